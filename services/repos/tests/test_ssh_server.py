@@ -9,7 +9,6 @@ import pytest
 
 from ingot_chassis.peers.http_client import Origin
 from ingot_repos.git import fetch_cache
-from ingot_repos.ssh.server import _protocol
 
 from .ssh_world import Client, Key, ssh_before, ssh_server
 from .world import commit, git, work_tree
@@ -360,17 +359,3 @@ async def test_openssh_gets_the_cheap_cipher_and_nobody_is_without_one(
     ):
         assert connection.get_extra_info("send_cipher") == chosen
         assert connection.get_extra_info("recv_cipher") == chosen
-
-
-@pytest.mark.parametrize(
-    ("sent", "passed_on"),
-    [
-        (b"version=2", "version=2"),
-        (b"version=2:object-format=sha1", "version=2:object-format=sha1"),
-        (b"version=2\r\ncontent-length: 0\r\n\r\nGET / HTTP/1.1", ""),
-        (b"version=2\n", ""),
-        (b"version=2" * 30, ""),
-    ],
-)
-def test_what_a_client_says_of_protocols_is_fit_for_a_header(sent, passed_on):
-    assert _protocol(sent) == passed_on

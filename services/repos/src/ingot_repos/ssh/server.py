@@ -5,7 +5,6 @@ A key is looked up when a client signs in, and again by repos for each session, 
 
 import asyncio
 import contextlib
-import re
 import secrets
 import socket
 import time
@@ -21,6 +20,7 @@ from ingot_chassis.errors import ApiError, Unavailable
 from ingot_chassis.telemetry import set_request_id
 from ingot_repos.core.ssh_sessions import KeyHolder
 from ingot_repos.settings import Settings
+from ingot_repos.ssh.bounded_sessions import BoundedSession, bounded_session
 from ingot_repos.ssh.cheap_ciphers import prefer_cheap_ciphers
 from ingot_repos.ssh.commands import Command, parse
 from ingot_repos.ssh.full_packets import send_full_packets
@@ -30,7 +30,6 @@ from ingot_repos.ssh.repos import Refused, Repos
 from ingot_repos.ssh.window_adjustments import take_adjustments_together
 
 log = structlog.get_logger()
-_PROTOCOL = re.compile(rb"[A-Za-z0-9:=._/+-]{1,200}")
 SESSIONS = Gauge("ingot_ssh_sessions", "Sessions of git over SSH that run now")
 
 MOST_KEYS = 12
@@ -206,12 +205,12 @@ class Connection(asyncssh.SSHServer):
             log.info("SSH key refused", fingerprint=fingerprint, error=error.message)
         return None
 
-    def session_requested(self) -> asyncssh.SSHServerSessionFactory:
+    def session_requested(self) -> "tuple[asyncssh.SSHServerChannel[bytes], BoundedSession]":
         connection: Any = self._connection  # asyncssh has no public name for its channels
         if len(connection._channels) >= MOST_CHANNELS:  # noqa: SLF001
             reason = "too many sessions in this connection"
             raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, reason)
-        return self._run
+        return bounded_session(self._connection, self._run)
 
     async def _run(
         self,
@@ -316,7 +315,7 @@ class Session:
                 command,
                 fingerprint=fingerprint,
                 address=self._connection.address,
-                git_protocol=_protocol(environment.get(b"GIT_PROTOCOL", b"")),
+                git_protocol=environment.get(b"GIT_PROTOCOL", b"").decode(),
                 body=self._said(),
             )
         except Refused as refusal:
@@ -346,14 +345,9 @@ class Session:
             while chunk := await self._stdin.read(PART):
                 self._connection.hear(len(chunk))
                 yield chunk
-        except (asyncssh.Error, asyncssh.BreakReceived, asyncssh.SignalReceived) as error:
+        except asyncssh.Error as error:
             raise ConnectionResetError("the client went away") from error
 
     def _refuse(self, text: str) -> int:
         self._stderr.write(f"ingot: {text}\n".encode())
         return 1
-
-
-def _protocol(value: bytes) -> str:
-    """What the client says of protocols, if it is fit for a header: it may send any bytes."""
-    return value.decode() if _PROTOCOL.fullmatch(value) else ""
