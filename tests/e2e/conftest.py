@@ -21,7 +21,6 @@ from .deployments import (
 MAX_FILE_BYTES = 6_000_000
 """Of a file that git pushes."""
 VARIABLES = CHEAP_PASSWORDS | {
-    "INGOT_REPOS_MAX_PUSH_BYTES": "0",
     "INGOT_REPOS_MAX_FILE_BYTES": str(MAX_FILE_BYTES),
     "INGOT_REPOS_ALLOWED_REMOTES": "127.0.0.1",
     "INGOT_WEB_STYLEGUIDE": "true",

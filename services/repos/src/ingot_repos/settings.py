@@ -94,7 +94,7 @@ class Settings(ServiceSettings, kw_only=True):
         msgspec.Meta(
             ge=0, description="Size of the largest pack that a push may have, in bytes; 0: no limit."
         ),
-    ] = 2_000_000_000
+    ] = 4_294_967_296
     max_file_bytes: Annotated[
         int,
         msgspec.Meta(
