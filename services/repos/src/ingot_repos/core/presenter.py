@@ -51,9 +51,8 @@ class Presenter:
         self.root, self._show_email = public_url, show_email
         self._ssh = ""
         if ssh_host:
-            self._ssh = (
-                f"{ssh_user}@{ssh_host}:" if ssh_port == 22 else f"ssh://{ssh_user}@{ssh_host}:{ssh_port}/"
-            )
+            host = f"[{ssh_host}]" if ":" in ssh_host and ssh_host[0] != "[" else ssh_host
+            self._ssh = f"{ssh_user}@{host}:" if ssh_port == 22 else f"ssh://{ssh_user}@{host}:{ssh_port}/"
         self.without_emails = self
         if show_email:
             self.without_emails = Presenter(
