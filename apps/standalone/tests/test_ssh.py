@@ -10,7 +10,10 @@ import subprocess
 import httpx
 import pytest
 
+from ingot_chassis.settings import load
 from ingot_chassis.testing.processes import free_port
+from ingot_repos.settings import Settings
+from ingot_standalone.ssh import set_urls
 
 from .ingot_command import ingot
 
@@ -46,6 +49,33 @@ def test_a_repository_is_cloned_from_its_ssh_url(start, tmp_path):
     )
     assert (tmp_path / "copy" / "README.md").read_text().startswith("# demo")
     assert running.stop() == 0
+
+
+def test_where_ssh_is_off_no_url_of_ssh_is_shown(start):
+    running = start("--ssh-port", "0", INGOT_REPOS_SSH_HOST="git.example.org").wait_ready()
+    with httpx.Client(base_url=f"{running.url}api/v1/", auth=("root", running.password), timeout=20) as api:
+        assert api.post("user/repos", json={"name": "demo"}).json()["ssh_url"] == ""
+
+
+@pytest.mark.parametrize(
+    ("variables", "url", "port", "shown"),
+    [
+        ({}, "http://localhost:3000/", 2222, ("localhost", 2222)),
+        ({}, "http://[::1]:3000/", 2222, ("::1", 2222)),
+        ({"INGOT_REPOS_SSH_HOST": "ssh.example.org"}, "http://localhost/", 2222, ("ssh.example.org", 2222)),
+        ({"INGOT_REPOS_SSH_PORT": "22"}, "http://localhost/", 2222, ("localhost", 22)),
+    ],
+)
+def test_urls_of_ssh_name_the_port_that_listens_unless_another_is_named(
+    monkeypatch, variables, url, port, shown
+):
+    for name in ("INGOT_REPOS_SSH_HOST", "INGOT_REPOS_SSH_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    settings = load(Settings, "repos", os.environ)
+    set_urls(settings, url, port)
+    assert (settings.ssh_host, settings.ssh_port) == shown
 
 
 def test_a_chosen_port_in_use_is_one_line(folder):

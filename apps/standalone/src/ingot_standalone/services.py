@@ -29,7 +29,7 @@ from ingot_repos.ssh.server import SshServer
 from ingot_repos.ssh.upstreams import AppUpstream
 from ingot_standalone.data_folder import DataFolder
 from ingot_standalone.settings import ServiceSettingsReader, Settings
-from ingot_standalone.ssh import host_for_urls
+from ingot_standalone.ssh import set_urls
 
 SCHEMAS: Mapping[str, Path] = {
     "identity": ingot_identity.app.SCRIPTS,
@@ -93,8 +93,7 @@ class Services:
         for settings_with_files in (self._repos, self._issues, self.gateway):
             settings_with_files.objects_url = settings_with_files.objects_url or folder.files.as_uri()
         service_settings.check()
-        if ssh_port and not self._repos.ssh_host:
-            self._repos.ssh_host, self._repos.ssh_port = host_for_urls(public_url), ssh_port
+        set_urls(self._repos, public_url, ssh_port)
         self._repos.drain_seconds = settings.drain_seconds
 
     def ssh_server(self, apps: Sequence[Litestar]) -> SshServer:

@@ -1,10 +1,12 @@
 """git over SSH inside `ingot up`: the socket, and where users find it."""
 
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
+import ingot_repos.settings
 from ingot_chassis.errors import CannotStart
 from ingot_chassis.http.server import bound_socket
 from ingot_standalone.settings import DEFAULT_SSH_PORT, Settings
@@ -30,6 +32,11 @@ def ssh_socket(settings: Settings) -> Iterator[tuple[socket.socket | None, str]]
         yield listener, f"port {settings.ssh_port}"
 
 
-def host_for_urls(public_url: str) -> str:
-    """The name under which users reach this machine."""
-    return urlsplit(public_url).hostname or ""
+def set_urls(repos: ingot_repos.settings.Settings, public_url: str, port: int) -> None:
+    """What `ssh_url` says where git over SSH listens at ``port``; 0: nowhere, so there is none.
+
+    Another port is named on purpose, as users may reach this one through it.
+    """
+    repos.ssh_host = (repos.ssh_host or urlsplit(public_url).hostname or "") if port else ""
+    if "INGOT_REPOS_SSH_PORT" not in os.environ:
+        repos.ssh_port = port
