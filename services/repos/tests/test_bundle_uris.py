@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shutil
 import subprocess
 from datetime import UTC, datetime, timedelta
 
@@ -81,6 +82,7 @@ def object_counts(repository):
     return sorted(int.from_bytes(index.read_bytes()[8 + 255 * 4 : 8 + 256 * 4]) for index in indexes)
 
 
+@pytest.mark.skipif(tuple(map(int, CLIENT[:2])) < (2, 38), reason="this git takes no bundle")
 async def test_a_clone_reads_the_bundle_and_fetches_only_the_rest(ann, work, history, tmp_path):
     assert (await capabilities(ann)).endswith(b"000fbundle-uri\n0000")
     assert await bundles(ann) == LIST
@@ -119,6 +121,11 @@ async def test_only_who_may_read_the_repository_gets_its_bundle(world, ann, bob,
 async def test_no_other_repository_has_one(ann, history):
     assert b"bundle-uri" not in await capabilities(ann)
     assert await bundles(ann) == FLUSH
+    assert (await ann.call("GET", BUNDLE)).status_code == 404
+
+
+async def test_a_repository_that_is_deleted_meanwhile_has_none(world, ann, history):
+    shutil.rmtree(world.components.storage.path(1))
     assert (await ann.call("GET", BUNDLE)).status_code == 404
 
 

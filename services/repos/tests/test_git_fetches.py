@@ -2,13 +2,19 @@
 
 import asyncio
 import os
+from datetime import timedelta
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import asyncssh
+import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from ingot_repos.api import git_fetches
+from ingot_chassis.clock import now
+from ingot_chassis.errors import NotFound
+from ingot_repos.api import git_fetches, shared_fetches
+from ingot_repos.api.exchanges import Exchange
 from ingot_repos.git.smart_http import pkt_line
 
 from .ssh_world import Key, served
@@ -102,41 +108,161 @@ async def cut_off(lines):
         await asyncio.sleep(0.01)
 
 
-async def begin_clone(headers, git_url, oid):
-    """The connection, when the answer to a request for everything has begun. Nobody reads more of it yet."""
+async def begin(line, headers, git_url, body=b""):
+    """The connection, when the answer to a request has begun. Nobody reads more of it yet."""
     url = urlsplit(git_url)
     reader, writer = await asyncio.open_connection(url.hostname, url.port)
+    headers |= {"host": url.netloc, "connection": "close"}
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    writer.write(f"{line} HTTP/1.1\r\n{head}\r\n".encode() + body)
+    assert (await reader.readline()).split()[1] == b"200"
+    return reader, writer
+
+
+async def begin_clone(headers, git_url, oid):
+    """Of a request for everything."""
     command = pkt_line(b"command=fetch") + b"0001" + pkt_line(f"want {oid}\n".encode()) + pkt_line(b"done\n")
     body = command + b"0000"
     headers |= {
-        "host": url.netloc,
         "content-type": "application/x-git-upload-pack-request",
         "git-protocol": "version=2",
         "content-length": str(len(body)),
-        "connection": "close",
     }
-    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    writer.write(f"POST /ann/app.git/git-upload-pack HTTP/1.1\r\n{head}\r\n".encode() + body)
-    assert (await reader.readline()).split()[1] == b"200"
-    return reader, writer
+    return await begin("POST /ann/app.git/git-upload-pack", headers, git_url, body)
+
+
+async def begin_bundle(headers, git_url, _oid):
+    """Of a request for the bundle."""
+    return await begin("GET /ann/app.git/clone.bundle", headers, git_url)
+
+
+async def the_rest(reader, writer):
+    rest = await reader.read()
+    writer.close()
+    return rest
 
 
 async def nothing(_world, _ann):
     """Changes nothing."""
 
 
-@pytest.mark.parametrize("change", [end_the_token, remove, nothing])
-async def test_a_clone_over_http_ends_with_the_right(world, ann, bob, git_url, large_tip, often, change):
+@pytest.fixture
+def settings():
+    return {"bundle_min_bytes": 1}
+
+
+@pytest.fixture
+def bundles(monkeypatch):
+    """They are of what the branch is tomorrow at midnight."""
+    monkeypatch.setattr(shared_fetches, "now", lambda: now() + timedelta(days=1))
+
+
+async def ends_with_the_right(world, ann, person, git_url, change, begin_answer, oid):
+    """A long answer is whole when nothing changes, else cut off."""
     async with asyncio.timeout(PATIENCE):
-        reader, writer = await begin_clone(bob.headers(), git_url, large_tip)
+        reader, writer = await begin_answer(person.headers(), git_url, oid)
         await decided_again(world, reader.at_eof)
         with capture_logs() as lines:
             await change(world, ann)
             if change is not nothing:
                 await cut_off(lines)
-        rest = await reader.read()
-        writer.close()
+        rest = await the_rest(reader, writer)
     assert rest.endswith(WHOLE) == (len(rest) > NOISE) == (change is nothing)
+
+
+@pytest.mark.parametrize("change", [end_the_token, remove, nothing])
+async def test_a_clone_over_http_ends_with_the_right(world, ann, bob, git_url, large_tip, often, change):
+    await ends_with_the_right(world, ann, bob, git_url, change, begin_clone, large_tip)
+
+
+@pytest.mark.parametrize("change", [end_the_token, remove, nothing])
+async def test_a_bundle_ends_with_the_right(world, ann, bob, git_url, large_tip, often, bundles, change):
+    await ends_with_the_right(world, ann, bob, git_url, change, begin_bundle, large_tip)
+
+
+@pytest.mark.parametrize("change", [remove, nothing])
+async def test_a_clone_under_sudo_ends_with_the_right(world, ann, bob, git_url, large_tip, often, change):
+    acting = bob.but(sudo_by="root", credential="")
+    await ends_with_the_right(world, ann, acting, git_url, change, begin_clone, large_tip)
+
+
+async def test_a_bundle_is_sent_from_the_file_that_is_shared(bob, git_url, large_tip, bundles, git_log):
+    answers = []
+    async with asyncio.timeout(PATIENCE), httpx.AsyncClient() as http:
+        for _ in range(3):
+            answer = await http.get(f"{git_url}/ann/app.git/clone.bundle", headers=bob.headers())
+            answers.append((answer.status_code, answer.headers["content-type"], answer.content))
+    assert answers[0][:2] == (200, "application/octet-stream")
+    assert answers[0][2].startswith(b"# v2 git bundle\n")
+    assert len(answers[0][2]) > NOISE
+    assert answers == answers[:1] * 3
+    assert sum("pack-objects" in line and "--quiet" in line for line in git_log) == 2  # the second writes it
+
+
+async def test_a_bundle_that_takes_as_long_as_no_fetch_may_is_broken_off(
+    bob, git_url, large_tip, bundles, monkeypatch
+):
+    monkeypatch.setattr(shared_fetches, "TIME_LIMIT", 0.0)
+    async with asyncio.timeout(PATIENCE):
+        rest = await the_rest(*await begin_bundle(bob.headers(), git_url, large_tip))
+    assert not rest.endswith(WHOLE)
+
+
+async def test_a_bundle_ends_when_its_client_goes_away(world, bob, tip, bundles):
+    messages = asyncio.Queue()
+    messages.put_nowait({"type": "http.request", "body": b"", "more_body": False})
+
+    async def send(message):
+        if message["type"] == "http.response.body":
+            messages.put_nowait({"type": "http.disconnect"})
+            await asyncio.Event().wait()  # the client reads nothing
+
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": "/ann/app.git/clone.bundle",
+        "raw_path": b"/ann/app.git/clone.bundle",
+        "root_path": "",
+        "query_string": b"",
+        "headers": [(name.lower().encode(), value.encode()) for name, value in bob.headers().items()],
+        "client": ("127.0.0.1", 1),
+        "server": ("repos", 80),
+    }
+    async with asyncio.timeout(PATIENCE):
+        await world.app(scope, messages.get, send)
+
+
+async def test_who_is_refused_and_leaves_does_not_interrupt_how_the_answer_ends(world, often):
+    leaves, ended = asyncio.Event(), []
+
+    async def receive():
+        await leaves.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(_message):
+        """Nobody reads it."""
+
+    async def refuse():
+        raise NotFound
+
+    async def stream():
+        try:
+            yield b"x"
+            await asyncio.Event().wait()
+        finally:
+            leaves.set()
+            for _ in range(20):  # meanwhile it is noticed
+                await asyncio.sleep(0)
+            ended.append(True)
+
+    exchange = Exchange(SimpleNamespace(components=world.components), receive, send)
+    exchange.body_ended.set()
+    async with asyncio.timeout(PATIENCE):
+        await git_fetches.answer(SimpleNamespace(id=1), exchange, "git-upload-pack", stream(), refuse)
+    assert ended == [True]
 
 
 async def test_a_clone_of_a_stranger_ends_when_the_repository_becomes_private(ann, git_url, large_tip, often):
@@ -146,8 +272,7 @@ async def test_a_clone_of_a_stranger_ends_when_the_repository_becomes_private(an
         with capture_logs() as lines:
             await set_private(ann, private=True)
             await cut_off(lines)
-        rest = await reader.read()
-        writer.close()
+        rest = await the_rest(reader, writer)
     assert not rest.endswith(WHOLE)
 
 
@@ -174,7 +299,6 @@ async def test_a_fetch_goes_on_while_identity_is_away(world, bob, git_url, large
             while sum(line["event"] == "fetch not decided about again" for line in lines) < 2:
                 await asyncio.sleep(0.01)
         world.identity.unavailable = False
-        rest = await reader.read()
-        writer.close()
+        rest = await the_rest(reader, writer)
     assert rest.endswith(WHOLE)
     assert len(rest) > NOISE

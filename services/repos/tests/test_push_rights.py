@@ -147,6 +147,17 @@ async def test_a_push_that_takes_long_and_may_go_on_does(world, bob, app, questi
     assert await tip(world, repository_id) == new
 
 
+async def test_a_push_under_sudo_may_not_take_long(world, bob, app, questions):
+    repository_id, push, old, new = app
+    acting = bob.but(sudo_by="root", credential="")
+    questions.late_seconds = 0
+    assert "a push under sudo or by a session may not take this long" in await dripped(acting, push, nothing)
+    assert await tip(world, repository_id) == old
+    questions.late_seconds = 3600
+    assert "ok refs/heads/master" in await dripped(acting, push, nothing)
+    assert await tip(world, repository_id) == new
+
+
 async def test_a_push_in_time_asks_nobody_and_runs_no_hook(world, bob, app, git_log):
     _, push, *_ = app
     world.identity.paths.clear()

@@ -11,7 +11,8 @@ from ingot_chassis.errors import ApiError, Denied, NotFound, Unauthenticated, Un
 from ingot_repos.api.exchanges import Exchange
 from ingot_repos.api.git_exchanges import MAX_INFLATED, forward
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
-from ingot_repos.api.shared_fetches import answer_to_fetch, within_limits
+from ingot_repos.api.shared_fetches import answer_to_fetch, shared_bundle, within_limits
+from ingot_repos.git.errors import GitError
 from ingot_repos.git.fetch_requests import checked, find_hidden
 from ingot_repos.git.push_requests import replayed
 from ingot_repos.git.smart_http import FLUSH, advertise, inflate, pkt_line, serve, speaks_v2
@@ -51,6 +52,28 @@ async def fetch(repository: ResolvedRepository, renew: RenewReader, exchange: Ex
     if exchange.is_session:
         stream = _with_refusal(stream)
     await answer(repository, exchange, "git-upload-pack", stream, renew)
+
+
+async def send_bundle(
+    repository: ResolvedRepository, commit: str, renew: RenewReader, exchange: Exchange
+) -> None:
+    """Stream the bundle of a commit; it ends early as a fetch does. Raises ApiError."""
+    exchange.body_ended.set()  # no request for it has one
+    await answer(repository, exchange, "git-upload-pack", _bundle(repository, commit, exchange), renew)
+
+
+async def _bundle(
+    repository: ResolvedRepository, commit: str, exchange: Exchange
+) -> AsyncGenerator[Part, None]:
+    """Its parts. An error of git breaks the answer off, so that nobody takes a part for the whole."""
+    parts = shared_bundle(repository, exchange.request, commit, takes_files=exchange.takes_files)
+    try:
+        async with contextlib.aclosing(parts):
+            async for part in parts:
+                await exchange.start("application/octet-stream")
+                yield part
+    except GitError as error:
+        raise Unavailable("the bundle could not be made") from error
 
 
 async def _with_refusal(stream: AsyncGenerator[Part, None]) -> AsyncGenerator[Part, None]:
@@ -112,12 +135,14 @@ async def answer(
 
     An answer that has begun is then cut off by CancelledError, so that nobody takes a part for the whole.
     """
-    serving, is_running = asyncio.current_task(), True
+    serving, may_stop = asyncio.current_task(), True
     departure = asyncio.create_task(exchange.disconnected())
     refusal = asyncio.create_task(_refusal(renew))
 
     def stop(ended: asyncio.Task[None] | asyncio.Task[ApiError]) -> None:
-        if is_running and not ended.cancelled() and serving is not None:
+        nonlocal may_stop
+        if may_stop and not ended.cancelled() and serving is not None:
+            may_stop = False  # a second time would interrupt how the stream ends
             serving.cancel()
 
     departure.add_done_callback(stop)
@@ -135,7 +160,7 @@ async def answer(
             raise
         raise error from None
     finally:
-        is_running = False
+        may_stop = False
         departure.cancel()
         refusal.cancel()
 

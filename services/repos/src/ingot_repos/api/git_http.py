@@ -5,18 +5,24 @@ from collections.abc import AsyncGenerator
 from functools import partial
 
 from litestar import Response, Router, get, post
-from litestar.response import Stream
 
 from ingot_chassis.errors import ApiError, Denied, NotFound, Unauthenticated
 from ingot_chassis.http.policy import anyone
 from ingot_repos.api.error_forms import for_git
 from ingot_repos.api.exchanges import NEVER_CACHED, GitAnswer
 from ingot_repos.api.git_exchanges import push
-from ingot_repos.api.git_fetches import fetch
-from ingot_repos.api.policies import own_account, require_on_disk, require_readable, resolve, resolve_by_id
+from ingot_repos.api.git_fetches import fetch, send_bundle
+from ingot_repos.api.policies import (
+    own_account,
+    refresh_memberships,
+    require_on_disk,
+    require_readable,
+    resolve,
+    resolve_by_id,
+)
 from ingot_repos.api.push_rights import Pusher
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
-from ingot_repos.api.shared_fetches import commit_of_bundle, offers_bundle, shared, shared_bundle
+from ingot_repos.api.shared_fetches import commit_of_bundle, offers_bundle, shared
 from ingot_repos.core import access
 from ingot_repos.core.protections import actor_of
 from ingot_repos.core.ref_updates import require_changeable
@@ -24,7 +30,6 @@ from ingot_repos.git.bundle_uris import with_bundle_uri
 from ingot_repos.git.errors import RepositoryNotFound
 from ingot_repos.git.push_advertisement import advertise_for_push
 from ingot_repos.git.smart_http import Service, advertise, speaks_v2
-from ingot_repos.git.spools import Part
 
 ASK_FOR_PASSWORD = {"WWW-Authenticate": 'Basic realm="Ingot"'}
 
@@ -72,25 +77,18 @@ async def receive_pack(request: RepositoryRequest) -> GitAnswer:
 
 
 @get("/{owner:str}/{repo:str}/clone.bundle", policy=anyone(), include_in_schema=False)
-async def bundle(request: RepositoryRequest) -> Stream:
+async def bundle(request: RepositoryRequest) -> GitAnswer:
     """Most of what a clone needs, as a file (`bundle-uri`), where a fetch says that there is one."""
     repository = await _resolve(request, "git-upload-pack")
     require_on_disk(request, repository)
-    commit = await commit_of_bundle(repository, request)
+    try:
+        commit = await commit_of_bundle(repository, request)
+    except RepositoryNotFound:
+        raise NotFound from None
     if commit is None:
         raise NotFound
-    request.components.loads.count(repository.id)
-    parts = shared_bundle(repository, request, commit)
-    first = await anext(parts)  # an error before it has a status; a later one breaks the answer off
-    headers = {name.decode(): value.decode() for name, value in NEVER_CACHED}
-    return Stream(_joined(first, parts), media_type="application/octet-stream", headers=headers)
-
-
-async def _joined(first: Part, rest: AsyncGenerator[Part, None]) -> AsyncGenerator[bytes, None]:
-    async with contextlib.aclosing(rest):
-        yield bytes(first)
-        async for part in rest:
-            yield bytes(part)
+    renew = partial(_renew_reader, request, repository.id)
+    return GitAnswer(partial(send_bundle, repository, commit, renew), request)
 
 
 async def _pusher(request: RepositoryRequest, repository: ResolvedRepository) -> Pusher:
@@ -101,6 +99,8 @@ async def _pusher(request: RepositoryRequest, repository: ResolvedRepository) ->
 
 async def _renew(request: RepositoryRequest, repository_id: int) -> tuple[ResolvedRepository, Pusher]:
     """The repository and who pushes, by what the credential of the request is now. Raises as ``_resolve``."""
+    if not request.principal.credential:  # nobody can say whether it still holds
+        raise Denied("a push under sudo or by a session may not take this long")
     await _renew_principal(request, "write:repository")
     try:
         repository = await resolve_by_id(request, repository_id, "write")
@@ -118,8 +118,12 @@ async def _renew_reader(request: RepositoryRequest, repository_id: int) -> None:
 
 
 async def _renew_principal(request: RepositoryRequest, scope: str) -> None:
-    principal = await request.components.identity.renewed(request.principal)
-    request.scope["principal"] = principal  # type: ignore[typeddict-unknown-key]
+    """Under sudo and by a session there is no credential that identity could look at again, only memberships."""
+    if request.principal.credential:
+        principal = await request.components.identity.renewed(request.principal)
+        request.scope["principal"] = principal  # type: ignore[typeddict-unknown-key]
+    else:
+        await refresh_memberships(request)
     _require_scope(request, scope)
 
 

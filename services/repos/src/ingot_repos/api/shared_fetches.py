@@ -12,7 +12,7 @@ from ingot_repos.git.bundle_uris import asks_for_bundles, commit_before, list_of
 from ingot_repos.git.generation import read_generation
 from ingot_repos.git.packs import while_in_use
 from ingot_repos.git.push_requests import replayed
-from ingot_repos.git.smart_http import serve, speaks_v2
+from ingot_repos.git.smart_http import TIME_LIMIT, serve, speaks_v2
 from ingot_repos.git.spools import Part
 
 LONGEST_SHARED = 256 * 1024
@@ -79,13 +79,16 @@ async def commit_of_bundle(repository: ResolvedRepository, request: RepositoryRe
 
 
 def shared_bundle(
-    repository: ResolvedRepository, request: RepositoryRequest, commit: str
+    repository: ResolvedRepository, request: RepositoryRequest, commit: str, *, takes_files: bool
 ) -> AsyncGenerator[Part, None]:
-    """The bundle of a commit: the same for all who want it, whatever other refs do meanwhile."""
+    """The bundle of a commit: the same for all who want it, whatever other refs do meanwhile.
+
+    ``takes_files``: see `FetchCache.answer`.
+    """
     path = request.storage.path(repository.id)
 
     def start() -> AsyncGenerator[bytes, None]:
-        bundle = stream_bundle(path, commit, max_memory=request.max_git_memory)
+        bundle = stream_bundle(path, commit, time_limit=TIME_LIMIT, max_memory=request.max_git_memory)
         return within_limits(repository, request, while_in_use(path, bundle))
 
     async def is_valid() -> bool:
@@ -96,6 +99,7 @@ def shared_bundle(
         start,
         expected_bytes=repository.row.size,
         is_valid=is_valid,
+        takes_files=takes_files,
         signed_in=_is_signed_in(request),
     )
 

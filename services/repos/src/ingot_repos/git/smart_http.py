@@ -27,6 +27,8 @@ Service = Literal["git-upload-pack", "git-receive-pack"]
 _GIT_PROTOCOL = re.compile(r"version=[012](:[A-Za-z0-9._-]{1,64}(=[A-Za-z0-9._/+-]{0,128})?){0,8}")
 _HEADER = 4
 FLUSH = b"0000"
+TIME_LIMIT = 3600.0
+"""Seconds for a fetch or a push."""
 _INFLATE_CHUNK = 256 * 1024
 _MAX_ADVERTISEMENT = 256 * MIB
 
@@ -102,7 +104,7 @@ def serve(
     opened: Sequence[str] = (),
     max_inflated_bytes: int = 64 * MIB,
     max_memory: int | None = None,
-    time_limit: float = 3600.0,
+    time_limit: float = TIME_LIMIT,
 ) -> AsyncGenerator[bytes, None]:
     """The answer to `POST …/git-upload-pack` or `…/git-receive-pack`; request and answer are streamed.
 
