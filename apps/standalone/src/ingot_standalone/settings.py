@@ -73,6 +73,11 @@ def read(options: Mapping[str, Any]) -> Settings:
     )
 
 
+def is_named(variable: str) -> bool:
+    """Whether the environment names a setting, which its value does not tell when that is the default."""
+    return bool(os.environ.get(variable))
+
+
 class ServiceSettingsReader:
     """Reads the settings of each service, and overrides those that the command decides."""
 

@@ -1,6 +1,5 @@
 """git over SSH inside `ingot up`: the socket, and where users find it."""
 
-import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +8,7 @@ from urllib.parse import urlsplit
 import ingot_repos.settings
 from ingot_chassis.errors import CannotStart
 from ingot_chassis.http.server import bound_socket
-from ingot_standalone.settings import DEFAULT_SSH_PORT, Settings
+from ingot_standalone.settings import DEFAULT_SSH_PORT, Settings, is_named
 
 
 @contextmanager
@@ -38,5 +37,5 @@ def set_urls(repos: ingot_repos.settings.Settings, public_url: str, port: int) -
     Another port is named on purpose, as users may reach this one through it.
     """
     repos.ssh_host = (repos.ssh_host or urlsplit(public_url).hostname or "") if port else ""
-    if "INGOT_REPOS_SSH_PORT" not in os.environ:
+    if not is_named("INGOT_REPOS_SSH_PORT"):
         repos.ssh_port = port
