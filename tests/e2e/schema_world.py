@@ -10,6 +10,7 @@ import httpx
 
 from .deployments import ADMINISTRATOR, Deployment
 from .history import commit_file, git
+from .parts import PATIENCE
 
 MAIN_PARAMETERS = """
 [parameters]
@@ -101,7 +102,7 @@ HOOK = {"type": "gitea", "config": {"url": "http://127.0.0.1:9/", "content_type"
 
 def create_user(server: Deployment, name: str, password: str) -> None:
     new = {"username": name, "email": f"{name}@example.org", "password": password}
-    created = httpx.post(f"{server.url}api/v1/admin/users", auth=ADMINISTRATOR, json=new, timeout=20)
+    created = httpx.post(f"{server.url}api/v1/admin/users", auth=ADMINISTRATOR, json=new, timeout=PATIENCE)
     assert created.status_code == 201, created.text
 
 
@@ -135,11 +136,13 @@ def create_world(
     name = owner[0]
     create_user(server, f"{name}-friend", "what friends know")
     token_path = f"{server.url}api/v1/users/{name}/tokens"
-    answers = [httpx.post(token_path, auth=owner, json={"name": one}, timeout=20) for one in ("all", "other")]
+    answers = [
+        httpx.post(token_path, auth=owner, json={"name": one}, timeout=PATIENCE) for one in ("all", "other")
+    ]
     assert [answer.status_code for answer in answers] == [201, 201], answers[0].text
     token = answers[0].json()["sha1"]
     headers = {"Authorization": f"token {token}"}
-    with httpx.Client(base_url=server.url, headers=headers, timeout=20) as client:
+    with httpx.Client(base_url=server.url, headers=headers, timeout=PATIENCE) as client:
         creator = Creator(client)
         things = {"owner": name}
         things |= _account(creator, f"{name}-team", f"{name}-friend")

@@ -29,6 +29,7 @@ from .deployments import (
     Standalone,
     running,
 )
+from .parts import PATIENCE
 from .schema_world import create_user, create_world
 
 SEED = 20_171_201
@@ -74,23 +75,23 @@ def server(
 
 
 def test_the_description_is_valid_openapi(server):
-    description = httpx.get(f"{server.url}{DESCRIPTION}", timeout=20).json()
+    description = httpx.get(f"{server.url}{DESCRIPTION}", timeout=PATIENCE).json()
 
     assert description["openapi"].startswith("3.1")
     OpenAPIV31SpecValidator(description).validate()
 
 
 def test_the_version_is_the_one_whose_operations_are_described(server):
-    description = httpx.get(f"{server.url}{DESCRIPTION}", timeout=20).json()
-    version = httpx.get(f"{server.url}api/v1/version", timeout=20).json()["version"]
+    description = httpx.get(f"{server.url}{DESCRIPTION}", timeout=PATIENCE).json()
+    version = httpx.get(f"{server.url}api/v1/version", timeout=PATIENCE).json()["version"]
 
     assert version.split("+")[0] == served_version(operation_ids(description))
 
 
 def test_every_described_operation_is_there(server):
-    description = httpx.get(f"{server.url}{DESCRIPTION}", timeout=20).json()
+    description = httpx.get(f"{server.url}{DESCRIPTION}", timeout=PATIENCE).json()
     missing = []
-    with httpx.Client(base_url=server.url, timeout=20) as client:
+    with httpx.Client(base_url=server.url, timeout=PATIENCE) as client:
         for path, item in description["paths"].items():
             for method in METHODS & item.keys():
                 answer = client.request(method, re.sub(r"{[^}]*}", "1", path).lstrip("/"))
@@ -169,7 +170,7 @@ def _fuzz(
     password = base64.b64encode(":".join(someone or ()).encode()).decode()
     credential = ("--header", f"Authorization: Basic {password}") if someone else ()
     # The first description takes longer than is waited for it, on a slow machine.
-    httpx.get(f"{server.url}{DESCRIPTION}", timeout=60).raise_for_status()
+    httpx.get(f"{server.url}{DESCRIPTION}", timeout=PATIENCE).raise_for_status()
     start = time.monotonic()
     done = subprocess.run(
         [
