@@ -81,6 +81,11 @@ cluster-test: .venv/.dev ## Try the cluster that KUBECONFIG names, with the over
 	@echo "trying $$INGOT_CLUSTER_URL …"
 	@$(PYTEST) -s -rs tests/cluster $(ARGS)
 
+.PHONY: restarts
+restarts: .venv/.dev ## Replace the processes of each service under load, and by those of the next release (minutes)
+	@echo "replacing processes …"
+	@INGOT_RESTARTS=yes $(PYTEST) -q -s -rs -n 1 tests/e2e/test_restarts.py $(ARGS)
+
 .PHONY: axe
 axe: .venv/.dev ## Install axe-core from npm and let it look at the pages; needs npm and Chromium
 	@mkdir -p .tools/axe && cp tests/e2e/axe/package.json .tools/axe/
@@ -101,6 +106,7 @@ soak: .venv/.dev ## Kill and stop processes and servers under load, many times, 
 	@INGOT_BOMBS=whole $(PYTEST) -q services/repos/tests/test_bombs.py $(ARGS)
 	@echo "pushing and cloning at once …"
 	@INGOT_TEST_GIT_EXCHANGES=$${INGOT_TEST_GIT_EXCHANGES:-500} $(PYTEST) -q tests/e2e/transports/test_mixed_traffic.py $(ARGS)
+	@$(MAKE) restarts
 	@INGOT_LARGE_MIB=$${INGOT_LARGE_MIB:-2048} $(PYTEST) -q -s tests/e2e/transports/test_large_repository.py $(ARGS)
 	@$(MAKE) fuzz SECONDS_EACH=600
 

@@ -1,11 +1,12 @@
 """The processes of every service are replaced while people work: nothing fails and nothing is lost. How long a start takes is no matter.
 
-On a real cluster: tests/cluster, with the same load. What is answered by 503 after the seconds that a call between services has
-is no failure here: where ten processes share two busy cores, calls take as long without a restart.
+It takes minutes: `make restarts`. On a real cluster: tests/cluster, with the same load. What is answered by 503 after the seconds
+that a call between services has is no failure here: where ten processes share two busy cores, calls take as long without a restart.
 """
 
 import asyncio
 import compileall
+import os
 import subprocess
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +25,7 @@ from .rolling_updates import updating
 VARIABLES = CHEAP_PASSWORDS | {"INGOT_HANDOVER_SECONDS": "1"}
 ROOT = Path(__file__).parents[2]
 PAUSE = 1.0
+pytestmark = pytest.mark.skipif(not os.environ.get("INGOT_RESTARTS"), reason="takes minutes: make restarts")
 LONG_SECONDS = 1.0
 
 
