@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ingot_repos.git.commits import whole
 from ingot_repos.git.compare import changed_files, compare, diff_of_files, diff_text, history, patch_text
 from ingot_repos.git.errors import InvalidName, ObjectNotFound, OutputTooLarge
 from ingot_repos.git.merge import merge_base
@@ -34,7 +35,7 @@ def test_commits_and_files_of_a_head_are_counted_and_listed(repo, diverged):
     base, main, topic = diverged
     comparison = compare(repo, main, topic)
     assert (comparison.merge_base, comparison.ahead, comparison.clean) == (base, 2, True)
-    commits, total = history(repo, main, topic, offset=0, limit=1)
+    commits, total = history(repo, main, topic, offset=0, limit=1, clip=whole)
     assert ([info.message for info in commits], total) == (["second\n"], 2)
     assert [(f.path, f.status, f.additions, f.deletions) for f in changed_files(repo.path, base, topic)] == [
         ("b", "modified", 1, 0),
