@@ -17,7 +17,7 @@ from ingot_issues.api.comments import comment_of
 from ingot_issues.api.issues import issue_of
 from ingot_issues.api.policies import in_repository
 from ingot_issues.api.request import IssuesRequest
-from ingot_issues.core.access import may_comment, may_edit_comment, may_edit_issue
+from ingot_issues.core.access import may_comment, may_edit_issue
 from ingot_issues.core.attachments import UNKNOWN_TYPE, AttachmentEditor, Place, object_key
 from ingot_issues.store import attachments as store
 from ingot_issues.store import issue_rows
@@ -221,8 +221,7 @@ async def _own_comment_place(request: IssuesRequest, comment_id: int) -> Place:
     if issue is None:
         raise NotFound
     await _require(request, locked=issue.locked)
-    if not await request.allowed(lambda access: may_edit_comment(access, request.principal, row.author_id)):
-        raise Denied("only its author and administrators of the repository may change the files of a comment")
+    await request.require_own_comment(row.author_id, "the files of a comment")
     return place
 
 

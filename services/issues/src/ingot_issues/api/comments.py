@@ -13,7 +13,7 @@ from ingot_issues.api.policies import in_repository
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.api.texts import Markdown
 from ingot_issues.core import comments
-from ingot_issues.core.access import may_comment, may_edit_comment
+from ingot_issues.core.access import may_comment
 from ingot_issues.core.references import find_in_markdown
 from ingot_issues.store import accounts, issue_rows
 from ingot_issues.store import comments as store
@@ -197,8 +197,7 @@ async def comment_of(request: IssuesRequest, comment_id: int) -> CommentRow:
 async def _own_comment(request: IssuesRequest, comment_id: int) -> CommentRow:
     """The comment, if the caller may change it. Raises NotFound or Denied."""
     row = await comment_of(request, comment_id)
-    if not await request.allowed(lambda access: may_edit_comment(access, request.principal, row.author_id)):
-        raise Denied("only its author and administrators of the repository may change it")
+    await request.require_own_comment(row.author_id)
     return row
 
 

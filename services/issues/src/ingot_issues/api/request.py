@@ -6,7 +6,7 @@ from ingot_chassis.errors import Denied
 from ingot_chassis.http.database_request import DatabaseRequest
 from ingot_contracts.repos import RepositoryAccess
 from ingot_issues.components import Components
-from ingot_issues.core.access import may_administer
+from ingot_issues.core.access import may_administer, may_edit_comment
 from ingot_issues.core.presenter import Presenter
 from ingot_issues.core.repository_context import RepositoryContext
 from ingot_issues.settings import Settings
@@ -44,6 +44,11 @@ class IssuesRequest(DatabaseRequest):
             return True
         owner, name = self.path_params["owner"], self.path_params["repo"]
         return may(await self.components.repos.access(owner, name, self.principal_token))
+
+    async def require_own_comment(self, author_id: int, change: str = "it") -> None:
+        """Raises Denied unless the caller may change a comment of that author: its text, or what ``change`` names."""
+        if not await self.allowed(lambda access: may_edit_comment(access, self.principal, author_id)):
+            raise Denied(f"only its author and administrators of the repository may change {change}")
 
     async def require_unblocked(self, *author_ids: int) -> None:
         """Raises Denied when the owner of the repository or one of these people blocks the caller.

@@ -13,7 +13,7 @@ from ingot_issues.api.request import IssuesRequest
 from ingot_issues.api.reviews import LARGEST_DIFF, pull_row_of, review_of, reviewable
 from ingot_issues.api.texts import Markdown
 from ingot_issues.core import review_comments
-from ingot_issues.core.access import may_edit_comment, may_edit_issue
+from ingot_issues.core.access import may_edit_issue
 from ingot_issues.core.comments import clean_body
 from ingot_issues.store import accounts
 from ingot_issues.store import reviews as store
@@ -142,8 +142,7 @@ async def delete_review_comment(request: IssuesRequest, comment_id: int) -> None
 async def _own_comment(request: IssuesRequest, comment_id: int) -> PlacedCommentRow:
     """The comment, if the caller may change it. Raises NotFound or Denied."""
     row = await _comment_of(request, comment_id)
-    if not await request.allowed(lambda access: may_edit_comment(access, request.principal, row.author_id)):
-        raise Denied("only its author and administrators of the repository may change it")
+    await request.require_own_comment(row.author_id)
     return row
 
 
