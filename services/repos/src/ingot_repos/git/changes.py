@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pygit2
 
-from ingot_repos.git.commits import CommitInfo, describe, find_commit, walk
+from ingot_repos.git.commits import Clip, CommitInfo, describe, find_commit, walk
 from ingot_repos.git.refs import ZERO_OID
 
 LONGEST_PATH = 4096
@@ -77,7 +77,7 @@ def commits_between(
     after: str,
     limit: int,
     budget: ReadBudget,
-    clip: Callable[[CommitInfo], CommitInfo],
+    clip: Clip,
 ) -> list[CommitChanges]:
     """Commits that `after` has and `before` has not, newest first, each with its changed files.
 

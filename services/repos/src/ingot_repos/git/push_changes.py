@@ -7,7 +7,7 @@ from pathlib import Path
 import pygit2
 
 from ingot_repos.git.changes import CommitChanges, ReadBudget, commits_between
-from ingot_repos.git.commits import CommitInfo, find_commit
+from ingot_repos.git.commits import Clip, find_commit
 from ingot_repos.git.errors import ObjectNotFound
 from ingot_repos.git.refs import (
     BRANCHES,
@@ -33,7 +33,7 @@ class ReadLimits:
     """
 
     size: Callable[[str], int]
-    clip: Callable[[CommitInfo], CommitInfo]
+    clip: Clip
     commits: int
     paths: int
     texts: int
