@@ -189,10 +189,10 @@ class Jobs:
         elif not await self._statements.finish.run(tx, job_id=job.id, claim=job.fence, at=now()):
             raise LeaseLost(f"{job.kind} {job.key}")
 
-        def mark_ended() -> None:
+        def set_ended() -> None:
             job.ended = True
 
-        tx.on_commit(mark_ended)
+        tx.on_commit(set_ended)
 
     async def retry(self, job: Job, error: str, *, counts: bool = True) -> None:
         """Hand the job back to run later: after 1 s at first, doubling, 10 min at most. Raises LeaseLost.

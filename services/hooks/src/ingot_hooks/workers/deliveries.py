@@ -164,9 +164,8 @@ class DeliveryWorker:
             rows = [] if due.abandoned else await self._leases.claim(tx, due.numbers)
             hooks = await store.get_many(tx, {row.hook_id for row in rows}) if rows else {}
         if due.abandoned:
-            async with (
-                self._db.transaction() as tx
-            ):  # planned as usual, which a transaction of a claim is not
+            # One of its own, which is planned as usual.
+            async with self._db.transaction() as tx:
                 await claims.release_abandoned(tx)
             return await self._claim(limit)
         read_at = time.monotonic()
