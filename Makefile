@@ -125,7 +125,7 @@ deployable: .venv/.dev ## Test the images' folders and check everything in deplo
 	@INGOT_TEST_IMAGES=all $(PYTEST) -n auto tests/deploy $(ARGS)
 
 .PHONY: bench
-bench: .venv/.dev ## Measure: requests, git operations, resident memory, webhooks
+bench: .venv/.dev ## Measure: requests, git operations, starts, resident memory, webhooks
 	@echo "measuring …"
 	@$(BIN)/python benchmarks/run.py $(ARGS)
 	@$(BIN)/python benchmarks/repositories.py $(ARGS)
@@ -135,6 +135,7 @@ bench: .venv/.dev ## Measure: requests, git operations, resident memory, webhook
 	@$(BIN)/python benchmarks/events.py $(filter --check,$(ARGS))
 	@$(BIN)/python benchmarks/deliveries.py --rate $(filter --check,$(ARGS))
 	@$(BIN)/python benchmarks/sign_ins.py
+	@$(BIN)/python benchmarks/start.py $(filter --check,$(ARGS))
 	@$(BIN)/python benchmarks/forks.py
 	@$(BIN)/python benchmarks/git.py $(filter --check,$(ARGS))
 
