@@ -31,6 +31,8 @@ READERS = 4
 LONG_RATE = 600_000
 """Bytes a second of long downloads and clones."""
 REQUEST_SECONDS = 60
+PATIENCE = 600.0
+"""Seconds for each kind of work to be done once more, on a busy host."""
 
 
 class TryLater(AssertionError):
@@ -115,10 +117,11 @@ class Load:
             await task
 
     async def goes_on(self) -> None:
-        """Wait until everything that is done again and again was done once more."""
+        """Wait until everything that is done again and again was done once more. Raises TimeoutError."""
         before = Counter(self.done)
-        while any(self.done[kind] <= count for kind, count in before.items()):
-            await asyncio.sleep(self._pause)
+        async with asyncio.timeout(PATIENCE):
+            while any(self.done[kind] <= count for kind, count in before.items()):
+                await asyncio.sleep(self._pause)
 
     def report(self) -> str:
         """One line of figures."""

@@ -45,7 +45,7 @@ async def test_each_service_is_replaced_under_load_and_nothing_fails(backing_ser
 
 
 def check_out_the_last_release(folder: Path) -> str:
-    """Its code, as a PYTHONPATH: the newest commit without a revision that came later. Skips where the history is not here."""
+    """Its code, as a PYTHONPATH: the newest commit without a revision that came later, which is the last one if none did. Skips where the history is not here."""
     later = [
         str(script.relative_to(ROOT))
         for service, revision in LAST_RELEASE.items()
@@ -58,8 +58,11 @@ def check_out_the_last_release(folder: Path) -> str:
         return done.stdout
 
     try:
-        first, *_ = git("log", "--diff-filter=A", "--reverse", "--format=%H", "--", *later).split()
-        git("archive", f"--output={folder}/code.tar", f"{first}^", "libs", "services")
+        commit = "HEAD"
+        if later:
+            first, *_ = git("log", "--diff-filter=A", "--reverse", "--format=%H", "--", *later).split()
+            commit = f"{first}^"
+        git("archive", f"--output={folder}/code.tar", commit, "libs", "services")
     except (OSError, subprocess.CalledProcessError, ValueError):
         pytest.skip("the history of this project is not here")
     subprocess.run(["tar", "-xf", folder / "code.tar", "-C", folder], check=True)
