@@ -138,7 +138,7 @@ async def test_openssh_gets_and_sends_much_while_the_keys_change(world, ann, log
     monkeypatch.setattr(cheap_ciphers.Gcm, "__init__", note)
     await ann.create("app")
     work = await work_tree(tmp_path)
-    await commit(work, "large.txt", os.urandom(3_000_000).hex())
+    await commit(work, "large.txt", os.urandom(9_000_000).hex())
     key = Key(tmp_path, "other")
     world.identity.ssh_keys[key.public.fingerprint] = (1, "other laptop")
     async with ssh_before(world) as port:
