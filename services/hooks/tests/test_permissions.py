@@ -217,3 +217,19 @@ async def test_a_hook_of_an_organization_gets_what_its_responsible_user_may_see(
         if sent
         else ("cancelled", 0, "whoever set the hook up may not see the repository")
     )
+
+
+async def test_a_redelivery_asks_for_the_permission_again(world, receiver):
+    hook_id = await create_hook_as_bob(world, receiver.url)
+    await world.deliver(push())
+    await world.worker.step()
+    (sent,) = (await world.call("GET", f"{HOOKS}/{hook_id}/deliveries")).json()
+    world.repos.levels[7, 2] = "none"
+    again = f"{HOOKS}/{hook_id}/deliveries/{sent['id']}/attempts"
+    assert (await world.call("POST", again)).status_code == 202
+    await world.new_worker().step()
+    assert len(receiver.requests) == 1
+    assert (await get_hook(world, hook_id))["active"] is False
+    assert (await world.call("POST", again)).status_code == 202
+    await world.worker.step()
+    assert len(receiver.requests) == 2, "whoever administers the repository may try a hook that is off"

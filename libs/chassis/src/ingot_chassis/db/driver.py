@@ -8,6 +8,8 @@ import asyncpg
 from sqlalchemy import CursorResult, Dialect, Executable, Select
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
+from ingot_chassis.errors import DatabaseUnavailable
+
 if TYPE_CHECKING:
     from ingot_chassis.db.short_reads import ShortReads
 
@@ -86,6 +88,11 @@ def is_full(error: Exception) -> bool:
         return False
     state, code = (getattr(error.orig, name, None) for name in ("sqlstate", "sqlite_errorcode"))
     return state == asyncpg.DiskFullError.sqlstate or code in FULL_CODES
+
+
+def is_outage(error: Exception) -> bool:
+    """Whether the database is away or full: the same may work later."""
+    return isinstance(error, DatabaseUnavailable) or is_away(error) or is_full(error)
 
 
 def statement_summary(statement: Executable) -> str:

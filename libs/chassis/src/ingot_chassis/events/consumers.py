@@ -30,11 +30,10 @@ from sqlalchemy.dialects import postgresql
 from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import each_of
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.driver import is_away, is_full
+from ingot_chassis.db.driver import is_outage
 from ingot_chassis.db.prepared import PreparedWrite
 from ingot_chassis.db.rows import TypedRow
 from ingot_chassis.db.transaction import Tx
-from ingot_chassis.errors import DatabaseUnavailable
 from ingot_chassis.events.backlog import Backlog, Delivery
 from ingot_chassis.events.bus import FETCH_SECONDS, Bus
 from ingot_chassis.events.envelope import Envelope, decode_envelope, decode_event, event_type, subject
@@ -260,7 +259,7 @@ class Consumers:
         try:
             await self.apply(envelope)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is this event's failure
-            is_its_fault = not (isinstance(error, DatabaseUnavailable) or is_away(error) or is_full(error))
+            is_its_fault = not is_outage(error)
             backlog.postpone(envelope.key, counts=is_its_fault)
             failures = backlog.failures(envelope.key)
             log.warning(

@@ -9,7 +9,7 @@ import structlog
 from prometheus_client import Counter, Gauge
 
 from ingot_chassis.clock import now
-from ingot_chassis.db.driver import is_away, is_full
+from ingot_chassis.db.driver import is_outage
 from ingot_chassis.errors import InsufficientStorage, Unavailable
 from ingot_chassis.jobs.jobs import Job, Jobs, LeaseLost
 from ingot_chassis.jobs.loops import Loop, wait_for
@@ -119,7 +119,7 @@ class Workers:
                 error=repr(error),
                 where=traceback.format_exc(limit=-1),
             )
-            passes = isinstance(error, Unavailable | InsufficientStorage) or is_away(error) or is_full(error)
+            passes = isinstance(error, Unavailable | InsufficientStorage) or is_outage(error)
             with _recording_end(job):
                 await self._jobs.retry(job, repr(error), counts=not passes)
         finally:

@@ -18,9 +18,11 @@ from typing import NamedTuple
 import msgspec
 import structlog
 from opentelemetry.trace import SpanKind
+from sqlalchemy.exc import DBAPIError
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
+from ingot_chassis.db.driver import is_outage
 from ingot_chassis.errors import ApiError
 from ingot_chassis.security.sealing import Unreadable
 from ingot_chassis.telemetry import continue_span
@@ -220,27 +222,32 @@ class DeliveryWorker:
 
     async def _attempt(self, row: DeliveryRow) -> Outcome:
         with continue_span(f"deliver {row.event}", row.traceparent, SpanKind.CLIENT):
-            hook = await self._hook(row.hook_id)
-            if hook is None:
-                return unsent(row, "the hook was deleted")
-            if not (hook.active or row.manual):
-                failed = is_endpoint_failure(hook.disabled_reason)
-                return unsent(
-                    row,
-                    "the hook is switched off",
-                    state=DeliveryState.FAILED if failed else DeliveryState.CANCELLED,
-                )
-            if hook.endpoint != row.endpoint:
-                return returned(row)  # It will be claimed within the limit of the new endpoint.
-            if not row.manual:
-                try:
-                    refusal = await self._permissions.refusal(hook, row.repository_id)
-                except ApiError as error:
-                    reason = f"the permission for it could not be checked: {error}"
-                    return returned(row, pauses_lane=True, reason=reason)
-                if refusal:
-                    return unsent(row, refusal)
-            return self._outcome(hook, row, await self._send(hook, row))
+            try:
+                hook = await self._hook(row.hook_id)
+                if hook is None:
+                    return unsent(row, "the hook was deleted")
+                unsendable = await self._unsendable(hook, row)
+            except (ApiError, DBAPIError) as error:
+                if isinstance(error, DBAPIError) and not is_outage(error):
+                    raise
+                problem = error if isinstance(error, ApiError) else "the database does not answer"
+                reason = f"the permission for it could not be checked: {problem}"
+                return returned(row, pauses_lane=True, reason=reason)
+            return unsendable or self._outcome(hook, row, await self._send(hook, row))
+
+    async def _unsendable(self, hook: HookRow, row: DeliveryRow) -> Outcome | None:
+        """What becomes of a delivery that may not be sent now. A hook that is off gets what somebody asked for by hand."""
+        if not (hook.active or row.manual):
+            failed = is_endpoint_failure(hook.disabled_reason)
+            return unsent(
+                row,
+                "the hook is switched off",
+                state=DeliveryState.FAILED if failed else DeliveryState.CANCELLED,
+            )
+        if hook.endpoint != row.endpoint:
+            return returned(row)  # It will be claimed within the limit of the new endpoint.
+        refusal = await self._permissions.refusal(hook, row.repository_id) if hook.active else ""
+        return unsent(row, refusal) if refusal else None
 
     async def _hook(self, hook_id: int) -> HookRow | None:
         """The hook as it was at most ``FRESH_SECONDS`` ago: a delivery may have waited long in its lane."""

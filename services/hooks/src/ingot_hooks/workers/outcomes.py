@@ -11,9 +11,8 @@ from prometheus_client import Counter as Metric
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.driver import is_away, is_full
+from ingot_chassis.db.driver import is_outage
 from ingot_chassis.db.transaction import Tx
-from ingot_chassis.errors import DatabaseUnavailable
 from ingot_hooks.core.deactivation import deactivation_reason
 from ingot_hooks.core.schedule import AttemptResult
 from ingot_hooks.settings import Settings
@@ -126,13 +125,13 @@ class OutcomeRecorder:
         try:
             await self._write_batch(batch)
         except Exception as error:  # noqa: BLE001 - whatever it is, the requests were sent
-            is_outage = isinstance(error, DatabaseUnavailable) or is_away(error) or is_full(error)
+            passes = is_outage(error)
             log.warning("outcomes not recorded, trying again", count=len(batch), error=repr(error))
         else:
             return []
-        if len(batch) > 1 and not is_outage:
+        if len(batch) > 1 and not passes:
             return [failed for outcome in batch for failed in await self._write_or_keep([outcome])]
-        if not is_outage:
+        if not passes:
             self._leases.let_end(batch[0].row)  # It would block its lane for ever.
         unwritten = [outcome for outcome in batch if self._leases.is_valid(outcome.row)]
         if len(unwritten) < len(batch):
