@@ -20,6 +20,8 @@ from .history import commit_file, git
 PATIENCE = 150.0
 PAUSE = 0.2
 NAME = "app"
+QUIET = "quiet"
+"""A repository into which nobody writes, while the other one is packed anew."""
 USER, PASSWORD = ADMINISTRATOR
 
 
@@ -34,6 +36,7 @@ class Writer:
         self.is_ending = False
 
     async def prepare(self) -> None:
+        await self._post("user/repos", name=QUIET, auto_init=True)
         await self._post("user/repos", name=NAME)
         self._work.mkdir()
         await git("init", "-q", "-b", "main", cwd=self._work)
@@ -92,7 +95,7 @@ class Writer:
             rows += answer.json()
         return rows
 
-    async def _post(self, path: str, **body: str) -> dict:
+    async def _post(self, path: str, **body: str | bool) -> dict:
         answer = await self._client.post(path, json=body, auth=ADMINISTRATOR)
         assert answer.status_code == 201, answer.text
         return dict(answer.json())
@@ -111,6 +114,11 @@ def examine(cluster: Cluster, *options: str) -> tuple[int, str]:
         return 0, repos.output_of("doctor", *options)
     except subprocess.CalledProcessError as failed:
         return failed.returncode, str(failed.output)
+
+
+def _files(backup: Path) -> set[int]:
+    """The numbers of the files that have objects of git."""
+    return {file.stat().st_ino for file in backup.rglob("objects/*/*")}
 
 
 async def lose_everything(cluster: Cluster, administrator: str) -> None:
@@ -156,8 +164,7 @@ async def test_what_was_acknowledged_before_a_backup_is_restored(backing_servers
                 copied = len(writer.commits)
                 second = await asyncio.to_thread(back_up_files, cluster, scripts, "two")
                 writer.is_ending = True
-            old = {file.stat().st_ino for file in first.rglob("objects/*/*")}
-            assert old & {file.stat().st_ino for file in second.rglob("objects/*/*")}
+            assert _files(first) & _files(second), "what has not changed is stored once"
 
         await lose_everything(cluster, session_servers.postgres())
         done = await asyncio.to_thread(scripts.run, "restore-databases", BACKUP=second.name)

@@ -35,6 +35,9 @@ class Attempt(NamedTuple):
     def name(self) -> str:
         return f"{self.path} | {self.caller.name}"
 
+WORDS = re.compile(r"fixes [\w/-]+#\d+")
+"""What a stranger wrote in an issue that all may read, to learn whether there is what it names."""
+
 
 def hidden_names(route: Route, caller: Caller) -> re.Pattern[str] | None:
     """What no answer to the caller may have: full names of repositories, their topics, and names of organizations."""
