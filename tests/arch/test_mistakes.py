@@ -19,6 +19,7 @@ ENVIRONMENT = ("environ", "environb", "getenv")
 STARTS_PROCESSES = (
     "services/repos/src/ingot_repos/git/",
     "apps/standalone/src/ingot_standalone/nats_server.py",
+    f"{CHASSIS}lexer.py",
     f"{CHASSIS}testing/",
 )
 ENDS_TRANSACTION = re.compile(

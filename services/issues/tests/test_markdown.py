@@ -16,6 +16,8 @@ from typing import Any
 import httpx
 import pytest
 
+from ingot_chassis.lexer import LEXER
+from ingot_issues.core.html_cache import HtmlCache
 from ingot_issues.core.markdown import PARSER, LinkContext, render
 
 from .markdown_corpus import CORPUS, HANDLERS
@@ -168,12 +170,23 @@ def test_one_definition_is_not_repeated_without_end(text, context):
     assert len(rendered(text, context=context)) < 64 * len(text)
 
 
-def test_code_that_takes_long_to_highlight_is_shown_plain(monkeypatch):
+HOSTILE_CODE = "```ini\na" + " " * 20_000 + "b\n```\n"
+"""One match of its lexer takes minutes."""
+
+
+def test_code_that_takes_long_to_highlight_is_shown_plain_and_takes_the_time_of_what_follows():
     code = "```python\ndef f(): pass\n```\n"
     assert rendered(code * 2).count('class="k"') == 4
-    seconds = iter(range(1000))
-    monkeypatch.setattr("time.thread_time", lambda: next(seconds))
-    assert rendered(code * 2).count("def f(): pass") == 2
+    html = rendered(HOSTILE_CODE + code)
+    assert "<span" not in html
+    assert "def f(): pass" in html
+
+
+def test_such_code_is_tried_once(monkeypatch):
+    blocks = HtmlCache(1_000_000)
+    assert "<span" not in render(HOSTILE_CODE, None, blocks)
+    monkeypatch.setattr(LEXER, "tokens", None)
+    assert "<span" not in render(HOSTILE_CODE, None, blocks)
 
 
 HOSTILE = [

@@ -8,11 +8,20 @@ from collections.abc import Callable
 
 import pytest
 
-from ingot_issues.core.markdown import LinkContext, render
+from ingot_chassis.security.keys import SigningKey
+from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
+from ingot_issues.api.markdown import MOST_CHARACTERS
+from ingot_issues.core.markdown import LARGEST, LinkContext, render
 from ingot_issues.core.markdown_limits import MAX_EMPTY_CELLS, MAX_LABELS, MAX_LISTS, MAX_QUOTES
 
 CONTEXT = LinkContext("http://forge/", "http://forge/ann/app/")
 KIB = 1024
+WEB = SigningKey.generate()
+
+
+@pytest.fixture
+def settings(settings):
+    return settings | {"public_keys": {"web": WEB.x}}
 
 
 def repeated(unit: str) -> Callable[[int], str]:
@@ -154,3 +163,12 @@ async def test_a_caller_has_two_texts_rendered_at_once(world):
     refused = answers[statuses.index(429)]
     assert refused.headers["Retry-After"] == "1"
     assert (await world.call("POST", "//markdown", texts[0])).status_code == 200
+
+
+async def test_a_page_has_so_much_markdown_and_the_rest_as_it_is_written(world):
+    texts = ["a" * LARGEST] * (MOST_CHARACTERS // LARGEST) + ["*b*", "<b>"]
+    headers = {SERVICE_HEADER: ServiceIdentity("web", WEB).token("issues")}
+    answer = await world.http.post("/internal/markdown", json={"texts": texts}, headers=headers)
+    *rendered, first, second = answer.json()["html"]
+    assert all(html.startswith("<p>") for html in rendered)
+    assert (first, second) == ("<pre>*b*</pre>", "<pre>&lt;b&gt;</pre>")

@@ -18,24 +18,24 @@ APP, LIB = (LinkContext.of(ROOT, path, wiki=False) for path in ("ann/app", "bob/
 @pytest.fixture
 def count(monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[int, int]]:
     """How many texts were parsed, and how many blocks highlighted, since the last call."""
-    calls = {"parse": 0, "get_lexer_by_name": 0}
+    calls = {"parse": 0, "tokens": 0}
 
     def counted(owner: object, name: str) -> None:
         original = getattr(owner, name)
 
-        def call(*arguments: object) -> object:
+        def call(*arguments: object, **options: object) -> object:
             calls[name] += 1
-            return original(*arguments)
+            return original(*arguments, **options)
 
         monkeypatch.setattr(owner, name, call)
 
     def taken() -> tuple[int, int]:
-        counts = calls["parse"], calls["get_lexer_by_name"]
+        counts = calls["parse"], calls["tokens"]
         calls.update(dict.fromkeys(calls, 0))
         return counts
 
     counted(markdown.PARSER, "parse")
-    counted(markdown, "get_lexer_by_name")
+    counted(markdown.LEXER, "tokens")
     return taken
 
 

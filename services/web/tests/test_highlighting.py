@@ -51,6 +51,12 @@ def test_there_are_no_colours_without_time_or_language_or_where_the_lexer_takes_
     assert pieces_of(name, text, seconds) is None
 
 
+def test_a_line_made_for_its_lexer_costs_its_time_once():
+    text = "a" + " " * (LARGEST - 10) + "b\n"
+    assert highlight("a.ini", text) == [text.removesuffix("\n")]
+    assert highlight("a.ini", "[a]\nb = c\n")[1].startswith("<span")
+
+
 def test_each_line_has_a_number_to_which_an_address_leads():
     rows = code_rows([Markup("<b>1</b>"), "<b>2</b>"])
 

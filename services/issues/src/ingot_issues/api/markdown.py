@@ -17,6 +17,8 @@ from ingot_issues.core.markdown import LARGEST, LinkContext
 
 MOST_BYTES = 1_000_000
 LARGEST_BODY = 10_000_000
+MOST_CHARACTERS = 4 * LARGEST
+"""Of all texts of a page together; the texts after it are shown as they are written."""
 
 
 class RenderMarkdown(msgspec.Struct, kw_only=True):
@@ -84,13 +86,16 @@ async def render_texts(request: IssuesRequest, data: RenderTexts) -> RenderedTex
     linking = LinkContext.of(root, data.context, wiki=False)
     if data.images:
         linking = replace(linking, images=LinkContext.of(root, data.images, wiki=False).base)
-    rendered = request.components.rendered_texts
-    return RenderedTexts(
-        html=[
-            await rendered.html(text, linking) if len(text) <= LARGEST else f"<pre>{escape(text)}</pre>"
-            for text in data.texts
-        ]
-    )
+    html, room = [], MOST_CHARACTERS
+    for text in data.texts:
+        room -= len(text)
+        fits = len(text) <= LARGEST and room >= 0
+        html.append(
+            await request.components.rendered_texts.html(text, linking)
+            if fits
+            else f"<pre>{escape(text)}</pre>"
+        )
+    return RenderedTexts(html=html)
 
 
 routes = [render_markdown, render_markdown_raw, render_texts]

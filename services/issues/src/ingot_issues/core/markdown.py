@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,17 +12,14 @@ from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import nh3
-import pygments  # type: ignore[import-untyped]
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from mdit_py_plugins.footnote import footnote_plugin
-from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
-from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
-from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
+from ingot_chassis.lexer import LEXER, LexerBusy
 from ingot_issues.core.html_cache import HtmlCache
 from ingot_issues.core.markdown_limits import OpenTags, limit_work
 
@@ -38,7 +34,8 @@ MOST_TARGETS = 1024 * 1024
 TARGETS_PER_CHARACTER = 32
 LONGEST_CONTEXT = 255
 INLINE = 2048
-"""Characters of a text that is parsed in the event loop. A longer text is parsed in a thread."""
+"""Characters of a text that is parsed in the event loop. A longer text, or one with code, is parsed in a thread."""
+_FENCE = re.compile(r"```|~~~")
 _Result = TypeVar("_Result")
 _THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="markdown")
 
@@ -60,7 +57,6 @@ _CLASSES = re.compile(
 )
 _ID = re.compile(r"user-content-[\w%.:-]{1,200}|fn(?:ref)?[0-9]{1,6}(?::[0-9]{1,6})?")
 
-_FORMATTER = HtmlFormatter(nowrap=True)
 _TAGS = nh3.ALLOWED_TAGS | {"input", "section"}
 _ATTRIBUTES = {
     **{tag: set(names) for tag, names in nh3.ALLOWED_ATTRIBUTES.items()},
@@ -108,7 +104,7 @@ class LinkContext:
 
 async def run_without_blocking(work: Callable[[str], _Result], text: str) -> _Result:
     """``work(text)``, in a thread when it would block the event loop."""
-    if len(text) <= INLINE:
+    if len(text) <= INLINE and not _FENCE.search(text):
         return work(text)
     return await asyncio.get_running_loop().run_in_executor(_THREADS, work, text)
 
@@ -184,10 +180,6 @@ def _bounded_html(html: str, env: Any) -> str:
     return html if open_tags.accepts(html) else escapeHtml(html)
 
 
-class _OutOfTime(Exception):
-    """The time for highlighting is used up."""
-
-
 def _highlight(env: Any, code: str, language: str, _attributes: str) -> str:
     """HTML of a code block; empty, so that the block stays plain, for an unknown language, a long block and after the time."""
     blocks: HtmlCache | None = env.get("blocks")
@@ -196,25 +188,21 @@ def _highlight(env: Any, code: str, language: str, _attributes: str) -> str:
     spent = env.setdefault("highlight_seconds", 0.0)
     if not language or len(code) > HIGHLIGHTED or spent >= HIGHLIGHT_SECONDS:
         return ""
-    begun = time.thread_time()
     try:
-        lexer = get_lexer_by_name(language)
-        tokens = _within_time(begun + HIGHLIGHT_SECONDS - spent, lexer.get_tokens(code))
-        html = str(pygments.format(tokens, _FORMATTER))
-    except (ClassNotFound, _OutOfTime):
+        answer = LEXER.tokens(code, language=language, seconds=HIGHLIGHT_SECONDS - spent)
+    except LexerBusy:
         return ""
-    finally:
-        env["highlight_seconds"] = spent + time.thread_time() - begun
-    if blocks is not None:
+    env["highlight_seconds"] = spent + answer.seconds
+    html = "".join([_token_html(kind, text) for kind, text in answer.tokens or ()])
+    if blocks is not None and not (answer.tokens is None and spent):  # alone it might have had the time
         blocks.put(html, code, language)
     return html
 
 
-def _within_time(moment: float, tokens: Iterable[Any]) -> Iterable[Any]:
-    for token in tokens:
-        if time.thread_time() > moment:
-            raise _OutOfTime
-        yield token
+def _token_html(kind: str, text: str) -> str:
+    """A token in spans of its class, one for each line."""
+    lines = [escapeHtml(line) for line in text.split("\n")]
+    return "\n".join([f'<span class="{kind}">{line}</span>' if kind and line else line for line in lines])
 
 
 def _resolve_links(state: Any) -> None:

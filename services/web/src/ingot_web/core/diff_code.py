@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import takewhile
 
+from ingot_chassis.lexer import LexerBusy
 from ingot_web.core.diffs import Diff, DiffLine, parse, side_by_side
 from ingot_web.core.highlighting import Piece, html_of, pieces_of
 
@@ -37,7 +38,10 @@ def coloured_diff(text: str) -> Diff:
         room -= size
         name = file.path.rpartition("/")[2]
         for hunk in _hunks(file.lines):
-            coloured = _coloured(name, tuple([(line.kind, line.text) for line in hunk]))
+            try:
+                coloured = _coloured(name, tuple([(line.kind, line.text) for line in hunk]))
+            except LexerBusy:
+                return diff
             for line, html in zip(hunk, coloured, strict=True):
                 line.html = html
     return diff

@@ -1,13 +1,12 @@
 """Code as lines of coloured HTML. Pygments tells the words of a language apart; what is HTML is written and escaped here."""
 
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
 from markupsafe import Markup, escape
-from pygments.lexers import find_lexer_class_for_filename  # type: ignore[import-untyped]
 from pygments.token import (  # type: ignore[import-untyped]
+    STANDARD_TYPES,
     Comment,
     Generic,
     Keyword,
@@ -17,6 +16,8 @@ from pygments.token import (  # type: ignore[import-untyped]
     String,
     Token,
 )
+
+from ingot_chassis.lexer import LEXER, LexerBusy
 
 LARGEST = 200_000
 """Characters of a file that is coloured; a larger one is shown plain."""
@@ -31,18 +32,18 @@ _CLASSES = {
     Generic.Inserted: "gi", Generic.Deleted: "gd", Generic.Heading: "gu", Generic.Subheading: "gu",
 }  # fmt: skip
 """Classes of the style sheet by kinds of words, with all below each; one class for all that have one colour. Others have none."""
+_TOKENS = {abbreviation: token for token, abbreviation in STANDARD_TYPES.items()}
 Piece = tuple[str, str]
 """A class, empty for none, and the text that has it."""
-
-
-class _OutOfTime(Exception):
-    """The time for one text is used up."""
 
 
 def highlight(name: str, text: str) -> Sequence[Markup]:
     """The lines of a file as git counts them, coloured by the language that its name says."""
     text = text.replace("\r\n", "\n").replace("\r", " ")  # Pygments would begin a line there, git does not
-    coloured = _coloured(name, text) if len(text) <= LARGEST else None
+    try:
+        coloured = _coloured(name, text) if len(text) <= LARGEST else None
+    except LexerBusy:
+        coloured = None
     if coloured is not None:
         return coloured
     return [escape(line) for line in text.removesuffix("\n").split("\n") if text]
@@ -71,31 +72,27 @@ def _coloured(name: str, text: str) -> tuple[Markup, ...] | None:
 def pieces_of(name: str, text: str, seconds: float = SECONDS) -> list[list[Piece]] | None:
     """The lines of a text as pieces with colours.
 
-    None if the language is unknown, the time is over, or the lexer fails or says another text than it was given.
+    None if the language is unknown, the time is over, or the lexer fails or says another text than it was given. Raises
+    LexerBusy.
     """
+    tokens = LEXER.tokens(text, file_name=name.rpartition("/")[2], seconds=seconds).tokens
+    if tokens is None or "".join([part for _, part in tokens]) != text:
+        return None
     line: list[Piece] = []
     lines = [line]
-    try:
-        lexer = _lexer_class(name.rpartition("/")[2])
-        if lexer is None:
-            return None
-        tokens = lexer(stripnl=False, ensurenl=False).get_tokens(text)
-        for token, value in _within(time.thread_time() + seconds, tokens):
-            kind = _class_of(token)
-            for number, part in enumerate(value.split("\n")):
-                if number:
-                    line = []
-                    lines.append(line)
-                if not part:
-                    continue
-                if line and line[-1][0] == kind:
-                    line[-1] = (kind, line[-1][1] + part)
-                else:
-                    line.append((kind, part))
-    except Exception:  # noqa: BLE001 - of hundreds of lexers any may fail in any way
-        return None
-    is_whole = "\n".join(["".join([part for _, part in line]) for line in lines]) == text
-    return lines if is_whole else None
+    for abbreviation, value in tokens:
+        kind = _class_of(abbreviation)
+        for number, part in enumerate(value.split("\n")):
+            if number:
+                line = []
+                lines.append(line)
+            if not part:
+                continue
+            if line and line[-1][0] == kind:
+                line[-1] = (kind, line[-1][1] + part)
+            else:
+                line.append((kind, part))
+    return lines
 
 
 def html_of(pieces: Iterable[Piece]) -> str:
@@ -105,23 +102,11 @@ def html_of(pieces: Iterable[Piece]) -> str:
     )
 
 
-@lru_cache(maxsize=1000)
-def _lexer_class(name: str) -> Any:
-    """None for an unknown language. To look it up among all languages takes as long as to read ten lines."""
-    return find_lexer_class_for_filename(name)
-
-
 @cache
-def _class_of(token: Any) -> str:
+def _class_of(abbreviation: str) -> str:
+    token: Any = _TOKENS[abbreviation]
     while token is not Token:
         if token in _CLASSES:
             return _CLASSES[token]
         token = token.parent
     return ""
-
-
-def _within(moment: float, tokens: Any) -> Iterator[Any]:
-    for token in tokens:
-        if time.thread_time() > moment:
-            raise _OutOfTime
-        yield token
