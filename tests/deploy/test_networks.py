@@ -1,19 +1,25 @@
 """The NetworkPolicies let through what `ingot_contracts.topology` says, the servers that a service needs, no more."""
 
 import ipaddress
+import re
+from collections import defaultdict
 
 import pytest
 
 from ingot_chassis.security.egress import NEVER
 from ingot_contracts.topology import CALLS, SERVICES, SHARDED
 
-from .manifests import Object, rendered
+from .manifests import Object, pods, rendered
 
 INSTALLED = ("dev", "production")
 every_overlay = pytest.mark.parametrize("overlay", INSTALLED)
 Labels = dict[str, str]
 REACHES = {name: {*CALLS[name], *({name} if name in SHARDED else ())} for name in SERVICES}
 """Whom a service calls, its own other shards among them."""
+
+
+MONITORING = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+COLLECTOR = {"app.kubernetes.io/name": "otel-collector"}
 
 
 def policies(overlay: str) -> list[Object]:
@@ -150,6 +156,57 @@ def test_all_reach_nats_and_two_reach_redis(port, overlay):
         )
     }
     assert reaching == (set(SERVICES) - {"web"} if port == 4222 else {"identity", "gateway"})
+
+
+@pytest.mark.parametrize("overlay", ["production", "production-ingress"])
+def test_every_process_sends_traces_and_gives_metrics_to_prometheus_alone(overlay):
+    """Of all workloads that run Ingot, whatever they are called: one that a list forgets is found here."""
+    manifests = rendered(f"overlays/{overlay}")
+    collector = rules(overlay, COLLECTOR, "ingress")
+    monitored = set()
+    for workload, pod in pods(manifests):
+        containers = [c for c in pod["spec"]["containers"] if "/ingot/" in c["image"]]
+        if not containers or not workload.startswith(("Deployment", "StatefulSet")):
+            continue
+        labels = pod["metadata"]["labels"]
+        assert any(lets_through(rule, "to", COLLECTOR, 4318) for rule in rules(overlay, labels, "egress")), (
+            workload
+        )
+        assert any(lets_through(rule, "from", labels, 4318) for rule in collector), workload
+        ingress, jobs = rules(overlay, labels, "ingress"), jobs_of(manifests, labels)
+        for container in containers:
+            (port,) = [p["name"] for p in container["ports"] if p["name"].endswith("metrics")]
+            reaching = [rule for rule in ingress if {"port": port} in rule.get("ports", [{"port": port}])]
+            assert [rule["from"] for rule in reaching] == [[MONITORING]], (workload, port)
+            assert len(jobs[port]) == 1, (workload, port)
+            monitored |= jobs[port]
+    assert monitored == alerted(manifests)
+    assert {"web", "ssh-metrics", "identity-work", "hooks-work", "issues-work", "repos-shards"} <= monitored
+
+
+def jobs_of(manifests: list[Object], labels: Labels) -> dict[str, set[str]]:
+    """Under which jobs Prometheus collects a pod, by the name of the port: those of Services that a ServiceMonitor selects."""
+    jobs: dict[str, set[str]] = defaultdict(set)
+    for monitor in (one["spec"] for one in manifests if one["kind"] == "ServiceMonitor"):
+        collected = {endpoint["port"] for endpoint in monitor["endpoints"]}
+        for service in (one for one in manifests if one["kind"] == "Service"):
+            if selects(monitor["selector"], service["metadata"].get("labels", {})) and selects(
+                {"matchLabels": service["spec"]["selector"]}, labels
+            ):
+                for port in service["spec"]["ports"]:
+                    if port["name"] in collected:
+                        jobs[port["targetPort"]].add(service["metadata"]["name"])
+    return jobs
+
+
+def alerted(manifests: list[Object]) -> set[str]:
+    """The jobs that somebody is woken for when none of their processes answers."""
+    return {
+        job
+        for one in manifests
+        if one["kind"] == "PrometheusRule"
+        for job in re.findall(r'absent\(up\{job="([^"]+)"\} == 1\)', str(one["spec"]))
+    }
 
 
 @every_overlay
