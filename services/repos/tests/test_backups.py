@@ -3,9 +3,11 @@
 import shutil
 import subprocess
 from argparse import Namespace
+from datetime import timedelta
 
 import pygit2
 import pytest
+from sqlalchemy import update
 
 from ingot_chassis.errors import CannotStart
 from ingot_repos.git.backups import FolderCopy, alone, list_whole
@@ -15,9 +17,10 @@ from ingot_repos.workers.backups import DUMPS, back_up, restore
 
 from .git_builders import commit as commit_to
 from .git_builders import set_branches
-from .lfs_client import FILE
-from .test_moves import fsck, upload
-from .world import commit, git, work_tree
+from .lfs_client import FILE, put
+from .shard_world import two_shards
+from .test_moves import JOB, fsck, request_move, upload
+from .world import commit, git, migrate, work_tree
 
 
 async def backup(world, to, keep=0, databases=None):
@@ -61,6 +64,42 @@ async def test_a_shard_is_restored_with_its_refs_and_uploads(world, ann, tmp_pat
     await restore(restored, Namespace(source=whole, replace=True))
     assert changed.read_text() == "ref: refs/heads/master\n"
     assert len(list((tmp_path / "new" / "storage" / "trash").iterdir())) == 1
+
+
+async def pass_time(world, time):
+    """Jobs are due by as much sooner."""
+    for row in await world.rows("job"):
+        async with world.database.transaction() as tx:
+            await tx.execute(update(JOB).where(JOB.c.id == row.id).values(run_at=row.run_at - time))
+
+
+async def test_what_moves_during_a_backup_of_many_hours_is_in_it(make_database, tmp_path):
+    """The backup of the shard that got it was over before, and that of the one that had it comes to it last."""
+    async with two_shards(make_database("repos", migrate), tmp_path) as (a, b, _):
+        ann = a.user(1, "ann")
+        app = (await ann.create("app", auto_init=True))["id"]
+        await put(ann, FILE)
+        await upload(ann)
+        for source, target in ((a, b), (b, a), (a, b)):  # the last of several moves counts
+            await request_move(a, app, source.settings.shard, target.settings.shard)
+            await target.components.move_workers.step()
+            await pass_time(a, timedelta(hours=10))
+        await pass_time(a, timedelta(hours=10))
+        assert await a.components.move_workers.step() == 0
+        await a.components.lfs.free_unlinked()
+        while await a.components.workers.step():
+            pass
+        whole = await backup(a, tmp_path / "to")
+        path = a.components.storage.path(app).relative_to(a.components.storage.root)
+        assert (whole / "repositories" / path / "HEAD").exists()
+        stored = [file.read_bytes() for file in (whole / "files").rglob("*") if file.is_file()]
+        assert stored == [FILE, FILE]
+        # Then all of it goes.
+        await pass_time(a, timedelta(hours=5))
+        assert await a.components.move_workers.step() == 1
+        await a.components.lfs.free_unlinked()
+        assert not a.components.storage.exists(app)
+        assert {row.shard for row in await a.rows("lfs_object")} == {"b"}
 
 
 async def test_a_second_backup_takes_the_room_of_what_is_new(world, ann, tmp_path, git_url):

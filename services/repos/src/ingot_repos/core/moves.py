@@ -21,8 +21,10 @@ from ingot_repos.store import shards, upkeep
 from ingot_repos.store.shards import MemberRow
 
 MOVE, DISCARD = "move", "discard"
-GRACE = timedelta(minutes=10)
-"""Whoever began to read before a move reads the old files; they are removed later, and never while git reads them."""
+GRACE = timedelta(days=1)
+"""How long a shard keeps what moved away, longer than any backup takes: that of the new shard may have listed its folders before the
+move. Whoever began to read before a move reads the old files; they are never removed while git reads them.
+"""
 
 
 MOST_LOCKS = 5
@@ -44,7 +46,7 @@ class Move(msgspec.Struct, frozen=True):
 
 
 class Discard(msgspec.Struct, frozen=True):
-    """The job that removes what a repository left on a shard, with these files of its releases, by ``uuid``.
+    """The job that removes what a repository left on a shard: git, objects of LFS, and these files of its releases, by ``uuid``.
 
     None are named where both shards store them in one place: what the old shard removed, the new one would miss.
     """
@@ -76,7 +78,7 @@ async def request_move(tx: Tx, jobs: Jobs, network: Sequence[MemberRow], source:
 async def cancel_move(tx: Tx, kind: str, key: str, payload: bytes) -> bool:
     """Let the shard that gets the repositories end the move and remove its copy; False when the move has ended."""
     cancelled = msgspec.structs.replace(msgspec.json.decode(payload, type=Move), is_cancelled=True)
-    return await shards.replace_payload(tx, kind, key, msgspec.json.encode(cancelled))
+    return await shards.replace_payload(tx, kind, key, msgspec.json.encode(cancelled), now())
 
 
 async def check_cancellation(tx: Tx, job: Job) -> None:
@@ -114,9 +116,11 @@ async def change_shard(
             raise NotNow("objects of LFS have come")
         # What git can make anew was not copied.
         await upkeep.save(tx, repository_id, prune_at=now())
+        kind, due = job_kind(DISCARD, source), now() + GRACE
         discard = Discard(repository_id, copied_assets.get(repository_id, []))
-        await jobs.add(tx, job_kind(DISCARD, source), repository_id, discard, run_at=now() + GRACE)
-    await shards.unlink_objects(tx, ids, source)
+        if not await jobs.add(tx, kind, repository_id, discard, run_at=due):
+            # It was on the source before, within the grace, and came back.
+            await shards.replace_payload(tx, kind, str(repository_id), msgspec.json.encode(discard), due)
     mirror_ids = await shards.push_mirror_ids(tx, ids)
     for kind, keys in ((SYNC, ids), (PUSH, mirror_ids)):
         await shards.move_jobs(tx, job_kind(kind, source), job_kind(kind, target), [str(key) for key in keys])

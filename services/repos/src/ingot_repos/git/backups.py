@@ -94,7 +94,10 @@ class FolderCopy:
         self._copies = FileCopies()
 
     def repositories(self) -> None:
-        """Copy a folder of storage. A repository that is deleted, or moves away, meanwhile is not in the copy."""
+        """Copy a folder of storage. A repository that is deleted meanwhile is not in the copy.
+
+        One that moves to another shard meanwhile is: its files stay here for longer than a backup takes.
+        """
         for repository in sorted(self._source.glob("repositories/*/*/*.git")):
             self._repository(repository)
 

@@ -303,10 +303,10 @@ async def payload_of(tx: Executor, job: Job) -> bytes:
     return (await tx.execute(statement)).scalar() or b""
 
 
-async def replace_payload(tx: Executor, kind: str, key: str, payload: bytes) -> bool:
-    """Give a job that waits or runs another payload, due now; False when it has ended."""
+async def replace_payload(tx: Executor, kind: str, key: str, payload: bytes, run_at: datetime) -> bool:
+    """Give a job that waits or runs another payload and another time; False when it has ended."""
     statement = update(_JOB).where(_JOB.c.kind == kind, _JOB.c.key == key, _UNDER_WAY)
-    return (await tx.execute(statement.values(payload=payload, run_at=now()))).rowcount == 1
+    return (await tx.execute(statement.values(payload=payload, run_at=run_at))).rowcount == 1
 
 
 async def get_job(db: Executor, kind: str, key: str) -> JobStateRow | None:

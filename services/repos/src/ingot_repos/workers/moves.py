@@ -127,6 +127,8 @@ class MoveJobs:
             await asyncio.to_thread(self._storage.delete, repository_id)
         await asyncio.to_thread(self._archives.remove, repository_id)
         await self._objects.delete(object_key(repository_id, uuid) for uuid in payload.asset_uuids)
+        async with self._db.transaction() as tx:
+            await shards.unlink_objects(tx, [repository_id], self._shard)
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
