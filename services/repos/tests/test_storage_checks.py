@@ -4,16 +4,18 @@ import hashlib
 import os
 import shutil
 import time
+from datetime import timedelta
 
 import pytest
 
+from ingot_chassis.clock import now
 from ingot_chassis.objects.store import ObjectStore
 from ingot_repos.core.lfs_objects import object_key as lfs_key
 from ingot_repos.core.release_assets import object_key as asset_key
 from ingot_repos.core.storage_checks import examine_storage
 from ingot_repos.git.packs import in_use
 from ingot_repos.git.temporary_files import ABANDONED_SECONDS
-from ingot_repos.store import lfs_objects
+from ingot_repos.store import lfs_objects, refs
 from ingot_repos.store.tables import metadata
 
 from .lfs_client import FILE, put
@@ -106,6 +108,56 @@ async def test_a_folder_of_no_repository_is_found_and_set_aside(world, base, exa
     assert list((storage.root / "trash").iterdir()), "it was not given time"
 
 
+async def test_nothing_is_set_aside_where_most_folders_belong_to_no_repository(world, base, ann, examine):
+    storage = world.components.storage
+    for number in (1000, 2000):
+        storage.create(base + number, "main")
+    (line,) = await examine(repair=True)
+    assert line.startswith(f"repos: 2 of 3 folders of {storage.root} belong to no repository")
+    assert len(list(storage.ids())) == 3
+    await ann.create("other")
+    assert len(await examine(repair=True)) == 2  # half of them may be
+    assert len(list(storage.ids())) == 2
+
+
+async def test_nothing_is_set_aside_where_the_name_of_the_shard_is_wrong(world, base):
+    storage, objects = world.components.storage, world.components.objects
+    (line,) = await examine_storage(world.database, storage, objects, "other", repair=True)
+    assert line.startswith(f"repos: 1 of 1 folders of {storage.root} are of other shards")
+    assert storage.exists(base)
+
+
+async def test_a_push_that_is_never_settled_is_found_and_hides_nothing(world, base, examine):
+    path = world.components.storage.path(base)
+    await git("update-ref", "-d", "refs/heads/topic", cwd=path)
+    lock = path / "refs/heads/master.lock"
+    lock.touch()
+    os.utime(lock, (time.time() - ABANDONED_SECONDS - 60,) * 2)
+    async with world.database.transaction() as tx:
+        entry = {"repository_id": base, "user_id": 1, "merged_pull": 0, "restricted": False}
+        await refs.add_push(tx, **entry, refs=["refs/heads/topic"], lease=now() + timedelta(minutes=1))
+
+    async def change(**values):
+        async with world.database.transaction() as tx:
+            await tx.execute(metadata.tables["push"].update().values(values))
+
+    assert await examine() == []  # it runs
+    await change(lease_until=now() - timedelta(seconds=50))
+    assert await examine() == []  # somebody is about to settle it
+    await change(lease_until=now() - timedelta(seconds=90))
+    moved, locks = await examine()
+    assert "refs/heads/topic" in moved
+    assert "refs/heads/master.lock" in locks
+    # Whoever tries to settle it extends its lease each time.
+    began = now() - timedelta(minutes=61)
+    await change(lease_until=now() + timedelta(minutes=1), created_at=began)
+    old, *others = await examine()
+    assert old.startswith(
+        f"repos: a push to repository {base} has been in the journal since {began:%Y-%m-%d %H:%M}: "
+    )
+    assert others == [moved, locks]
+
+
 async def test_a_deleted_repository_that_others_have_yet_to_forget_is_not_reported(world, ann, base, examine):
     assert (await ann.call("DELETE", "/api/v1/repos/ann/app")).status_code == 204
     assert await examine() == []
@@ -181,7 +233,7 @@ async def test_what_a_move_has_left_on_a_shard_is_found_and_removed(make_databas
             await tx.execute(metadata.tables["job"].delete())
             oid = (await lfs_objects.get(tx, "b", hashlib.sha256(FILE).hexdigest())).oid
             assert await lfs_objects.link(tx, other["id"], "b", [oid])
-        assert len(await examine(a)) == 1
+        assert len(await examine(a)) == 2  # its folder, and its object of LFS
         folder, objects = await examine(b)
         assert f"is a copy of repository {other['id']}, which is on a" in folder
         assert objects.startswith(f"repos: objects of LFS are here of repository {other['id']}")

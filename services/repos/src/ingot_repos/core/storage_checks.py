@@ -4,7 +4,8 @@ It may run beside the service. A repository that is being changed is left alone.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Sized
+from datetime import timedelta
 from typing import NamedTuple
 
 import structlog
@@ -34,7 +35,7 @@ from ingot_repos.store import (
     storage_checks,
     upkeep,
 )
-from ingot_repos.store.storage_checks import UploadRow
+from ingot_repos.store.storage_checks import CheckedRow, UploadRow
 
 log = structlog.get_logger()
 
@@ -43,6 +44,9 @@ OBJECTS_AT_ONCE = 16
 """Objects of a storage."""
 MOST_DAMAGED = 100
 """That are named."""
+OLD_PUSH = timedelta(hours=1)
+SETTLED_WITHIN = timedelta(minutes=1)
+"""Time in which another process settles what a dead one has left."""
 NOBODY = 0
 """Of a move of refs that nobody made through this service."""
 
@@ -56,6 +60,7 @@ async def examine_storage(
     left set aside.
     """
     return [
+        *await _old_pushes(database, shard),
         *await _repositories(database, storage, shard, repair),
         *await _folders_of_nobody(database, storage, repair),
         *await _copies_of_moves(database, storage, shard, repair),
@@ -65,12 +70,24 @@ async def examine_storage(
     ]
 
 
+async def _old_pushes(database: Database, shard: str) -> list[str]:
+    """Entries of the journal that nobody settles; they keep their repositories from moving to another shard."""
+    async with database.read() as db:
+        rows = await storage_checks.list_old_pushes(db, shard, now() - OLD_PUSH)
+    lines = [
+        f"repos: a push to repository {row.repository_id} has been in the journal since {row.created_at:%Y-%m-%d %H:%M}: it runs "
+        "still, or cannot be settled, which the log says as `interrupted push not settled`"
+        for row in rows
+    ]
+    return shortened("repos", lines)
+
+
 async def _repositories(database: Database, storage: Storage, shard: str, repair: bool) -> list[str]:
     lines: list[str] = []
     last = 0
     while True:
         async with database.read() as db:
-            rows = await storage_checks.list_ready(db, shard, last, PAGE)
+            rows = await _list_ready(db, shard, last, PAGE)
             ledgers = await storage_checks.ledgers(db, [row.id for row in rows])
         if not rows:
             return lines
@@ -81,7 +98,7 @@ async def _repositories(database: Database, storage: Storage, shard: str, repair
                 if names and not row.moves:
                     # Something may have been pushed since; what is still different now, and is not being changed, is wrong.
                     async with database.read() as db:
-                        (again,) = await storage_checks.list_ready(db, shard, row.id - 1, 1) or [row]
+                        (again,) = await _list_ready(db, shard, row.id - 1, 1) or [row]
                         ledger = (await storage_checks.ledgers(db, [row.id]))[row.id]
                     names = [] if again.moves else await _moved_names(storage, row.id, ledger)
                     if names and again.id == row.id:
@@ -95,6 +112,12 @@ async def _repositories(database: Database, storage: Storage, shard: str, repair
                 RepositorySuspect,
             ) as error:  # its refs cannot be compared; `_damaged` says more
                 log.warning("repository cannot be read", repository=row.id, error=str(error))
+
+
+async def _list_ready(db: Executor, shard: str, after: int, limit: int) -> Sequence[CheckedRow]:
+    """An entry of the journal that nobody settles is no reason to leave a repository alone."""
+    leased, begun = now() - SETTLED_WITHIN, now() - OLD_PUSH
+    return await storage_checks.list_ready(db, shard, after, limit, leased=leased, begun=begun)
 
 
 async def _moved_names(storage: Storage, repository_id: int, ledger: Mapping[str, str]) -> list[str]:
@@ -139,19 +162,28 @@ async def _abandoned_locks(storage: Storage, repository_id: int, repair: bool) -
 
 
 async def _folders_of_nobody(database: Database, storage: Storage, repair: bool) -> list[str]:
-    lines, all_ids = [], list(storage.ids())
+    all_ids, nobody = list(storage.ids()), set[int]()
     for start in range(0, len(all_ids), PAGE):
         ids = all_ids[start : start + PAGE]
         async with database.read() as db:
-            existing = await storage_checks.existing_ids(db, ids)
-        for repository_id in sorted(set(ids) - existing):
-            line = f"repos: {storage.path(repository_id)} belongs to no repository"
-            if repair:
-                storage.move_to_trash(repository_id)
-                lines.append(f"{line}; it is in the trash, which is emptied after two days")
-            else:
-                lines.append(f"{line}; `--repair` moves it to the trash")
+            nobody |= set(ids) - await storage_checks.existing_ids(db, ids)
+    if _are_most(nobody, all_ids):
+        line = f"repos: {len(nobody)} of {len(all_ids)} folders of {storage.root} belong to no repository"
+        return [f"{line}: the database is not theirs, or lost its rows; `--repair` leaves them there"]
+    lines = []
+    for repository_id in sorted(nobody):
+        line = f"repos: {storage.path(repository_id)} belongs to no repository"
+        if repair:
+            storage.move_to_trash(repository_id)
+            lines.append(f"{line}; it is in the trash, which is emptied after two days")
+        else:
+            lines.append(f"{line}; `--repair` moves it to the trash")
     return lines
+
+
+def _are_most(ids: Sized, all_ids: Sized) -> bool:
+    """It is the settings that are wrong then, and not the folders."""
+    return 2 * len(ids) > len(all_ids)
 
 
 async def _copies_of_moves(database: Database, storage: Storage, shard: str, repair: bool) -> list[str]:
@@ -169,9 +201,13 @@ async def _copies_of_moves(database: Database, storage: Storage, shard: str, rep
     async with database.exclusive(f"moves of {shard}") as is_alone:
         if not is_alone:  # a move to this shard is going on: the doctor is asked once more
             return []
-        for repository_id, other in sorted((other_shards | linked).items()):
-            if repository_id in copied or await _has_job(database, repository_id, shard):
-                continue
+        all_others = {id_: other for id_, other in (other_shards | linked).items() if id_ not in copied}
+        remains = await _without_job(database, shard, all_others)
+        folders = remains.keys() & other_shards.keys()
+        if _are_most(folders, all_ids):
+            line = f"repos: {len(folders)} of {len(all_ids)} folders of {storage.root} are of other shards"
+            return [f"{line}: this storage is not that of {shard}; `--repair` leaves them there"]
+        for repository_id, other in sorted(remains.items()):
             name = f"repository {repository_id}, which is on {other}"
             path = storage.path(repository_id)
             if repository_id in other_shards:
@@ -281,15 +317,17 @@ async def _sizes(objects: ObjectStore, keys: Sequence[str]) -> list[int | None]:
     return sizes
 
 
-async def _has_job(database: Database, repository_id: int, shard: str) -> bool:
-    """Whether a job will take the repository over, or remove what it has left. It may have come back, too."""
+async def _without_job(database: Database, shard: str, other_shards: Mapping[int, str]) -> Mapping[int, str]:
+    """Those that no job will take over, and of which none removes what is left. They may have come back, too."""
     async with database.read() as db:
-        if await shards.shard_with_files(db, repository_id) == shard:
-            return True
-        keys = {str(row.id) for row in await shards.network(db, repository_id)}
-        jobs = await shards.list_jobs(db, after=f"@{shard}")
-    own_jobs = {
-        (job_kind(DISCARD, shard), str(repository_id)),
-        *((job_kind(MOVE, shard), key) for key in keys),
-    }
-    return any((job.kind, job.key) in own_jobs for job in jobs)
+        jobs = {(job.kind, job.key) for job in await shards.list_jobs(db, after=f"@{shard}")}
+    remains = dict[int, str]()
+    for repository_id, other in other_shards.items():
+        if (job_kind(DISCARD, shard), str(repository_id)) in jobs:
+            continue
+        async with database.read() as db:
+            is_back = await shards.shard_with_files(db, repository_id) == shard
+            network = await shards.network(db, repository_id)
+        if not is_back and not any((job_kind(MOVE, shard), str(row.id)) in jobs for row in network):
+            remains[repository_id] = other
+    return remains

@@ -1,6 +1,7 @@
 """SQL that compares the rows of a shard with its files, a page of repositories at a time."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from sqlalchemy import exists, literal, select, union
 
@@ -12,10 +13,15 @@ from ingot_repos.store.tables import push, ref, release, release_asset, reposito
 
 
 class CheckedRow(TypedRow):
-    """A repository that has files; ``moves`` while a push or a merge is journaled."""
+    """A repository that has files; ``moves`` while a push or a merge runs, or is about to be settled."""
 
     id: int
     moves: bool
+
+
+class OldPushRow(TypedRow):
+    repository_id: int
+    created_at: datetime
 
 
 class PlacedRow(TypedRow):
@@ -39,9 +45,15 @@ class LedgerRow(TypedRow):
     oid: str
 
 
-async def list_ready(db: Executor, shard: str, after: int, limit: int) -> Sequence[CheckedRow]:
-    """Repositories of a shard with greater ids than ``after``, in the order of ids."""
-    moves = exists().where(push.c.repository_id == repository.c.id).label("moves")
+async def list_ready(
+    db: Executor, shard: str, after: int, limit: int, *, leased: datetime, begun: datetime
+) -> Sequence[CheckedRow]:
+    """Repositories of a shard with greater ids than ``after``, in the order of ids.
+
+    One ``moves`` by an entry of the journal that began after ``begun`` and whose lease ends after ``leased``.
+    """
+    runs = (push.c.lease_until > leased) & (push.c.created_at > begun)
+    moves = exists().where(push.c.repository_id == repository.c.id, runs).label("moves")
     statement = (
         select(repository.c.id, moves)
         .where(
@@ -53,6 +65,17 @@ async def list_ready(db: Executor, shard: str, after: int, limit: int) -> Sequen
         .limit(limit)
     )
     return await fetch_all(db, statement, CheckedRow)
+
+
+async def list_old_pushes(db: Executor, shard: str, before: datetime) -> Sequence[OldPushRow]:
+    """Entries of the journal of a shard that began before that time."""
+    statement = (
+        select(push.c.repository_id, push.c.created_at)
+        .join(repository, repository.c.id == push.c.repository_id)
+        .where(repository.c.shard == shard, push.c.created_at < before)
+        .order_by(push.c.id)
+    )
+    return await fetch_all(db, statement, OldPushRow)
 
 
 async def ledgers(db: Executor, ids: Sequence[int]) -> Mapping[int, dict[str, str]]:
