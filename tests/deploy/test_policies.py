@@ -138,7 +138,8 @@ def test_running_requests_can_end_before_the_process_is_killed(source):
                 and name.startswith(RUNS_FOR_EVER)
             ):
                 assert pod["spec"]["terminationGracePeriodSeconds"] > limit + drain, name
-                assert ("lifecycle" in container) is (container is not pod["spec"]["containers"][0]), name
+                stops_late = "preStop" in container.get("lifecycle", {})
+                assert stops_late is (container is not pod["spec"]["containers"][0]), name
 
 
 @pytest.mark.parametrize("source", ["dev", "production"])
@@ -157,6 +158,28 @@ def test_the_work_of_a_shard_ends_when_its_pod_listens_no_more(source):
         listener.accept()[0].close()
         assert waiting.poll() is None
     assert waiting.wait(30) == 0
+
+
+@pytest.mark.parametrize("source", ["dev", "production"])
+def test_the_work_of_a_shard_starts_when_its_pod_listens_or_after_a_minute(source):
+    """A node starts one container after the other, each when the hook of the one before has ended."""
+    spec = named(objects(source), "Deployment", "repos-0")["spec"]["template"]["spec"]
+    serve = spec["containers"][0]
+    assert [c["name"] for c in spec["containers"] if "postStart" in c.get("lifecycle", {})] == ["serve"]
+    *_, script = serve["lifecycle"]["postStart"]["exec"]["command"]
+    _, port = script.split('"127.0.0.1", ')
+    assert int(port.partition(")")[0]) == serve["ports"][0]["containerPort"]
+    assert "range(300)" in script
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.settimeout(30)
+        script = script.replace("8082", str(listener.getsockname()[1]))
+        done = subprocess.run([sys.executable, "-c", script.replace("300", "2")], timeout=30, check=False)
+        assert done.returncode == 0  # nobody listens
+        waiting = subprocess.Popen([sys.executable, "-c", script])
+        listener.listen()
+        listener.accept()[0].close()
+        assert waiting.wait(30) == 0
 
 
 @pytest.mark.parametrize("source", ["dev", "production"])
