@@ -14,8 +14,8 @@ import secrets
 import shlex
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -62,7 +62,8 @@ class Load:
         self.refused: list[str] = []
         self.refused_soon: list[str] = []
         """Those of them that came before a call between services was given up: the machine was not just too busy."""
-        self.slowest = (0.0, "")
+        self.slowest = self.slowest_calm = (0.0, "")
+        """Seconds and kind of the slowest request or command of git, without those that are slow on purpose: of now, and before."""
         self._titles: set[str] = set()
         self._commits: defaultdict[str, list[str]] = defaultdict(list)
         self._ending = asyncio.Event()
@@ -123,14 +124,32 @@ class Load:
             while any(self.done[kind] <= count for kind, count in before.items()):
                 await asyncio.sleep(self._pause)
 
+    def end_calm(self) -> None:
+        """What comes now is compared with what was until now."""
+        self.slowest_calm, self.slowest = self.slowest, (0.0, "")
+
     def report(self) -> str:
         """One line of figures."""
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(self.done.items()))
-        seconds, kind = self.slowest
-        return (
+        (seconds, kind), (calm, calm_kind) = self.slowest, self.slowest_calm
+        line = (
             f"{counts}; {len(self.failures)} failed, {len(self.refused)} were refused; "
             f"the slowest took {seconds:.1f} s ({kind})"
         )
+        return f"{line}, {seconds - calm:.1f} s more than before ({calm_kind})" if calm else line
+
+    @contextmanager
+    def measured(self, kind: str) -> Iterator[None]:
+        """One request, or one command of git."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.slowest = max(self.slowest, (time.monotonic() - start, kind))
+
+    async def _ask(self, client: httpx.AsyncClient, method: str, path: str, body: object = None) -> Any:
+        with self.measured(f"{method} {path}"):
+            return await ask(client, method, path, body, headers=self._headers)
 
     async def read_repository(self) -> None:
         """A clone and a file, of what is there since ``prepare``. Raises GitFailed, AssertionError."""
@@ -200,8 +219,6 @@ class Load:
                 if is_refused and time.monotonic() - start < TIMEOUT:
                     self.refused_soon.append(f"{kind}: {error!r}")
             self.done[kind] += 1
-            if kind not in ("downloads", "slow clones"):
-                self.slowest = max(self.slowest, (time.monotonic() - start, kind))
             await asyncio.sleep(self._pause)
 
     async def _read(self, *, is_new: bool) -> None:
@@ -217,7 +234,7 @@ class Load:
 
         async def on_new(number: int) -> None:
             async with self._client() as client:
-                await ask(client, "GET", paths[number % len(paths)], headers=self._headers)
+                await self._ask(client, "GET", paths[number % len(paths)])
 
         if is_new:
             await self._again("reads on new connections", on_new)
@@ -225,7 +242,7 @@ class Load:
         async with self._client() as client:
             await self._again(
                 "reads on kept connections",
-                lambda number: ask(client, "GET", paths[number % len(paths)], headers=self._headers),
+                lambda number: self._ask(client, "GET", paths[number % len(paths)]),
             )
 
     async def _read_pages(self) -> None:
@@ -235,7 +252,8 @@ class Load:
 
             async def read(number: int) -> None:
                 path = paths[number % len(paths)]
-                answer = await client.get(path)
+                with self.measured(f"page /{path}"):
+                    answer = await client.get(path)
                 require_success(answer)
                 assert path.split("/")[0] in answer.text, answer.text[:300]
 
@@ -247,7 +265,7 @@ class Load:
 
             async def open_issue(number: int) -> None:
                 title = f"It creaks {number}"
-                await ask(client, "POST", path, {"title": title}, headers=self._headers)
+                await self._ask(client, "POST", path, {"title": title})
                 self._titles.add(title)
 
             await self._again("issues", open_issue)
@@ -257,25 +275,29 @@ class Load:
 
         async def push(number: int) -> None:
             commit = await commit_file(work, "count", b"%d" % number, f"Count {number}")
-            await git("push", "-q", self._remote, "main", cwd=work)
+            with self.measured("git push"):
+                await git("push", "-q", self._remote, "main", cwd=work)
             self._commits["main"].append(commit)
 
         await self._again("pushes", push)
 
     async def _clone(self) -> None:
-        await self._again(
-            "clones",
-            lambda number: git("clone", "-q", "--bare", self._remote, f"clone-{number}", cwd=self._folder),
-        )
+        async def clone(number: int) -> None:
+            with self.measured("git clone"):
+                await git("clone", "-q", "--bare", self._remote, f"clone-{number}", cwd=self._folder)
+
+        await self._again("clones", clone)
 
     async def _exchange_by_ssh(self) -> None:
         work, remote = self._folder / "ssh-work", f"{self._ssh}/{self.name}/app.git"
 
         async def exchange(number: int) -> None:
             commit = await commit_file(work, "count", b"%d" % number, f"Count {number}")
-            await git("push", "-q", remote, "ssh", cwd=work)
+            with self.measured("git push over SSH"):
+                await git("push", "-q", remote, "ssh", cwd=work)
             self._commits["ssh"].append(commit)
-            await git("fetch", "-q", remote, "ssh", cwd=work)
+            with self.measured("git fetch over SSH"):
+                await git("fetch", "-q", remote, "ssh", cwd=work)
 
         await self._again("exchanges over SSH", exchange)
 
