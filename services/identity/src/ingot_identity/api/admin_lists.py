@@ -10,8 +10,8 @@ from ingot_identity.api.emails import Email, present_email
 from ingot_identity.api.organizations import Organization, present_organization
 from ingot_identity.api.request import IdentityRequest
 from ingot_identity.core.presenter import UserProfile
-from ingot_identity.store import accounts, emails, organizations
-from ingot_identity.store.accounts import SORT_COLUMNS, UserFilter
+from ingot_identity.store import emails, organizations, searches
+from ingot_identity.store.searches import SORT_COLUMNS, UserFilter
 from ingot_identity.store.tables import AccountVisibility
 
 READ = "read:admin"
@@ -50,7 +50,7 @@ async def list_users(
     )
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await accounts.list_users(
+        rows, total = await searches.list_users(
             db, user_filter, page, sort=sort or "name", descending=order == "desc"
         )
         users = await request.present_users(db, rows)

@@ -8,7 +8,7 @@ from ingot_chassis.http.policy import MAX_ID, signed_in
 from ingot_identity.api.policies import of_account, public
 from ingot_identity.api.request import IdentityRequest
 from ingot_identity.core.presenter import UserProfile
-from ingot_identity.store import accounts, follows
+from ingot_identity.store import follows, searches
 
 
 class UserSearchResults(msgspec.Struct):
@@ -39,7 +39,7 @@ async def search(request: IdentityRequest, q: str = "", uid: int = 0) -> Respons
         raise Invalid.field("uid", "range", "is no id")
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await accounts.search_users(db, q.strip(), page, request.principal, user_id=uid)
+        rows, total = await searches.search_users(db, q.strip(), page, request.principal, user_id=uid)
         users = await request.present_users(db, rows)
     return Response(UserSearchResults(ok=True, data=users), headers=request.page_headers(page, total))
 

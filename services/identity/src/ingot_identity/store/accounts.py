@@ -4,18 +4,15 @@ from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Any
 
-import msgspec
-from sqlalchemy import ColumnElement, and_, bindparam, delete, false, func, literal, or_, select, true, update
+from sqlalchemy import bindparam, delete, select, update
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import Slice, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.rows import fetch_all, fetch_first
 from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
-from ingot_chassis.security.principal import Principal
 from ingot_identity.store.tables import AccountKind, AccountRow, account, email
-from ingot_identity.store.two_factor_tables import two_factor
 
 
 class LockMode(StrEnum):
@@ -98,86 +95,8 @@ async def remove(db: Executor, account_id: int) -> None:
     await db.execute(delete(account).where(account.c.id == account_id))
 
 
-async def search_users(
-    db: Executor, text: str, page: Slice, viewer: Principal, *, user_id: int = 0
-) -> tuple[Sequence[AccountRow], int]:
-    """Users whose name, full name or address contains ``text``, ignoring case, by name; and how many there are.
-
-    Addresses that ``viewer`` may not see are not searched. With ``user_id`` only that one.
-    """
-    has_text = matching(text)
-    if viewer.signed_in:
-        may_see = or_(~account.c.email_private, account.c.id == viewer.id, literal(viewer.admin))
-        has_text = or_(has_text, and_(account.c.email.contains(text.lower(), autoescape=True), may_see))
-    matches = and_(account.c.kind == AccountKind.USER, has_text)
-    if user_id:
-        matches &= account.c.id == user_id
-    statement = select(account).where(matches).order_by(account.c.lower_login)
-    return await fetch_page(db, statement, page, AccountRow)
-
-
-def matching(text: str) -> ColumnElement[bool]:
-    """Accounts whose name or full name contains a text, in any case; all for an empty one."""
-    pattern = text.lower()
-    if not pattern:
-        return true()
-    return or_(
-        account.c.lower_login.contains(pattern, autoescape=True),
-        func.lower(account.c.full_name).contains(pattern, autoescape=True),
-    )
-
-
 async def mark_signed_in(db: Executor, account_id: int) -> None:
     await db.execute(update(account).where(account.c.id == account_id).values(last_login_at=now()))
-
-
-class UserFilter(msgspec.Struct, frozen=True):
-    """What an administrator looks for; None is any. ``text`` is a part of name, full name or address."""
-
-    text: str = ""
-    login_name: str | None = None
-    admin: bool | None = None
-    active: bool | None = None
-    login_prohibited: bool | None = None
-    two_factor: bool | None = None
-    nobody: bool = False
-    """Looks for users of a kind that there is not."""
-
-
-SORT_COLUMNS = {
-    "name": account.c.lower_login,
-    "created": account.c.created_at,
-    "updated": account.c.updated_at,
-    "id": account.c.id,
-}
-
-
-async def list_users(
-    db: Executor, user_filter: UserFilter, page: Slice, *, sort: str, descending: bool
-) -> tuple[Sequence[AccountRow], int]:
-    """Users as administrators list them; ``sort`` is a key of ``SORT_COLUMNS``."""
-    matches = account.c.kind == AccountKind.USER
-    if user_filter.text:
-        matches &= or_(
-            matching(user_filter.text), account.c.email.contains(user_filter.text.lower(), autoescape=True)
-        )
-    for column, value in (
-        (account.c.login_name, user_filter.login_name),
-        (account.c.admin, user_filter.admin),
-        (account.c.active, user_filter.active),
-        (account.c.login_prohibited, user_filter.login_prohibited),
-    ):
-        if value is not None:
-            matches &= column == value
-    if user_filter.two_factor is not None:
-        confirmed = select(two_factor.c.account_id).where(two_factor.c.confirmed_at.is_not(None))
-        has_it = account.c.id.in_(confirmed)
-        matches &= has_it if user_filter.two_factor else ~has_it
-    if user_filter.nobody:
-        matches &= false()
-    column = SORT_COLUMNS[sort]
-    order = (column.desc(), account.c.id.desc()) if descending else (column, account.c.id)
-    return await fetch_page(db, select(account).where(matches).order_by(*order), page, AccountRow)
 
 
 async def any_administrator(db: Executor) -> bool:

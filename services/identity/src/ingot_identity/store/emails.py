@@ -3,11 +3,13 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Select, delete, or_, select, update
+from sqlalchemy import ColumnElement, Select, delete, or_, select, true, update
 
+from ingot_chassis.db.arrays import TRIGRAM, has_trigrams
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_all, fetch_page
 from ingot_chassis.db.transaction import insert
+from ingot_identity.store.searches import by_index, contains, number_of
 from ingot_identity.store.tables import EmailRow, account, email
 
 
@@ -64,15 +66,23 @@ class OwnedEmailRow(EmailRow):
 
 
 async def search(db: Executor, text: str, page: Slice) -> tuple[Sequence[OwnedEmailRow], int]:
-    """Addresses that contain ``text``, or whose owner's name does, ignoring case; in order."""
+    """Addresses that contain ``text``, or whose owner's name does, in order; and how many there are."""
     statement = select(email, account.c.login).join(account, account.c.id == email.c.account_id)
-    if text:
-        parts = (
-            column.contains(text.lower(), autoescape=True)
-            for column in (email.c.address, account.c.lower_login)
-        )
-        statement = statement.where(or_(*parts))
-    return await fetch_page(db, statement.order_by(email.c.address), page, OwnedEmailRow)
+    matches = _has_text(text) if text else true()
+    count = number_of(email.c.id, text, matches)
+    statement = statement.where(matches).order_by(email.c.address)
+    return await fetch_page(db, statement, page, OwnedEmailRow, count=count)
+
+
+def _has_text(text: str) -> ColumnElement[bool]:
+    owned_by = select(account.c.id).where(contains(account.c.lower_login, text))
+    addresses = select(email.c.id).where(contains(email.c.address, text))
+    if len(text) < TRIGRAM:
+        return or_(email.c.id.in_(addresses), email.c.account_id.in_(owned_by))
+    owned_by = owned_by.where(has_trigrams(account.c.id, "account_trigrams", text, of="lower_login"))
+    addresses = addresses.where(has_trigrams(email.c.id, "email_trigrams", text))
+    matching = by_index(addresses.union(select(email.c.id).where(email.c.account_id.in_(owned_by))))
+    return email.c.id.in_(select(matching.c.id))
 
 
 async def among(db: Executor, account_id: int, addresses: Collection[str]) -> Sequence[EmailRow]:

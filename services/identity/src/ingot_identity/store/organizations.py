@@ -6,7 +6,7 @@ from sqlalchemy import ColumnElement, and_, exists, false, or_, select
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_page
-from ingot_identity.store.accounts import matching
+from ingot_identity.store.searches import has_name, list_accounts
 from ingot_identity.store.tables import AccountKind, AccountRow, AccountVisibility, account, membership
 
 
@@ -30,11 +30,10 @@ async def list_visible(
     db: Executor, page: Slice, *, viewer_id: int | None, text: str = ""
 ) -> tuple[Sequence[AccountRow], int]:
     """Organizations with a text in a name, by name; those that ``viewer_id`` may know of (0: nobody), None: all."""
-    matches: ColumnElement[bool] = and_(account.c.kind == AccountKind.ORGANIZATION, matching(text))
+    matches: ColumnElement[bool] = and_(account.c.kind == AccountKind.ORGANIZATION, has_name(text))
     if viewer_id is not None:
         matches &= or_(_visible_to(viewer_id), _has_member(viewer_id))
-    statement = select(account).where(matches).order_by(account.c.lower_login)
-    return await fetch_page(db, statement, page, AccountRow)
+    return await list_accounts(db, text, matches, page, account.c.lower_login)
 
 
 def _shown_to(viewer_id: int) -> ColumnElement[bool]:

@@ -1,0 +1,139 @@
+"""SQL of searches by a part of a name or an address, in any case of letters.
+
+Names and addresses have trigram indexes: of pg_trgm on PostgreSQL, of FTS5 on SQLite.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    CompoundSelect,
+    Select,
+    and_,
+    false,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+)
+
+from ingot_chassis.db.arrays import TRIGRAM, has_trigrams
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, fetch_page
+from ingot_chassis.security.principal import Principal
+from ingot_identity.store.tables import AccountKind, AccountRow, account
+from ingot_identity.store.two_factor_tables import two_factor
+
+COUNTED = 10_000
+"""How many matches of a text are counted: an exact number would cost as much as looking at each."""
+
+
+async def list_accounts(
+    db: Executor, text: str, matches: ColumnElement[bool], page: Slice, *order: Any
+) -> tuple[Sequence[AccountRow], int]:
+    """A page of the accounts that match, and how many there are: with a text, ``COUNTED`` at most."""
+    statement, count = select(account).where(matches).order_by(*order), number_of(account.c.id, text, matches)
+    return await fetch_page(db, statement, page, AccountRow, count=count)
+
+
+def number_of(id_column: ColumnElement[int], text: str, matches: ColumnElement[bool]) -> Select[Any]:
+    """How many rows match: with a text, ``COUNTED`` at most."""
+    ids = select(id_column).where(matches)
+    return select(func.count()).select_from((ids.limit(COUNTED) if text else ids).subquery())
+
+
+def has_name(text: str, *, or_address: ColumnElement[bool] | None = None) -> ColumnElement[bool]:
+    """Accounts with a text in the name or the full name; all for an empty one.
+
+    Those for which ``or_address`` is true may have it in the address instead; None: no account may.
+    """
+    if not text:
+        return true()
+    has_text = or_(contains(account.c.lower_login, text), contains(func.lower(account.c.full_name), text))
+    columns = "{lower_login full_name}"
+    if or_address is not None:
+        has_text = or_(has_text, and_(contains(account.c.email, text), or_address))
+        columns = ""
+    if len(text) < TRIGRAM:
+        return has_text
+    is_indexed = has_trigrams(account.c.id, "account_trigrams", text, of=columns)
+    matching = by_index(select(account.c.id).where(is_indexed, has_text))
+    return account.c.id.in_(select(matching.c.id))
+
+
+def contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
+    """Whether a column in lower case has a text in it."""
+    return column.contains(text.lower(), autoescape=True)
+
+
+def by_index(ids: Select[Any] | CompoundSelect[Any]) -> CTE:
+    """The ids as a subquery that is not flattened.
+
+    Else the planner, which does not know the text of a prepared statement, may walk the names in order and look at each
+    of them.
+    """
+    return ids.cte("matching").prefix_with("MATERIALIZED", dialect="postgresql")
+
+
+async def search_users(
+    db: Executor, text: str, page: Slice, viewer: Principal, *, user_id: int = 0
+) -> tuple[Sequence[AccountRow], int]:
+    """Users whose name, full name or address contains ``text``, by name; and how many there are.
+
+    Addresses that ``viewer`` may not see are not searched. With ``user_id`` only that one.
+    """
+    may_see = or_(~account.c.email_private, account.c.id == viewer.id, literal(viewer.admin))
+    has_text = has_name(text, or_address=may_see if viewer.signed_in else None)
+    matches = and_(account.c.kind == AccountKind.USER, has_text)
+    if user_id:
+        matches &= account.c.id == user_id
+    return await list_accounts(db, text, matches, page, account.c.lower_login)
+
+
+class UserFilter(msgspec.Struct, frozen=True):
+    """What an administrator looks for; None is any. ``text`` is a part of name, full name or address."""
+
+    text: str = ""
+    login_name: str | None = None
+    admin: bool | None = None
+    active: bool | None = None
+    login_prohibited: bool | None = None
+    two_factor: bool | None = None
+    nobody: bool = False
+    """Looks for users of a kind that there is not."""
+
+
+SORT_COLUMNS = {
+    "name": account.c.lower_login,
+    "created": account.c.created_at,
+    "updated": account.c.updated_at,
+    "id": account.c.id,
+}
+
+
+async def list_users(
+    db: Executor, user_filter: UserFilter, page: Slice, *, sort: str, descending: bool
+) -> tuple[Sequence[AccountRow], int]:
+    """Users as administrators list them; ``sort`` is a key of ``SORT_COLUMNS``."""
+    matches = and_(account.c.kind == AccountKind.USER, has_name(user_filter.text, or_address=true()))
+    for column, value in (
+        (account.c.login_name, user_filter.login_name),
+        (account.c.admin, user_filter.admin),
+        (account.c.active, user_filter.active),
+        (account.c.login_prohibited, user_filter.login_prohibited),
+    ):
+        if value is not None:
+            matches &= column == value
+    if user_filter.two_factor is not None:
+        confirmed = select(two_factor.c.account_id).where(two_factor.c.confirmed_at.is_not(None))
+        has_it = account.c.id.in_(confirmed)
+        matches &= has_it if user_filter.two_factor else ~has_it
+    if user_filter.nobody:
+        matches &= false()
+    column = SORT_COLUMNS[sort]
+    order = (column.desc(), account.c.id.desc()) if descending else (column, account.c.id)
+    return await list_accounts(db, user_filter.text, matches, page, *order)

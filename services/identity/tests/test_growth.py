@@ -1,0 +1,126 @@
+"""Searches look at as many rows among many other accounts as among few."""
+
+import pytest
+from sqlalchemy import text
+
+from ingot_chassis.http.paging import Page
+from ingot_chassis.security.principal import Principal
+from ingot_chassis.testing.service import rows_touched
+from ingot_identity.store import emails, organizations, searches
+from ingot_identity.store.searches import UserFilter
+
+pytestmark = pytest.mark.both_databases
+
+FEW, MANY = 200, 4_000
+OWN, PAGE = 10, 5
+"""Users, and organizations, that are looked for, and of a page."""
+CONSTANT = 300
+"""PostgreSQL reads a table of a few pages as a whole."""
+MORE = ", and more" * 20
+"""Rows are as wide as those of people: a narrow table is read as a whole sooner."""
+FILL = [
+    """
+    INSERT INTO account (kind, login, lower_login, full_name, description, website, location, visibility, email,
+        email_private, password_hash, admin, active, login_prohibited, created_at, updated_at)
+    WITH RECURSIVE n(n) AS (SELECT {first} UNION ALL SELECT n + 1 FROM n WHERE n < {last})
+    SELECT kind, '{word}-' || kind || n, '{word}-' || kind || n, 'Holds a {word}', '{more}', '', '', 'public',
+        '{word}-' || kind || n || '@example.com', n % 2 = 0, '{more}', false, true, false,
+        '2026-01-01 00:00:00+00', '2026-01-01 00:00:00+00'
+    FROM n CROSS JOIN (SELECT 'user' AS kind UNION ALL SELECT 'organization') AS kinds
+    """,
+    """
+    INSERT INTO email (account_id, address, is_primary, verified)
+    SELECT id, email, true, true FROM account WHERE id > {last_id}
+    """,
+]
+
+
+async def fill(db, **values):
+    async with db.transaction() as tx:
+        last_id = (await tx.execute(text("SELECT coalesce(max(id), 0) FROM account"))).scalar_one()
+        for statement in FILL:
+            await tx.execute(text(statement.format(last_id=last_id, more=MORE, **values)))
+
+
+async def settle(db):
+    """As VACUUM does."""
+    if not db.is_sqlite:
+        async with db.transaction() as tx:
+            names = "SELECT indexrelid FROM pg_index WHERE indexrelid::regclass::text LIKE '%trigrams%'"
+            await tx.execute(
+                text(f"SELECT gin_clean_pending_list(indexrelid::regclass) FROM ({names}) AS gin")
+            )
+            await tx.execute(text("ANALYZE"))
+
+
+def users(word, total, viewer):
+    async def read(tx):
+        assert (await searches.search_users(tx, word, Page(1, PAGE), viewer))[1] == total
+
+    return read
+
+
+def users_of_administrators(word, total, sort):
+    async def read(tx):
+        user_filter = UserFilter(text=word)
+        assert (await searches.list_users(tx, user_filter, Page(1, PAGE), sort=sort, descending=True))[
+            1
+        ] == total
+
+    return read
+
+
+def organizations_for(word, total, viewer_id):
+    async def read(tx):
+        listed = await organizations.list_visible(tx, Page(1, PAGE), viewer_id=viewer_id, text=word)
+        assert listed[1] == total
+
+    return read
+
+
+def addresses(word, total):
+    async def read(tx):
+        assert (await emails.search(tx, word, Page(1, PAGE)))[1] == total
+
+    return read
+
+
+NOBODY, SOMEBODY, ROOT = Principal(), Principal(id=1), Principal(id=1, admin=True)
+READS = {
+    "nobody: a name": users("needle", OWN, NOBODY),
+    "nobody: no name": users("zebra", 0, NOBODY),
+    "nobody: what all addresses have": users("example.com", 0, NOBODY),
+    "somebody: a name": users("NEEDLE", OWN, SOMEBODY),
+    "somebody: a full name": users("holds a needle", OWN, SOMEBODY),
+    "somebody: an address": users("needle-user1@", 1, SOMEBODY),
+    "somebody: a hidden address": users("needle-user2@", 0, SOMEBODY),
+    "administrator: a hidden address": users("needle-user2@", 1, ROOT),
+    "administrator: users by name": users_of_administrators("needle", OWN, "name"),
+    "administrator: users by creation": users_of_administrators("needle", OWN, "created"),
+    "nobody: organizations": organizations_for("needle", OWN, 0),
+    "administrator: organizations": organizations_for("needle", OWN, None),
+    "administrator: addresses": addresses("needle", 2 * OWN),
+    "administrator: no address": addresses("zebra", 0),
+}
+
+
+async def test_searches_look_at_as_many_rows_among_twenty_times_as_many(world):
+    await fill(world.database, first=1, last=OWN, word="needle")
+    touched = []
+    for first, last in ((1, FEW), (FEW + 1, MANY)):
+        await fill(world.database, first=first, last=last, word="straw")
+        await settle(world.database)
+        touched.append({name: await rows_touched(world.database, read) for name, read in READS.items()})
+    few, many = touched
+    grown = {name: (few[name], many[name]) for name in few if many[name] > 1.5 * few[name] + CONSTANT}
+    assert grown == {}
+
+
+async def test_a_text_is_counted_up_to_a_bound(world):
+    await fill(world.database, first=1, last=searches.COUNTED + PAGE, word="straw")
+    async with world.database.read() as db:
+        for number in (1, searches.COUNTED // PAGE // 2):
+            rows, total = await searches.search_users(db, "raw", Page(number, PAGE), ROOT)
+            assert (len(rows), total) == (PAGE, searches.COUNTED)
+        listed, total = await emails.search(db, "raw", Page(1, PAGE))
+        assert (len(listed), total) == (PAGE, searches.COUNTED)
