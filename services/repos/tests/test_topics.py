@@ -101,4 +101,4 @@ async def test_lists_of_topics_are_a_fixed_number_of_statements(world, ann):
         with count_statements(world.database) as statements:
             assert len(await names(ann)) == count
             assert len((await ann.get("/topics/search")).json()["topics"]) == count
-        assert len(statements) == 4
+        assert len(statements) == 3

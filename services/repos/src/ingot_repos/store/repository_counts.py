@@ -1,20 +1,37 @@
 """SQL for how many repositories there are, without counting them: triggers note each that comes or goes."""
 
 from collections import Counter
+from functools import cache
 
-from sqlalchemy import BigInteger, ColumnElement, and_, cast, delete, func, not_, select, true, union
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    and_,
+    bindparam,
+    cast,
+    delete,
+    func,
+    literal_column,
+    not_,
+    select,
+    true,
+    union,
+)
 
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_count
+from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import Tx, insert
 from ingot_repos.store.count_tables import repository_count
 from ingot_repos.store.tables import account, collaboration, repository, team_grant
-from ingot_repos.store.viewers import Viewer, visible
+from ingot_repos.store.viewers import LIMITED, PUBLIC, Viewer, ViewerKind, visible
 
 MOST_NOTES = 1_000
 """Rows that every total adds up, at most for a minute more."""
 _LOCK = "recount repositories"
+_NONE: ColumnElement[int] = literal_column("0", BigInteger)
 
 
 class _NoteRow(TypedRow):
@@ -25,36 +42,46 @@ class _NoteRow(TypedRow):
     number: int
 
 
+class _TotalRow(TypedRow):
+    total: int
+
+
 async def count_visible(db: Executor, viewer: Viewer) -> int:
     """How many repositories the viewer may see; it looks at those alone that are not open to everybody like the viewer."""
+    row = await _visible_count(viewer.kind).first(db, **viewer.values())
+    return max(0, row.total) if row is not None else 0
+
+
+@cache
+def _visible_count(viewer: ViewerKind) -> PreparedQuery[_TotalRow]:
     kind = repository_count.c
     of_kind = true() if _sees_all(viewer) else _is_open(viewer, kind.private, kind.visibility)
-    total = select(func.coalesce(func.sum(kind.number), 0)).where(of_kind).scalar_subquery()
-    statement = select(cast(total, BigInteger) + _more(viewer))
-    return max(0, int((await db.execute(statement, viewer.values())).scalar_one()))
+    total = select(func.coalesce(func.sum(kind.number), _NONE)).where(of_kind).scalar_subquery()
+    return PreparedQuery(select((cast(total, BigInteger) + _more(viewer)).label("total")), _TotalRow)
 
 
-def _sees_all(viewer: Viewer) -> bool:
-    return viewer.admin and viewer.restricted_to is None
+def _sees_all(viewer: ViewerKind) -> bool:
+    return viewer.admin and not viewer.restricted
 
 
 def _is_open(
-    viewer: Viewer, private: ColumnElement[bool], visibility: ColumnElement[str]
+    viewer: ViewerKind, private: ColumnElement[bool], visibility: ColumnElement[str]
 ) -> ColumnElement[bool]:
     """Whether repositories of that kind are open to everybody who is signed in, or not signed in, as the viewer is."""
-    is_nobody = not viewer.id or viewer.restricted_to is not None
-    return and_(private.is_(False), visibility.in_(("public",) if is_nobody else ("public", "limited")))
+    is_nobody = not viewer.signed_in or viewer.restricted
+    return and_(private.is_(False), visibility.in_([PUBLIC] if is_nobody else [PUBLIC, LIMITED]))
 
 
-def _more(viewer: Viewer) -> ColumnElement[int]:
+def _more(viewer: ViewerKind) -> ColumnElement[int]:
     """How many others the viewer may see, by what three indexes find."""
-    if _sees_all(viewer) or not viewer.id:
-        return cast(0, BigInteger)
+    if _sees_all(viewer) or not viewer.signed_in:
+        return _NONE
     reached: ColumnElement[bool] = any_of(repository.c.id, "viewer_repositories")
-    if viewer.restricted_to is None:
+    if not viewer.restricted:
+        of_viewer = collaboration.c.user_id == bindparam("viewer_id", type_=BigId)
         ids = union(
             select(repository.c.id).where(any_of(repository.c.owner_id, "viewer_inside")),
-            select(collaboration.c.repository_id).where(collaboration.c.user_id == viewer.id),
+            select(collaboration.c.repository_id).where(of_viewer),
             select(team_grant.c.repository_id).where(any_of(team_grant.c.team_id, "viewer_teams")),
         )
         reached = repository.c.id.in_(ids)
@@ -62,7 +89,7 @@ def _more(viewer: Viewer) -> ColumnElement[int]:
     counted = select(func.count()).select_from(
         repository.join(account, account.c.id == repository.c.owner_id)
     )
-    return counted.where(reached, visible(viewer.kind), not_(is_open)).scalar_subquery()
+    return counted.where(reached, visible(viewer), not_(is_open)).scalar_subquery()
 
 
 async def add_up(tx: Tx) -> int:

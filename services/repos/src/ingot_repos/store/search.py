@@ -51,7 +51,7 @@ MAX_WORDS = 8
 """What comes after so many is looked for as it is: each word costs a search."""
 MOST_SHAPES = 32
 """Shapes of searches whose statements stay: each of them takes 0.1 to 0.3 MB for each kind of viewer."""
-_ESCAPE = "/"
+ESCAPE = "/"
 COUNTED = 10_000
 """How many matches of a text are counted: an exact number would cost as much as looking at each."""
 
@@ -145,7 +145,7 @@ def _values(query: Search) -> dict[str, Any]:
     values = {
         "text": text,
         "beginning": f"{_escaped(text)}%",
-        "pattern": _pattern(text),
+        "pattern": pattern_of(text),
         "starred_by": query.starred_by,
         "team": query.team,
         "owner": query.owner,
@@ -154,18 +154,18 @@ def _values(query: Search) -> dict[str, Any]:
     }
     column = "" if query.descriptions else "lower_name"
     for number, word in enumerate(_words(query)):
-        values[f"pattern_{number}"] = _pattern(word)
+        values[f"pattern_{number}"] = pattern_of(word)
         values[f"phrase_{number}"] = trigram_phrase(word)
         values[f"name_phrase_{number}"] = trigram_phrase(word, of=column)
     return values if query.account is None else values | query.account.values("account")
 
 
-def _pattern(text: str) -> str:
+def pattern_of(text: str) -> str:
     return f"%{_escaped(text)}%"
 
 
 def _escaped(text: str) -> str:
-    return text.replace(_ESCAPE, 2 * _ESCAPE).replace("%", f"{_ESCAPE}%").replace("_", f"{_ESCAPE}_")
+    return text.replace(ESCAPE, 2 * ESCAPE).replace("%", f"{ESCAPE}%").replace("_", f"{ESCAPE}_")
 
 
 @lru_cache(maxsize=MOST_SHAPES)
@@ -187,7 +187,7 @@ def _id(name: str) -> BindParameter[int]:
 
 
 def _like(column: ColumnElement[str], name: str) -> ColumnElement[bool]:
-    return column.like(bindparam(name, type_=String), escape=_ESCAPE)
+    return column.like(bindparam(name, type_=String), escape=ESCAPE)
 
 
 def _condition(shape: _Shape) -> ColumnElement[bool]:

@@ -2,17 +2,22 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import cache
+from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import Integer, String, bindparam, delete, func, select, update
 
 from ingot_chassis.clock import now
-from ingot_chassis.db.arrays import has_trigrams
+from ingot_chassis.db.arrays import has_phrase, trigram_phrase
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_page
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import Slice, TypedRow
+from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
+from ingot_repos.store.search import ESCAPE, pattern_of
 from ingot_repos.store.tables import account, repository, repository_topic, topic
-from ingot_repos.store.viewers import Viewer, visible
+from ingot_repos.store.viewers import Viewer, ViewerKind, visible
 
 
 class TopicRow(TypedRow):
@@ -58,20 +63,49 @@ async def replace(tx: Executor, repository_id: int, names: Collection[str]) -> N
     await tx.execute(update(repository).where(repository.c.id == repository_id).values(topics=encoded))
 
 
+class _ListedTopicRow(TopicRow):
+    """A topic of a list, and how many the list has."""
+
+    total: int
+
+
+class _TotalRow(TypedRow):
+    total: int
+
+
+class _Statements(NamedTuple):
+    """A page of a search, and how many topics it finds."""
+
+    page: PreparedQuery[_ListedTopicRow]
+    count: PreparedQuery[_TotalRow]
+
+
 async def search(db: Executor, viewer: Viewer, text: str, page: Slice) -> tuple[Sequence[TopicRow], int]:
     """Topics whose names hold a text and that a visible repository has, those of most repositories first."""
-    count = func.count(repository.c.id)
-    statement = (
-        select(topic.c.id, topic.c.name, topic.c.created_at, topic.c.updated_at, count.label("repo_count"))
+    phrase = trigram_phrase(text)
+    statements = _statements(viewer.kind, is_indexed=phrase is not None)
+    values = viewer.values() | {"pattern": pattern_of(text), "phrase": phrase}
+    rows = await statements.page.all(db, limit=page.limit, offset=page.offset, **values)
+    if rows or not page.offset:
+        return rows, rows[0].total if rows else 0
+    counted = await statements.count.first(db, **values)
+    return [], counted.total if counted is not None else 0
+
+
+@cache
+def _statements(viewer: ViewerKind, *, is_indexed: bool) -> _Statements:
+    number = func.count(repository.c.id)
+    topics = (
+        select(topic.c.id, topic.c.name, topic.c.created_at, topic.c.updated_at, number.label("repo_count"))
         .join(repository_topic, repository_topic.c.topic_id == topic.c.id)
         .join(repository, repository.c.id == repository_topic.c.repository_id)
         .join(account, account.c.id == repository.c.owner_id)
-        .where(
-            topic.c.name.contains(text, autoescape=True),
-            has_trigrams(topic.c.id, "topic_trigrams", text),
-            visible(viewer.kind),
-        )
+        .where(topic.c.name.like(bindparam("pattern", type_=String), escape=ESCAPE), visible(viewer))
         .group_by(topic.c.id, topic.c.name, topic.c.created_at, topic.c.updated_at)
-        .order_by(count.desc(), topic.c.name)
     )
-    return await fetch_page(db, statement.params(viewer.values()), page, TopicRow)
+    if is_indexed:
+        topics = topics.where(has_phrase(topic.c.id, "topic_trigrams", "phrase"))
+    page = topics.add_columns(func.count().over().label("total")).order_by(number.desc(), topic.c.name)
+    page = page.limit(bindparam("limit", type_=Integer)).offset(bindparam("offset", type_=BigId))
+    count = select(func.count().label("total")).select_from(topics.subquery())
+    return _Statements(PreparedQuery(page, _ListedTopicRow), PreparedQuery(count, _TotalRow))

@@ -13,8 +13,8 @@ from ingot_chassis.db.tables import BigId
 from ingot_repos.store.tables import account, collaboration, repository, team_grant
 
 IS_CREATED = repository.c.state != literal_column("'creating'")
-_PUBLIC: ColumnElement[str] = literal_column("'public'")
-_LIMITED: ColumnElement[str] = literal_column("'limited'")
+PUBLIC: ColumnElement[str] = literal_column("'public'")
+LIMITED: ColumnElement[str] = literal_column("'limited'")
 
 
 class ViewerKind(NamedTuple):
@@ -65,9 +65,9 @@ def visible(kind: ViewerKind) -> ColumnElement[bool]:
         return or_(named, visible(NOBODY))
     if kind.admin:
         return IS_CREATED
-    open_owner: ColumnElement[bool] = account.c.visibility == _PUBLIC
+    open_owner: ColumnElement[bool] = account.c.visibility == PUBLIC
     if kind.signed_in:
-        open_owner = or_(account.c.visibility.in_([_PUBLIC, _LIMITED]), any_of(account.c.id, "viewer_inside"))
+        open_owner = or_(account.c.visibility.in_([PUBLIC, LIMITED]), any_of(account.c.id, "viewer_inside"))
     public = and_(repository.c.private.is_(false()), open_owner)
     return and_(IS_CREATED, or_(public, accessible(kind)) if kind.signed_in else public)
 
