@@ -107,6 +107,28 @@ async def test_a_job_that_is_not_due_yet_waits(database):
     assert await jobs.claim(["kind"]) == []
 
 
+async def test_a_job_that_is_due_wakes_workers_when_it_is_committed(database):
+    jobs = Jobs(database)
+    jobs.wake = asyncio.Event()
+    await add(jobs, "later", run_at=now() + timedelta(minutes=1))
+
+    async def fail():
+        async with database.transaction() as tx:
+            await jobs.add(tx, "kind", "k", Payload())
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await fail()
+    assert not jobs.wake.is_set()
+    async with database.transaction() as tx:
+        await jobs.add(tx, "kind", "k", Payload())
+        assert not jobs.wake.is_set()
+    assert jobs.wake.is_set()
+    jobs.wake.clear()
+    await add(jobs)
+    assert not jobs.wake.is_set()
+
+
 async def test_a_failing_job_comes_back_later_with_its_error(database):
     jobs = Jobs(database)
     await add(jobs)

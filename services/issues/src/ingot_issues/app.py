@@ -14,6 +14,13 @@ from ingot_chassis.objects.files import FileLimits, StoredFiles
 from ingot_chassis.objects.store import ObjectStore
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.service import assemble
+from ingot_contracts.issues import (
+    CommentChanged,
+    IssueChanged,
+    PullRequestChanged,
+    ReviewChanged,
+    ReviewRequested,
+)
 from ingot_contracts.repos import AccessChanged, RepositoryDeleted, RepositoryEdited, RepositoryForked
 from ingot_issues.api import (
     attachments,
@@ -98,6 +105,11 @@ DROP_GRANTS_ON = [
     for event in (AccessChanged, RepositoryEdited, RepositoryDeleted, RepositoryForked)
 ]
 """Events, keyed by repository, that end every grant for it."""
+WAKE_ON = [
+    subject(event_type(event))
+    for event in (IssueChanged, CommentChanged, PullRequestChanged, ReviewChanged, ReviewRequested)
+]
+"""Events of issues itself, of transactions that add jobs: other processes may have committed them."""
 
 
 def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
@@ -125,6 +137,11 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         parts.loops.append(("issues sweeps attachments", files.sweep_for_ever))
         parts.close.append(objects.close)
     workers = Workers("issues", jobs, job_handlers, concurrency=settings.worker_concurrency)
+    jobs.wake = workers.wake
+    if not database.is_sqlite:  # which has one process
+        parts.loops += [
+            (f"issues wakes workers on {topic}", _waker(parts.bus, topic, workers)) for topic in WAKE_ON
+        ]
     open_counts = OpenCountsAnnouncer(database)
     parts.tasks += [*workers.tasks(), scheduled.task()]
     parts.loops += [*workers.loops(), ("issues announces open counts", open_counts.run)]
@@ -165,6 +182,13 @@ def _objects(settings: Settings) -> ObjectStore | None:
 def _limits(settings: Settings) -> FileLimits:
     endings = tuple(ending.lower() for ending in settings.attachment_types)
     return FileLimits(settings.max_attachment_bytes, settings.max_attachments, endings)
+
+
+def _waker(bus: Bus, topic: str, workers: Workers) -> Loop:
+    async def wake(_body: bytes) -> None:
+        workers.wake.set()
+
+    return lambda: bus.listen(topic, wake)
 
 
 def _grant_dropper(bus: Bus, topic: str, repos: HttpRepos) -> Loop:

@@ -5,6 +5,7 @@ A worker that dies loses the lease, and the next one takes over; the fence numbe
 it wake up, from finishing what is no longer its own. Cron-like work is a job that schedules itself again.
 """
 
+import asyncio
 import os
 import socket
 from datetime import datetime, timedelta
@@ -118,6 +119,8 @@ class Jobs:
         self.lease = lease
         self.owner = owner or f"{socket.gethostname()}:{os.getpid()}"
         self._statements = _statements(self.table)
+        self.wake: asyncio.Event | None = None
+        """Set when a job is committed that is due at once: the ``wake`` of workers of this process."""
 
     async def add(
         self, tx: Tx, kind: str, key: str | int, payload: msgspec.Struct, *, run_at: datetime | None = None
@@ -137,7 +140,10 @@ class Jobs:
             "traceparent": carrier.get("traceparent"),
             "created_at": moment,
         }
-        return await self._statements.add.run(tx, **values) == 1
+        is_new = await self._statements.add.run(tx, **values) == 1
+        if is_new and run_at is None and self.wake is not None:
+            tx.on_commit(self.wake.set)
+        return is_new
 
     async def reschedule(self, tx: Tx, kind: str, key: str | int, run_at: datetime) -> bool:
         """Let a waiting job run at another time; False when there is none, or it is running now."""
