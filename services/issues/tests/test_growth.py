@@ -5,11 +5,13 @@ from sqlalchemy import text
 
 from ingot_chassis.http.paging import Page
 from ingot_chassis.testing.service import rows_touched
-from ingot_issues.store import global_searches, notifications, searches
+from ingot_issues.store import comments, global_searches, notifications, searches
 from ingot_issues.store.global_searches import PersonalFilter
 from ingot_issues.store.notifications import ThreadFilter
 from ingot_issues.store.searches import IssueFilter
 from ingot_issues.store.states import NotificationStatus, StateFilter
+
+from .builders import APP
 
 pytestmark = pytest.mark.both_databases
 
@@ -137,3 +139,56 @@ async def test_pages_from_the_end_go_on_where_those_from_the_beginning_end(world
     assert sorted(numbers) == list(range(1, size + 1))
     assert [issue.number for issue in last] == numbers[-24:]
     assert numbers in (sorted(numbers), sorted(numbers, reverse=True))
+
+
+COMMENTS = """
+    INSERT INTO comment (issue_id, repository_id, author_id, kind, body, created_at, updated_at)
+    WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {number})
+    SELECT id, repository_id, 1, 0, 'hay', created_at, updated_at FROM issue, n
+"""
+BOUNDS = {
+    "repository": {},
+    "repository, without those of pull requests": {"pulls": False},
+    "issue": {"issue_id": 1},
+    "timeline": {},
+}
+
+
+async def comment_on_one_issue(world, number):
+    await world.open_issue()
+    async with world.db.transaction() as tx:
+        await tx.execute(text(COMMENTS.format(number=number)))
+    if not world.db.is_sqlite:
+        async with world.db.transaction() as tx:
+            await tx.execute(text("ANALYZE"))
+
+
+def comments_of(name, number, limit=20):
+    page = Page(number, limit)
+    if name == "timeline":
+        return lambda tx: comments.list_timeline_page(tx, 1, page, visible=[])
+    return lambda tx: comments.list_page(tx, APP, page, **BOUNDS[name])
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+async def test_the_last_page_of_comments_looks_at_as_many_rows_as_the_first(world, name):
+    await comment_on_one_issue(world, MANY)
+    first = await rows_touched(world.db, comments_of(name, 1))
+    last = await rows_touched(world.db, comments_of(name, MANY // 20))
+    assert last <= 1.2 * first + CONSTANT
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+async def test_pages_of_comments_from_the_end_go_on_where_those_from_the_beginning_end(world, name):
+    size = 1_200
+    await comment_on_one_issue(world, size)
+    ids = []
+    async with world.db.read() as db:
+        for number in range(1, size // 50 + 1):
+            rows, total = await comments_of(name, number, 50)(db)
+            assert (len(rows), total) == (50, size)
+            ids += [row.id for row in rows]
+        assert await comments_of(name, 25, 50)(db) == ([], size)
+        last, _ = await comments_of(name, 25, 49)(db)
+    assert ids == sorted(set(ids))
+    assert [row.id for row in last] == ids[-24:]

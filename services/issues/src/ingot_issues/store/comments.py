@@ -7,13 +7,13 @@ from functools import lru_cache
 from typing import Any, TypeAlias, cast
 
 import msgspec
-from sqlalchemy import ColumnElement, bindparam, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Integer, bindparam, delete, func, or_, select, update
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_first
 from ingot_chassis.db.tables import BigId, UtcDateTime
 from ingot_issues.store.attachments import FILES_OF_COMMENT
 from ingot_issues.store.issue_rows import AnyIssue
@@ -228,20 +228,32 @@ async def list_page(
 
     ``pulls`` False leaves out those of pull requests.
     """
-    where = [comment.c.repository_id == repository_id, comment.c.kind == CommentKind.COMMENT]
-    if issue_id is not None:
-        where.append(comment.c.issue_id == issue_id)
-    if not pulls:
-        pull_ids = select(issue.c.id).where(issue.c.repository_id == repository_id, issue.c.is_pull)
-        where.append(comment.c.issue_id.not_in(pull_ids))
-    return await _page(db, [*where, *_between(since, before)], page)
+    bounds = {
+        name: value for name, value in (("issue_id", issue_id), ("since", since), ("before", before)) if value
+    }
+    values = {"repository_id": repository_id, "kind": CommentKind.COMMENT, **bounds}
+    return await _comments(tuple(bounds), pulls=pulls).read(db, page, **values)
 
 
 _BOUNDS: dict[str, ColumnElement[bool]] = {
+    "issue_id": _IS_ON_ISSUE,
     "since": comment.c.updated_at >= bindparam("since", type_=UtcDateTime),
     "before": comment.c.updated_at <= bindparam("before", type_=UtcDateTime),
     "up_to": comment.c.id <= bindparam("up_to", type_=BigId),
 }
+
+
+@lru_cache
+def _comments(bounds: tuple[str, ...], *, pulls: bool) -> PreparedPage[TimelineRow]:
+    """The comments of a repository within these bounds."""
+    of_repository = bindparam("repository_id", type_=BigId)
+    where = [comment.c.repository_id == of_repository, comment.c.kind == bindparam("kind", type_=Integer)]
+    where += [_BOUNDS[name] for name in bounds]
+    if not pulls:
+        pull_ids = select(issue.c.id).where(issue.c.repository_id == of_repository, issue.c.is_pull)
+        where.append(comment.c.issue_id.not_in(pull_ids))
+    count = select(func.count().label("total")).select_from(comment).where(*where)
+    return PreparedPage(_COMMENTS.where(*where), TimelineRow, comment.c.id, count=count)
 
 
 @lru_cache
@@ -250,7 +262,7 @@ def _timeline(bounds: tuple[str, ...]) -> PreparedPage[TimelineRow]:
     visible = any_of(comment.c.ref_repository_id, "visible")
     is_visible = or_(comment.c.ref_repository_id.is_(None), visible)
     statement = _COMMENTS.where(_IS_ON_ISSUE, is_visible, *(_BOUNDS[name] for name in bounds))
-    return PreparedPage(statement.order_by(comment.c.id), TimelineRow)
+    return PreparedPage(statement, TimelineRow, comment.c.id)
 
 
 async def list_timeline_page(
@@ -321,19 +333,3 @@ async def _remove_in_order(db: Executor, which: ColumnElement[bool]) -> None:
     """
     await db.execute(select(comment.c.id).where(which).order_by(comment.c.id).with_for_update())
     await db.execute(delete(comment).where(which))
-
-
-async def _page(
-    db: Executor, where: Sequence[ColumnElement[bool]], page: Slice
-) -> tuple[Sequence[CommentRow], int]:
-    count = select(func.count()).select_from(comment).where(*where)
-    return await fetch_page(db, _COMMENTS.where(*where).order_by(comment.c.id), page, CommentRow, count=count)
-
-
-def _between(since: datetime | None, before: datetime | None) -> list[ColumnElement[bool]]:
-    where: list[ColumnElement[bool]] = []
-    if since:
-        where.append(comment.c.updated_at >= since)
-    if before:
-        where.append(comment.c.updated_at <= before)
-    return where

@@ -31,11 +31,11 @@ class ListedLabelRow(LabelRow, CountedRow):
     """A label of a page of labels."""
 
 
+_BY_NAME = (func.lower(label.c.name), label.c.id)
 _OF_REPOSITORY = PreparedPage(
-    select(label)
-    .where(label.c.repository_id == bindparam("repository_id", type_=BigId))
-    .order_by(func.lower(label.c.name), label.c.id),
+    select(label).where(label.c.repository_id == bindparam("repository_id", type_=BigId)),
     ListedLabelRow,
+    *_BY_NAME,
 )
 _BY_IDS = PreparedQuery(select(label).where(any_of(label.c.id, "ids")), LabelRow)
 
@@ -120,17 +120,14 @@ async def remove(db: Executor, label_id: int) -> None:
 
 _ON_ISSUE = select(label).join(issue_label, issue_label.c.label_id == label.c.id)
 _PAGE_ON_ISSUE = PreparedPage(
-    _ON_ISSUE.where(issue_label.c.issue_id == bindparam("issue_id", type_=BigId)).order_by(
-        func.lower(label.c.name), label.c.id
-    ),
-    ListedLabelRow,
+    _ON_ISSUE.where(issue_label.c.issue_id == bindparam("issue_id", type_=BigId)), ListedLabelRow, *_BY_NAME
 )
 
 
 async def list_on_issue(db: Executor, issue_id: int) -> Sequence[LabelRow]:
     """All labels on an issue by name."""
     statement = _ON_ISSUE.where(issue_label.c.issue_id == issue_id)
-    return await fetch_all(db, statement.order_by(func.lower(label.c.name), label.c.id), LabelRow)
+    return await fetch_all(db, statement.order_by(*_BY_NAME), LabelRow)
 
 
 async def list_page_on_issue(db: Executor, issue_id: int, page: Slice) -> tuple[Sequence[LabelRow], int]:

@@ -98,7 +98,7 @@ def _listed(filters: tuple[str, ...]) -> PreparedPage[ListedMilestoneRow]:
     """The milestones of a repository with these filters."""
     where = [milestone.c.repository_id == bindparam("repository_id", type_=BigId)]
     statement = select(milestone).where(*where, *(_FILTERS[name] for name in filters))
-    return PreparedPage(statement.order_by(milestone.c.id), ListedMilestoneRow)
+    return PreparedPage(statement, ListedMilestoneRow, milestone.c.id)
 
 
 async def list_page(

@@ -154,7 +154,7 @@ _FOR_VIEWER = (
     or_(_IS_SUBMITTED, review.c.author_id == bindparam("viewer_id", type_=BigId)),
 )
 """A review that is pending is shown to its author only."""
-_ON_PULL = PreparedPage(_REVIEWS.where(*_FOR_VIEWER).order_by(review.c.id), ListedReviewRow)
+_ON_PULL = PreparedPage(_REVIEWS.where(*_FOR_VIEWER), ListedReviewRow, review.c.id)
 
 
 async def list_page(
@@ -274,9 +274,9 @@ async def list_comments(db: Executor, review_id: int) -> Sequence[ReviewCommentR
 _COMMENTS_ON_PULL = PreparedPage(
     select(review_comment)
     .select_from(review_comment.join(review, review.c.id == review_comment.c.review_id))
-    .where(*_FOR_VIEWER)
-    .order_by(review_comment.c.id.desc()),
+    .where(*_FOR_VIEWER),
     ListedReviewCommentRow,
+    review_comment.c.id.desc(),
 )
 
 
