@@ -6,19 +6,16 @@ from contextlib import asynccontextmanager
 from itertools import cycle
 
 import asyncpg
-import msgspec
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import func, select, text, update
 from sqlalchemy.exc import OperationalError
 
-from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.transaction import insert
 from ingot_chassis.errors import DatabaseUnavailable
-from ingot_chassis.events.backlog import Backlog, Delivery
-from ingot_chassis.events.bus import Bus, BusUnavailable
+from ingot_chassis.events.bus import Bus
 from ingot_chassis.events.consumers import Consumers, Together
-from ingot_chassis.events.envelope import Envelope
+from ingot_chassis.events.envelope import event_type, subject
 from ingot_chassis.events.relay import Relay, count_unsent
 from ingot_chassis.jobs.loops import running
 
@@ -141,17 +138,6 @@ async def test_an_event_is_not_given_up_because_the_database_was_away_or_full(ma
         consumers = Consumers("reader", reader, buses[1], {Counted: hear}, give_up=2)
         async with running(consumers.loops()):
             assert await heard.next(2) == [1, 2]
-
-
-@pytest.mark.parametrize(("counts", "longest"), [(False, 2), (True, 10)])
-def test_what_failed_often_is_tried_again_within_seconds(counts, longest):
-    backlog = Backlog()
-    backlog.append(
-        Delivery(None, Envelope(id="1", type="t", key="k", seq=1, occurred_at=now(), data=msgspec.Raw(b"{}")))
-    )
-    for _ in range(30):
-        backlog.postpone("k", counts=counts)
-    assert longest - 1 < backlog.seconds_until_due() <= longest
 
 
 async def test_what_arrives_together_is_applied_in_one_transaction(make_url, own_nats):
@@ -289,6 +275,87 @@ async def test_what_a_predecessor_took_is_applied_at_once_and_before_newer_event
             assert await heard.next(300) == list(range(1, 301))
 
 
+LOCK_HOLDERS = """SELECT pid FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+WHERE locktype = 'advisory' AND granted AND datname = current_database()"""
+EVERYBODY = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+
+
+async def scalar(database, statement):
+    async with database.read() as db:
+        return (await db.execute(statement)).scalar()
+
+
+class OrderOfKeys:
+    """A handler that notes what it applies after anything but the number before, whichever process did that."""
+
+    def __init__(self):
+        self.wrong = []
+
+    async def __call__(self, tx, happened, _envelope):
+        row = update(tally).where(tally.c.name == happened.name).values(count=happened.number)
+        if not (await tx.execute(row.where(tally.c.count == happened.number - 1))).rowcount:
+            await tx.execute(row.where(tally.c.count < happened.number))
+            tx.on_commit(lambda: self.wrong.append(happened))
+
+
+@pytest.mark.parametrize("whom", [LOCK_HOLDERS, EVERYBODY], ids=["the lock alone", "everything"])
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_order_holds_while_postgresql_cuts_connections_of_two_replicas(make_url, own_nats, whom):
+    url, keys, order = make_url(), "abcde", OrderOfKeys()
+    writer, *readers = Database(make_url(), metadata), Database(url, metadata), Database(url, metadata)
+    buses = [Bus(own_nats.url, name=name, ack_wait=1) for name in ("counter", "reader", "reader")]
+    async with opened(writer, *readers, *buses), asyncio.timeout(120):
+        async with readers[0].transaction() as tx:
+            await tx.execute(tally.insert(), [{"name": key, "count": 0} for key in keys])
+        relay = Relay("counter", writer, buses[0])
+        consumers = [
+            Consumers("reader", *each, {Counted: order}) for each in zip(readers, buses[1:], strict=True)
+        ]
+        async with running([loop for one in consumers for loop in one.loops()]):
+            number, cuts, rounds, former = 0, 0, 0, None
+            while not order.wrong and (cuts < 3 or rounds < 30):
+                for key in keys:
+                    await emit(writer, key, *range(number + 1, number + 4), key=key)
+                await relay.step()
+                number, rounds = number + 3, rounds + 1
+                holder = await scalar(readers[0], text(LOCK_HOLDERS))
+                if holder in (None, former):
+                    rounds = 0  # nobody has taken over
+                elif cuts < 3 and rounds == 15:
+                    connections = f"SELECT pg_terminate_backend(pid) FROM ({whom}) AS connection"
+                    await scalar(readers[0], text(connections))
+                    cuts, former = cuts + 1, holder
+            while not order.wrong and await scalar(readers[0], select(func.min(tally.c.count))) < number:
+                await asyncio.sleep(0)
+    assert not order.wrong
+
+
+async def test_what_another_process_got_is_applied_before_what_comes_next(make_url, own_nats):
+    """It has lost the lock while it waited for messages. Redelivery would take an hour."""
+    heard = Heard()
+    writer, reader = Database(make_url(), metadata), Database(make_url(), metadata)
+    buses = [Bus(own_nats.url, name=name, ack_wait=3600) for name in ("counter", "reader", "reader")]
+    async with opened(writer, reader, *buses):
+        relay, number = Relay("counter", writer, buses[0]), 1
+        consumers = Consumers("reader", reader, buses[1], {Counted: heard})
+        await emit(writer, "a", number)
+        await relay.step()
+        async with running(consumers.loops()):
+            assert await heard.next(1) == [1]
+            subscription = await buses[2].ensure_consumer(
+                consumer="reader", emitter="counter", subjects=[subject(event_type(Counted))]
+            )
+            fetch = asyncio.create_task(subscription.fetch(1, timeout=60))
+            while not fetch.done():
+                number += 1
+                await emit(writer, "a", number)
+                await relay.step()
+            await emit(writer, "a", number + 1)
+            await relay.step()
+            assert await heard.next(number) == list(range(2, number + 2))
+        assert len(fetch.result()) == 1
+
+
 async def test_events_flow_again_after_nats_was_killed_many_times(make_url, own_nats):
     heard = Heard()
     async with telling_and_hearing(make_url, own_nats.url, heard) as (writer, _):
@@ -316,35 +383,3 @@ async def test_a_lost_stream_is_built_again_and_nothing_is_applied_twice(make_ur
                 "before": 1,
                 "after": 1,
             }
-
-
-async def test_only_one_relay_of_a_service_works_at_a_time(make_url, own_nats):
-    url = make_url()
-    async with opened(Database(url, metadata), Bus(own_nats.url, name="counter")) as (database, bus):
-        await emit(database, "a", 1)
-        async with database.exclusive("relay") as mine:
-            assert mine
-            assert await Relay("counter", database, bus).step() == 0
-        assert await Relay("counter", database, bus).step() == 1
-
-
-async def test_the_relay_marks_nothing_while_nats_is_down(make_url, own_nats):
-    async with opened(Database(make_url(), metadata), Bus(own_nats.url, name="counter")) as (database, bus):
-        await emit(database, "a", 1)
-        await asyncio.to_thread(own_nats.kill)
-        with pytest.raises(BusUnavailable):
-            await Relay("counter", database, bus).step()
-        assert await count_unsent(database) == 1
-
-
-async def test_holders_of_locks_do_not_starve_each_other_of_connections(make_url):
-    """A relay and several consumers each hold a lock and open a transaction under it, on the smallest pool."""
-    async with opened(Database(make_url(), metadata, pool=1)) as (database,):
-
-        async def hold(name):
-            async with database.exclusive(name) as mine, database.transaction() as tx:
-                assert mine
-                await tx.execute(select(tally))
-
-        async with asyncio.timeout(20):
-            await asyncio.gather(*(hold(f"lock {number}") for number in range(6)))

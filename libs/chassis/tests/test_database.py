@@ -12,6 +12,7 @@ from sqlalchemy import JSON, bindparam, func, literal, select, text
 from sqlalchemy.exc import DBAPIError
 
 from ingot_chassis.clock import now
+from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import is_full
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow
@@ -342,3 +343,35 @@ async def test_a_prepared_query_on_a_connection_that_was_cut_costs_no_error(data
 def test_a_prepared_query_refuses_columns_that_would_not_arrive(columns):
     with pytest.raises(ValueError, match=r"needs a name|does not convert"):
         PreparedQuery(select(*columns), TypedRow)
+
+
+@on_postgresql
+async def test_who_holds_a_lock_learns_that_its_connection_was_cut(database):
+    async def hold() -> None:
+        async with database.exclusive("a") as mine:
+            assert mine
+            async with database.read() as db:
+                await db.execute(CUT_THE_OTHERS)
+            async with asyncio.timeout(20):
+                while mine:
+                    await asyncio.sleep(0)
+
+    with pytest.raises(DBAPIError):
+        await hold()
+    async with database.exclusive("a") as mine:
+        assert mine
+
+
+async def test_holders_of_locks_do_not_starve_each_other_of_connections(make_url):
+    """A relay and several consumers each hold a lock and open a transaction under it, on the smallest pool."""
+    database = Database(make_url(), metadata, pool=1)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(database.close)
+
+        async def hold(name):
+            async with database.exclusive(name) as mine, database.transaction() as tx:
+                assert mine
+                await tx.execute(select(outbox))
+
+        async with asyncio.timeout(20):
+            await asyncio.gather(*(hold(f"lock {number}") for number in range(6)))

@@ -1,4 +1,4 @@
-"""Events that are larger than NATS allows: the others go on, and what was too large is stored, reported and sent later."""
+"""One relay at a time; and events that are larger than NATS allows: the others go on, and what was too large is sent later."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ from ingot_chassis.events.relay import (
 from ingot_chassis.jobs.loops import running
 
 from .messaging_world import Counted, metadata
-from .test_consumers import Heard, emit
+from .test_consumers import Heard, emit, opened
 
 pytestmark = pytest.mark.both_databases
 
@@ -169,3 +169,22 @@ async def test_a_relay_without_the_lock_does_not_look_at_it_with_every_commit(ma
         assert 1 <= database.looks <= 1 + (time.monotonic() - began) / TURN_SECONDS
     await bus.close()
     await database.close()
+
+
+async def test_only_one_relay_of_a_service_works_at_a_time(make_url, own_nats):
+    url = make_url()
+    async with opened(Database(url, metadata), Bus(own_nats.url, name="counter")) as (database, bus):
+        await emit(database, "a", 1)
+        async with database.exclusive("relay") as mine:
+            assert mine
+            assert await Relay("counter", database, bus).step() == 0
+        assert await Relay("counter", database, bus).step() == 1
+
+
+async def test_the_relay_marks_nothing_while_nats_is_down(make_url, own_nats):
+    async with opened(Database(make_url(), metadata), Bus(own_nats.url, name="counter")) as (database, bus):
+        await emit(database, "a", 1)
+        await asyncio.to_thread(own_nats.kill)
+        with pytest.raises(BusUnavailable):
+            await Relay("counter", database, bus).step()
+        assert await count_unsent(database) == 1

@@ -13,7 +13,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from ingot_chassis.db.outbox import insert_event
-from ingot_chassis.db.pool import ConnectionPool, Lease
+from ingot_chassis.db.pool import ConnectionPool, Lease, PooledConnection
 from ingot_chassis.db.short_reads import ShortReads
 from ingot_chassis.db.sqlite import configure_engine
 from ingot_chassis.db.transaction import Reader, Tx, lock_number
@@ -36,6 +36,18 @@ class ReadLease(Lease):
     async def __aenter__(self) -> Reader:  # type: ignore[override]
         pooled = await super().__aenter__()
         return Reader(pooled, self._short_reads, uses_sqlite_driver=self._uses_sqlite_driver)
+
+
+class ExclusiveLock:
+    """True while this process has the lock, as far as it knows: PostgreSQL may have ended the connection a moment ago."""
+
+    __slots__ = ("_is_acquired", "_pooled")
+
+    def __init__(self, pooled: PooledConnection | None, *, is_acquired: bool) -> None:
+        self._pooled, self._is_acquired = pooled, is_acquired
+
+    def __bool__(self) -> bool:
+        return self._is_acquired and not (self._pooled is not None and self._pooled.is_cut())
 
 
 class Database:
@@ -103,24 +115,25 @@ class Database:
             callback()
 
     @asynccontextmanager
-    async def exclusive(self, name: str) -> AsyncIterator[bool]:
-        """Yield True to one holder of ``name`` among all processes, False at once to the others.
+    async def exclusive(self, name: str) -> AsyncIterator[ExclusiveLock]:
+        """Yield what is true for one holder of ``name`` among all processes, and at once false for the others.
 
-        PostgreSQL: an advisory lock of a transaction, gone with its connection. SQLite has one process.
+        PostgreSQL: an advisory lock of a transaction, gone with its connection. So a holder that goes on for long asks
+        again: what is yielded becomes false. SQLite has one process.
         """
         if self.is_sqlite:
             lock = self._exclusive.setdefault(name, asyncio.Lock())
             if lock.locked():
-                yield False
+                yield ExclusiveLock(None, is_acquired=False)
                 return
             async with lock:
-                yield True
+                yield ExclusiveLock(None, is_acquired=True)
             return
         async with self._lockers.connection() as pooled, pooled.connection.begin():
             row = await pooled.connection.execute(
                 text("SELECT pg_try_advisory_xact_lock(CAST(:key AS bigint))"), {"key": lock_number(name)}
             )
-            yield bool(row.scalar())
+            yield ExclusiveLock(pooled, is_acquired=bool(row.scalar()))
 
     async def ping(self) -> None:
         """Ask the database for an answer; whatever the driver raises when there is none."""

@@ -5,6 +5,9 @@ together is applied together, for a commit costs as much as several events, and 
 once (``Together``); if one of them fails, each is applied alone. An event that cannot be applied is tried again, and the later events of its key wait behind it, in order
 (``backlog``); after ``GIVE_UP`` failures it is dead-lettered: kept in the inbox, with its error, and a metric says so; ``replay`` applies it later.
 
+JetStream numbers what it delivers for all processes together. A gap in the numbers says that another process got some
+of it, one that has lost the lock or is about to: what nobody has acknowledged is applied first.
+
 A tombstone stands for an event that its emitter could not send: it is counted and passed over.
 """
 
@@ -29,7 +32,7 @@ from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import each_of
-from ingot_chassis.db.database import Database
+from ingot_chassis.db.database import Database, ExclusiveLock
 from ingot_chassis.db.driver import is_outage
 from ingot_chassis.db.prepared import PreparedWrite
 from ingot_chassis.db.rows import TypedRow
@@ -66,7 +69,7 @@ LONGEST_WAIT = 0.1
 TURN_SECONDS = 0.05
 """The shortest time between two fetches: under load more events arrive together, and a lone one waits for nothing."""
 HOLD_SECONDS = 5.0
-"""How long one holds the lock of a consumer while events come, without asking whether it is still held."""
+"""How long one holds the lock of a consumer while events come, before others have their turn."""
 GIVE_UP = 50
 """Failures of one event; with the pauses in between they take about seven minutes."""
 QUIET_FETCHES = 6
@@ -106,6 +109,20 @@ def _receive(inbox: Table) -> PreparedWrite:
     return PreparedWrite(insertion.on_conflict_do_nothing().returning(inbox.c.event_id))
 
 
+class _Feed:
+    """What this process gets of one emitter. ``delivered``: the number of the last delivery that it accounts for."""
+
+    def __init__(self, subscription: JetStreamContext.PullSubscription) -> None:
+        self.subscription, self.backlog, self.delivered = subscription, Backlog(), 0
+
+    def has_gap_before(self, messages: list[Msg]) -> bool:
+        """Whether another process got something since the last delivery, or between these messages."""
+        before = self.delivered
+        numbers = [message.metadata.sequence.consumer for message in messages]
+        self.delivered = max([before, *numbers])
+        return numbers != list(range(before + 1, before + 1 + len(numbers)))
+
+
 class Consumers:
     """The subscriptions of ``service``."""
 
@@ -143,17 +160,17 @@ class Consumers:
         subscription = await self._bus.ensure_consumer(
             consumer=self._service, emitter=emitter, subjects=self._emitters[emitter]
         )
-        backlog = Backlog()
+        feed = _Feed(subscription)
         quiet, mine_before = 0, False
         try:
             while True:
                 async with self._db.exclusive(f"consume {emitter}") as mine:
                     if mine and not mine_before:
-                        await self._apply_unacknowledged(subscription, backlog)
-                    applied_any = mine and await self._apply_until_quiet(subscription, backlog)
-                mine_before = mine
-                if not mine:
-                    backlog.clear()
+                        await self._apply_unacknowledged(feed)
+                    applied_any = await self._apply_until_quiet(feed, mine)
+                    mine_before = bool(mine)
+                if not mine_before:
+                    feed.backlog.clear()
                     await asyncio.sleep(STANDBY_SECONDS)
                 quiet = 0 if applied_any else quiet + 1
                 if quiet >= QUIET_FETCHES or not self._bus.is_connected:
@@ -164,31 +181,30 @@ class Consumers:
             if self._bus.is_connected:
                 await subscription.unsubscribe()
 
-    async def _apply_unacknowledged(
-        self, subscription: JetStreamContext.PullSubscription, backlog: Backlog
-    ) -> None:
-        """What a predecessor took and did not acknowledge comes first: newer events would overtake it.
+    async def _apply_unacknowledged(self, feed: _Feed) -> None:
+        """What another process got and did not acknowledge comes first: newer events would overtake it.
 
-        It is delivered again later, too; the inbox knows it then.
+        It is delivered again later, too; the inbox knows it then. If that process is still at work on it, the inbox
+        makes this one wait until it has committed.
         """
-        async with aclosing(
-            self._bus.unacknowledged(await subscription.consumer_info(), batch=BATCH)
-        ) as batches:
+        info = await feed.subscription.consumer_info()
+        async with aclosing(self._bus.unacknowledged(info, batch=BATCH)) as batches:
             async for messages in batches:
-                await self._apply_batch(messages, backlog)
+                await self._apply_batch(messages, feed.backlog)
+        feed.delivered = info.delivered.consumer_seq if info.delivered else 0
 
-    async def _apply_until_quiet(
-        self, subscription: JetStreamContext.PullSubscription, backlog: Backlog
-    ) -> bool:
-        """Apply until nothing came for a while, or the lock should be looked at again; whether anything came."""
-        until, came = time.monotonic() + HOLD_SECONDS, False
-        while (turn := time.monotonic()) < until:
+    async def _apply_until_quiet(self, feed: _Feed, mine: ExclusiveLock) -> bool:
+        """Apply until nothing came for a while, the lock is lost, or others should have their turn; whether anything came."""
+        until, came, backlog = time.monotonic() + HOLD_SECONDS, False, feed.backlog
+        while mine and (turn := time.monotonic()) < until:
             if backlog:
                 await self._retry(backlog)
-            messages = await self._fetch(subscription, self._fetch_seconds(backlog))
-            if not messages and not backlog:
+            messages = await self._fetch(feed.subscription, self._fetch_seconds(backlog))
+            if not mine or not (messages or backlog):
                 break
             came = came or bool(messages)
+            if feed.has_gap_before(messages):
+                await self._apply_unacknowledged(feed)
             await self._apply_batch(messages, backlog)
             await asyncio.sleep(turn + TURN_SECONDS - time.monotonic())
         return came

@@ -20,7 +20,7 @@ from sqlalchemy import Integer, Table, bindparam, case, delete, func, select, up
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
-from ingot_chassis.db.database import Database
+from ingot_chassis.db.database import Database, ExclusiveLock
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow
 from ingot_chassis.db.transaction import insert
@@ -107,13 +107,13 @@ class Relay:
     async def step(self) -> int:
         """Send one batch; how many events it held. Raises BusUnavailable, and then nothing is marked."""
         async with self._db.exclusive("relay") as mine:
-            return await self._step() if self._is_mine(mine=mine) else 0
+            return await self._step() if self._is_mine(mine) else 0
 
     async def _send_until_quiet(self) -> None:
         """Send until nothing is left, or the lock should be looked at again. Raises as ``step``."""
         until = time.monotonic() + HOLD_SECONDS
         async with self._db.exclusive("relay") as mine:
-            while self._is_mine(mine=mine) and (turn := time.monotonic()) < until:
+            while self._is_mine(mine) and (turn := time.monotonic()) < until:
                 sent = await self._step()
                 if sent == 0:
                     break
@@ -122,10 +122,10 @@ class Relay:
         if not mine:  # every commit of this process wakes it, and each look costs a transaction
             await asyncio.sleep(TURN_SECONDS)
 
-    def _is_mine(self, *, mine: bool) -> bool:
+    def _is_mine(self, mine: ExclusiveLock) -> bool:
         if not mine:
             DEAD_LETTERED.labels(self._service).set(0)  # the relay that holds the lock sets it
-        return mine
+        return bool(mine)
 
     async def _step(self) -> int:
         try:
