@@ -135,6 +135,7 @@ async def test_without_such_a_file_nothing_is_found(ann, bob):
         "[{1.." + "9" * 500 + "}]\nindent_size=9\n[*]\nindent_size=2\n",
         "[{a,{1..3}}]\nindent_size=9\n[*]\nindent_size=2\n",
         "[*]\nindent_size=2\n\0\0\0=\0\n[\0]\nindent_size=5\n",
+        "[*]\nindent_size=2\n[*\nindent_size",
     ],
 )
 async def test_hostile_files_are_read_in_no_time(ann, git_url, tmp_path, text):
@@ -145,6 +146,11 @@ async def test_hostile_files_are_read_in_no_time(ann, git_url, tmp_path, text):
     await git("push", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
     answer = await ann.get(f"/repos/ann/app/editorconfig/{'a' * 200}")
     assert answer.json()["indent_size"] == "2"
+
+
+async def test_a_range_of_numbers_has_no_number_of_thousands_of_digits(ann, work_tree_of_app):
+    answer = await ann.get(f"/repos/ann/app/editorconfig/page{'1' * 5000}.txt")
+    assert answer.json()["indent_size"] == "4"
 
 
 async def test_a_file_that_is_too_large_is_not_read(ann, git_url, tmp_path):

@@ -44,7 +44,17 @@ BROKEN = {
     "a key that is a list": b"---\n? [a]\n: b\nname: x\n---\ny",
     "an odd date": b"---\nname: x\ntitle: 2026-99-99\n---\ny",
     "an odd field": b"---\nname: x\nbody: [{type: button}]\n---\ny",
+    "a key that is a truth value": b"---\nname: x\nbody: [{type: input, attributes: {a: {on: x}}}]\n---\ny",
+    "a key that is nothing": b"---\nname: x\nbody: [{type: input, validations: {a: [{~: x}]}}]\n---\ny",
+    "a long number": b"---\nname: x\nbody: [{type: input, attributes: {a: " + b"1" * 5000 + b"}}]\n---\ny",
 }
+ODD = """name: Odd
+body:
+  - type: input
+    attributes: {1: one, 1.5: x, 2026-01-02: 2026-01-02T03:04:05+23:59, a: [.nan, -.inf, 1e400], b: !!set {x}, c: !!binary AA==, d: !!omap [x: y]}
+  - type: input
+    attributes: {label: 123456789012345678901234567890}
+"""
 
 
 async def commit(person, files):
@@ -91,6 +101,17 @@ async def test_templates_come_from_the_default_branch(world, ann):
 def test_what_is_no_template_is_refused(case):
     with pytest.raises(InvalidForm):
         read_template("x.md", BROKEN[case])
+
+
+async def test_templates_that_json_cannot_say_are_counted_and_the_others_shown(world, ann):
+    await ann.create("app", auto_init=True)
+    broken = {f"{number}.md": text.decode() for number, text in enumerate(BROKEN.values()) if text.isascii()}
+    files = broken | {"good.md": BUG, "odd.yaml": ODD}
+    await commit(ann, {f".gitea/ISSUE_TEMPLATE/{name}": text for name, text in files.items()})
+    answer = await ann.get("/repos/ann/app/issue_templates")
+    assert answer.status_code == 200, answer.text
+    assert "Bug" in [template["name"] for template in answer.json()]
+    assert int(answer.headers["x-gitea-warning"].split()[0]) >= len(broken)
 
 
 def test_a_form_that_is_too_large_is_refused():

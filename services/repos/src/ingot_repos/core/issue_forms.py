@@ -118,10 +118,15 @@ def _load(text: str) -> Any:
 
 
 def _convert(value: Any, type_: type[_T]) -> _T:
+    """Raises InvalidForm, also for what cannot be answered as JSON: YAML has keys that are no text, too."""
     try:
-        return msgspec.convert(value, type_)
+        converted = msgspec.convert(value, type_)
+        msgspec.json.encode(converted)
     except msgspec.ValidationError as error:
         raise InvalidForm(str(error)[:200]) from None
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
+        raise InvalidForm("has a key or a value that JSON has not") from None
+    return converted
 
 
 def _words(value: list[str] | str | None) -> list[str]:

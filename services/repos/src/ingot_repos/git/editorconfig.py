@@ -34,6 +34,9 @@ _KEYS = frozenset((*PROPERTIES, "root"))
 _LONGEST_OPTION = 255
 _LONGEST_SECTION = 1024  # as the specification has it
 _MOST_BRACES = 32
+_LONGEST_NUMBER = (
+    1000  # of a path: a section has no longer one, and Python reads none of more than 4,300 digits
+)
 _NO_MATCH = "[\0]"  # replaces a refused section: its options must not be added to the section before
 
 
@@ -87,7 +90,7 @@ class _Parser(EditorConfigParser):
     def read(self, text: str) -> None:
         lines = (_bounded(line) for line in text.removeprefix("\ufeff").split("\n"))
         try:
-            self._read(io.StringIO("\n".join(filter(None, lines)) + "\n"), "")  # type: ignore[arg-type]
+            self._read(io.StringIO("\n".join(filter(None, lines)) + "\n"), NAME)  # type: ignore[arg-type]
         except ParsingError:
             return  # raised at the end of a file with invalid lines; the valid lines were read
 
@@ -102,7 +105,8 @@ class _Parser(EditorConfigParser):
             return False
         numbers = zip(match.groups(), ranges, strict=True)
         return all(
-            number is None or (number[0] != "0" and low <= int(number) <= high)
+            number is None
+            or (number[0] != "0" and len(number) <= _LONGEST_NUMBER and low <= int(number) <= high)
             for number, (low, high) in numbers
         )
 
