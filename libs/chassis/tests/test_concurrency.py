@@ -39,6 +39,8 @@ def test_zero_is_no_limit():
         ("fe80::1%eth0", "fe80::/64"),
         ("::ffff:192.0.2.7", "192.0.2.7"),
         ("", ""),
+        ("a:b", "a:b"),
+        ("192.0.2.7:80", "192.0.2.7:80"),
     ],
 )
 def test_a_customer_with_many_addresses_is_one_caller(address, network):

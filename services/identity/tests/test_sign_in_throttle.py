@@ -35,6 +35,33 @@ async def test_after_some_wrong_passwords_the_next_attempt_has_to_wait(world, na
     assert (await guess(world, name, address="192.0.2.2")).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("addresses", "other"),
+    [
+        ("2001:db8::{}", "2001:db8:0:1::1"),
+        ("2001:db8::{}:0:0:1%eth0", "2001:db8:1::1"),
+        ("::ffff:192.0.2.1", "192.0.2.2"),
+    ],
+)
+async def test_who_has_a_network_of_ipv6_waits_as_with_one_address(world, addresses, other):
+    await world.add_user("ann")
+    answers = [await guess(world, address=addresses.format(number + 1)) for number in range(FREE + 1)]
+    assert [a.status_code for a in answers] == [200] * FREE + [429]
+    assert (await guess(world, address=other)).status_code == 200
+
+
+async def test_a_network_of_ipv6_that_tries_many_names_has_to_wait_too(world):
+    for number in range(FREE * 10):
+        await guess(world, f"n{number}", address=f"2001:db8::{number:x}:1")
+    assert (await guess(world, address="2001:db8::ffff:1")).status_code == 429
+    assert (await guess(world, address="2001:db8:0:1::1")).status_code == 200
+
+
+async def test_an_address_that_is_none_waits_by_itself(world):
+    answers = [await guess(world, address="fe80::x:y") for _ in range(FREE + 1)]
+    assert [a.status_code for a in answers] == [200] * FREE + [429]
+
+
 async def test_a_burst_of_guesses_gets_no_more_than_one_after_the_other(world):
     await world.add_user("ann")
     answers = await asyncio.gather(*(guess(world) for _ in range(FREE + 5)))

@@ -13,10 +13,13 @@ IPV6_NETWORK = 64
 
 
 def network_of(address: str) -> str:
-    """The address itself; of IPv6 the network that one customer gets, whose addresses are all theirs."""
+    """The address itself, also if it is none; of IPv6 the network that one customer gets, whose addresses are all theirs."""
     if ":" not in address:
         return address
-    plain = ipaddress.IPv6Address(address.partition("%")[0])
+    try:
+        plain = ipaddress.IPv6Address(address.partition("%")[0])
+    except ValueError:
+        return address
     return str(plain.ipv4_mapped or ipaddress.ip_network((plain, IPV6_NETWORK), strict=False))
 
 

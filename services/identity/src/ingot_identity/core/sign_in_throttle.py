@@ -1,7 +1,7 @@
 """Slows down guessing: after some failures each further attempt must wait, twice as long as the one before.
 
-Failures are counted for the pair of name and address, for the name from anywhere, and for the address with any name;
-also for names without an account, so that the wait does not show whether there is one. A user's login and e-mail
+Failures are counted for the pair of name and address, for the name from anywhere, and for the address with any name
+(of IPv6 the network of the customer, who has addresses without end); also for names without an account, so that the wait does not show whether there is one. A user's login and e-mail
 address are two names: counted together, the wait for one would show that the other belongs to it.
 
 An attempt counts from before its password is checked, so that concurrent attempts see each other, also on different
@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from ingot_chassis.errors import TooManyRequests
+from ingot_chassis.http.concurrency import network_of
 from ingot_identity.store.expiring_values import ExpiringValues
 
 WINDOW = 900
@@ -116,11 +117,12 @@ class SignInThrottle:
 
     def _counters(self, name: str, address: str) -> list[_Counter]:
         """The first is for the typing errors of one person. The others allow ten times as many failures: people share addresses."""
+        network = network_of(address)
         counters = [
-            _Counter(_key("both", name, address), self._free),
+            _Counter(_key("both", name, network), self._free),
             _Counter(_key("name", name), self._free * 10),
         ]
-        return [*counters, _Counter(_key("address", address), self._free * 10)] if address else counters
+        return [*counters, _Counter(_key("address", network), self._free * 10)] if network else counters
 
     def _refuse_early(self, failures: list[Failures]) -> None:
         wait = max(each.next_at for each in failures) - time.time()
