@@ -4,6 +4,7 @@ import pytest
 
 from ingot_contracts.identity import TeamDeleted, User
 from ingot_contracts.repos import CommitStatus, MergeRule, StatusCreated
+from ingot_issues.workers import scheduled_merges as workers
 
 from .builders import APP, FORK, HEAD, NEXT, THEN, comparison, push, repository
 
@@ -117,6 +118,26 @@ async def test_a_rule_that_changed_is_noticed_in_time(world):
     assert not await is_merged(world)
     await world.scheduled_merges.step()
     await world.work()
+    assert await is_merged(world)
+
+
+async def test_more_than_one_round_can_try_are_tried_in_several(world, monkeypatch):
+    monkeypatch.setattr(workers, "MOST_AT_ONCE", 1)
+    await world.propose_many("fix", "other")
+    world.repos.merge_rules[APP, "main"] = UNCHECKED
+    for index in (1, 2):
+        assert (await world.call("POST", f"/pulls/{index}/merge", WHEN, as_=2)).status_code == 201
+    await world.work()
+    await world.scheduled_merges.step()
+    await world.work()
+    await let_it_pass(world)
+    await world.scheduled_merges.step()
+    await world.work()
+    assert (await world.call("GET", "/pulls/2/merge")).status_code == 204
+    assert not await is_merged(world)
+    for _ in range(2):
+        await world.scheduled_merges.step()
+        await world.work()
     assert await is_merged(world)
 
 

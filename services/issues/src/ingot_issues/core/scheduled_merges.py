@@ -21,8 +21,6 @@ from ingot_issues.store.scheduled_merges import ScheduledMergeRow
 
 TRY_MERGE = "pull.try-scheduled-merge"
 """The kind of the job."""
-MOST_AT_ONCE = 1000
-"""Scheduled merges that are tried in one round."""
 
 
 class TryMerge(msgspec.Struct, frozen=True, kw_only=True):

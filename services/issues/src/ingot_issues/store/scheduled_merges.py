@@ -51,10 +51,11 @@ async def remove(db: Executor, issue_id: int) -> bool:
     return await _REMOVE.run(db, issue=issue_id) == 1
 
 
-async def list_ids(db: Executor, limit: int) -> list[int]:
-    """The pull requests whose merge was scheduled first."""
-    statement = select(scheduled_merge.c.issue_id).order_by(scheduled_merge.c.created_at)
-    return list((await db.execute(statement.limit(limit))).scalars())
+async def list_ids(db: Executor, after: int, limit: int) -> list[int]:
+    """The pull requests above ``after`` whose merge is scheduled, the lowest ids first."""
+    ids = scheduled_merge.c.issue_id
+    statement = select(ids).where(ids > after).order_by(ids).limit(limit)
+    return list((await db.execute(statement)).scalars())
 
 
 async def list_among(db: Executor, issue_ids: Collection[int]) -> list[int]:

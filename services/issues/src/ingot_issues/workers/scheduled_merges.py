@@ -17,7 +17,7 @@ from ingot_issues.core.merge_saga import merge_pull
 from ingot_issues.core.merges import MayCome, MergeRefused
 from ingot_issues.core.presenter import Presenter
 from ingot_issues.core.repository_context import RepositoryContext
-from ingot_issues.core.scheduled_merges import MOST_AT_ONCE, TRY_MERGE, TryMerge
+from ingot_issues.core.scheduled_merges import TRY_MERGE, TryMerge
 from ingot_issues.store import issues
 from ingot_issues.store import scheduled_merges as store
 from ingot_issues.store.issues import PullDetails
@@ -25,13 +25,16 @@ from ingot_issues.store.scheduled_merges import ScheduledMergeRow
 
 TRY_EVERY = timedelta(minutes=5)
 """For changes without an event: a rule that was edited, a check that repos read late."""
+MOST_AT_ONCE = 1000
+"""Scheduled merges that are tried in one round; the next one goes on behind them."""
 
 
 class ScheduledMerges:
-    """The job, and the round that adds it for every scheduled merge."""
+    """The job, and the rounds that add it for every scheduled merge."""
 
     def __init__(self, database: Database, jobs: Jobs, repos: HttpRepos, presenter: Presenter) -> None:
         self._db, self._jobs, self._repos, self._presenter = database, jobs, repos, presenter
+        self._last_id = 0
 
     def handlers(self) -> dict[str, Work]:
         """By kind."""
@@ -41,9 +44,10 @@ class ScheduledMerges:
         return PeriodicTask("issues_try_scheduled_merges", TRY_EVERY, self.step)
 
     async def step(self) -> None:
-        """Try all of them."""
+        """Try the next ``MOST_AT_ONCE`` of them; after the last one it begins anew."""
         async with self._db.read() as db:
-            ids = await store.list_ids(db, MOST_AT_ONCE)
+            ids = await store.list_ids(db, self._last_id, MOST_AT_ONCE)
+        self._last_id = ids[-1] if len(ids) == MOST_AT_ONCE else 0
         async with self._db.transaction() as tx:
             await scheduled_merges.wake(tx, self._jobs, ids)
 
