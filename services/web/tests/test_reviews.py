@@ -178,18 +178,20 @@ async def test_no_file_is_seen_before_the_review_is_sent(pages, forge):
     assert "would be seen before the review is sent" in refused.text
     page = "/ann/demo/pulls/1/files?at=1R4"
     forge.answers |= {f"{PULL}/reviews": [_review(7, "COMMENT")], f"{PULL}/comments": [_comment(5, 7)]}
-    assert (await pages.get(page, ANN)).text.count('type="file"') == 2
+    assert (await pages.get(page, ANN)).text.count('name="files"') == 3
     forge.answers[f"{PULL}/reviews"] = [_review(7, "PENDING")]
-    assert 'type="file"' not in (await pages.get(page, ANN)).text
+    (of_the_description,) = re.findall(r'id="([\w-]+)" name="files"', (await pages.get(page, ANN)).text)
+    assert of_the_description == "edit-files"
 
 
-@pytest.mark.parametrize(("caller", "offered"), [(ANN, True), (BOB, False)])
-async def test_files_are_offered_to_who_may_add_them(pages, forge, caller, offered):
+@pytest.mark.parametrize(("caller", "offers"), [(ANN, 3), (BOB, 0)])
+async def test_files_are_offered_to_who_may_add_them(pages, forge, caller, offers):
+    """In the form of the description, on the line, and below what is said there."""
     forge.answers[HOME] = forge.answers[HOME] | {"permissions": dict.fromkeys(("admin", "push"), False)}
     forge.answers |= {f"{PULL}/reviews": [_review(7, "COMMENT")], f"{PULL}/comments": [_comment(5, 7)]}
     shown = (await pages.get("/ann/demo/pulls/1/files?at=1R4", caller)).text
     assert form_of(shown, "/pulls/1/comments", "Comment now")
-    assert ('type="file"' in shown) is offered
+    assert shown.count('type="file"') == offers
 
 
 @pytest.mark.parametrize("refused", [False, True])

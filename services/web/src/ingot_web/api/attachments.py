@@ -1,10 +1,11 @@
 """Files of forms, which are attached to what was written, and linked in its text."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ingot_chassis.errors import ApiError, Invalid, NotFound
 from ingot_web.api.frames import RepositoryFrame
-from ingot_web.api.request import Form
+from ingot_web.api.request import Form, SentFile
 from ingot_web.core.pictures import PICTURES
 
 MOST_FILES = 10
@@ -51,20 +52,31 @@ def _link(stored: Any) -> str:
     return f"{'!' if is_picture else ''}[{words}]({stored['browser_download_url']})"
 
 
-async def send_with_files(frame: RepositoryFrame, form: Form, issue: str, path: str, body: Any) -> None:
-    """Send a comment that has no files of its own: they are attached to its issue. ``body`` is made of the text with links.
+async def send_with_files(
+    frame: RepositoryFrame, form: Form, owner: str, method: str, path: str, body: Callable[[str], Any]
+) -> None:
+    """Send a text with files that are attached to ``owner``; ``body`` is made of the text with links to them.
 
+    ``owner`` is an issue or a comment that is there; of a comment on a line, which has no files of its own, the issue.
     Raises ApiError; then no file is left.
     """
     require_few_files(form)
     text, ids = form.lines("body"), []
     try:
         for file in form.files:
-            stored = await frame.forge.upload("issues", f"{issue}/assets", file.name, file.content)
+            stored = await _store(frame, owner, file)
             ids.append(stored["id"])
             text = f"{text}\n\n{_link(stored)}".lstrip("\n")
-        await frame.forge.send("POST", "issues", path, body(text))
+        await frame.forge.send(method, "issues", path, body(text))
     except ApiError:
         for attachment_id in ids:
-            await frame.forge.send("DELETE", "issues", f"{issue}/assets/{attachment_id}")
+            await frame.forge.send("DELETE", "issues", f"{owner}/assets/{attachment_id}")
         raise
+
+
+async def _store(frame: RepositoryFrame, owner: str, file: SentFile) -> Any:
+    """Raises ApiError."""
+    try:
+        return await frame.forge.upload("issues", f"{owner}/assets", file.name, file.content)
+    except NotFound:
+        raise Invalid("files are not kept on this site, or what they belong to is gone") from None

@@ -7,6 +7,7 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError, Denied, NotFound
 from ingot_chassis.http.policy import anyone
+from ingot_web.api.attachments import send_with_files
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.issues import page_of_entry, page_query
 from ingot_web.api.previews import preview
@@ -61,7 +62,7 @@ def _page(
     frame: RepositoryFrame, comment_id: int, body: str, problem: ApiError | None = None
 ) -> Response[str]:
     own, back = f"/comments/{comment_id}", f"/issues/comments/{comment_id}"
-    return comment_page(frame, own, body, back, problem, tab="issues")
+    return comment_page(frame, own, body, back, problem, tab="issues", takes_files=True)
 
 
 def comment_page(
@@ -72,6 +73,7 @@ def comment_page(
     problem: ApiError | None,
     *,
     tab: str,
+    takes_files: bool,
     fields: Sequence[tuple[str, str]] = (),
 ) -> Response[str]:
     """The form at ``own``, with more ``fields``; ``back`` is where who changes nothing goes. Both are below the repository."""
@@ -85,6 +87,7 @@ def comment_page(
         back=back,
         body=body,
         fields=fields,
+        takes_files=takes_files,
     )
 
 
@@ -96,7 +99,7 @@ async def save(request: WebRequest, comment_id: int) -> Response[Any]:
         return await preview(frame, form, "Save the comment")
     path = frame.api("issues", "comments", comment_id)
     try:
-        await frame.forge.send("PATCH", "issues", path, {"body": form.lines("body")})
+        await send_with_files(frame, form, path, "PATCH", path, lambda text: {"body": text})
     except ApiError as error:
         return await preview(frame, form, "Save the comment", problem=error)
     return frame.redirect(f"/issues/comments/{comment_id}")

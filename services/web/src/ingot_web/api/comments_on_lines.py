@@ -4,13 +4,14 @@ from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, NotFound
+from ingot_chassis.errors import ApiError, Invalid, NotFound
 from ingot_chassis.http.policy import anyone
+from ingot_web.api.attachments import send_with_files
 from ingot_web.api.comments import comment_page, require_author
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.previews import preview
 from ingot_web.api.request import Form, WebRequest
-from ingot_web.api.reviews import back_to_page
+from ingot_web.api.reviews import EARLY, back_to_page, line_context
 
 COMMENT = "/{owner:str}/{repo:str}/pulls/{index:int}/comments/{comment_id:int}"
 
@@ -34,15 +35,35 @@ async def edit(request: WebRequest, index: int, comment_id: int) -> Response[str
     frame = RepositoryFrame(request)
     shown = await _comment(frame, index, comment_id)
     require_author(frame, shown)
-    return _page(frame, index, shown, Form([*request.query_params.multi_items()]))
+    return await _page(frame, index, shown, Form([*request.query_params.multi_items()]))
 
 
-def _page(
+async def _takes_files(frame: RepositoryFrame, index: int, shown: Any) -> bool:
+    """Whether the caller may add files to the pull request for a comment, whose review was sent."""
+    pull, review = await frame.load(
+        frame.forge.get_if_there("issues", frame.api("pulls", index)),
+        frame.forge.get_if_there(
+            "issues", frame.api("pulls", index, "reviews", shown["pull_request_review_id"])
+        ),
+    )
+    return bool(pull and review and review["state"] != "PENDING" and line_context(frame, pull)["can_attach"])
+
+
+async def _page(
     frame: RepositoryFrame, index: int, shown: Any, form: Form, problem: ApiError | None = None
 ) -> Response[str]:
     own = f"/pulls/{index}/comments/{shown['id']}"
     place = [(name, form.text(name)) for name in ("back", "style")]
-    return comment_page(frame, own, shown["body"], f"/pulls/{index}", problem, tab="pulls", fields=place)
+    return comment_page(
+        frame,
+        own,
+        shown["body"],
+        f"/pulls/{index}",
+        problem,
+        tab="pulls",
+        fields=place,
+        takes_files=await _takes_files(frame, index, shown),
+    )
 
 
 @post(COMMENT, policy=anyone(), include_in_schema=False)
@@ -52,7 +73,10 @@ async def save(request: WebRequest, index: int, comment_id: int) -> Response[Any
     if form.has("preview"):
         return await preview(frame, form, "Save the comment")
     try:
-        await frame.forge.send("PATCH", "issues", _api(frame, comment_id), {"body": form.lines("body")})
+        if form.files and not await _takes_files(frame, index, await _comment(frame, index, comment_id)):
+            raise Invalid.field("files", "early", f"{EARLY}, or you may not add them")
+        path, issue = _api(frame, comment_id), frame.api("issues", index)
+        await send_with_files(frame, form, issue, "PATCH", path, lambda text: {"body": text})
     except ApiError as error:
         return await preview(frame, form, "Save the comment", problem=error)
     anchor = f"#pullrequestreviewcomment-{comment_id}"
@@ -67,7 +91,7 @@ async def delete(request: WebRequest, index: int, comment_id: int) -> Response[A
     try:
         await frame.forge.send("DELETE", "issues", _api(frame, comment_id))
     except ApiError as error:
-        return _page(frame, index, shown, form, error)
+        return await _page(frame, index, shown, form, error)
     return back_to_page(frame, index, form, form.text("back"))
 
 

@@ -7,7 +7,7 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
-from ingot_web.api.attachments import FILES_ALONE, attach, require_few_files
+from ingot_web.api.attachments import FILES_ALONE, attach, require_few_files, send_with_files
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.labels import choosable_labels
 from ingot_web.api.previews import preview
@@ -292,11 +292,13 @@ async def edit(request: WebRequest, index: int) -> Response[Any]:
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
         return await preview(frame, form, "Save")
-    into, change = form.text("into"), {"title": form.text("title"), "body": form.lines("body")}
+    into, path = form.text("into"), frame.api("issues", index)
     try:
         if into != form.text("into_shown"):  # somebody else may have moved it meanwhile
             await frame.forge.send("PATCH", "issues", frame.api("pulls", index), {"base": into})
-        await frame.forge.send("PATCH", "issues", frame.api("issues", index), change)
+        await send_with_files(
+            frame, form, path, "PATCH", path, lambda text: {"title": form.text("title"), "body": text}
+        )
     except ApiError as error:
         return await preview(frame, form, "Save", problem=error)
     return frame.redirect(f"/issues/{index}")

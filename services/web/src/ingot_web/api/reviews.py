@@ -21,6 +21,8 @@ from ingot_web.core.conversations import Conversation, conversations_of, place
 
 REVIEWS = 50
 STYLES = ("unified", "split")
+EARLY = "would be seen before the review is sent"
+"""What is wrong with files of a comment that waits for its review."""
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -186,10 +188,8 @@ async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
     path = frame.api("pulls", index, "reviews")
     try:
         if form.files and form.text("do") != "now":
-            raise Invalid.field(
-                "files", "early", "would be seen before the review is sent; comment now with them"
-            )
-        await send_with_files(frame, form, frame.api("issues", index), path, body)
+            raise Invalid.field("files", "early", f"{EARLY}; comment now with them")
+        await send_with_files(frame, form, frame.api("issues", index), "POST", path, body)
     except ApiError as error:
         return await preview(frame, form, *buttons, problem=error)
     return back_to_page(frame, index, form, "files")
@@ -207,7 +207,9 @@ async def reply(request: WebRequest, index: int, comment_id: int) -> Response[An
         return await preview(frame, form, "Reply")
     path = frame.api("pulls", index, "comments", comment_id, "replies")
     try:
-        await send_with_files(frame, form, frame.api("issues", index), path, lambda text: {"body": text})
+        await send_with_files(
+            frame, form, frame.api("issues", index), "POST", path, lambda text: {"body": text}
+        )
     except ApiError as error:
         return await preview(frame, form, "Reply", problem=error)
     if request.wants_part and (part := await _conversation_part(frame, index, form, comment_id)):

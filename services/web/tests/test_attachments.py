@@ -1,0 +1,102 @@
+"""Files that are added while a text is changed."""
+
+import pytest
+
+from ingot_contracts.testing.forms import form_of
+
+from .forge import ANN_USER, HOME
+from .test_forms import ANSWERS, COMMENT_ON_LINE
+from .world import ANN
+
+REVIEW = f"{HOME}/pulls/1/reviews/7"
+ON_LINE = ("/ann/demo/pulls/1/comments/5", "Save the comment", f"{HOME}/pulls/comments/5", f"{HOME}/issues/1")
+EDITS = (
+    ("/ann/demo/issues/1/edit", "Save", f"{HOME}/issues/1", f"{HOME}/issues/1"),
+    ("/ann/demo/comments/5", "Save the comment", f"{HOME}/issues/comments/5", f"{HOME}/issues/comments/5"),
+    ON_LINE,
+)
+"""Where a form goes, its button, what it changes, and to what its files belong."""
+
+
+@pytest.fixture
+def forge(forge):
+    forge.answers |= ANSWERS | {REVIEW: {"id": 7, "state": "COMMENT"}}
+    return forge
+
+
+def _form(page, address):
+    """The form on a page that goes to the address, as text."""
+    return next(form for form in page.split("<form")[1:] if f'action="{address}"' in form).partition(
+        "</form>"
+    )[0]
+
+
+async def _send(pages, address, button, *, count=1):
+    """With some files, as a browser does."""
+    page = (await pages.get(address.removesuffix("/edit"), ANN)).text
+    assert 'enctype="multipart/form-data"' in _form(page, address)
+    form = form_of(page, address, button).press(button, body="see")
+    files = [("files", (f"{number}.png", b"night", "image/png")) for number in range(count)]
+    return await pages.client.post(address, data=form, files=files, headers=pages.callers.headers(ANN))
+
+
+@pytest.mark.parametrize(("address", "button", "path", "owner"), EDITS)
+async def test_files_are_added_to_a_text_that_is_changed_and_linked_in_it(
+    pages, forge, address, button, path, owner
+):
+    forge.answers[f"POST {owner}/assets"] = {"id": 7, "name": "a.png", "browser_download_url": "/a"}
+    assert (await _send(pages, address, button, count=2)).status_code == 303
+    assert [call[:2] for call in forge.sent] == [("POST", f"{owner}/assets")] * 2 + [("PATCH", path)]
+    assert forge.sent[2][2]["body"] == "see\n\n![a.png](/a)\n\n![a.png](/a)"
+
+
+@pytest.mark.parametrize(("address", "button", "path", "owner"), EDITS)
+async def test_a_change_that_is_refused_leaves_no_file_and_keeps_the_text(
+    pages, forge, address, button, path, owner
+):
+    forge.answers[f"POST {owner}/assets"] = {"id": 7, "name": "a.png", "browser_download_url": "/a"}
+    forge.refusals[path] = 422, b'{"message": "too long", "url": ""}'
+    refused = await _send(pages, address, button)
+    assert (refused.status_code, "too long" in refused.text) == (422, True)
+    assert form_of(refused.text, address, button).values["body"] == ["see"]
+    assert forge.sent[-1] == ("DELETE", f"{owner}/assets/7", {})
+
+
+@pytest.mark.parametrize(("address", "button", "path", "owner"), EDITS)
+async def test_a_site_without_files_says_so_and_changes_nothing(pages, forge, address, button, path, owner):
+    forge.failures[f"{owner}/assets"] = 404
+    refused = await _send(pages, address, button)
+    assert (refused.status_code, "files are not kept on this site" in refused.text) == (422, True)
+    assert path not in [call[1] for call in forge.sent]
+    assert (await _send(pages, address, button, count=11)).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("author", "state", "push", "offered"),
+    [
+        ("ann", "COMMENT", False, True),
+        ("bob", "COMMENT", True, True),
+        ("bob", "COMMENT", False, False),
+        ("ann", "PENDING", True, False),
+    ],
+)
+async def test_a_comment_on_a_line_gets_files_from_who_may_add_them_once_its_review_is_sent(
+    pages, forge, author, state, push, offered
+):
+    """``author`` is that of the pull request, ann that of the comment."""
+    address, button, path, owner = ON_LINE
+    forge.answers[f"{HOME}/pulls/1"] = forge.answers[f"{HOME}/pulls/1"] | {
+        "user": ANN_USER | {"login": author}
+    }
+    forge.answers[HOME] = forge.answers[HOME] | {"permissions": {"admin": False, "push": push, "pull": True}}
+    forge.answers |= {
+        f"POST {owner}/assets": {"id": 7, "name": "a.png", "browser_download_url": "/a"},
+        REVIEW: {"id": 7, "state": state},
+        path: COMMENT_ON_LINE,
+    }
+    page = (await pages.get(address, ANN)).text
+    assert ('type="file"' in page) is offered
+    form = form_of(page, address, button).press(button, body="see")
+    files = [("files", ("a.png", b"night", "image/png"))]
+    answer = await pages.client.post(address, data=form, files=files, headers=pages.callers.headers(ANN))
+    assert (answer.status_code, bool(forge.sent)) == ((303, True) if offered else (422, False))
