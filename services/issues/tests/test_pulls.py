@@ -158,7 +158,12 @@ async def test_a_diff_has_binary_files_when_that_is_asked_for(world):
     assert [parameter_of(call, "binary") for call in calls] == ["", "true"], "each is remembered"
     assert (await world.call("GET", "/pulls/1.diff?binary=x")).status_code in (400, 422)
     assert (await world.call("GET", "/pulls/1.diff?files=7")).text == f"diff {BASE} {HEAD}"
-    assert parameter_of(world.repos.calls[-1], "files") == "7"
+    for query, part in (
+        ("files=7", ("0", "7")), ("files=7&page=3", ("14", "7")), ("files=900&page=2", ("200", "200")), ("files=7&page=-3", ("0", "7")),
+    ):  # fmt: skip
+        assert (await world.call("GET", f"/pulls/1.diff?{query}")).status_code == 200
+        asked = world.repos.calls[-1]
+        assert (parameter_of(asked, "offset"), parameter_of(asked, "files")) == part
 
 
 async def test_a_private_fork_of_a_public_repository_is_shown_to_its_people_only(world):

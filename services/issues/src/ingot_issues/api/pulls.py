@@ -34,6 +34,8 @@ from ingot_issues.store.pulls import Branches
 from ingot_issues.store.searches import IssueFilter
 from ingot_issues.store.states import State, StateFilter
 
+MOST_FILES = 200
+"""Whose changes one answer has as text, where somebody asks for so many."""
 NO_HEAD = "the head does not exist"
 """One answer for a fork that does not exist, a fork that the caller may not read, and a branch that does not exist."""
 
@@ -229,18 +231,19 @@ async def get_pull_by_branches(request: IssuesRequest, base: str, head: str) -> 
         "diffType",
         ("diff", "patch"),
         "The changes of a pull request as text; with `binary` a diff has those of binary files, as a patch always has; "
-        "with `files` a diff has those of so many files at most, 200 at most, and `X-Total-Count` counts all.",
-        query=("binary", "files"),
+        f"with `files` a diff has those of so many files at most, {MOST_FILES} at most, with `page` the next ones, and "
+        "`X-Total-Count` counts all.",
+        query=("binary", "files", "page"),
     ),
 )
 async def get_pull(
-    request: IssuesRequest, index: str, binary: bool = False, files: int = 0
+    request: IssuesRequest, index: str, binary: bool = False, files: int = 0, page: int = 1
 ) -> Response[PullRequest | bytes]:
     """A pull request by its number; with `.diff` or `.patch` after it, its changes as text."""
     number, form = number_and_form(index)
     pull = await pull_of(request, number)
     if form == "diff" and files > 0:
-        return await _diff_of_files(request, pull, files)
+        return await _diff_of_files(request, pull, min(files, MOST_FILES), max(1, page))
     if form is not None:
         return await text_of(request, pull, form, binary=binary)
     return Response(await present(request, pull))
@@ -269,11 +272,16 @@ async def text_of(
 
 
 async def _diff_of_files(
-    request: IssuesRequest, pull: PullDetails, files: int
+    request: IssuesRequest, pull: PullDetails, files: int, page: int
 ) -> Response[PullRequest | bytes]:
-    """The changes of the first files."""
+    """The changes of a page of so many files."""
     text, total = await request.components.repos.diff_of_files(
-        request.repository_id, pull.merge_base, pull.head_sha, request.principal_token, files=files
+        request.repository_id,
+        pull.merge_base,
+        pull.head_sha,
+        request.principal_token,
+        offset=(page - 1) * files,
+        files=files,
     )
     headers = {} if total is None else {"X-Total-Count": str(total)}
     return Response(text, media_type="text/plain", headers=headers)

@@ -185,11 +185,13 @@ async def get_diff(
     unattended: bool = False,
     binary: bool = False,
     files: int = 0,
+    offset: int = 0,
 ) -> Response[bytes]:
     """The changes from ``base`` to ``head`` as a text; with ``?format=patch`` one mail for each commit.
 
     Both are commits of the history; an empty ``base`` is the empty tree. ``binary``: a diff has the changes of binary files
-    too, as mails always have. ``files``: a diff has those of so many files at most, and ``X-Total-Count`` counts all.
+    too, as mails always have. ``files``: a diff has those of so many files at most, behind the first ``offset``, and
+    ``X-Total-Count`` counts all.
     """
     is_patch = request.query_params.get("format") == "patch"
     write = compare.patch_text if is_patch else partial(compare.diff_text, binary=binary)
@@ -198,7 +200,7 @@ async def get_diff(
         path = request.storage.path(repository_id)
         if files > 0 and not is_patch:
             text, total = await diff_of_files(
-                request, path, base, head, offset=0, limit=min(files, MOST_DIFFS)
+                request, path, base, head, offset=max(0, offset), limit=min(files, MOST_DIFFS)
             )
             return Response(text, media_type="text/plain", headers={"X-Total-Count": str(total)})
         text = await write(path, base, head)
