@@ -6,6 +6,7 @@ import re
 import pytest
 
 from ingot_web.core.diff_code import LARGEST, MOST_WORDS, changed_words, coloured_diff
+from ingot_web.core.diffs import parse
 
 TAG = re.compile(r"<[^>]*>")
 
@@ -13,7 +14,7 @@ TAG = re.compile(r"<[^>]*>")
 def coloured(*lines, name="a.py"):
     """The HTML of the lines of one hunk, each with its sign."""
     text = f"diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n" + "\n".join(lines)
-    return [line.html for line in coloured_diff(text).files[0].lines[1:]]
+    return [line.html for line in coloured_diff(parse(text)).files[0].lines[1:]]
 
 
 def marked(old, new):
@@ -91,5 +92,5 @@ def test_what_is_too_much_for_a_page_is_plain():
     head = "diff --git a/{0} b/{0}\n--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n"
     line = "+def f(): pass" + " " * 1000 + "\n"
     sizes = (LARGEST // 2000, LARGEST // 1000, LARGEST // 4000)
-    diff = coloured_diff("".join(head.format(f"{size}.py") + line * size for size in sizes))
+    diff = coloured_diff(parse("".join(head.format(f"{size}.py") + line * size for size in sizes)))
     assert [file.lines[1].html is not None for file in diff.files] == [True, False, True]

@@ -80,6 +80,19 @@ def test_what_is_too_much_is_counted():
     assert (len(many.files), many.omitted) == (diffs.MOST_FILES, 3)
 
 
+def test_a_file_alone_has_pages_of_lines_with_their_numbers():
+    head = "diff --git a/a b/a\n--- /dev/null\n+++ b/a\n@@ -0,0 +1,9 @@\n"
+    text = head + "".join(f"+{n}\n" for n in range(1, diffs.LINES + 7))
+    pages = [diffs.parse_file(text, 37, page).files[0] for page in (1, 2, 3)]
+
+    assert [(len(file.lines), file.length, file.number) for file in pages] == [
+        (diffs.LINES, diffs.LINES + 7, 37), (7, diffs.LINES + 7, 37), (0, diffs.LINES + 7, 37),
+    ]  # fmt: skip
+    shown = [(line.new, line.text) for file in pages for line in file.lines if line.kind == "add"]
+    assert shown == [(number, str(number)) for number in range(1, diffs.LINES + 7)]
+    assert diffs.parse_file("", 37, 1).files == []
+
+
 def test_an_empty_diff_has_no_files():
     assert diffs.parse("").files == []
     assert diffs.parse("@@ -1 +1 @@\n+no head\n").files == []
@@ -105,5 +118,6 @@ def test_a_line_is_found_by_its_position():
     diff = diffs.parse(CHANGED)
 
     assert [diffs.line_at(diff, text)[1].text for text in ("1L4", "1R4", "1R3")] == ["old", "new", "context"]
+    assert diffs.line_at(diffs.parse(CHANGED, 201), "201L4")[1].text == "old"
     for text in ("", "0R4", "2R4", "1R99", "1X4", "R4", "1R4x", "9" * 5000 + "R1", "1R-4", "1R٤"):
         assert diffs.line_at(diff, text) is None

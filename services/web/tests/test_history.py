@@ -75,11 +75,11 @@ async def test_the_files_of_a_commit_and_of_a_comparison_have_pages(pages, forge
 
 
 @pytest.mark.parametrize(
-    ("page", "path", "answers", "address"),
+    ("page", "path", "answers"),
     [
-        (f"commit/{'1' * 40}", f"git/commits/{'1' * 40}", DROPPED, f"commit/{'1' * 40}.diff"),
-        ("compare/main...a/b", "compare/main...a/b", COMPARED, "compare/main...a/b?output=diff"),
-        ("pulls/1/files", "pulls/1", OPEN, "pulls/1.diff"),
+        (f"commit/{'1' * 40}", f"git/commits/{'1' * 40}", DROPPED),
+        ("compare/main...a/b", "compare/main...a/b", COMPARED),
+        ("pulls/1/files", "pulls/1", OPEN),
     ],
 )
 @pytest.mark.parametrize(
@@ -89,22 +89,41 @@ async def test_the_files_of_a_commit_and_of_a_comparison_have_pages(pages, forge
         ("".join(added(f"{number}.txt", 399) for number in range(12)), "Too long to be shown here."),
     ],
 )
-async def test_changes_that_are_left_out_are_there_as_text(
-    pages, forge, page, path, answers, address, text, words
+async def test_changes_that_are_left_out_are_on_a_page_of_their_file(
+    pages, forge, page, path, answers, text, words
 ):
-    forge.answers |= {f"{HOME}/{path}": answers, f"{HOME}/{path}?output=diff": text.encode()}
-    forge.answers[f"{HOME}/{path}.diff"] = text.encode()
+    diff = f"{HOME}/{path}" + ("?output=diff" if "compare" in path else ".diff")
+    forge.answers |= {f"{HOME}/{path}": answers, diff: text.encode()}
     shown = (await pages.get(f"/ann/demo/{page}")).text
-    assert f'{words} <a href="/ann/demo/{address}">The diff as text</a>' in shown
-    forge.answers[f"{HOME}/{path}.diff"] = forge.answers[f"{HOME}/{path}?output=diff"] = CHANGED.encode()
-    assert "The diff as text" not in (await pages.get(f"/ann/demo/{page}")).text
+    link = re.search(words + r'.\s*<a href="(\?(?:style=unified&amp;)?file=(\d+))"', shown)
+    assert link
+
+    alone = added("a.txt", diffs.LINES + 1)
+    forge.answers[diff] = alone.encode()
+    first = (await pages.get(f"/ann/demo/{page}{unescape(link[1])}")).text
+    asked = forge.queries[diff.partition("?")[0]]
+    assert f"page={link[2]}&" in asked
+    assert ("limit=1&" in f"{asked}&") or ("files=1&" in f"{asked}&")
+    assert (first.count('class="add"'), "not shown here" in first) == (diffs.LINES - 1, False)
+    way = unescape(re.search(r'rel="next" href="(\?[^"]*)"', first)[1])
+    assert sorted(way[1:].split("&")) == sorted([*unescape(link[1])[1:].split("&"), "page=2"])
+    last = (await pages.get(f"/ann/demo/{page}{way}")).text
+    assert last.count('class="add"') == 2
+    forge.answers[diff] = b""
+    assert (await pages.get(f"/ann/demo/{page}?file=99")).status_code == 404
 
 
-async def test_files_of_a_pull_request_that_are_left_out_are_there_as_text(pages, forge):
-    forge.answers |= {f"{HOME}/pulls/1": OPEN, f"{HOME}/pulls/1.diff": CHANGED.encode()}
-    forge.totals[f"{HOME}/pulls/1.diff"] = 4
-    shown = (await pages.get("/ann/demo/pulls/1/files")).text
-    assert '3 more files are not shown here. <a href="/ann/demo/pulls/1.diff">The diff as text</a>' in shown
+async def test_the_changes_of_a_comparison_and_a_pull_request_are_there_as_text(pages, forge):
+    compared, pull = f"{HOME}/compare/main...a/b", f"{HOME}/pulls/1"
+    forge.answers |= {
+        compared: COMPARED, f"{compared}?output=diff": CHANGED.encode(), pull: OPEN, f"{pull}.diff": CHANGED.encode(),
+    }  # fmt: skip
+    for page, address in (
+        ("compare/main...a/b", "compare/main...a/b?output=diff"),
+        ("pulls/1/files", "pulls/1.diff"),
+    ):
+        shown = (await pages.get(f"/ann/demo/{page}")).text
+        assert f'<a href="/ann/demo/{address}">The diff as text</a>' in shown
 
 
 async def test_changes_as_text_are_as_private_as_the_page(pages, forge):

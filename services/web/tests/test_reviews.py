@@ -8,12 +8,13 @@ import pytest
 
 from ingot_contracts.issues import MOST_TEXTS
 from ingot_contracts.testing.forms import form_of
+from ingot_web.core import diffs
 
 from .forge import ANN_USER, HOME, MOMENT, issue
 from .test_diffs import CHANGED
 from .test_forms import ANSWERS
 from .test_issues import timeline
-from .test_previews import is_part, send_in_place
+from .test_previews import IN_PLACE, is_part, send_in_place
 from .world import ANN, BOB
 
 PULL = f"{HOME}/pulls/1"
@@ -37,11 +38,48 @@ def _review(number, state, *, comments=1):
             "dismissed": False, "submitted_at": MOMENT}  # fmt: skip
 
 
-async def test_the_first_files_are_asked_for_and_the_others_are_counted(pages, forge):
+async def test_more_than_200_changed_files_have_pages(pages, forge):
     forge.totals[f"{PULL}.diff"] = 300
-    shown = (await pages.get("/ann/demo/pulls/1/files")).text
-    assert forge.queries[f"{PULL}.diff"] == "files=200"
-    assert ("300 files changed" in shown, "299 more files are not shown here" in shown) == (True, True)
+    shown = (await pages.get("/ann/demo/pulls/1/files?style=split")).text
+    assert forge.queries[f"{PULL}.diff"] == "page=1&files=200"
+    assert ("300 files changed" in shown, 'href="?style=split&amp;page=2"' in shown) == (True, True)
+    part = await pages.client.get("/ann/demo/pulls/1/files?page=2&style=split", headers=IN_PLACE)
+    assert (is_part(part), 'class="code diff split"' in part.text) == (True, True)
+    assert forge.queries[f"{PULL}.diff"] == "page=2&files=200"
+
+
+@pytest.mark.parametrize(
+    ("part", "position", "calls"),
+    [
+        ("page=2", "201R4", "page=2&files=200"),
+        ("file=7", "7R4", "page=7&files=1"),
+        ("file=7&page=2", f"7R{diffs.LINES + 3}", "page=7&files=1"),
+    ],
+)
+async def test_a_comment_on_a_line_of_another_page_of_the_changes_leads_back_to_it(
+    pages, forge, part, position, calls
+):
+    forge.totals[f"{PULL}.diff"] = 300
+    if part != "page=2":
+        forge.answers[f"{PULL}.diff"] = (CHANGED + " x\n" * diffs.LINES).encode()
+    page = f"/ann/demo/pulls/1/files?style=split&{part}"
+    shown = (await pages.get(page, ANN)).text
+    own = page.replace("&", "&amp;").removeprefix("/ann/demo/pulls/1/files")
+    assert f'href="{own}&amp;at={position}#write"' in shown
+    assert forge.queries[f"{PULL}.diff"] == calls
+    answer = await pages.submit(f"{page}&at={position}", "Comment now", to="/pulls/1/comments", body="so")
+    assert answer.headers["location"] == page
+    comment = forge.sent[0][2]["comments"][0]
+    assert (comment["path"], comment["new_position"]) == ("src/a.py", int(position.partition("R")[2]))
+
+
+@pytest.mark.parametrize("back", ["files/x", "files/1/2/3/4", "files/-1/0", "files//", "files/" + "9" * 5000])
+async def test_a_form_leads_to_no_page_that_its_sender_made_up(pages, forge, back):
+    form = {"token": pages.form_token(ANN, at=time.time()), "body": "so", "back": back}
+    answer = await pages.post("/ann/demo/pulls/1/comments", form, ANN)
+    assert re.fullmatch(
+        r"/ann/demo/pulls/1/files\?style=unified(&file=1&page=2)?", answer.headers["location"]
+    )
 
 
 async def test_changes_have_the_colours_of_code_and_marks_on_what_differs(pages, forge):

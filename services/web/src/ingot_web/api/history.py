@@ -1,15 +1,16 @@
 """What happened in a repository: commits, one commit, branches, tags, what two of them differ in."""
 
 from asyncio import to_thread
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, TooLarge
+from ingot_chassis.errors import ApiError, NotFound, TooLarge
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import NamedRef, RepositoryFrame, name_in_git
-from ingot_web.api.request import HEADERS, Form, WebRequest
+from ingot_web.api.request import HEADERS, Form, WebRequest, whole_number
 from ingot_web.core import diffs
 from ingot_web.core.diff_code import coloured_diff
 
@@ -102,17 +103,14 @@ async def commit(request: WebRequest, sha: str) -> Response[Any]:
     frame = RepositoryFrame(request)
     if sha.endswith((".diff", ".patch")):
         return await _text_page(frame, frame.api("git", "commits", sha))
-    shown, (changes, total), checks = await frame.load(
+    shown, (changes, pages), checks = await frame.load(
         frame.forge.get("repos", frame.api("git", "commits", sha), files=False),
-        read_diff(
-            frame, "repos", frame.api("git", "commits", f"{sha}.diff"), page=request.number, limit=FILES
-        ),
+        read_diff(frame, "repos", frame.api("git", "commits", f"{sha}.diff")),
         frame.forge.get_if_there("repos", frame.api("commits", sha, "status")),
     )
     if changes is not None:
         changes.after = shown["sha"]
         changes.before = shown["parents"][0]["sha"] if shown["parents"] else ""
-        changes.text = f"/commit/{shown['sha']}.diff"
     return frame.render(
         "repository/commit.html",
         in_place=MORE_FILES,
@@ -120,7 +118,7 @@ async def commit(request: WebRequest, sha: str) -> Response[Any]:
         title=shown["commit"]["message"].split("\n", 1)[0],
         commit=shown,
         changes=changes,
-        pages=request.pages_of(total, FILES),
+        pages=pages,
         checks=checks,
     )
 
@@ -131,17 +129,47 @@ async def _text_page(frame: RepositoryFrame, path: str, **parameters: str) -> Re
     return Response(text, media_type="text/plain", headers=HEADERS)
 
 
+def file_shown(request: WebRequest) -> int:
+    """The number of the one file of a diff whose changes are asked for; 0 for a page of all files."""
+    return whole_number(request.query_params.get("file", ""), 7) or 0
+
+
 async def read_diff(
-    frame: RepositoryFrame, service: str, path: str, **parameters: str | int
-) -> tuple[diffs.Diff | None, int]:
-    """The files of a diff that are answered, and how many differ; None if the text is too large to be made."""
+    frame: RepositoryFrame,
+    service: str,
+    path: str,
+    *,
+    size: int = FILES,
+    limit: str = "limit",
+    **parameters: str,
+) -> tuple[diffs.Diff | None, Mapping[str, Any]]:
+    """The page of a diff that is asked for, and the links to others: so many files, or lines of one file; None if the text is too large to be made.
+
+    ``limit`` is the name of the parameter that says how many files are answered. Raises NotFound for a file that is not there.
+    """
+    request, number = frame.request, file_shown(frame.request)
+    part = {"page": number or request.number, limit: 1 if number else size}
     try:
-        answer = await frame.forge.answer(service, path, **parameters)
+        answer = await frame.forge.answer(service, path, **part, **parameters)
     except TooLarge:
-        return None, 0
-    changes = await to_thread(coloured_diff, answer.body.decode("utf-8", "replace"))
-    total = len(changes.files) + changes.omitted
-    return changes, int(answer.headers.get("x-total-count", total))
+        return None, request.pages_of(0)
+    text = answer.body.decode("utf-8", "replace")
+    if not number:
+        changes = await to_thread(_diff, text, (request.number - 1) * size + 1)
+        total = len(changes.files) + changes.omitted
+        return changes, request.pages_of(int(answer.headers.get("x-total-count", total)), size)
+    changes = await to_thread(_diff_of_file, text, number, request.number)
+    if not changes.files:
+        raise NotFound
+    return changes, request.pages_of(changes.files[0].length, diffs.LINES)
+
+
+def _diff(text: str, number: int) -> diffs.Diff:
+    return coloured_diff(diffs.parse(text, number))
+
+
+def _diff_of_file(text: str, number: int, page: int) -> diffs.Diff:
+    return coloured_diff(diffs.parse_file(text, number, page))
 
 
 @get("/{owner:str}/{repo:str}/branches", policy=anyone(), include_in_schema=False)
@@ -261,16 +289,9 @@ async def comparison_page(
     base, separator, head = basehead.partition("..." if "..." in basehead else "..")
     if not separator:
         base, head = "", basehead
-    compared, (changes, total), listing = await frame.load(
+    compared, (changes, pages), listing = await frame.load(
         frame.forge.get("repos", frame.api("compare", basehead), limit=COMMITS, **LISTED),
-        read_diff(
-            frame,
-            "repos",
-            frame.api("compare", basehead),
-            output="diff",
-            page=frame.request.number,
-            limit=FILES,
-        ),
+        read_diff(frame, "repos", frame.api("compare", basehead), output="diff"),
         frame.forge.listing("repos", frame.api("branches"), limit=50),
     )
     if changes is not None:
@@ -289,7 +310,7 @@ async def comparison_page(
         head_name=head,
         compared=compared,
         changes=changes,
-        pages=frame.request.pages_of(total, FILES),
+        pages=pages,
         problem=problem.message if problem else "",
         form=form or Form(),
     )

@@ -4,6 +4,7 @@ import re
 from asyncio import gather
 from collections.abc import Coroutine
 from typing import Any
+from urllib.parse import urlencode
 
 from litestar import Response, get, post
 
@@ -11,7 +12,7 @@ from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.attachments import send_with_files
 from ingot_web.api.frames import RepositoryFrame
-from ingot_web.api.history import read_diff
+from ingot_web.api.history import MORE_FILES, file_shown, read_diff
 from ingot_web.api.issues import page_query
 from ingot_web.api.previews import preview
 from ingot_web.api.request import Form, WebRequest, whole_number
@@ -62,7 +63,7 @@ async def conversations_on_lines(
 def line_context(
     frame: RepositoryFrame, pull: Any, *, style: str = "unified", back: str = ""
 ) -> dict[str, Any]:
-    """What conversations on lines need of the page that they stand on: ``back`` says which, "files" or the page of the timeline."""
+    """What conversations on lines need of the page that they stand on: ``back`` says which, that of the changes (``_name_of_page``) or the page of the timeline."""
     viewer, repository = frame.request.principal, frame.repository
     can_push = bool(repository["permissions"] and repository["permissions"]["push"])
     changes_pull = viewer.signed_in and (can_push or viewer.name == pull["user"]["login"])
@@ -73,6 +74,7 @@ def line_context(
         "can_comment": viewer.signed_in
         and not repository["archived"]
         and (can_push or not pull["is_locked"]),
+        "page_of_files": [],
         "can_resolve": changes_pull,
         "can_attach": changes_pull,
         "can_apply": viewer.signed_in and _may_push_to_head(frame, pull, can_push=can_push),
@@ -92,6 +94,16 @@ def _may_push_to_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> b
     return bool(head["owner"]["login"] == frame.request.principal.name)
 
 
+def _name_of_page(file: int, number: int) -> str:
+    """A page of the changes, as forms on it name it."""
+    return f"files/{file}/{number}" if file or number > 1 else "files"
+
+
+def _query_of_page(file: int, number: int) -> list[tuple[str, int]]:
+    """What its address has: the one file that it shows, if it shows one, and its number, if it is not the first."""
+    return [(name, value) for name, value, first in (("file", file, 0), ("page", number, 1)) if value > first]
+
+
 def chosen_style(text: str) -> str:
     return text if text in STYLES else STYLES[0]
 
@@ -100,21 +112,22 @@ def chosen_style(text: str) -> str:
 async def files(request: WebRequest, index: int) -> Response[str]:
     """The changes of a pull request; ``at`` in the address opens the form of a comment on a line."""
     frame = RepositoryFrame(request)
-    pull, (changes, total), reviews, comments = await frame.load(
+    pull, (changes, pages), reviews, comments = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
-        read_diff(frame, "issues", frame.api("pulls", f"{index}.diff"), files=diffs.MOST_FILES),
+        read_diff(frame, "issues", frame.api("pulls", f"{index}.diff"), size=diffs.MOST_FILES, limit="files"),
         reviews_of(frame, index),
         comments_of(frame, index),
     )
     committed = request.query_params.get("committed", "")
     style = chosen_style(request.query_params.get("style", ""))
-    own = line_context(frame, pull, style=style, back="files")
+    part = (file_shown(request), request.number)
+    own = line_context(frame, pull, style=style, back=_name_of_page(*part))
+    own["page_of_files"] = _query_of_page(*part)
     own["pending"] = next((review for review in reviews if review["state"] == "PENDING"), None)
     if own["can_comment"] and pull["state"] == "open":
-        own["link"] = f"?style={style}&at="
+        own["link"] = f"?{urlencode([('style', style), *own['page_of_files']])}&at="
     if changes is not None:
         changes.before, changes.after = pull.get("merge_base") or "", pull["head"]["sha"]
-        changes.omitted = max(0, total - len(changes.files))
         changes.text = f"/pulls/{index}.diff"
         own["leaves_out"] = comments.total > len(comments.rows)
         place(changes, await conversations_on_lines(frame, comments.rows, reviews))
@@ -126,12 +139,14 @@ async def files(request: WebRequest, index: int) -> Response[str]:
             own["line"] = line.old if line.kind == "del" else line.new
     return frame.render(
         "pulls/files.html",
+        in_place=MORE_FILES,
         tab="pulls",
         title=f"Changes of {pull['title']} #{index}",
         page_name="files",
         pull=pull,
         issue=as_issue(pull),
         changes=changes,
+        pages=pages,
         line_context=own,
         committed=committed if _SHA.fullmatch(committed) else "",
     )
@@ -192,7 +207,7 @@ async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
         await send_with_files(frame, form, frame.api("issues", index), "POST", path, body)
     except ApiError as error:
         return await preview(frame, form, *buttons, problem=error)
-    return back_to_page(frame, index, form, "files")
+    return back_to_page(frame, index, form, form.text("back") or "files")
 
 
 @post(
@@ -260,8 +275,11 @@ def back_to_page(
     frame: RepositoryFrame, index: int, form: Form, page: str, anchor: str = ""
 ) -> Response[bytes]:
     """To the page from which the form came, and a part of it."""
-    if page == "files":
-        return frame.redirect(f"/pulls/{index}/files?style={chosen_style(form.text('style'))}{anchor}")
+    name, *numbers = page.split("/")
+    if name == "files":
+        part = _query_of_page(*(whole_number(text, 7) or 0 for text in (*numbers, "", "")[:2]))
+        query = urlencode([("style", chosen_style(form.text("style"))), *part])
+        return frame.redirect(f"/pulls/{index}/files?{query}{anchor}")
     return frame.redirect(f"/pulls/{index}{page_query(whole_number(page, 7) or 1)}{anchor}")
 
 

@@ -5,6 +5,7 @@ from litestar import Response, get
 from ingot_chassis.errors import NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.request import WebRequest
+from ingot_web.core import diffs
 from ingot_web.core.diff_code import coloured_diff
 from ingot_web.core.templates import SCRIPTS, STATIC
 
@@ -71,7 +72,8 @@ async def styleguide(request: WebRequest) -> Response[str]:
     """Every part of which pages are made, once; only where the setting says so."""
     if not request.app.state.settings.styleguide:
         raise NotFound
-    changes, other = coloured_diff(CHANGES), coloured_diff(CHANGES.replace("lamp.py", "horn.py"))
+    texts = (CHANGES, CHANGES.replace("lamp.py", "horn.py"))
+    changes, other = (coloured_diff(diffs.parse(text)) for text in texts)
     return request.render("styleguide.html", title="Style guide", changes=changes, other_changes=other)
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import takewhile
 
 from ingot_chassis.lexer import LexerBusy
-from ingot_web.core.diffs import Diff, DiffLine, parse, side_by_side
+from ingot_web.core.diffs import Diff, DiffLine, side_by_side
 from ingot_web.core.highlighting import Piece, html_of, pieces_of
 
 LARGEST = 30_000
@@ -28,9 +28,9 @@ Ranges = list[tuple[int, int]]
 """Beginnings and ends, in characters."""
 
 
-def coloured_diff(text: str) -> Diff:
-    """What ``git diff`` writes, with the HTML of its lines in as many files as LARGEST says."""
-    diff, room = parse(text), LARGEST
+def coloured_diff(diff: Diff) -> Diff:
+    """With the HTML of its lines in as many files as LARGEST says."""
+    room = LARGEST
     for file in diff.files:
         size = sum([len(line.text) for line in file.lines])
         if size > room:

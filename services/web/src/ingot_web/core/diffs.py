@@ -11,8 +11,10 @@ from ingot_web.core.pictures import PICTURES
 
 MOST_FILES = 200
 MOST_LINES = 400
-"""Of one file; more are said, not shown."""
+"""Of one file among others; it has pages of its own with more."""
 MOST_LINES_OF_ALL = 4000
+LINES = 2000
+"""On a page of one file alone."""
 _HEAD = "\ndiff --git "
 _POSITION = re.compile(r"([0-9]{1,4})([LR])([0-9]{1,9})")
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)")
@@ -39,6 +41,8 @@ class DiffFile:
     """One file of a diff. ``status`` is added, deleted, renamed, or changed."""
 
     path: str
+    number: int = 1
+    """Where it stands among all that differ."""
     old_path: str = ""
     status: str = "changed"
     is_binary: bool = False
@@ -47,6 +51,8 @@ class DiffFile:
     lines: list[DiffLine] = field(default_factory=list)
     omitted: int = 0
     """Lines that are not shown."""
+    length: int = 0
+    """All lines, with those that begin a hunk."""
 
     @property
     def is_picture(self) -> bool:
@@ -78,6 +84,8 @@ class Diff:
     after: str = ""
     head_repo: str = ""
     text: str = ""
+    is_file: bool = False
+    """Whether it is a page of one file alone."""
 
     @property
     def additions(self) -> int:
@@ -88,24 +96,38 @@ class Diff:
         return sum(file.deletions for file in self.files)
 
 
-def parse(text: str) -> Diff:
-    """Read what ``git diff`` writes."""
-    # A changed line begins with a sign, so none of them looks like the head of a file.
-    parts = f"\n{text}".split(_HEAD)[1:]
+def parse(text: str, number: int = 1) -> Diff:
+    """Read what ``git diff`` writes. ``number`` is that of its first file."""
+    parts = _parts(text)
     diff, room = Diff(omitted=max(0, len(parts) - MOST_FILES)), MOST_LINES_OF_ALL
-    for part in parts[:MOST_FILES]:
-        file = _file(part.split("\n"), min(MOST_LINES, room))
+    for place, part in enumerate(parts[:MOST_FILES], number):
+        file = _file(part.split("\n"), range(min(MOST_LINES, room)))
+        file.number = place
         room -= len(file.lines)
         diff.files.append(file)
     return diff
 
 
+def parse_file(text: str, number: int, page: int) -> Diff:
+    """The same, of a text with the one file that has this number: a page of its lines."""
+    files = [_file(part.split("\n"), range((page - 1) * LINES, page * LINES)) for part in _parts(text)[:1]]
+    for file in files:
+        file.number = number
+    return Diff(files, is_file=True)
+
+
+def _parts(text: str) -> list[str]:
+    # A changed line begins with a sign, so none of them looks like the head of a file.
+    return f"\n{text}".split(_HEAD)[1:]
+
+
 def line_at(diff: Diff, position: str) -> tuple[DiffFile, DiffLine] | None:
     """The file and the line of a position such as "2R17": line 17 on the right of the second file."""
     match = _POSITION.fullmatch(position)
-    if match is None or not 0 < int(match[1]) <= len(diff.files):
+    file = next((one for one in diff.files if match and one.number == int(match[1])), None)
+    if match is None or file is None:
         return None
-    file, number = diff.files[int(match[1]) - 1], int(match[3])
+    number = int(match[3])
     for line in file.lines:
         if line.kind != "hunk" and number == (line.old if match[2] == "L" else line.new):
             return file, line
@@ -131,7 +153,8 @@ def side_by_side(kinds: Sequence[str]) -> Iterator[tuple[int | None, int | None]
     yield from zip_longest(removed, added)
 
 
-def _file(lines: list[str], room: int) -> DiffFile:
+def _file(lines: list[str], part: range) -> DiffFile:
+    """One file, with that part of its lines."""
     file = DiffFile(path=_path_of_head(lines[0]))
     position = 1
     for position in range(1, len(lines)):
@@ -148,10 +171,11 @@ def _file(lines: list[str], room: int) -> DiffFile:
             continue
         file.additions += shown.kind == "add"
         file.deletions += shown.kind == "del"
-        if len(file.lines) < room:
+        if file.length in part:
             file.lines.append(shown)
         else:
             file.omitted += shown.kind != "hunk"
+        file.length += 1
     return file
 
 
