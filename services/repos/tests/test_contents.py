@@ -26,6 +26,7 @@ async def some_files(world, folder):
     await commit(work, "dir/a b.txt", "in a folder")
     (work / "binary").write_bytes(b"\0\1\2")
     (work / "photo").write_bytes(b"\x89PNG\r\n\x1a\n\0")
+    (work / "drawing.svg").write_text("<svg><script>alert(1)</script></svg>")
     (work / "empty").write_bytes(b"")
     (work / "large.bin").write_bytes(b"\0" + LARGE)
     (work / 'odd, "näme".txt').write_text("odd")
@@ -158,6 +159,7 @@ async def test_a_file_that_is_not_there_is_not_found(ann, first_tip, path):
         ("large.txt", "text/plain; charset=utf-8", "inline"),
         ("photo", "image/png", "inline"),
         ("photo?render=true", "text/plain; charset=utf-8", "inline"),
+        ("drawing.svg", "image/svg+xml", "inline"),
         ("binary", "application/octet-stream", "attachment"),
         ("large.bin", "application/octet-stream", "attachment"),
     ],

@@ -44,6 +44,33 @@ async def test_a_table_has_no_more_cells_than_a_page_holds(pages, forge, text, i
     assert ('<th scope="col">' in shown) is is_table
 
 
+async def test_a_drawing_is_a_picture_or_its_source(pages, forge):
+    text = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+    place = put(forge, "logo.SVG", text)
+    shown = (await pages.get(f"/ann/demo/src/{place}", ANN)).text
+    assert f'<img src="/ann/demo/raw/{place}" alt="logo.SVG">' in shown
+    assert ("<script>alert" in shown, "alert(1)" in shown) == (False, False)
+    for way in ("?display=source", f"/ann/demo/blame/{place}", "/ann/demo/_edit/main/logo.SVG"):
+        assert f'href="{way}"' in shown
+    source = (await pages.get(f"/ann/demo/src/{place}?display=source", ANN)).text
+    assert ('id="L1"' in source, "<script>alert" in source, 'class="picture"' in source) == (
+        True,
+        False,
+        False,
+    )
+
+
+async def test_a_raw_drawing_comes_with_what_makes_it_harmless(pages, forge):
+    place, path = put(forge, "logo.svg", "<svg/>"), f"{HOME}/raw/logo.svg"
+    policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    forge.answers[path], forge.content_types[path] = b"<svg/>", "image/svg+xml"
+    forge.headers[path] = {"content-security-policy": policy, "x-content-type-options": "nosniff"}
+    raw = await pages.get(f"/ann/demo/raw/{place}")
+    assert (raw.content, raw.headers["content-type"]) == (b"<svg/>", "image/svg+xml")
+    assert raw.headers.get_list("content-security-policy") == [policy]
+    assert raw.headers.get_list("x-content-type-options") == ["nosniff"]
+
+
 async def test_the_page_of_an_empty_repository_leads_to_tokens_and_to_keys_where_ssh_is_on(pages, forge):
     forge.answers[HOME] |= {"empty": True}
     forge.answers[f"{HOME}/languages"] = {}

@@ -15,6 +15,7 @@ from litestar.response import Stream
 from ingot_chassis.errors import Invalid, NotFound, TooLarge
 from ingot_chassis.http.downloads import StoredFile, file_answer
 from ingot_chassis.http.ranges import has_etag, requested_range
+from ingot_repos.api.media_types import SNIFFED, content_type
 from ingot_repos.api.policies import in_repository, require_on_disk
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access
@@ -37,16 +38,8 @@ from ingot_repos.git.objects import Blob, file_at, is_safe_file_path, stream_blo
 log = structlog.get_logger()
 
 INLINE_BYTES = 1024 * 1024
-SNIFFED = 8000
 MOST_PATHS = 100
 """Of one archive."""
-_IMAGES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"%PDF-", "application/pdf"),
-)
 INERT = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
@@ -68,16 +61,6 @@ class EditorConfig(msgspec.Struct, omit_defaults=True):
     end_of_line: str = ""
     trim_trailing_whitespace: bool = False
     insert_final_newline: bool = False
-
-
-def content_type(start: bytes) -> str:
-    """The media type under which a file is served; never one that a browser runs."""
-    for magic, media_type in _IMAGES:
-        if start.startswith(magic):
-            return media_type
-    if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
-        return "image/webp"
-    return "application/octet-stream" if b"\0" in start[:SNIFFED] else "text/plain"
 
 
 async def named_commit(request: RepositoryRequest, ref: str) -> str:

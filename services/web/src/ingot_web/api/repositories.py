@@ -27,6 +27,8 @@ SHOWN_BYTES = 1_000_000
 RAW_BYTES = 50_000_000
 """Of a file that comes through here; a larger one comes from the API, as those of LFS do: pointers may lie."""
 MARKDOWN = (".md", ".markdown", ".mkd")
+DRAWINGS = (".svg",)
+"""Text that is shown as a picture: a browser runs no script in one, and opened alone it is sandboxed."""
 SNIFFED = 8_000
 """Bytes in which a NUL says that a file is no text."""
 MOST_CELLS = 20_000
@@ -256,7 +258,7 @@ async def _file(frame: RepositoryFrame, ref: NamedRef, file: Any, latest: Any) -
         shown=shown,
         latest=latest,
         source_is_asked=_asks_for_source(frame.request),
-        has_rendering=name.endswith((*MARKDOWN, ".csv")),
+        has_rendering=name.endswith((*MARKDOWN, *DRAWINGS, ".csv")),
     )
 
 
@@ -288,6 +290,8 @@ async def _shown(frame: RepositoryFrame, ref: NamedRef, file: Any) -> tuple[str,
     text = content.decode("utf-8", "replace")
     if name.endswith(MARKDOWN) and not _asks_for_source(frame.request):
         return "document", await document(frame, ref, file["path"], text)
+    if name.endswith(DRAWINGS) and not _asks_for_source(frame.request):
+        return "drawing", None
     if name.endswith(".csv") and not _asks_for_source(frame.request) and (rows := _rows(text)):
         return "table", rows
     text, omitted = first_lines(text)
