@@ -198,6 +198,22 @@ async def test_a_changed_file_leads_to_the_whole_file_unless_it_is_gone(pages, f
         assert (f'href="/ann/demo/src/commit/{sha}/src/a.py"' in shown) == is_link
 
 
+@pytest.mark.parametrize(("parents", "options"), [(0, ""), (1, ""), (2, "-m 1 ")])
+async def test_a_commit_says_to_who_may_push_how_it_is_undone(pages, forge, parents, options):
+    sha, commit = "1" * 40, DROPPED["commit"] | {"verification": None}
+    parents = [{"sha": f"{number}" * 40} for number in range(parents)]
+    forge.answers[f"{HOME}/git/commits/{sha}"] = DROPPED | {"commit": commit, "parents": parents}
+    forge.answers[f"{HOME}/git/commits/{sha}.diff"] = CHANGED.encode()
+    own = forge.answers[HOME]
+    readable = own | {"permissions": {"admin": False, "push": False, "pull": True}}
+    for repository, caller, is_said in (
+        (own, ANN, True), (own, None, False), (readable, BOB, False), (own | {"archived": True}, ANN, False),
+    ):  # fmt: skip
+        forge.answers[HOME] = repository
+        shown = (await pages.get(f"/ann/demo/commit/{sha}", caller)).text
+        assert (f"git revert {options}{sha}" in shown) is is_said
+
+
 PICTURE = "diff --git a/old.png b/p ö.PNG\n{}\nindex 1..2 100644\nBinary files a/old.png and b/p.png differ\n"
 
 
