@@ -35,6 +35,7 @@ from ingot_web.api import (
     releases,
     repositories,
     repository_settings,
+    review_links,
     reviews,
     site,
     suggestions,
@@ -76,6 +77,7 @@ ROUTES = [
     *comments_on_lines.routes,
     *labels.routes,
     *pulls.routes,
+    *review_links.routes,
     *reviews.routes,
     *suggestions.routes,
 ]

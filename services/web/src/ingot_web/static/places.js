@@ -1,5 +1,5 @@
 // Places on a page for which no element has an id: several lines (#L5-L9), a line of changes (#diff-…R7), and a comment
-// on another page of its timeline.
+// or a review on another page of its timeline.
 "use strict";
 
 function findPlace() {
@@ -22,12 +22,16 @@ function findPlace() {
     document.getElementById(file[1])?.scrollIntoView();
     return;
   }
-  const comment = /^issuecomment-(\d+)$/.exec(place);
+  const said = /^(issuecomment|pullrequestreview|pullrequestreviewcomment)-(\d+)$/.exec(place);
   const issue = /^(.*)\/(?:issues|pulls)\/\d+$/.exec(location.pathname);
-  // Whoever was sent here by that page already: the comment is gone.
+  // Whoever was sent here by that page already: it is gone.
   const [visit] = performance.getEntriesByType("navigation");
-  if (comment && issue && !visit?.redirectCount) {
-    const address = `${issue[1]}/issues/comments/${comment[1]}`;
+  if (said && issue && !visit?.redirectCount) {
+    const address = {
+      issuecomment: `${issue[1]}/issues/comments/${said[2]}`,
+      pullrequestreview: `${issue[0]}/reviews/${said[2]}`,
+      pullrequestreviewcomment: `${issue[1]}/pulls/comments/${said[2]}`,
+    }[said[1]];
     fetch(address, { method: "HEAD" }).then(answer => { if (answer.ok) location.replace(address); });
   }
 }
