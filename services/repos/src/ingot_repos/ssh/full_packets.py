@@ -17,22 +17,23 @@ import asyncssh
 from asyncssh.constants import MSG_CHANNEL_DATA
 
 from ingot_repos.ssh.cheap_ciphers import MAC_BYTES, Gcm, own_cipher
+from ingot_repos.ssh.write_limits import WriteLimit
 
 ENOUGH = 256 * 1024
 """Bytes of window that are always worth packets. Less than half of a whole window is never waited for: the client may not tell
 at once what it took."""
 PATIENCE = 0.1
 """Seconds until what fits is sent all the same: a client may open its window only when it is shut."""
-LEAST, LONGEST = 1024, 32 * 1024
-"""Bytes of data in a packet: OpenSSH takes 32 KiB at most, and others say what they take, which may be anything."""
+LONGEST = 32 * 1024
+"""Bytes of data in a packet: OpenSSH takes 32 KiB at most, and others say what they take."""
 _HEAD = Struct(">IBBII")
 """Of a packet of data: its length, that of its padding, its kind, the channel, the length of the data."""
 _LENGTH_BYTES, _BLOCK, _LEAST_PADDING = 4, 16, 4
 _MOST_FRAMING = _HEAD.size + _BLOCK + _LEAST_PADDING
 
 
-def send_full_packets(channel: "asyncssh.SSHServerChannel[bytes]") -> None:
-    """From now on the channel waits while the client's window is small. Its window must be whole."""
+def send_full_packets(channel: "asyncssh.SSHServerChannel[bytes]", limit: WriteLimit) -> None:
+    """From now on the channel waits while the client's window is small or the limit is reached. Its window must be whole."""
     whole: Any = channel
     connection, flush_all = whole.get_connection(), whole._flush_send_buf
     loop = asyncio.get_running_loop()
@@ -42,14 +43,21 @@ def send_full_packets(channel: "asyncssh.SSHServerChannel[bytes]") -> None:
 
     def flush() -> None:
         nonlocal timer
-        if enough > whole._send_window < whole._send_buf_len:
+        if limit.is_reached:
+            limit.wait(whole)
+            whole._pause_resume_writing()
+        elif enough > whole._send_window < whole._send_buf_len:
             timer = timer or loop.call_later(PATIENCE, be_impatient)
             whole._pause_resume_writing()
         else:
             flush_what_fits()
 
     def be_impatient() -> None:
-        if whole._send_buf:  # the channel is still there
+        nonlocal timer
+        timer = None
+        if limit.is_reached:
+            flush()
+        elif whole._send_buf:  # the channel is still there
             flush_what_fits()
 
     def flush_what_fits() -> None:
@@ -83,7 +91,7 @@ class Sealer:
         channel, waiting = self._channel, self._channel._send_buf
         size, sealed = self._size, bytearray()
         most = min(channel._send_window, channel._send_buf_len)
-        if most > 0 and size >= LEAST and self._cipher() is not None:
+        if most > 0 and self._cipher() is not None:
             sealed = bytearray(most + (most // size + len(waiting) + 1) * (_MOST_FRAMING + MAC_BYTES))
         end = 0
         while sealed and waiting and channel._send_window > 0 and (cipher := self._cipher()) is not None:

@@ -8,7 +8,7 @@ import contextlib
 import secrets
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -28,6 +28,7 @@ from ingot_repos.ssh.ignored_packets import leave_out_ignored_packets
 from ingot_repos.ssh.limits import Counted, CountedAddresses
 from ingot_repos.ssh.repos import Refused, Repos
 from ingot_repos.ssh.window_adjustments import take_adjustments_together
+from ingot_repos.ssh.write_limits import WriteLimit
 
 log = structlog.get_logger()
 SESSIONS = Gauge("ingot_ssh_sessions", "Sessions of git over SSH that run now")
@@ -157,6 +158,7 @@ class Connection(asyncssh.SSHServer):
         leave_out_ignored_packets(conn)
         prefer_cheap_ciphers(conn)
         take_adjustments_together(conn)
+        self.write_limit = WriteLimit(conn)
         server, address = self.server, str(conn.get_extra_info("peername", ("",))[0])
         self.address = address
         handshakes = [(server.handshakes, ""), (server.handshakes_of_address, address)]
@@ -205,7 +207,7 @@ class Connection(asyncssh.SSHServer):
             log.info("SSH key refused", fingerprint=fingerprint, error=error.message)
         return None
 
-    def session_requested(self) -> "tuple[asyncssh.SSHServerChannel[bytes], BoundedSession]":
+    def session_requested(self) -> "tuple[asyncssh.SSHServerChannel[bytes], Awaitable[BoundedSession]]":
         connection: Any = self._connection  # asyncssh has no public name for its channels
         if len(connection._channels) >= MOST_CHANNELS:  # noqa: SLF001
             reason = "too many sessions in this connection"
@@ -268,7 +270,7 @@ class Session:
     async def run(self) -> None:
         """Run the command, and say how it ended. The session ends with the channel."""
         set_request_id(secrets.token_hex(16))
-        send_full_packets(self._channel)
+        send_full_packets(self._channel, self._connection.write_limit)
         working = asyncio.create_task(self._status(), name="a command over SSH")
         closing = asyncio.create_task(self._channel.wait_closed(), name="the end of an SSH channel")
         try:
