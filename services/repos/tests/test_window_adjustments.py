@@ -128,7 +128,9 @@ async def test_what_is_wrong_with_such_a_packet_ends_the_connection(
     assert taken == []
 
 
-async def test_openssh_gets_and_sends_much_while_the_keys_change(world, ann, login, tmp_path, monkeypatch):
+async def test_openssh_gets_and_sends_much_while_the_keys_change(
+    world, ann, login, questions, tmp_path, monkeypatch
+):
     begin, ciphers = cheap_ciphers.Gcm.__init__, []
 
     def note(self, cipher):
