@@ -171,6 +171,56 @@ async def test_a_clone_without_files_gets_them_when_they_are_needed(history, ann
     assert await git("show", "HEAD~1:a.txt", cwd=tmp_path / "part", person=ann) == "one\n"
 
 
+ABSENT = "0123456789" * 4
+UPLOAD_PACK = {"content-type": "application/x-git-upload-pack-request"}
+
+
+def packets(*lines):
+    return b"".join(
+        line.encode() if line in ("0000", "0001") else pkt_line(f"{line}\n".encode()) for line in lines
+    )
+
+
+async def answer_of_git(person, version, body):
+    """The status, the packets and the pack: git sends the latter in parts of any size."""
+    headers = person.headers() | UPLOAD_PACK | {"git-protocol": f"version={version}"}
+    answer = await person.world.http.post("/ann/app.git/git-upload-pack", content=body, headers=headers)
+    lines, pack, rest = [], b"", answer.content
+    while rest:
+        size = max(4, int(rest[:4], 16))
+        line, rest = rest[4:size], rest[size:]
+        if line[:1] == b"\1":
+            pack += line[1:]
+        elif line[:1] != b"\2":
+            lines.append(line)
+    return answer.status_code, lines, pack
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_nothing_is_said_about_a_hidden_object(history, ann):
+    _, ids, _ = history
+
+    async def answer(oid):
+        body = packets("command=object-info", "0001", "size", f"oid {oid}", "0000")
+        status, lines, _ = await answer_of_git(ann, 2, body)
+        return status, [line.replace(oid.encode(), b"") for line in lines]
+
+    absent = await answer(ABSENT)
+    for kind in ("gone", "gone blob", "gone tree"):
+        assert await answer(ids[kind]) == absent, kind
+    assert await answer(ids["new blob"]) != absent
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("behind", ["zz", "0", "_", " x", "\0x"])
+async def test_no_spelling_of_a_want_passes_the_check(history, ann, behind):
+    _, ids, _ = history
+    for kind in ("gone", "gone blob", "gone tree"):
+        body = packets("command=fetch", "0001", f"want {ids[kind]}{behind}", "done", "0000")
+        status, lines, pack = await answer_of_git(ann, 2, body)
+        assert (status, lines, pack) == (200, [f"ERR upload-pack: not our ref {ids[kind]}".encode()], b"")
+
+
 @pytest.mark.parametrize(
     "protocol", ["version=2", "version=1:version=2", "version=2:x=y", "version=0:version=2"]
 )

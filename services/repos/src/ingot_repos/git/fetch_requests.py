@@ -26,7 +26,8 @@ FindHidden = Callable[[set[str]], Awaitable[str | None]]
 _MAX_REQUEST = 16 * MIB
 _HEADER = 4
 _COMMAND = b"command="
-_WANT = re.compile(rb"want ([0-9a-fA-F]{40})\b")
+_WANT = re.compile(rb"(?:want|oid) ([0-9a-fA-F]{40})")
+"""Git reads no further than the id, so whatever comes behind it is no reason to let it pass. `oid` is of `object-info`."""
 _HIDDEN_REFS = tuple(prefix.encode() for prefix in HIDDEN_REFS)
 
 
