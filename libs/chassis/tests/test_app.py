@@ -276,6 +276,15 @@ async def test_a_database_that_is_away_is_503_and_one_line_in_the_log(how, monke
     assert [line["event"] for line in lines] == ["database away", "request"]
 
 
+@pytest.mark.parametrize("path", ["/full", "/database/full"])
+async def test_a_disk_that_is_full_is_one_line_in_the_log(path):
+    with capture_logs() as lines:
+        async with client() as http:
+            await http.get(path)
+    assert [line["event"] for line in lines] == ["request failed", "request"]
+    assert (lines[0]["log_level"], "exc_info" in lines[0]) == ("error", False)
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
     [

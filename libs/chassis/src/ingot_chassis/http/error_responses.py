@@ -15,7 +15,14 @@ from litestar.exceptions import (
     ValidationException,
 )
 
-from ingot_chassis.errors import UNEXPECTED, ApiError, DatabaseUnavailable, ErrorObject, FieldError
+from ingot_chassis.errors import (
+    UNEXPECTED,
+    ApiError,
+    DatabaseUnavailable,
+    ErrorObject,
+    FieldError,
+    InsufficientStorage,
+)
 from ingot_chassis.http.methods import allowed, is_internal
 
 log = structlog.get_logger()
@@ -111,7 +118,9 @@ def _summary(errors: list[FieldError]) -> str:
 def _failing(service: str, translations: Translations, render: Callable[..., Response[bytes]]) -> Any:
     def failure(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
         meaning = next(translations[kind](error) for kind in type(error).__mro__ if kind in translations)
-        if not isinstance(meaning, DatabaseUnavailable):
+        if isinstance(meaning, InsufficientStorage):
+            log.error("request failed", service=service, path=request.scope["path"], error=repr(error))
+        elif not isinstance(meaning, DatabaseUnavailable):
             log.error("request failed", service=service, path=request.scope["path"], exc_info=error)
         return render(request, meaning)
 
