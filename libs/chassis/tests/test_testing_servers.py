@@ -1,5 +1,6 @@
 """The run's servers: real, one of each, isolated where they can be, and gone when the run is over."""
 
+import fcntl
 import os
 import secrets
 import signal
@@ -17,7 +18,7 @@ import pytest
 import redis.asyncio
 from nats.js.errors import NotFoundError
 
-from ingot_chassis.testing.processes import GuardedProcess, ServerError
+from ingot_chassis.testing.processes import KEEPER, GuardedProcess, ServerError
 
 RUN_ON_TWO_WORKERS = """
 import os
@@ -48,6 +49,18 @@ def test_hang(nats_url, redis_url, session_servers):
     Path("note.part").write_text(f"{nats_url} {redis_url} {session_servers.folder}")
     Path("note.part").rename("note")
     time.sleep(60)
+"""
+
+KILLED_AT_ONCE = """
+import os, runpy, signal, subprocess, sys
+
+class Popen(subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+subprocess.Popen = Popen
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
 """
 
 
@@ -124,6 +137,28 @@ async def test_own_nats_comes_back_with_its_data(own_nats, ending):
             await client.jetstream().stream_info("other")
     finally:
         await client.close()
+
+
+async def test_own_nats_that_is_killed_while_it_starts_comes_back(own_nats):
+    own_nats.kill()
+    own_nats.begin()
+    own_nats.kill()
+    assert not listens(port_of(own_nats.url))
+    own_nats.start()
+    client = await nats.connect(own_nats.url)
+    await client.close()
+
+
+def test_a_server_that_is_killed_as_soon_as_it_runs_ends_with_its_keeper(tmp_path):
+    lock = tmp_path / "lock"
+    lock.touch()
+    arguments = [KEEPER, lock, tmp_path, int(signal.SIGTERM), "-", "-", "sleep", "60"]
+    with lock.open("rb") as session:
+        fcntl.flock(session, fcntl.LOCK_EX)  # the run goes on
+        run = subprocess.run(
+            [sys.executable, "-c", KILLED_AT_ONCE, *map(str, arguments)], timeout=30, check=False
+        )
+    assert run.returncode == signal.SIGKILL  # that of the server
 
 
 def test_a_server_that_fails_says_why(session_servers):

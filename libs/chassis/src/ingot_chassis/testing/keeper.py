@@ -25,11 +25,18 @@ def keep(
 ) -> int:
     """Run the command until it ends by itself, is asked to end, or the test run is over."""
     user, group = owner or (None, None)
-    # Extra groups go too when privileges are dropped: root's would come along otherwise.
-    server = subprocess.Popen(command, user=user, group=group, extra_groups=[] if owner else None, cwd=folder)
+    server: subprocess.Popen[bytes] | None = None
+    request = 0
     run_is_over = threading.Event()
 
-    def stop(*_: object) -> None:
+    def end(number: int, _frame: object = None) -> None:
+        nonlocal request
+        request = number
+        if server is None:
+            return  # it ends as soon as it has started
+        if number == signal.SIGUSR1:
+            server.kill()
+            return
         with contextlib.suppress(ProcessLookupError):
             server.send_signal(stop_signal)
         patience = threading.Timer(PATIENCE, server.kill)
@@ -40,10 +47,14 @@ def keep(
         with lock.open("rb") as session:
             fcntl.flock(session, fcntl.LOCK_SH)
             run_is_over.set()
-            stop()
+            end(signal.SIGTERM)
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGUSR1, lambda *_: server.kill())
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGUSR1, end)
+    # Extra groups go too when privileges are dropped: root's would come along otherwise.
+    server = subprocess.Popen(command, user=user, group=group, extra_groups=[] if owner else None, cwd=folder)
+    if request:
+        end(request)
     threading.Thread(target=stop_with_the_run, daemon=True).start()
     code = server.wait()
     if run_is_over.is_set():

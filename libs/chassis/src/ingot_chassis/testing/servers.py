@@ -72,6 +72,8 @@ class NatsServer:
         self._session = session
         self.folder = folder
         self._process: GuardedProcess | None = None
+        self._name = ""
+        """Of the process: whoever else answers at its port has another one."""
         self.max_payload = 1024 * 1024
         """In bytes, from the next start on."""
         folder.mkdir(parents=True)
@@ -81,10 +83,15 @@ class NatsServer:
     def url(self) -> str:
         return f"nats://127.0.0.1:{self._port}"
 
+    def begin(self) -> None:
+        """Start it again without waiting for it."""
+        if self._process is None:
+            self._process = self._begin(self._program, self._port)
+
     def start(self) -> None:
         """Start it again; returns when it answers."""
-        if self._process is None:
-            self._start(self._program, self._port)
+        self.begin()
+        self._wait(self._port)
 
     def stop(self) -> None:
         """Stop it orderly; returns when it has ended."""
@@ -113,13 +120,14 @@ class NatsServer:
 
     def _try_program(self, program: Path) -> tuple[Path, int]:
         port = free_port()
-        self._start(program, port)
+        self._process = self._begin(program, port)
+        self._wait(port)
         return program, port
 
-    def _start(self, program: Path, port: int) -> None:
-        name = secrets.token_hex(8)
+    def _begin(self, program: Path, port: int) -> GuardedProcess:
+        self._name = secrets.token_hex(8)
         settings = {
-            "server_name": name,
+            "server_name": self._name,
             "listen": f"127.0.0.1:{port}",
             "max_payload": self.max_payload,
             # An acknowledged message survives a kill: what production promises is what tests rely on.
@@ -127,11 +135,18 @@ class NatsServer:
         }
         configuration = self.folder / "nats.conf"
         configuration.write_text(json.dumps(settings))
-        process = GuardedProcess(
+        return GuardedProcess(
             [str(program), "-c", str(configuration)], session=self._session, folder=self.folder
         )
-        process.wait_until(partial(_nats_answers, port, name))
-        self._process = process
+
+    def _wait(self, port: int) -> None:
+        """Until it answers. Raises ServerError."""
+        assert self._process is not None
+        try:
+            self._process.wait_until(partial(_nats_answers, port, self._name))
+        except ServerError:
+            self._process = None
+            raise
 
 
 class SessionServers:
