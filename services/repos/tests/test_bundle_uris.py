@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pygit2
 import pytest
 
-from ingot_repos.git.bundle_uris import asks_for_bundles, list_of_bundles
+from ingot_repos.git.bundle_uris import list_of_bundles
+from ingot_repos.git.fetch_requests import BUNDLE_URI, FetchRequest
 from ingot_repos.git.smart_http import FLUSH, pkt_line
 
 from . import git_builders
@@ -165,7 +166,7 @@ async def test_git_packs_it_once_for_all_clones_and_whatever_is_pushed(ann, work
     ],
 )
 def test_only_the_command_asks_for_bundles(request_of_client, is_for_bundles):
-    assert asks_for_bundles(request_of_client) is is_for_bundles
+    assert (FetchRequest(request_of_client).command == BUNDLE_URI) is is_for_bundles
 
 
 def test_there_may_be_none():

@@ -1,14 +1,16 @@
 """What may be fetched: what a visible ref leads to, in every protocol and over both transports, and nothing else."""
 
+import asyncio
 import os
 import shutil
 
 import pytest
 
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
+from ingot_repos.api import git_fetches
 from ingot_repos.core.ssh_sessions import KEY_HEADER
 from ingot_repos.git.errors import BodyRefused
-from ingot_repos.git.fetch_requests import WantRefused, checked
+from ingot_repos.git.fetch_requests import FetchRequest, RequestReader
 from ingot_repos.git.refs import ZERO_OID, RefChange, update_refs
 from ingot_repos.git.smart_http import pkt_line
 
@@ -171,69 +173,218 @@ async def test_a_clone_without_files_gets_them_when_they_are_needed(history, ann
     assert await git("show", "HEAD~1:a.txt", cwd=tmp_path / "part", person=ann) == "one\n"
 
 
-ABSENT = "0123456789" * 4
-UPLOAD_PACK = {"content-type": "application/x-git-upload-pack-request"}
+FETCH = (pkt_line(b"command=fetch\n"), b"0001")
+DONE = (pkt_line(b"done\n"), b"0000")
+NOWHERE = "0123456789" * 4
 
 
-def packets(*lines):
-    return b"".join(
-        line.encode() if line in ("0000", "0001") else pkt_line(f"{line}\n".encode()) for line in lines
-    )
+def want(oid, behind=""):
+    return pkt_line(f"want {oid}{behind}\n".encode())
 
 
-async def answer_of_git(person, version, body):
-    """The status, the packets and the pack: git sends the latter in parts of any size."""
-    headers = person.headers() | UPLOAD_PACK | {"git-protocol": f"version={version}"}
-    answer = await person.world.http.post("/ann/app.git/git-upload-pack", content=body, headers=headers)
-    lines, pack, rest = [], b"", answer.content
-    while rest:
-        size = max(4, int(rest[:4], 16))
-        line, rest = rest[4:size], rest[size:]
-        if line[:1] == b"\1":
-            pack += line[1:]
-        elif line[:1] != b"\2":
-            lines.append(line)
-    return answer.status_code, lines, pack
+async def upload_pack(person, *lines, protocol="version=2"):
+    """The answer to a request over HTTP."""
+    headers = {"git-protocol": protocol, "content-type": "application/x-git-upload-pack-request"}
+    return await person.call("POST", "/ann/app.git/git-upload-pack", content=b"".join(lines), headers=headers)
 
 
-@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
-async def test_nothing_is_said_about_a_hidden_object(history, ann):
-    _, ids, _ = history
-
-    async def answer(oid):
-        body = packets("command=object-info", "0001", "size", f"oid {oid}", "0000")
-        status, lines, _ = await answer_of_git(ann, 2, body)
-        return status, [line.replace(oid.encode(), b"") for line in lines]
-
-    absent = await answer(ABSENT)
-    for kind in ("gone", "gone blob", "gone tree"):
-        assert await answer(ids[kind]) == absent, kind
-    assert await answer(ids["new blob"]) != absent
-
-
-@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("behind", ["zz", "0", "_", " x", "\0x"])
-async def test_no_spelling_of_a_want_passes_the_check(history, ann, behind):
-    _, ids, _ = history
-    for kind in ("gone", "gone blob", "gone tree"):
-        body = packets("command=fetch", "0001", f"want {ids[kind]}{behind}", "done", "0000")
-        status, lines, pack = await answer_of_git(ann, 2, body)
-        assert (status, lines, pack) == (200, [f"ERR upload-pack: not our ref {ids[kind]}".encode()], b"")
+async def session(person, *lines, protocol="version=2"):
+    """The same in a session as the SSH server sends it."""
+    fingerprint = "SHA256:" + "x" * 43
+    person.world.identity.ssh_keys[fingerprint] = (person.principal.id, "laptop")
+    headers = {SERVICE_HEADER: ServiceIdentity("repos", REPOS_KEY).token("repos"), KEY_HEADER: fingerprint}
+    headers |= {"git-protocol": protocol}
+    target = "/internal/ssh/ann/app/git-upload-pack"
+    return await person.call("POST", target, content=b"".join(lines), headers=headers)
 
 
 @pytest.mark.parametrize(
     "protocol", ["version=2", "version=1:version=2", "version=2:x=y", "version=0:version=2"]
 )
-async def test_no_spelling_of_the_protocol_passes_the_check(world, history, ann, protocol):
+@pytest.mark.parametrize("behind", ["", "f", " x"])
+async def test_no_spelling_passes_the_check(history, ann, protocol, behind):
     _, ids, _ = history
-    lines = ["command=fetch", "0001", f"want {ids['gone']}\n", "done\n"]
-    body = "".join(line if line == "0001" else f"{len(line) + 4:04x}{line}" for line in lines) + "0000"
-    headers = {"git-protocol": protocol, "content-type": "application/x-git-upload-pack-request"}
-    answer = await ann.world.http.post(
-        "/ann/app.git/git-upload-pack", content=body, headers=ann.headers() | headers
-    )
+    answer = await upload_pack(ann, *FETCH, want(ids["gone"], behind), *DONE, protocol=protocol)
     assert b"not our ref" in answer.content
     assert b"packfile" not in answer.content
+
+
+@pytest.fixture
+def walks(git_log):
+    """How often git was let walk through the history."""
+    return lambda: sum("rev-list" in line for line in git_log)
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_a_body_has_one_request_and_costs_nothing_if_it_has_more(history, ann, walks):
+    _, ids, _ = history
+    answer = await upload_pack(ann, *[want(ids["gone blob"]) + b"0000"] * 4800)
+    assert (answer.status_code, walks()) == (400, 0)
+    answer = await upload_pack(ann, *FETCH, want(ids["first"]), *DONE, b"0000")
+    assert (answer.status_code, walks()) == (400, 0)
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_a_session_ends_after_very_many_requests(history, ann, monkeypatch):
+    monkeypatch.setattr(git_fetches, "MOST_REQUESTS", 3)
+    request = (pkt_line(b"command=ls-refs\n"), b"0000")
+    answer = await session(ann, *request * 3)
+    assert (answer.content.count(b"refs/heads/master"), b"too many" in answer.content) == (3, True)
+    answer = await session(ann, *request * 2)
+    assert (answer.content.count(b"refs/heads/master"), b"too many" in answer.content) == (2, False)
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_one_walk_finds_all_files_and_is_not_repeated_until_a_ref_moves(history, ann, walks):
+    _, ids, path = history
+
+    async def ask(*names):
+        """Each time another request, so that no answer is shared."""
+        agent = pkt_line(b"agent=%d\n" % walks.count)
+        walks.count += 1
+        answer = await upload_pack(ann, FETCH[0], agent, FETCH[1], *[want(ids[one]) for one in names], *DONE)
+        return b"not our ref" in answer.content
+
+    walks.count = 0
+    assert not await ask("old blob", "old tree")
+    assert walks() == 1
+    assert not await ask("old tree", "old blob")
+    assert not await ask("old blob")
+    assert walks() == 1
+    for _ in range(2):
+        assert await ask("gone blob")
+        assert walks() == 2
+    for _ in range(2):
+        assert await ask("gone")
+        assert walks() == 3
+    update_refs(path, [RefChange("refs/heads/again", ZERO_OID, ids["gone"])])
+    assert not await ask("gone blob")
+    assert walks() == 4
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("settings", [{"git_concurrency": 1}])
+async def test_what_is_wanted_is_looked_for_in_the_room_of_git(world, history, ann, walks):
+    _, ids, _ = history
+    world.components.admission.wait_seconds = 0.1
+    async with world.components.admission.slot(99, signed_in=True):
+        answer = await upload_pack(ann, *FETCH, want(ids["old blob"]), *DONE)
+        assert (answer.status_code, walks()) == (503, 0)
+    assert (await upload_pack(ann, *FETCH, want(ids["old blob"]), *DONE)).status_code == 200
+    assert walks() == 1
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_a_walk_ends_when_its_client_leaves(world, history, ann, tmp_path, monkeypatch):
+    _, ids, _ = history
+    begun, folder = tmp_path / "begun", tmp_path / "bin"
+    folder.mkdir()
+    git_that_waits = f'#!/bin/sh\ncase "$*" in *rev-list*) touch {begun}; exec sleep 3600 ;; esac\n'
+    (folder / "git").write_text(f'{git_that_waits}exec {shutil.which("git")} "$@"\n')
+    (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    body = b"".join([*FETCH, want(ids["old blob"]), *DONE])
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive():
+        if messages:
+            return messages.pop()
+        while not begun.exists():
+            await asyncio.sleep(0.01)
+        return {"type": "http.disconnect"}
+
+    async def send(_message):
+        """Nobody reads it."""
+
+    headers = {"git-protocol": "version=2", "content-type": "application/x-git-upload-pack-request"}
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": "/ann/app.git/git-upload-pack",
+        "raw_path": b"/ann/app.git/git-upload-pack",
+        "root_path": "",
+        "query_string": b"",
+        "headers": [
+            (name.lower().encode(), value.encode()) for name, value in (ann.headers() | headers).items()
+        ],
+        "client": ("127.0.0.1", 1),
+        "server": ("repos", 80),
+    }
+    async with asyncio.timeout(60):
+        await world.app(scope, receive, send)
+    assert begun.exists()
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_bitmaps_hide_nothing_and_show_nothing_more(history, ann, tmp_path):
+    url, ids, path = history
+    await git("repack", "-adbkq", cwd=path)
+    assert list(path.glob("objects/pack/*.bitmap"))
+    for name in ("first", "old blob", "old tree", "new blob"):
+        assert (await fetch(tmp_path, url, ids[name], ann))[0] == 0
+    for name in ("gone", "gone blob", "gone tree"):
+        assert (await fetch(tmp_path, url, ids[name], ann))[0] == 128
+
+
+@pytest.mark.parametrize("send", [upload_pack, session])
+async def test_nobody_hears_the_size_of_an_object(history, ann, send):
+    _, ids, _ = history
+    arguments = (pkt_line(b"size\n"), pkt_line(f"oid {ids['gone blob']}\n".encode()), b"0000")
+    answer = await send(ann, pkt_line(b"command=object-info\n"), b"0001", *arguments)
+    assert ids["gone blob"].encode() not in answer.content
+    assert answer.status_code == (400 if send is upload_pack else 200)
+    target = "/ann/app.git/info/refs?service=git-upload-pack"
+    offered = await ann.call("GET", target, headers={"git-protocol": "version=2"})
+    for text in (offered.content, (await session(ann, b"0000")).content):
+        assert (b"object-info" in text, b"fetch=" in text) == (False, True)
+
+
+async def hidden_descendant(path, ids):
+    """A commit behind the one of the deleted branch."""
+    options = ("-c", "user.name=a", "-c", "user.email=a@b")
+    oid = await git(*options, "commit-tree", ids["gone tree"], "-p", ids["gone"], "-m", "later", cwd=path)
+    return oid.strip()
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("send", [upload_pack, session])
+@pytest.mark.parametrize("version", [0, 2])
+async def test_history_that_is_hidden_is_not_deepened(history, ann, send, version):
+    _, ids, path = history
+    master = (await git("rev-parse", "master", cwd=path)).strip()
+
+    async def ask(shallow):
+        capabilities = "" if version == 2 else " side-band-64k shallow"
+        lines = [
+            want(master, capabilities),
+            pkt_line(f"shallow {shallow}\n".encode()),
+            pkt_line(b"deepen 2147483647\n"),
+        ]
+        lines = [*FETCH, *lines, *DONE] if version == 2 else [*lines, b"0000", DONE[0]]
+        answer = (await send(ann, *lines, protocol=f"version={version}")).content
+        head, _, pack = answer.partition(b"PACK")
+        return b"unshallow" in head, int.from_bytes(pack[4:8])
+
+    whole = await ask(NOWHERE)
+    assert (whole[0], whole[1] > 0) == (False, True)
+    for oid in (await hidden_descendant(path, ids), ids["gone blob"], ids["gone tree"]):
+        assert await ask(oid) == whole
+    assert (await ask(master))[0]
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("version", [0, 2])
+async def test_a_shallow_clone_becomes_whole(history, ann, tmp_path, version):
+    url, _, _ = history
+    protocol = ("-c", f"protocol.version={version}")
+    await git(*protocol, "clone", "-q", "--depth=1", url, "part", cwd=tmp_path, person=ann)
+    part = tmp_path / "part"
+    assert await git("rev-list", "--count", "HEAD", cwd=part) == "1\n"
+    await git(*protocol, "fetch", "-q", "--unshallow", cwd=part, person=ann)
+    assert await git("rev-list", "--count", "HEAD", cwd=part) == "2\n"
 
 
 async def parts(*chunks):
@@ -241,36 +392,45 @@ async def parts(*chunks):
         yield chunk
 
 
-WANT = b"0032want " + b"a" * 40 + b"\n"
+def cut(whole, size):
+    return parts(*(whole[start : start + size] for start in range(0, len(whole), size)))
 
 
-async def test_requests_pass_unchanged_whatever_their_parts(history):
-    request = b"0012command=fetch\n0001" + WANT + b"0000"
-    wants = []
-
-    async def note(oids):
-        wants.append(oids)
-
-    whole = request + request + b"0000"
-    for size in (1, 7, len(whole)):
-        chunks = [whole[start : start + size] for start in range(0, len(whole), size)]
-        assert b"".join([part async for part in checked(parts(*chunks), note)]) == whole
-    assert wants == [{"a" * 40}] * 6
+WANT, SHALLOW = want("A" * 40), pkt_line(b"shallow " + b"b" * 40 + b"\n")
 
 
-@pytest.mark.parametrize("end", [b"", b"0000", b"0001"])
-async def test_a_refused_request_never_reaches_git(end):
-    async def refuse(oids):
-        return oids.pop()
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+@pytest.mark.parametrize("end", [b"", b"0000", b"0001", b"00"])
+async def test_requests_are_read_unchanged_whatever_their_parts(size, end):
+    request = FETCH[0] + b"0001" + WANT + SHALLOW
+    reader = RequestReader(cut(request + b"0000" + b"0000" + request + end, size))
+    first, second, third = [await reader.next() for _ in range(3)]
+    assert (first.text, first.command, second.text) == (request + b"0000", b"fetch", b"0000")
+    assert (third.text, await reader.next()) == (request + end, None)
+    for one in (first, third):
+        assert (one.wants, one.shallow) == ({"a" * 40}, {"b" * 40})
+        assert one.without_shallow({"a" * 40}) == one.text
+        assert one.without_shallow({"b" * 40}) == one.text.replace(SHALLOW, b"")
 
-    with pytest.raises(WantRefused):
-        await anext(checked(parts(WANT + end), refuse))
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+async def test_what_is_behind_a_request_is_whole(size):
+    reader = RequestReader(cut(WANT + b"0000" + b"anything", size))
+    assert (await reader.next()).text == WANT + b"0000"
+    assert b"".join([part async for part in reader.rest()]) == b"anything"
 
 
 @pytest.mark.parametrize("body", [b"zzzz", b"0003", b"want x"])
 async def test_what_is_no_packet_is_refused(body):
-    async def nothing(_oids):
-        return None
-
     with pytest.raises(BodyRefused):
-        await anext(checked(parts(body), nothing))
+        await RequestReader(parts(body)).next()
+
+
+@pytest.mark.parametrize(
+    "text", [pkt_line(b"command=object-info"), WANT + b"0000", b"0001" + FETCH[0] + b"0000", FETCH[0][:-1]]
+)
+def test_only_commands_that_are_looked_at_reach_git(text):
+    FetchRequest(FETCH[0] + b"0000").require_command()
+    FetchRequest(b"0000").require_command()
+    with pytest.raises(BodyRefused):
+        FetchRequest(text).require_command()

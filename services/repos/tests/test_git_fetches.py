@@ -265,6 +265,15 @@ async def test_who_is_refused_and_leaves_does_not_interrupt_how_the_answer_ends(
     assert ended == [True]
 
 
+async def test_the_end_of_a_body_is_noticed_before_somebody_works_on_its_last_part(world):
+    async def receive():
+        return {"type": "http.request", "body": b"x", "more_body": False}
+
+    exchange = Exchange(SimpleNamespace(components=world.components), receive, None)
+    assert await anext(exchange.body()) == b"x"
+    assert exchange.body_ended.is_set()
+
+
 async def test_a_clone_of_a_stranger_ends_when_the_repository_becomes_private(ann, git_url, large_tip, often):
     await set_private(ann, private=False)
     async with asyncio.timeout(PATIENCE):

@@ -54,11 +54,13 @@ class Exchange:
                 self._is_disconnected = True
                 self.body_ended.set()
                 raise ClientDisconnected("the client went away")
+            is_last = not message.get("more_body")
+            if is_last:  # before somebody works on it, so that a client that goes away meanwhile is noticed
+                self.body_ended.set()
             if message["body"]:
                 self.received += len(message["body"])
                 yield message["body"]
-            if not message.get("more_body"):
-                self.body_ended.set()
+            if is_last:
                 return
 
     async def disconnected(self) -> None:

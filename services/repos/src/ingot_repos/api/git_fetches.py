@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from functools import partial
 
 import structlog
 
@@ -11,10 +10,15 @@ from ingot_chassis.errors import ApiError, Denied, NotFound, Unauthenticated, Un
 from ingot_repos.api.exchanges import Exchange
 from ingot_repos.api.git_exchanges import MAX_INFLATED, forward
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
-from ingot_repos.api.shared_fetches import answer_to_fetch, shared_bundle, within_limits
+from ingot_repos.api.shared_fetches import (
+    answer_to_body,
+    answer_to_fetch,
+    shared_bundle,
+    visible_body,
+    within_limits,
+)
 from ingot_repos.git.errors import GitError
-from ingot_repos.git.fetch_requests import checked, find_hidden
-from ingot_repos.git.push_requests import replayed
+from ingot_repos.git.fetch_requests import RequestReader
 from ingot_repos.git.smart_http import FLUSH, advertise, inflate, pkt_line, serve, speaks_v2
 from ingot_repos.git.spools import Part
 
@@ -22,6 +26,8 @@ log = structlog.get_logger()
 
 DECIDE_AGAIN_SECONDS = 3.0
 """What runs for longer is decided about again, each time. Less than a *yes* is good for."""
+MOST_REQUESTS = 1000
+"""Of one session. A client that knows what it wants needs a few."""
 RenewReader = Callable[[], Awaitable[object]]
 """Decides anew, with the same credential; raises the ApiError for which a fetch does not begin."""
 
@@ -31,26 +37,22 @@ async def fetch(repository: ResolvedRepository, renew: RenewReader, exchange: Ex
     request, body = exchange.request, exchange.body()
     if exchange.is_gzip:
         body = inflate(body, MAX_INFLATED)
-    if speaks_v2(exchange.protocol):
-        body = checked(body, partial(_find_hidden, request, repository))
     if not exchange.is_session:
-        stream = answer_to_fetch(repository, request, body, takes_files=exchange.takes_files)
+        stream = answer_to_body(repository, request, body, takes_files=exchange.takes_files)
     elif speaks_v2(exchange.protocol):
-        stream = _answers_to_session(repository, exchange, body)
+        stream = _with_refusal(_answers_to_session(repository, exchange, RequestReader(body)))
     else:
         path = request.storage.path(repository.id)
         git = serve(
             path,
             "git-upload-pack",
             exchange.protocol,
-            body,
+            _body_of_session(repository, request, RequestReader(body)),
             stateless=False,
             drain=False,
             max_memory=request.max_git_memory,
         )
-        stream = within_limits(repository, request, git)
-    if exchange.is_session:
-        stream = _with_refusal(stream)
+        stream = _with_refusal(within_limits(repository, request, git))
     await answer(repository, exchange, "git-upload-pack", stream, renew)
 
 
@@ -86,42 +88,37 @@ async def _with_refusal(stream: AsyncGenerator[Part, None]) -> AsyncGenerator[Pa
         yield pkt_line(f"ERR {error.message}".encode())
 
 
+async def _body_of_session(
+    repository: ResolvedRepository, request: RepositoryRequest, reader: RequestReader
+) -> AsyncIterator[bytes]:
+    """What git gets in a session of protocol 0."""
+    if (one := await reader.next()) is not None:
+        async for chunk in visible_body(repository, request, one.in_version_0(b""), reader.rest()):
+            yield chunk
+
+
 async def _answers_to_session(
-    repository: ResolvedRepository, exchange: Exchange, requests: AsyncIterator[bytes]
+    repository: ResolvedRepository, exchange: Exchange, reader: RequestReader
 ) -> AsyncGenerator[Part, None]:
     """What git says in a session of protocol 2, whose requests know nothing of each other, as over HTTP."""
     path, memory = exchange.request.storage.path(repository.id), exchange.request.max_git_memory
     yield await advertise(path, "git-upload-pack", exchange.protocol, is_session=True, max_memory=memory)
-    coming = asyncio.ensure_future(anext(requests, None))
+    coming = asyncio.ensure_future(reader.next())
     try:
-        while (
-            one := await coming
-        ) is not None and one != FLUSH:  # a flush alone: the client has all that it wants
+        for _ in range(MOST_REQUESTS):
+            one = await coming
+            if one is None or one.text == FLUSH:  # a flush alone: the client has all that it wants
+                return
             # Somebody reads on, so a client that goes away meanwhile is noticed.
-            coming = asyncio.ensure_future(anext(requests, None))
-            parts = answer_to_fetch(
-                repository, exchange.request, replayed(one), takes_files=exchange.takes_files
-            )
+            coming = asyncio.ensure_future(reader.next())
+            parts = answer_to_fetch(repository, exchange.request, one, takes_files=exchange.takes_files)
             async with contextlib.aclosing(parts):
                 async for part in parts:
                     yield part
+        yield pkt_line(b"ERR too many requests in one session")
     finally:
         coming.cancel()
         await asyncio.gather(coming, return_exceptions=True)
-
-
-async def _find_hidden(
-    request: RepositoryRequest, repository: ResolvedRepository, wants: set[str]
-) -> str | None:
-    cache = request.components.reads.tree_objects
-    return await find_hidden(
-        request.storage,
-        repository.id,
-        repository.row.default_branch,
-        wants,
-        cache,
-        max_memory=request.max_git_memory,
-    )
 
 
 async def answer(

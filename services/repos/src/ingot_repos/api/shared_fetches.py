@@ -8,7 +8,9 @@ from ingot_chassis.clock import now
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core.ssh_sessions import KEY_HEADER
 from ingot_repos.git.archive import stream_bundle
-from ingot_repos.git.bundle_uris import asks_for_bundles, commit_before, list_of_bundles
+from ingot_repos.git.bundle_uris import commit_before, list_of_bundles
+from ingot_repos.git.errors import BodyRefused
+from ingot_repos.git.fetch_requests import BUNDLE_URI, FetchRequest, RequestReader, visible_part
 from ingot_repos.git.generation import read_generation
 from ingot_repos.git.packs import while_in_use
 from ingot_repos.git.push_requests import replayed
@@ -21,43 +23,82 @@ BUNDLE = "clone.bundle"
 """Where the bundle is, below the address of the repository."""
 
 
-async def answer_to_fetch(
+async def answer_to_body(
     repository: ResolvedRepository,
     request: RepositoryRequest,
     body: AsyncIterator[bytes],
     *,
     takes_files: bool,
 ) -> AsyncGenerator[Part, None]:
-    """What git answers to one request of a fetch. The caller decides before what may be asked, for each request.
+    """What git answers to a body over HTTP, which has one request. Raises as `answer_to_fetch`."""
+    reader, more = RequestReader(body), None
+    one = await reader.next() or FetchRequest(b"")
+    if not speaks_v2(request.headers.get("git-protocol")):
+        rest = reader.rest()
+        haves, is_whole = await _head_of(rest)
+        one, more = one.in_version_0(haves), None if is_whole else rest
+    elif await reader.next() is not None:
+        # git would not even read it.
+        raise BodyRefused("more than one request")
+    parts = answer_to_fetch(repository, request, one, more, takes_files=takes_files)
+    async with contextlib.aclosing(parts):
+        async for part in parts:
+            yield part
 
-    ``takes_files``: see `FetchCache.answer`.
+
+async def answer_to_fetch(
+    repository: ResolvedRepository,
+    request: RepositoryRequest,
+    one: FetchRequest,
+    more: AsyncIterator[bytes] | None = None,
+    *,
+    takes_files: bool,
+) -> AsyncGenerator[Part, None]:
+    """What git answers to one request of a fetch, and ``more`` behind it.
+
+    ``takes_files``: see `FetchCache.answer`. Raises BodyRefused, WantRefused.
     """
     protocol = request.headers.get("git-protocol")
     path = request.storage.path(repository.id)
+    if speaks_v2(protocol):
+        one.require_command()
+        if one.command == BUNDLE_URI:
+            has_bundle = await commit_of_bundle(repository, request) is not None
+            yield list_of_bundles(BUNDLE if has_bundle else None)
+            return
 
-    def start(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    def start() -> AsyncGenerator[bytes, None]:
+        body = visible_body(repository, request, one, more)
         stream = serve(path, "git-upload-pack", protocol, body, max_memory=request.max_git_memory)
         return within_limits(repository, request, stream)
 
-    head, is_whole = await _head_of(body)
-    if is_whole and speaks_v2(protocol) and asks_for_bundles(head):
-        has_bundle = await commit_of_bundle(repository, request) is not None
-        yield list_of_bundles(BUNDLE if has_bundle else None)
-        return
-    if is_whole:
-        stream = await shared(
-            repository,
-            request,
-            b"fetch",
-            head,
-            lambda: start(replayed(head)),
-            takes_files=takes_files,
-        )
+    if more is None and len(one.text) + len(one.haves) <= LONGEST_SHARED:
+        question = one.text + one.haves
+        stream = await shared(repository, request, b"fetch", question, start, takes_files=takes_files)
     else:
-        stream = start(replayed(head, body))
+        stream = start()
     async with contextlib.aclosing(stream):
         async for chunk in stream:
             yield chunk
+
+
+async def visible_body(
+    repository: ResolvedRepository,
+    request: RepositoryRequest,
+    one: FetchRequest,
+    more: AsyncIterator[bytes] | None,
+) -> AsyncIterator[bytes]:
+    """What git gets of a request. The work that this takes has the room of the git that waits for it. Raises WantRefused."""
+    yield await visible_part(
+        request.storage,
+        repository.id,
+        repository.row.default_branch,
+        one,
+        request.components.reads,
+        max_memory=request.max_git_memory,
+    )
+    async for chunk in replayed(one.haves, more):
+        yield chunk
 
 
 def offers_bundle(repository: ResolvedRepository, request: RepositoryRequest) -> bool:

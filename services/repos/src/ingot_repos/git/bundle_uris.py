@@ -5,27 +5,21 @@ from itertools import islice
 import pygit2
 from pygit2.enums import ObjectType
 
-from ingot_repos.git.fetch_requests import command_of
+from ingot_repos.git.fetch_requests import BUNDLE_URI
 from ingot_repos.git.refs import BRANCHES
 from ingot_repos.git.smart_http import FLUSH, pkt_line
 
 MOST_COMMITS = 10_000
 """So many are looked at for one that is old enough."""
-_CAPABILITY = b"bundle-uri"
 
 
 def with_bundle_uri(capabilities: bytes) -> bytes:
     """The capabilities of git in protocol 2, and that of naming bundles."""
-    return capabilities.removesuffix(FLUSH) + pkt_line(_CAPABILITY + b"\n") + FLUSH
-
-
-def asks_for_bundles(request: bytes) -> bool:
-    """Whether a request of protocol 2 is the one for bundles."""
-    return command_of(request) == _CAPABILITY
+    return capabilities.removesuffix(FLUSH) + pkt_line(BUNDLE_URI + b"\n") + FLUSH
 
 
 def list_of_bundles(address: str | None) -> bytes:
-    """The answer to that request: one bundle, whose address may be relative to that of the repository; or none."""
+    """The answer to a request for bundles: one bundle, whose address may be relative to that of the repository; or none."""
     if address is None:
         return FLUSH
     lines = ("bundle.version=1", "bundle.mode=all", f"bundle.base.uri={address}")

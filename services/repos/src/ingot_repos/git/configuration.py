@@ -28,6 +28,8 @@ CONFIG: tuple[tuple[str, str], ...] = (
     # The lines of any object would be the patterns of the filter, and what is sent would show them.
     ("uploadpackfilter.sparse:oid.allow", "false"),
     ("uploadpack.allowAnySHA1InWant", "false"),
+    # It tells of every object. git 2.39 offers it whatever this says: see `fetch_requests`.
+    ("transfer.advertiseObjectInfo", "false"),
     *(("uploadpack.hideRefs", prefix.removesuffix("/")) for prefix in HIDDEN_REFS),
     # Pushers may change branches, tags and notes; refs/pull/ and all others belong to the service.
     ("receive.hideRefs", "refs"),

@@ -1,11 +1,14 @@
-"""What a fetch of protocol 2 asks for: only what a visible ref leads to.
+"""What a fetch asks for: only what a visible ref leads to.
 
-In protocol 0 git itself refuses other objects. In protocol 2 it gives whatever the repository has (gitprotocol-v2(5),
-`want`), also of deleted branches. So the requests are read here before git gets them.
+In protocol 0 git itself refuses to give other objects. In protocol 2 it gives whatever the repository has
+(gitprotocol-v2(5), `want`), also of deleted branches; and in both it gives the parents of any commit at which the client
+says that its history is cut off (`shallow`). So the requests are read here before git gets them.
 """
 
+import hashlib
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pygit2
@@ -15,20 +18,25 @@ from pygit2.enums import ObjectType
 from ingot_repos.git.command import MIB, GitArgs, git_async
 from ingot_repos.git.configuration import HIDDEN_REFS
 from ingot_repos.git.errors import BodyRefused, GitError, GitTimedOut
-from ingot_repos.git.read_cache import SharedCache
+from ingot_repos.git.push_requests import replayed
+from ingot_repos.git.read_cache import ReadCache, SharedCache
 from ingot_repos.git.ref_files import SYMBOLIC, raw_refs
 from ingot_repos.git.storage import Storage
 from ingot_repos.git.visible_objects import missing_from_history, outside_newest_tree
 
 log = structlog.get_logger()
 
-FindHidden = Callable[[set[str]], Awaitable[str | None]]
+BUNDLE_URI = b"bundle-uri"
+COMMANDS = (b"ls-refs", b"fetch", BUNDLE_URI)
+"""Of protocol 2. git has others: `object-info` tells of every object."""
 _MAX_REQUEST = 16 * MIB
 _HEADER = 4
+_FLUSH = b"0000"
 _COMMAND = b"command="
-_WANT = re.compile(rb"(?:want|oid) ([0-9a-fA-F]{40})")
-"""Git reads no further than the id, so whatever comes behind it is no reason to let it pass. `oid` is of `object-info`."""
+# git reads 40 digits, whatever follows.
+_NAMED = re.compile(rb"(want|shallow) ([0-9a-fA-F]{40})")
 _HIDDEN_REFS = tuple(prefix.encode() for prefix in HIDDEN_REFS)
+_FETCHED = (ObjectType.COMMIT, ObjectType.BLOB, ObjectType.TREE)
 
 
 class WantRefused(GitError):
@@ -40,45 +48,89 @@ class WantRefused(GitError):
         self.packet = b"%04x%b" % (len(line) + _HEADER, line)
 
 
-async def checked(body: AsyncIterator[bytes], find_hidden: FindHidden) -> AsyncIterator[bytes]:
-    """The body, request by request; each is held back until `find_hidden` has found nothing among its wants.
+@dataclass(frozen=True, slots=True)
+class FetchRequest:
+    """Packets up to a flush, and which objects they name."""
 
-    Raises:
-        WantRefused: it has found something.
-        BodyRefused: the body has no packets, or a request is longer than 16 MiB.
-    """
-    buffer, position = bytearray(), 0
-    wants: set[str] = set()
-    async for chunk in body:
-        buffer += chunk
-        while (line := _line(buffer, position)) is not None:
-            position += max(len(line), _HEADER)
-            if match := _WANT.match(line, _HEADER):
-                wants.add(match[1].decode().lower())
-            if line == b"0000":
-                yield await _checked(bytes(buffer[:position]), wants, find_hidden)
-                del buffer[:position]
-                position, wants = 0, set()
-        if len(buffer) > _MAX_REQUEST:
-            raise BodyRefused("the request is too long")
-    if buffer:
-        yield await _checked(bytes(buffer), wants, find_hidden)
+    text: bytes
+    wants: frozenset[str] = frozenset()
+    shallow: frozenset[str] = frozenset()
+    """Where the client says that its history is cut off."""
+    haves: bytes = b""
+    """What follows in version 0, as far as it was read."""
+
+    @property
+    def command(self) -> bytes | None:
+        """What a request of protocol 2 is for. Its capabilities stand before the command or behind it, its arguments behind both."""
+        for line in _lines(self.text):
+            if len(line) <= _HEADER:
+                break
+            if line.startswith(_COMMAND, _HEADER):
+                return line[_HEADER + len(_COMMAND) :].rstrip(b"\n")
+        return None
+
+    def in_version_0(self, haves: bytes) -> "FetchRequest":
+        """The same with what follows it, and without the wants, which git itself compares with the refs."""
+        return FetchRequest(self.text, shallow=self.shallow, haves=haves)
+
+    def require_command(self) -> None:
+        """Raise BodyRefused when it is for something else than `COMMANDS`; a flush alone is for nothing."""
+        if self.text not in (b"", _FLUSH) and self.command not in COMMANDS:
+            raise BodyRefused("not a command of this server")
+
+    def without_shallow(self, oids: Collection[str]) -> bytes:
+        """Its packets without those that say `shallow` of these objects."""
+        if not oids:
+            return self.text
+        lines = list(_lines(self.text))
+        rest = self.text[sum(map(len, lines)) :]
+        return b"".join(line for line in lines if _shallow(line) not in oids) + rest
 
 
-async def _checked(request: bytes, wants: set[str], find_hidden: FindHidden) -> bytes:
-    if wants and (hidden := await find_hidden(wants)):
-        raise WantRefused(hidden)
-    return request
+class RequestReader:
+    """Reads the requests in a body, one after the other."""
+
+    def __init__(self, body: AsyncIterator[bytes]) -> None:
+        self._body, self._buffer = aiter(body), bytearray()
+
+    async def next(self) -> FetchRequest | None:
+        """The next request; the last one may lack its flush. None at the end of the body.
+
+        Raises:
+            BodyRefused: the body has no packets, or a request is longer than 16 MiB.
+        """
+        position = 0
+        named: dict[bytes, set[str]] = {b"want": set(), b"shallow": set()}
+        while True:
+            while (line := _line(self._buffer, position)) is not None:
+                position += len(line)
+                if match := _NAMED.match(line, _HEADER):
+                    named[match[1]].add(match[2].decode().lower())
+                if line == _FLUSH:
+                    return self._take(position, named)
+            if len(self._buffer) > _MAX_REQUEST:
+                raise BodyRefused("the request is too long")
+            chunk = await anext(self._body, None)
+            if chunk is None:
+                return self._take(len(self._buffer), named) if self._buffer else None
+            self._buffer += chunk
+
+    def rest(self) -> AsyncIterator[bytes]:
+        """The body behind the last request that was read."""
+        return replayed(bytes(self._buffer), self._body)
+
+    def _take(self, end: int, named: dict[bytes, set[str]]) -> FetchRequest:
+        text = bytes(self._buffer[:end])
+        del self._buffer[:end]
+        return FetchRequest(text, frozenset(named[b"want"]), frozenset(named[b"shallow"]))
 
 
-def command_of(request: bytes) -> bytes | None:
-    """What a request is for. Its capabilities stand before the command or behind it, its arguments behind both."""
+def _lines(text: bytes) -> Iterator[bytes]:
+    """The packets of a request, as far as they are whole."""
     position = 0
-    while (line := _line(request, position)) is not None and len(line) > _HEADER:
-        if line.startswith(_COMMAND, _HEADER):
-            return line[_HEADER + len(_COMMAND) :].rstrip(b"\n")
+    while (line := _line(text, position)) is not None:
         position += len(line)
-    return None
+        yield line
 
 
 def _line(buffer: bytes | bytearray, position: int) -> bytes | None:
@@ -92,37 +144,76 @@ def _line(buffer: bytes | bytearray, position: int) -> bytes | None:
     return line if len(line) >= length else None
 
 
-async def find_hidden(
+def _shallow(line: bytes) -> str | None:
+    match = _NAMED.match(line, _HEADER)
+    return match[2].decode().lower() if match and match[1] == b"shallow" else None
+
+
+async def visible_part(
     storage: Storage,
     repo_id: int,
     branch: str,
-    wants: set[str],
-    cache: SharedCache[frozenset[bytes]],
+    request: FetchRequest,
+    caches: ReadCache,
     *,
     max_memory: int | None = None,
-) -> str | None:
-    """One of `wants` to which no visible ref leads; None when there is no such one.
+) -> bytes:
+    """The packets of a request, without those that say `shallow` of something else than a commit that visible refs lead to.
 
     Tips of refs are found at once, commits by a walk of git, files and folders in the newest tree of `branch`, the
-    default branch, else by a walk through the history. What is not found in time counts as hidden. ``max_memory``: see
-    `spawn`.
+    default branch, else by a walk through the history. ``max_memory``: see `spawn`.
+
+    Raises:
+        WantRefused: it wants an object to which no visible ref leads, or to which none was found in time.
     """
-    kinds, tips = await storage.call(repo_id, _not_advertised, wants)
-    for oid, kind in kinds.items():
-        if kind not in (ObjectType.COMMIT, ObjectType.BLOB, ObjectType.TREE):
-            return oid
-    commits = [oid for oid, kind in kinds.items() if kind == ObjectType.COMMIT]
-    if commits and await _has_unreachable(storage.path(repo_id), commits, tips, max_memory):
-        return commits[0]
-    others = {oid for oid, kind in kinds.items() if kind != ObjectType.COMMIT}
-    if others:
-        others = await storage.call(repo_id, outside_newest_tree, branch, others, cache)
-    if others:
+    if not request.wants and not request.shallow:
+        return request.text
+    path, named = storage.path(repo_id), request.wants | request.shallow
+    kinds, tips = await storage.call(repo_id, _not_advertised, named)
+    wants = request.wants.intersection(kinds)
+    _refuse({oid for oid in wants if kinds[oid] not in _FETCHED})
+    commits = {oid for oid, kind in kinds.items() if kind == ObjectType.COMMIT}
+
+    async def find_commits(oids: set[str]) -> set[str]:
+        return await _unreachable(path, oids, tips, max_memory)
+
+    async def find_others(oids: set[str]) -> set[str]:
         try:
-            others = await missing_from_history(storage.path(repo_id), others, max_memory=max_memory)
+            return await missing_from_history(path, oids, tips=tips, max_memory=max_memory)
         except GitTimedOut:
             log.warning("history too long to find an object in it", repository=repo_id)
-    return next(iter(others), None)
+            _refuse(oids)
+            raise
+
+    hidden = await _hidden(commits, tips, caches.hidden_objects, find_commits)
+    _refuse(wants & hidden)
+    if others := wants - commits:
+        others = await storage.call(repo_id, outside_newest_tree, branch, others, caches.tree_objects)
+        _refuse(await _hidden(others, tips, caches.hidden_objects, find_others))
+    no_commits = request.shallow.intersection(kinds) - commits
+    return request.without_shallow(no_commits | (request.shallow & hidden))
+
+
+def _refuse(oids: Collection[str]) -> None:
+    if oids:
+        raise WantRefused(next(iter(oids)))
+
+
+async def _hidden(
+    oids: Collection[str],
+    tips: Collection[str],
+    cache: SharedCache[bool],
+    find: Callable[[set[str]], Awaitable[set[str]]],
+) -> set[str]:
+    """Those of the objects to which none of the tips leads. Of an object and these tips that never changes."""
+    digest = hashlib.blake2b("".join(tips).encode(), digest_size=16).digest()
+    verdicts = {oid: cache.get((oid, digest)) for oid in oids}
+    if unseen := {oid for oid, verdict in verdicts.items() if verdict is None}:
+        hidden = await find(unseen)
+        for oid in unseen:
+            verdicts[oid] = oid in hidden
+            cache.put((oid, digest), oid in hidden)
+    return {oid for oid, verdict in verdicts.items() if verdict}
 
 
 def _not_advertised(
@@ -148,13 +239,15 @@ def _kind(repo: pygit2.Repository, oid: pygit2.Oid) -> ObjectType | None:
         return None
 
 
-async def _has_unreachable(path: Path, commits: list[str], tips: list[str], max_memory: int | None) -> bool:
-    """Whether one of the commits is in the history of none of the tips. git-upload-pack(1) asks the same."""
+async def _unreachable(
+    path: Path, commits: Collection[str], tips: Collection[str], max_memory: int | None
+) -> set[str]:
+    """Those of the commits that are in the history of none of the tips. git-upload-pack(1) asks the same."""
     lines = [*commits, *(f"^{tip}" for tip in tips)]
     output = await git_async(
-        GitArgs("rev-list", ("--max-count=1", "--stdin")),
+        GitArgs("rev-list", ("--stdin",)),
         git_dir=path,
         stdin="\n".join(lines).encode(),
         max_memory=max_memory,
     )
-    return bool(output)
+    return set(commits).intersection(output.decode().split())

@@ -52,4 +52,5 @@ class ReadCache:
         self.diffs: SharedCache[tuple[bytes, int]] = SharedCache(16_000_000)  # bytes
         self.languages: SharedCache[dict[str, int]] = SharedCache()
         self.verdicts: SharedCache[bool] = SharedCache(20_000)
+        self.hidden_objects: SharedCache[bool] = SharedCache()
         self.tree_objects: SharedCache[frozenset[bytes]] = SharedCache(2 * ENTRIES + 4)

@@ -73,6 +73,7 @@ async def advertise(
     if not _is_v2(protocol):
         head = b"" if is_session else pkt_line(f"# service={service}\n".encode()) + FLUSH
         return head + answer
+    answer = answer.replace(pkt_line(b"object-info\n"), b"")
     # Only this value is cached: normal clients send no other, and the cache stays bounded.
     if protocol == "version=2":
         _capabilities_v2[protocol] = answer

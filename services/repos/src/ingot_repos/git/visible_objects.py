@@ -14,6 +14,7 @@ import pygit2
 from ingot_repos.git.command import GitArgs
 from ingot_repos.git.commits import find_commit
 from ingot_repos.git.errors import RefNotFound
+from ingot_repos.git.push_requests import replayed
 from ingot_repos.git.read_cache import SharedCache
 from ingot_repos.git.refs import get_branch
 from ingot_repos.git.streaming import stream_git
@@ -52,13 +53,23 @@ async def is_in_history(path: Path, oid: str) -> bool:
 
 
 async def missing_from_history(
-    path: Path, oids: Collection[str], *, max_memory: int | None = None
+    path: Path, oids: Collection[str], *, tips: Collection[str] = (), max_memory: int | None = None
 ) -> set[str]:
-    """Those of the objects that no commit of a visible ref has. ``max_memory``: see `spawn`. Raises GitFailed, GitTimedOut."""
-    options = ("--objects", "--no-object-names", "--in-commit-order", *_REFS)
+    """Those of the objects that no commit of the tips has; without them, of a visible ref. ``max_memory``: see `spawn`.
+
+    Raises GitFailed, GitTimedOut.
+    """
+    # Where there is no bitmap, new objects come first.
+    options = ("--objects", "--no-object-names", "--use-bitmap-index", "--in-commit-order")
     missing, rest = {oid.encode() for oid in oids}, b""
     async with contextlib.aclosing(
-        stream_git(GitArgs("rev-list", options), git_dir=path, time_limit=_SECONDS, max_memory=max_memory)
+        stream_git(
+            GitArgs("rev-list", (*options, *(("--stdin",) if tips else _REFS))),
+            git_dir=path,
+            body=replayed("\n".join(tips).encode()) if tips else None,
+            time_limit=_SECONDS,
+            max_memory=max_memory,
+        )
     ) as stream:
         async for chunk in stream:
             lines = (rest + chunk).split(b"\n")
