@@ -94,3 +94,23 @@ async def test_a_push_with_a_file_that_is_too_large_leaves_nothing(
     await git("push", "-q", url, "HEAD~3:refs/heads/topic", cwd=work, person=ann)
     await git("push", "-q", url, ":topic", cwd=work, person=ann)
     assert await world.rows("push") == []
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("settings", [{"max_file_bytes": 1000}])
+@pytest.mark.parametrize("options", [(), ("-a", "-m", "a tag")])
+async def test_a_tag_of_a_file_that_is_too_large_is_refused(ann, git_url, tmp_path, options):
+    await ann.create("app")
+    work, url = await work_tree(tmp_path), f"{git_url}/ann/app.git"
+    await commit(work, "a.txt")
+    (work / "large").write_text("y" * 1001)
+    (work / "fine").write_text("x" * 1000)
+    for name in ("large", "fine"):
+        blob = (await git("hash-object", "-w", name, cwd=work)).strip()
+        await git("tag", *options, name, blob, cwd=work)
+    code, said = await git("push", url, "large", cwd=work, person=ann, check=False)
+    assert (code, "bytes; 1000 are allowed" in said, "has 1001" in said) == (1, True, True), said
+    await git("push", "-q", url, "fine", cwd=work, person=ann)
+    assert (await git("ls-remote", url, cwd=work, person=ann)).endswith(
+        "refs/tags/fine" + ("^{}\n" if options else "\n")
+    )

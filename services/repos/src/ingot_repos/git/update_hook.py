@@ -109,14 +109,14 @@ if [ -n "$INGOT_LFS_REPOSITORY" ]; then
 fi
 [ "${INGOT_MAX_FILE_BYTES:-0}" -gt 0 ] || { ask_if_late; exit 0; }
 found=$({
-    printf '%s\n' "$new" | git rev-list --objects --no-object-names --filter-print-omitted \
+    printf '%s\n' "$new" | git rev-list --objects --no-object-names --filter-print-omitted --filter-provided-objects \
         --filter="blob:limit=$((INGOT_MAX_FILE_BYTES + 1))" --not --all --stdin && echo whole
 } | sed -n '/^[~w]/p')
 if [ "$found" = whole ]; then ask_if_late; exit 0; fi
 blob=$(printf '%s\n' "$found" | sed -n '1s/^~//p')
 if [ -z "$blob" ]; then echo "the files of the push could not be checked" >&2; exit 1; fi
 path=$(printf '%s\n' "$new" | git rev-list --objects --not --all --stdin | sed -n "s/^$blob //p" | head -n 1)
-echo "the file $path has $(git cat-file -s "$blob") bytes; $INGOT_MAX_FILE_BYTES are allowed" >&2
+echo "the file ${path:-$blob} has $(git cat-file -s "$blob") bytes; $INGOT_MAX_FILE_BYTES are allowed" >&2
 exit 1
 """
 _HOOKS = {
