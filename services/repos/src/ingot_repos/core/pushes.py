@@ -238,8 +238,10 @@ class Pushes:
         if result.moved:
             changed["default_branch"] = await self._set_default_branch(entry, result)
         async with self._db.transaction() as tx:
-            if result.moved and not await refs.advance(
-                tx, entry.repository_id, entry.ref_version, empty=result.empty, **changed
+            moved = len(result.moved)
+            changed["empty"] = result.empty
+            if moved and not await refs.advance(
+                tx, entry.repository_id, entry.ref_version, moved=moved, **changed
             ):
                 return False
             if await refs.remove_push(tx, entry.id) and result.moved:

@@ -15,7 +15,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.db.tables import BigId
-from ingot_repos.store import repository_columns
+from ingot_repos.store import repository_columns, upkeep
 from ingot_repos.store.tables import merged_pull, push, push_mirror, ref, repository
 
 MANY = 500
@@ -122,12 +122,13 @@ def _advance(names: tuple[str, ...]) -> PreparedWrite:
     )
 
 
-async def advance(tx: Executor, repository_id: int, version: int, **values: Any) -> bool:
-    """Count up the version of the ledger, and change columns of the repository.
+async def advance(tx: Executor, repository_id: int, version: int, *, moved: int, **values: Any) -> bool:
+    """Count up the version of the ledger, since so many refs have moved, and change columns of the repository.
 
     False when the ledger is no longer at ``version``, at which it was read.
     """
-    values |= {"ref_version": version + 1, "updated_at": now()}
+    pushes = upkeep.WRITES if moved > upkeep.MANY_REFS else 1
+    values |= {"ref_version": version + pushes, "updated_at": now()}
     bound = {f"new_{name}": value for name, value in values.items()}
     moved = await _advance(tuple(sorted(values))).run(tx, of=repository_id, read_version=version, **bound)
     return moved == 1

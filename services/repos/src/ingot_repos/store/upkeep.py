@@ -14,6 +14,11 @@ from ingot_repos.store.states import RepositoryState
 from ingot_repos.store.tables import account, repository
 from ingot_repos.store.upkeep_tables import upkeep
 
+WRITES = 20
+"""Pushes after which a repository is packed at once; with fewer it is packed daily."""
+MANY_REFS = 500
+"""A push that moves more counts as that many pushes: each ref is a file that every fetch reads until they are packed."""
+
 
 class HealthRow(TypedRow):
     """``oldest_check`` is None while a repository was never checked."""
@@ -40,16 +45,14 @@ def _on_shard(shard: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return repository.c.shard == shard, repository.c.state == RepositoryState.READY
 
 
-async def list_to_pack(
-    db: Executor, shard: str, *, writes: int, packed_before: datetime, most: int
-) -> Sequence[int]:
-    """Ids of repositories with ``writes`` pushes since they were packed, or one and were packed before that time.
+async def list_to_pack(db: Executor, shard: str, *, packed_before: datetime, most: int) -> Sequence[int]:
+    """Ids of repositories with ``WRITES`` pushes since they were packed, or one and were packed before that time.
 
     Those with the most come first. Also those of which something may be pruned now. None that are about to move.
     """
     stays = or_(repository.c.locked_until.is_(None), repository.c.locked_until < now())
     due = or_(
-        writes <= _UNPACKED,
+        _UNPACKED >= WRITES,
         (_UNPACKED > 0) & or_(upkeep.c.packed_at.is_(None), upkeep.c.packed_at < packed_before),
         upkeep.c.prune_at < now(),
     )

@@ -28,8 +28,6 @@ log = structlog.get_logger()
 
 PACK, CHECK = "pack", "check"
 PLAN_EVERY, MEASURE_EVERY = timedelta(seconds=15), timedelta(minutes=1)
-WRITES = 20
-"""Pushes after which a repository is packed at once; with fewer it is packed daily."""
 PACK_EVERY, CHECK_EVERY = timedelta(days=1), timedelta(days=7)
 PLANNED_AT_ONCE = 10
 """Of a kind, and no more while one of them is due: jobs that wait for long are a sign that something is wrong."""
@@ -172,9 +170,7 @@ class UpkeepJobs:
     async def _to_pack(self) -> Sequence[int]:
         before = now() - PACK_EVERY
         async with self._db.read() as db:
-            return await upkeep.list_to_pack(
-                db, self._shard, writes=WRITES, packed_before=before, most=PLANNED_AT_ONCE
-            )
+            return await upkeep.list_to_pack(db, self._shard, packed_before=before, most=PLANNED_AT_ONCE)
 
     async def _to_check(self, since: datetime | None = None) -> Sequence[int]:
         """Repositories that were not checked since then, or for a week."""
