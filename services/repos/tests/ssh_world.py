@@ -103,7 +103,7 @@ def ssh_server(
     clock: Callable[[], float] = time.monotonic,
     **settings: Any,
 ) -> SshServer:
-    changed = msgspec.structs.replace(world.settings, drain_seconds=0, **settings)
+    changed = msgspec.structs.replace(world.settings, **{"drain_seconds": 0} | settings)
     repos = Repos(upstream or AppUpstream(world.app), ServiceIdentity("repos", REPOS_KEY))
     return SshServer(repos, changed, clock)
 

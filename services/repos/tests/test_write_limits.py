@@ -131,6 +131,26 @@ async def test_a_client_that_reads_nothing_is_waited_for_in_bounded_memory(world
             assert reader.size == ANSWER
 
 
+async def test_a_server_that_ends_waits_until_a_client_has_read_all(world, login, upstream, monkeypatch):
+    """What git said fits into buffers, and git has ended long ago."""
+    monkeypatch.setitem(globals(), "PARTS", 4)
+    async with asyncio.timeout(PATIENCE), contextlib.AsyncExitStack() as server:
+        _, port = await server.enter_async_context(served(world, upstream=upstream, drain_seconds=PATIENCE))
+        async with asyncssh.connect("127.0.0.1", port, **login) as ssh:
+            channel, reader = await begin(ssh)
+            ssh._transport.pause_reading()
+            upstream.may_begin.set()
+            await until(lambda: upstream.answers and not upstream.answers[0].left)
+            ending = asyncio.create_task(server.aclose())
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert not ending.done()
+            ssh._transport.resume_reading()
+            await ending
+            assert reader.size == 4 * PART
+            await channel.wait_closed()
+
+
 async def test_a_client_that_reads_no_answers_is_not_read_either(world, login, upstream, monkeypatch):
     monkeypatch.setattr(write_limits, "MOST_UNSENT", 4096)
     async with (

@@ -277,6 +277,7 @@ class Session:
             await asyncio.wait((working, closing), return_when=asyncio.FIRST_COMPLETED)
             if working.done() and not closing.done():
                 self._channel.exit(working.result())
+                await closing  # the client closes it, too, when it has everything: the process may end then
         except (OSError, asyncssh.Error) as error:
             log.info("SSH session ended early", error=repr(error))
         finally:
