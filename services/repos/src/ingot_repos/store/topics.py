@@ -77,7 +77,7 @@ class _Statements(NamedTuple):
     """A page of a search, and how many topics it finds."""
 
     page: PreparedQuery[_ListedTopicRow]
-    count: PreparedQuery[_TotalRow]
+    number: PreparedQuery[_TotalRow]
 
 
 async def search(db: Executor, viewer: Viewer, text: str, page: Slice) -> tuple[Sequence[TopicRow], int]:
@@ -88,15 +88,15 @@ async def search(db: Executor, viewer: Viewer, text: str, page: Slice) -> tuple[
     rows = await statements.page.all(db, limit=page.limit, offset=page.offset, **values)
     if rows or not page.offset:
         return rows, rows[0].total if rows else 0
-    counted = await statements.count.first(db, **values)
+    counted = await statements.number.first(db, **values)
     return [], counted.total if counted is not None else 0
 
 
 @cache
 def _statements(viewer: ViewerKind, *, is_indexed: bool) -> _Statements:
-    number = func.count(repository.c.id)
+    of_topic = func.count(repository.c.id)
     topics = (
-        select(topic.c.id, topic.c.name, topic.c.created_at, topic.c.updated_at, number.label("repo_count"))
+        select(topic.c.id, topic.c.name, topic.c.created_at, topic.c.updated_at, of_topic.label("repo_count"))
         .join(repository_topic, repository_topic.c.topic_id == topic.c.id)
         .join(repository, repository.c.id == repository_topic.c.repository_id)
         .join(account, account.c.id == repository.c.owner_id)
@@ -105,7 +105,7 @@ def _statements(viewer: ViewerKind, *, is_indexed: bool) -> _Statements:
     )
     if is_indexed:
         topics = topics.where(has_phrase(topic.c.id, "topic_trigrams", "phrase"))
-    page = topics.add_columns(func.count().over().label("total")).order_by(number.desc(), topic.c.name)
+    page = topics.add_columns(func.count().over().label("total")).order_by(of_topic.desc(), topic.c.name)
     page = page.limit(bindparam("limit", type_=Integer)).offset(bindparam("offset", type_=BigId))
-    count = select(func.count().label("total")).select_from(topics.subquery())
-    return _Statements(PreparedQuery(page, _ListedTopicRow), PreparedQuery(count, _TotalRow))
+    number = select(func.count().label("total")).select_from(topics.subquery())
+    return _Statements(PreparedQuery(page, _ListedTopicRow), PreparedQuery(number, _TotalRow))
