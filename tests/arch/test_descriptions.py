@@ -74,7 +74,7 @@ def test_a_service_describes_all_its_public_routes(service, tmp_path):
                 "issueGetComments",
                 "issueGetLabelsAlias",
             },
-            {"issueGetIssue", "repoDownloadPullDiffOrPatch"},
+            {"issueGetIssue"},
         ),
         ("hooks", {"repoListHooks"}, {"repoGetHook"}),
     ],

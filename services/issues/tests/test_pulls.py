@@ -162,8 +162,8 @@ async def test_a_diff_has_binary_files_when_that_is_asked_for(world):
         ("files=7", ("0", "7")), ("files=7&page=3", ("14", "7")), ("files=900&page=2", ("200", "200")), ("files=7&page=-3", ("0", "7")),
     ):  # fmt: skip
         assert (await world.call("GET", f"/pulls/1.diff?{query}")).status_code == 200
-        asked = world.repos.calls[-1]
-        assert (parameter_of(asked, "offset"), parameter_of(asked, "files")) == part
+        call = world.repos.calls[-1]
+        assert (parameter_of(call, "offset"), parameter_of(call, "files")) == part
 
 
 async def test_a_private_fork_of_a_public_repository_is_shown_to_its_people_only(world):

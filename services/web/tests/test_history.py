@@ -101,9 +101,9 @@ async def test_changes_that_are_left_out_are_on_a_page_of_their_file(
     alone = added("a.txt", diffs.LINES + 1)
     forge.answers[diff] = alone.encode()
     first = (await pages.get(f"/ann/demo/{page}{unescape(link[1])}")).text
-    asked = forge.queries[diff.partition("?")[0]]
-    assert f"page={link[2]}&" in asked
-    assert ("limit=1&" in f"{asked}&") or ("files=1&" in f"{asked}&")
+    question = forge.queries[diff.partition("?")[0]]
+    assert f"page={link[2]}&" in question
+    assert ("limit=1&" in f"{question}&") or ("files=1&" in f"{question}&")
     assert (first.count('class="add"'), "not shown here" in first) == (diffs.LINES - 1, False)
     way = unescape(re.search(r'rel="next" href="(\?[^"]*)"', first)[1])
     assert sorted(way[1:].split("&")) == sorted([*unescape(link[1])[1:].split("&"), "page=2"])
