@@ -35,6 +35,7 @@ class Attempt(NamedTuple):
     def name(self) -> str:
         return f"{self.path} | {self.caller.name}"
 
+
 WORDS = re.compile(r"fixes [\w/-]+#\d+")
 """What a stranger wrote in an issue that all may read, to learn whether there is what it names."""
 
