@@ -6,6 +6,7 @@ import os
 import time
 from datetime import timedelta
 
+import httpx
 import pygit2
 import pytest
 
@@ -15,9 +16,11 @@ from ingot_repos.app import fsck
 from ingot_repos.core.job_kinds import on_shard
 from ingot_repos.core.storage_checks import examine_storage
 from ingot_repos.git.errors import PackedByAnother
-from ingot_repos.git.packs import check_repository, in_use, is_in_use, pack_repository, while_in_use
-from ingot_repos.git.refs import list_refs
-from ingot_repos.workers.upkeep import CHECK, DAMAGED, PACK, WRITES, UpkeepJobs
+from ingot_repos.git.packs import check_repository, in_use, is_in_use, pack_repository
+from ingot_repos.git.refs import ZERO_OID, RefChange, list_refs, update_refs
+from ingot_repos.git.smart_http import pkt_line
+from ingot_repos.store.upkeep import WRITES
+from ingot_repos.workers.upkeep import CHECK, DAMAGED, PACK, UpkeepJobs
 
 from .world import commit, git, work_tree
 
@@ -138,21 +141,52 @@ async def test_an_old_pack_does_not_let_a_deleted_branch_go_at_once(path):
     assert await has(path, tip)
 
 
-async def test_nothing_is_pruned_under_a_fetch(path):
-    tip = await delete_topic(path)
-    await asyncio.to_thread(pack_repository, path, grace=DAY)
+def pack_of(answer):
+    """The pack in an answer to a fetch in protocol 2."""
+    pack, position = bytearray(), answer.index(b"packfile\n") + len(b"packfile\n")
+    while length := int(answer[position : position + 4], 16):
+        if answer[position + 4] == 1:
+            pack += answer[position + 5 : position + length]
+        position += length
+    return pack
 
-    async def answer():
-        yield b"pack"
-        yield b"more"
 
-    fetch = while_in_use(path, answer())
-    assert await anext(fetch) == b"pack"
-    assert is_in_use(path)
-    with in_use(path):  # a second one waits for nobody
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_nothing_is_pruned_under_a_slow_fetch(ann, base, path, git_url, tmp_path):
+    """Of the files git reads one after the other; connections hold about as much as one of them."""
+    work = tmp_path / "work"
+    for number in range(3):
+        (work / f"{number}.bin").write_bytes(os.urandom(8 * 1024 * 1024))
+    tip = await commit(work, "c.txt")
+    await git("push", "-q", f"{git_url}/ann/app.git", "topic", cwd=work, person=ann)
+    lines = (
+        pkt_line(b"command=fetch"),
+        b"0001",
+        pkt_line(f"want {tip}\n".encode()),
+        pkt_line(b"done\n"),
+        b"0000",
+    )
+    request = {
+        "content": b"".join(lines),
+        "headers": ann.headers()
+        | {"content-type": "application/x-git-upload-pack-request", "git-protocol": "version=2"},
+    }
+    url, answer = f"{git_url}/ann/app.git/git-upload-pack", b""
+    async with (
+        asyncio.timeout(300),
+        httpx.AsyncClient(timeout=None) as http,
+        http.stream("POST", url, **request) as response,
+    ):
+        parts = response.aiter_raw()
+        while b"PACK" not in answer:
+            answer += await anext(parts)
+        update_refs(path, [RefChange("refs/heads/topic", tip, ZERO_OID)])
+        with in_use(path):  # a second one waits for nobody
+            pass
         assert await asyncio.to_thread(pack_repository, path, grace=timedelta(0))
-    assert await has(path, tip)
-    await fetch.aclose()
+        answer = b"".join([answer, *[part async for part in parts]])
+    (tmp_path / "fetched.pack").write_bytes(pack_of(answer))
+    await git("index-pack", "--strict", str(tmp_path / "fetched.pack"), cwd=work)
     assert not is_in_use(path)
     assert not await asyncio.to_thread(pack_repository, path, grace=timedelta(0))
     assert not await has(path, tip)
@@ -254,6 +288,22 @@ async def test_a_repository_is_packed_after_its_first_push_and_then_by_the_numbe
             await tx.execute(table.update().values(ref_version=2 + pushes))
         await upkeep.plan()
         assert await kinds(world) == expected
+
+
+async def test_a_repository_is_packed_after_a_push_of_very_many_refs(
+    world, ann, base, upkeep, git_url, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("ingot_repos.store.upkeep.MANY_REFS", 2)
+    await upkeep.plan()
+    await work(world, upkeep)
+    for name, count, expected in (("few", 2, []), ("many", 3, [PACK])):
+        refs = [f"topic:refs/tags/{name}{number}" for number in range(count)]
+        await git("push", "-q", f"{git_url}/ann/app.git", *refs, cwd=tmp_path / "work", person=ann)
+        await upkeep.plan()
+        assert await kinds(world) == expected
+    await work(world, upkeep)
+    await upkeep.plan()
+    assert await kinds(world) == []
 
 
 async def test_a_quiet_repository_is_packed_daily_and_checked_weekly(world, base, upkeep):

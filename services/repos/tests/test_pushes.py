@@ -3,12 +3,17 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import time
 
+import msgspec
+import pygit2
 import pytest
 
 from ingot_repos.core.pushes import Pushes
-from ingot_repos.git.refs import RefChange, move_ref, ref_target, update_refs
+from ingot_repos.git import smart_http
+from ingot_repos.git.disk import FEW_REFS
+from ingot_repos.git.refs import RefChange, list_refs, move_ref, ref_target, update_refs
 from ingot_repos.store import refs
 
 from .world import commit, git, work_tree
@@ -360,3 +365,47 @@ async def test_of_many_small_pushes_one_in_a_minute_is_measured(world, ann, work
     assert (size > first[0] + 1200 * 1024, language) == (True, "Shell")
     world.components.pushes._measured.clear()  # a minute is over
     assert (await facts_after_push("c.txt", "three\n"))[0] > size
+
+
+TRACED_GIT = """#!/bin/sh
+[ "$1" != receive-pack ] || export GIT_TRACE2_EVENT={log}
+exec {real} "$@"
+"""
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_what_a_push_brought_is_on_disk_when_it_is_acknowledged(
+    world, ann, work, git_url, tmp_path, monkeypatch
+):
+    """Objects are flushed together, few refs one by one, and of many the volume."""
+    log, folder = tmp_path / "trace", tmp_path / "bin"
+    folder.mkdir()
+    (folder / "git").write_text(TRACED_GIT.format(log=log, real=shutil.which("git")))
+    (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    flush, volumes = smart_http.flush, []
+
+    def flush_volume(path):
+        volumes.append(len(list_refs(pygit2.Repository(str(path)))))
+        flush(path)
+
+    monkeypatch.setattr(smart_http, "flush", flush_volume)
+
+    async def flushes(*what):
+        log.unlink(missing_ok=True)
+        await push(work, git_url, ann, *what)
+        events = [msgspec.json.decode(line) for line in log.read_bytes().splitlines()]
+        counts = [int(one["value"]) for one in events if one.get("key") == "fsync/hardware-flush"]
+        return sum(counts)
+
+    await commit(work)
+    objects = await flushes("master") - 1
+    assert objects >= 1
+    await commit(work)
+    assert await flushes("master") == objects + 1
+    assert volumes == []
+    for number in range(FEW_REFS + 1):
+        await git("tag", f"v{number}", cwd=work)
+    await commit(work)
+    assert await flushes("master", "--tags") == objects
+    assert volumes == [FEW_REFS + 2]

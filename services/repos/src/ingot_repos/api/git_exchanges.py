@@ -132,6 +132,7 @@ async def _receive(
                 hooks=hooks,
                 late=late,
                 object_count=push.object_count,
+                ref_count=len(push.commands),
                 refuses_all=refuses_all,
                 lfs_repository=repository.id if looks_for_lfs else 0,
                 # What is left of refs/for/ is refused by the update hook, for its reasons.

@@ -20,6 +20,9 @@ CONFIG: tuple[tuple[str, str], ...] = (
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
     ("receive.autogc", "false"),
+    # What was answered with success is on disk. Objects that come one by one share a flush.
+    ("core.fsync", "objects,reference"),
+    ("core.fsyncMethod", "batch"),
     # The memory of one pack operation is bounded for any repository.
     ("pack.threads", "2"),
     ("pack.windowMemory", "128m"),
@@ -57,3 +60,6 @@ CONFIG: tuple[tuple[str, str], ...] = (
         )
     ),
 )
+
+UNFLUSHED_REFS = (("core.fsync", "objects"),)
+"""For git that moves many refs: each is a file, and git would flush one after the other. `disk.flush` follows."""

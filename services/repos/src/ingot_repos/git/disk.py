@@ -1,6 +1,7 @@
 """Disks that fail or are full: turns the errors of libgit2 and the system into those of this package."""
 
 import contextlib
+import ctypes
 import errno
 import os
 import zlib
@@ -15,6 +16,20 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FULL_ENDINGS = tuple(f": {os.strerror(code)}" for code in _FULL)
 _CHUNK = 1024 * 1024
 _LITTLE_ROOM = 64 * _CHUNK
+FEW_REFS = 20
+"""So many are flushed one by one; more of them by `flush`."""
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def flush(path: Path) -> None:
+    """Return when everything that was written to the volume of ``path`` is on disk (syncfs(2)). Blocks. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if _LIBC.syncfs(descriptor) != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code))
+    finally:
+        os.close(descriptor)
 
 
 class NotWritten(pygit2.GitError):

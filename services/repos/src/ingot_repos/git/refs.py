@@ -15,7 +15,9 @@ from typing import Literal
 import pygit2
 from pygit2.enums import ObjectType
 
-from ingot_repos.git.command import GitArgs, run_git
+from ingot_repos.git.command import GitArgs, clean_environment, run_git
+from ingot_repos.git.configuration import UNFLUSHED_REFS
+from ingot_repos.git.disk import FEW_REFS, flush
 from ingot_repos.git.errors import GitFailed, InvalidName, RefMoved, RefNotFound, RepositoryDamaged
 from ingot_repos.git.ref_files import SYMBOLIC, raw_refs
 from ingot_repos.git.ref_locks import remove_old_locks
@@ -243,8 +245,12 @@ def update_refs(path: Path, changes: Sequence[RefChange]) -> None:
             raise InvalidName("not an object id")
         lines.append(f"update {change.name}\0{change.after}\0{change.before}\0")
     arguments, text = GitArgs("update-ref", ("--no-deref", "--stdin", "-z")), "".join(lines).encode()
+    flushes_all = len(changes) > FEW_REFS
+    environment = clean_environment(config=UNFLUSHED_REFS) if flushes_all else None
     try:
-        run_git(arguments, git_dir=path, stdin=text)
+        run_git(arguments, git_dir=path, stdin=text, environment=environment)
+        if flushes_all:
+            flush(path)
     except GitFailed as error:
         if "cannot lock ref" not in error.stderr:
             raise

@@ -5,6 +5,7 @@ followed (`http.followRedirects`): only the named host gets the secrets. Every f
 messages may quote the remote, so they do not leave this module.
 """
 
+import asyncio
 import contextlib
 import json
 import os
@@ -18,6 +19,8 @@ from typing import Literal
 
 from ingot_repos.git import helper_programs
 from ingot_repos.git.command import MIB, GitArgs, clean_environment
+from ingot_repos.git.configuration import UNFLUSHED_REFS
+from ingot_repos.git.disk import flush
 from ingot_repos.git.errors import GitError, GitFailed, GitTimedOut, StorageFull
 from ingot_repos.git.refs import BRANCHES, TAGS, is_object_id, is_valid_ref_name
 from ingot_repos.git.streaming import stream_git
@@ -203,6 +206,7 @@ async def fetch(
         "--no-show-forced-updates",
     )
     await _run(remote, GitArgs("fetch", options, (remote.url,)), progress, path, "".join(refspecs).encode())
+    await asyncio.to_thread(flush, path)
 
 
 async def push(remote: Remote, path: Path, progress: FetchProgress) -> None:
@@ -302,7 +306,7 @@ def _variables(remote: Remote) -> dict[str, str]:
 
 
 def _configuration(remote: Remote) -> list[tuple[str, str]]:
-    settings = []
+    settings = list(UNFLUSHED_REFS)
     if remote.authorities:
         # This replaces the machine's own file, but not the folder with the same authorities.
         settings.append(("http.sslCAInfo", remote.authorities))

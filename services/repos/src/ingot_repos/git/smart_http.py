@@ -8,6 +8,8 @@ reads the ref updates of a push without starting git.
 in HEAD, objects that fail fsck. No hook of a repository ever runs; `update_hook` is our own.
 """
 
+import asyncio
+import contextlib
 import re
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -15,6 +17,8 @@ from pathlib import Path
 from typing import Literal
 
 from ingot_repos.git.command import MIB, GitArgs, clean_environment, git_async
+from ingot_repos.git.configuration import UNFLUSHED_REFS
+from ingot_repos.git.disk import FEW_REFS, flush
 from ingot_repos.git.errors import BodyRefused, RepositoryNotFound
 from ingot_repos.git.packs import while_in_use
 from ingot_repos.git.sideband import without_path
@@ -103,6 +107,7 @@ def serve(
     refuses_all: bool = False,
     lfs_repository: int = 0,
     opened: Sequence[str] = (),
+    ref_count: int = 0,
     max_inflated_bytes: int = 64 * MIB,
     max_memory: int | None = None,
     time_limit: float = TIME_LIMIT,
@@ -126,6 +131,7 @@ def serve(
         refuses_all: none of the refs may move, for the reasons in `refusals`.
         lfs_repository: see `update_hook.hook_environment`.
         opened: hidden refs, or folders of them, that this push may move.
+        ref_count: how many refs this push may move.
         max_inflated_bytes: limit of a body with gzip; clients never send packs with gzip.
         max_memory: bytes of private memory per git process.
         time_limit: seconds for the whole exchange.
@@ -144,6 +150,8 @@ def serve(
         # The hook looks for what the push has brought in its pack.
         config.append(("receive.unpackLimit", "1"))
     config += [("receive.hideRefs", f"!{name.removesuffix('/')}") for name in opened]
+    if ref_count > FEW_REFS:
+        config += UNFLUSHED_REFS
     extra: dict[str, str] = {}
     if folder := hooks or late:
         config.append(("core.hooksPath", str(folder)))
@@ -164,7 +172,19 @@ def serve(
         drain=drain,
     )
     answer = while_in_use(path, answer)
+    if ref_count > FEW_REFS:
+        answer = _flushed(answer, path)
     return without_path(answer, path) if service == "git-receive-pack" else answer
+
+
+async def _flushed(answer: AsyncGenerator[bytes, None], path: Path) -> AsyncGenerator[bytes, None]:
+    """The chunks of an answer, which ends when what git has written is on disk."""
+    try:
+        async with contextlib.aclosing(answer):
+            async for chunk in answer:
+                yield chunk
+    finally:
+        await asyncio.to_thread(flush, path)
 
 
 async def inflate(body: AsyncIterator[bytes], max_bytes: int) -> AsyncIterator[bytes]:
