@@ -188,8 +188,8 @@ async def visible_part(
     hidden = await _hidden(commits, tips, caches.hidden_objects, find_commits)
     _refuse(wants & hidden)
     if others := wants - commits:
-        others = await storage.call(repo_id, outside_newest_tree, branch, others, caches.tree_objects)
-        _refuse(await _hidden(others, tips, caches.hidden_objects, find_others))
+        older = await storage.call(repo_id, outside_newest_tree, branch, others, caches.tree_objects)
+        _refuse(await _hidden(older, tips, caches.hidden_objects, find_others))
     no_commits = request.shallow.intersection(kinds) - commits
     return request.without_shallow(no_commits | (request.shallow & hidden))
 
