@@ -21,10 +21,10 @@ class WriteLimit:
     """Says when channels of a connection have to wait, and lets them go on afterwards, one after the other."""
 
     def __init__(self, connection: asyncssh.SSHServerConnection) -> None:
-        self._connection: Any = connection
+        state: Any = connection
+        self._connection = state
         self._is_paused = False
         self._waiting = dict[Any, None]()
-        state = self._connection
         send_packet, send_newkeys = state.send_packet, state.send_newkeys
 
         def send(*packet: Any, **options: Any) -> None:
