@@ -1,7 +1,9 @@
 """Archives of commits."""
 
+import contextlib
 import io
 import os
+import shutil
 import tarfile
 import zipfile
 from base64 import b64encode
@@ -11,11 +13,13 @@ import pytest
 
 from ingot_repos.git.archive import stream_archive
 from ingot_repos.git.errors import GitFailed, InvalidName
+from ingot_repos.git.packs import is_in_use
 from ingot_repos.git.storage import Storage
 
-from .git_builders import commit
+from .git_builders import commit, set_branches
 
 A = "/repos/ann/app/archive/master"
+MEMORY = 12 * 1024 * 1024
 
 
 @pytest.fixture
@@ -59,6 +63,42 @@ async def test_archive_of_a_large_commit_may_be_closed_before_its_end(repo):
     stream = stream_archive(Path(repo.path), oid, "tar.gz", "x")
     assert await anext(stream)
     await stream.aclose()
+
+
+@pytest.mark.parametrize("archive_format", ["zip", "tar.gz", "bundle"])
+async def test_nothing_is_pruned_while_an_archive_is_made(repo, archive_format):
+    path, oid = Path(repo.path), commit(repo, {"noise": os.urandom(3_000_000)})
+    async with contextlib.aclosing(stream_archive(path, oid, archive_format, "x")) as stream:
+        for _ in range(2):  # a bundle has a head, which is not git's
+            await anext(stream)
+        assert is_in_use(path)
+    assert not is_in_use(path)
+
+
+@pytest.fixture
+def limited_git(tmp_path, monkeypatch):
+    """Git begins when its memory is limited, which happens after the start of its process."""
+    folder = tmp_path / "waiting"
+    folder.mkdir()
+    wait = '[ "$(ulimit -d)" != unlimited ] && break; sleep 0.01'
+    script = f'#!/bin/sh\nfor _ in $(seq 1000); do {wait}; done\nexec "{shutil.which("git")}" "$@"\n'
+    (folder / "git").write_text(script)
+    (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("settings", [{"max_git_memory_bytes": MEMORY}])
+async def test_an_archive_that_takes_too_much_memory_is_refused(world, ann, request):
+    created = await ann.create("app")
+    repo = world.components.storage.open(created["id"])
+    set_branches(repo, small=commit(repo, {"a": b"x"}), large=commit(repo, {"a": bytes(2 * MEMORY)}))
+    request.getfixturevalue("limited_git")
+    for name in ("large.zip", "large.zip?path=a", "large.tar.gz", "large.bundle"):
+        answer = await ann.get(f"/repos/ann/app/archive/{name}")
+        assert (answer.status_code, "more memory" in answer.text) == (413, True), name
+    for name in ("small.zip", "small.zip?path=a", "small.tar.gz", "small.bundle"):
+        assert (await ann.get(f"/repos/ann/app/archive/{name}")).status_code == 200, name
 
 
 @pytest.fixture

@@ -105,7 +105,7 @@ class Settings(ServiceSettings, kw_only=True):
         int,
         msgspec.Meta(
             ge=0,
-            description="Memory of its own that each git process of a fetch, a push or an archive over SSH may have, in bytes, "
+            description="Memory of its own that each git process of a fetch, a push or an archive may have, in bytes, "
             "beside the packs that it maps; 0: no limit.",
         ),
     ] = 2_000_000_000

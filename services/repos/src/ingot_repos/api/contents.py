@@ -129,9 +129,8 @@ async def raw(
             start[byte_range.start : byte_range.stop], media_type=kind, headers=headers, status_code=status
         )
     headers["Content-Length"] = str(len(byte_range))
-    return Stream(
-        _logged(_cut(start, rest, byte_range)), media_type=kind, headers=headers, status_code=status
-    )
+    body = _logged(_cut(start, rest, byte_range))
+    return Stream(body, media_type=kind, headers=headers, status_code=status)
 
 
 async def _large_file(
@@ -208,11 +207,14 @@ async def _archive(request: RepositoryRequest, name: str, only: list[str]) -> Re
     }
     if has_etag(request.headers, etag):
         return Response(None, status_code=304, headers=headers)
-    folder_of_git = request.storage.path(repository.id)
+    folder_of_git, memory = request.storage.path(repository.id), request.max_git_memory
     if only:
-        opened = Archive(stream_archive(folder_of_git, commit, kind, folder, only=only), None)
+        chunks = stream_archive(folder_of_git, commit, kind, folder, only=only, max_memory=memory)
+        opened = Archive(chunks, None)
     else:
-        opened = await request.components.archives.open(repository.id, folder_of_git, commit, kind, folder)
+        opened = await request.components.archives.open(
+            repository.id, folder_of_git, commit, kind, folder, max_memory=memory
+        )
     if opened.size is None:
         request.acquire_slot()
     # An error in the first part, such as a missing file, has a status; a later one can only break the answer off.
@@ -221,8 +223,8 @@ async def _archive(request: RepositoryRequest, name: str, only: list[str]) -> Re
         return Response(start, media_type="application/octet-stream", headers=headers)
     if opened.size is not None:
         headers["Content-Length"] = str(opened.size)
-    body = _cut(start, opened.chunks, None)
-    return Stream(_logged(body), media_type="application/octet-stream", headers=headers)
+    body = _logged(_cut(start, opened.chunks, None))
+    return Stream(body, media_type="application/octet-stream", headers=headers)
 
 
 async def _beginning(chunks: AsyncGenerator[bytes, None]) -> tuple[bytes, bool]:
@@ -236,6 +238,8 @@ async def _beginning(chunks: AsyncGenerator[bytes, None]) -> tuple[bytes, bool]:
     except GitFailed as error:
         if error.exit_code < 0:  # git walks into folders by recursion, until its stack is used up
             raise TooLarge("git cannot make an archive of folders that are so deep") from error
+        if "memory" in error.stderr:
+            raise TooLarge("git would need more memory for the archive than it may have") from error
         raise
     return bytes(start), True
 

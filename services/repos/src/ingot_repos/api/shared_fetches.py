@@ -12,7 +12,6 @@ from ingot_repos.git.bundle_uris import commit_before, list_of_bundles
 from ingot_repos.git.errors import BodyRefused
 from ingot_repos.git.fetch_requests import BUNDLE_URI, FetchRequest, RequestReader, visible_part
 from ingot_repos.git.generation import read_generation
-from ingot_repos.git.packs import while_in_use
 from ingot_repos.git.push_requests import replayed
 from ingot_repos.git.smart_http import TIME_LIMIT, serve, speaks_v2
 from ingot_repos.git.spools import Part
@@ -130,7 +129,7 @@ def shared_bundle(
 
     def start() -> AsyncGenerator[bytes, None]:
         bundle = stream_bundle(path, commit, time_limit=TIME_LIMIT, max_memory=request.max_git_memory)
-        return within_limits(repository, request, while_in_use(path, bundle))
+        return within_limits(repository, request, bundle)
 
     async def is_valid() -> bool:
         return True

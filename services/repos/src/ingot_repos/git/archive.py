@@ -24,6 +24,7 @@ import structlog
 from ingot_repos.git.command import GitArgs
 from ingot_repos.git.commits import find_commit
 from ingot_repos.git.errors import InvalidName
+from ingot_repos.git.packs import while_in_use
 from ingot_repos.git.refs import is_object_id
 from ingot_repos.git.streaming import stream_git
 from ingot_repos.git.trees import entry_at
@@ -46,8 +47,11 @@ def stream_archive(
     *,
     only: Sequence[str] = (),
     time_limit: float = TIME_LIMIT,
+    max_memory: int | None = None,
 ) -> AsyncGenerator[bytes, None]:
     """Yield the archive of a commit with everything inside one root folder, or a bundle of its history.
+
+    While it runs nothing of the repository is pruned.
 
     Args:
         path: the bare repository.
@@ -56,6 +60,7 @@ def stream_archive(
         folder: name of the root folder: letters, digits, `.`, `_` and `-`.
         only: paths of files and folders of the commit; the archive has nothing else. Not for a bundle.
         time_limit: seconds; then git is killed, and also when the consumer closes the generator.
+        max_memory: see `spawn`.
 
     Raises:
         InvalidName: at once, for the commit or the folder.
@@ -63,13 +68,13 @@ def stream_archive(
     """
     _check(commit, folder)
     if archive_format == "bundle":
-        return stream_bundle(path, commit, time_limit=time_limit)
+        return stream_bundle(path, commit, time_limit=time_limit, max_memory=max_memory)
     args = GitArgs(
         "archive",
         (f"--format={archive_format}", f"--prefix={folder}/"),
         (commit, *(f":(literal,top){one}" for one in only)),
     )
-    return stream_git(args, git_dir=path, time_limit=time_limit)
+    return while_in_use(path, stream_git(args, git_dir=path, time_limit=time_limit, max_memory=max_memory))
 
 
 def require_paths(repo: pygit2.Repository, commit: str, paths: Sequence[str]) -> None:
@@ -84,14 +89,14 @@ async def stream_bundle(
 ) -> AsyncGenerator[bytes, None]:
     """A bundle (gitformat-bundle(5)) of a commit and its history, which can be cloned: its branch is `bundle`.
 
-    ``max_memory``: see `spawn`. Raises, while iterating, as `stream_git`.
+    While it runs nothing of the repository is pruned. ``max_memory``: see `spawn`. Raises, while iterating, as `stream_git`.
     """
     args = GitArgs("pack-objects", ("--revs", "--stdout", "--quiet", "--delta-base-offset"))
     yield f"# v2 git bundle\n{commit} refs/heads/bundle\n{commit} HEAD\n\n".encode()
     body = _once(f"{commit}\n".encode())
     pack = stream_git(args, git_dir=path, body=body, time_limit=time_limit, max_memory=max_memory)
-    async with contextlib.aclosing(pack):
-        async for chunk in pack:
+    async with contextlib.aclosing(while_in_use(path, pack)) as chunks:
+        async for chunk in chunks:
             yield chunk
 
 
@@ -123,7 +128,14 @@ class Archives:
         self._partial.mkdir(parents=True, exist_ok=True)
 
     async def open(
-        self, repo_id: int, path: Path, commit: str, archive_format: ArchiveFormat, folder: str
+        self,
+        repo_id: int,
+        path: Path,
+        commit: str,
+        archive_format: ArchiveFormat,
+        folder: str,
+        *,
+        max_memory: int | None = None,
     ) -> Archive:
         """The archive; arguments and errors are those of `stream_archive`. `path` is that of repository `repo_id`."""
         _check(commit, folder)
@@ -131,7 +143,7 @@ class Archives:
         file = await asyncio.to_thread(_open_cached, cache_path)
         if file is not None:
             return Archive(_read(file), os.fstat(file.fileno()).st_size)
-        chunks = stream_archive(path, commit, archive_format, folder)
+        chunks = stream_archive(path, commit, archive_format, folder, max_memory=max_memory)
         return Archive(self._cached(chunks, cache_path) if self._max_bytes else chunks, None)
 
     def remove(self, repo_id: int) -> None:
