@@ -1,6 +1,7 @@
 """A fetch that takes long: who may not fetch any more gets nothing more, over HTTP and over SSH."""
 
 import asyncio
+import contextlib
 import os
 from datetime import timedelta
 from types import SimpleNamespace
@@ -18,7 +19,7 @@ from ingot_repos.api.exchanges import Exchange
 from ingot_repos.git.smart_http import pkt_line
 
 from .ssh_world import Key, served
-from .test_push_rights import WRITER, end_the_token, remove, suspend
+from .test_push_rights import WRITER, end_the_token, remove, rename, suspend
 from .world import commit, git, work_tree
 
 pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
@@ -82,10 +83,9 @@ async def decided_again(world, has_ended):
             await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize("change", [remove_the_key, remove, suspend])
-async def test_a_session_over_ssh_ends_with_the_right(world, ann, tip, often, tmp_path, change):
-    key = Key(tmp_path, "bob")
-    world.identity.ssh_keys[key.public.fingerprint] = (2, "laptop")
+@contextlib.asynccontextmanager
+async def session(world, key):
+    """A session of a fetch from ann/app over SSH, in which git has said what it can."""
     login = {"username": "git", "client_keys": [str(key.file)], "known_hosts": None, "encoding": None}
     async with (
         served(world) as (_, port),
@@ -95,12 +95,39 @@ async def test_a_session_over_ssh_ends_with_the_right(world, ann, tip, often, tm
         version = {"GIT_PROTOCOL": "version=2"}
         process = await connection.create_process("git-upload-pack 'ann/app'", env=version)
         await packets(process.stdout)
+        yield process
+
+
+async def goes_on(world, process, tip):
+    await decided_again(world, process.stdout.at_eof)
+    process.stdin.write(LIST_REFS)
+    assert tip.encode() in b"".join(await packets(process.stdout))
+
+
+@pytest.mark.parametrize("change", [remove_the_key, remove, suspend])
+async def test_a_session_over_ssh_ends_with_the_right(world, ann, tip, often, tmp_path, change):
+    key = Key(tmp_path, "bob")
+    world.identity.ssh_keys[key.public.fingerprint] = (2, "laptop")
+    async with session(world, key) as process:
         for _ in range(2):
-            await decided_again(world, process.stdout.at_eof)
-            process.stdin.write(LIST_REFS)
-            assert tip.encode() in b"".join(await packets(process.stdout))
+            await goes_on(world, process, tip)
         await change(world, ann)
         assert await process.stdout.read() == b""
+
+
+@pytest.mark.parametrize("is_deploy_key", [False, True])
+async def test_a_session_over_ssh_stays_with_its_repository_when_another_gets_the_name(
+    world, ann, tip, often, tmp_path, is_deploy_key
+):
+    key = Key(tmp_path, "bob")
+    if is_deploy_key:
+        opening = {"title": "robot", "key": key.public.content, "read_only": True}
+        assert (await ann.post("/repos/ann/app/keys", opening)).status_code == 201
+    else:
+        world.identity.ssh_keys[key.public.fingerprint] = (2, "laptop")
+    async with session(world, key) as process:
+        await rename(world, ann)
+        await goes_on(world, process, tip)
 
 
 async def cut_off(lines):

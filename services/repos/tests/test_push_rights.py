@@ -94,6 +94,12 @@ async def delete(world, ann):
     assert (await ann.call("DELETE", "/api/v1/repos/ann/app")).status_code == 204
 
 
+async def rename(world, ann):
+    """Another repository, which nobody else may see, gets the name."""
+    assert (await ann.call("PATCH", "/api/v1/repos/ann/app", {"name": "old"})).status_code == 200
+    await ann.create("app", private=True)
+
+
 async def end_the_token(world, _ann):
     del world.identity.principals[2, "token:2"]
 
@@ -222,9 +228,10 @@ async def remove_the_key(world, _ann, fingerprint):
         (lambda world, ann, _: remove(world, ann), ENDED),
         (lambda world, ann, _: protect(world, ann), CHANGES[protect]),
         (lambda world, ann, _: suspend(world, ann), "this account may not sign in"),
+        (lambda world, ann, _: rename(world, ann), ""),
         (None, ""),
     ],
-    ids=["key", "collaborator", "rule", "account", "nothing"],
+    ids=["key", "collaborator", "rule", "account", "name", "nothing"],
 )
 async def test_over_ssh_a_push_that_takes_long_is_asked_about_too(
     world, ann, app, questions, tmp_path, change, reason

@@ -1,6 +1,6 @@
 """For the SSH server: its host keys, whose a key is, and sessions of git."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,14 @@ from ingot_chassis.http.policy import Connection, Policy, services
 from ingot_repos.api.exchanges import Exchange, GitAnswer
 from ingot_repos.api.git_exchanges import push
 from ingot_repos.api.git_fetches import RenewReader, answer, fetch
-from ingot_repos.api.policies import find, own_account, require_on_disk, require_readable, resolve
+from ingot_repos.api.policies import (
+    find,
+    find_by_id,
+    own_account,
+    require_level,
+    require_on_disk,
+    require_readable,
+)
 from ingot_repos.api.push_rights import Pusher
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.api.shared_fetches import within_limits
@@ -23,6 +30,10 @@ from ingot_repos.core.ref_updates import require_changeable
 from ingot_repos.core.ssh_sessions import KEY_HEADER, LEVELS, HostKeys, KeyHolder
 from ingot_repos.git.upload_archive import read_archive_request, refusal_of_archive, upload_archive
 from ingot_repos.store import deploy_keys, repositories
+from ingot_repos.store.repositories import RepositoryRow
+
+FindRow = Callable[[], Awaitable[RepositoryRow]]
+"""Finds the repository of a session, by name or by id; raises NotFound."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +55,10 @@ def opened_by_key(command: str = "") -> Policy:
         level = cast("access.RequiredLevel | None", LEVELS.get(command or names["command"]))
         if level is None:
             raise NotFound
-        session = await _find_session(request, level, proposes=not command)
+        owner, name = names["owner"], names["repo"].removesuffix(".git")
+        session = await _find_session(
+            request, partial(find, request, owner, name), level, proposes=not command
+        )
         if level == "write" or command:  # sessions of LFS need its files
             require_on_disk(request, session.repository)
         else:
@@ -55,18 +69,17 @@ def opened_by_key(command: str = "") -> Policy:
 
 
 async def _find_session(
-    request: RepositoryRequest, level: access.RequiredLevel, *, proposes: bool = True
+    request: RepositoryRequest, find_row: FindRow, level: access.RequiredLevel, *, proposes: bool = True
 ) -> SshSession:
-    """Of the path and the key in the header. ``proposes``: users who may read may propose commits. Raises NotFound, Denied."""
-    owner, name = request.path_params["owner"], request.path_params["repo"].removesuffix(".git")
+    """For the key in the header. ``proposes``: users who may read may propose commits. Raises NotFound, Denied."""
     fingerprint = request.headers.get(KEY_HEADER, "")
     try:
-        session = await session_of_key(request, owner, name, level, fingerprint)
+        session = await session_of_key(request, find_row, level, fingerprint)
     except Denied:
         if not proposes or level != "write":
             raise
         # `push` decides by the refs.
-        session = await session_of_key(request, owner, name, "signed-in", fingerprint)
+        session = await session_of_key(request, find_row, "signed-in", fingerprint)
         if not session.pusher.actor.id:
             raise
     if level == "write":
@@ -78,27 +91,28 @@ async def _renew(
     request: RepositoryRequest, repository_id: int, level: access.RequiredLevel
 ) -> tuple[ResolvedRepository, Pusher]:
     """The repository and who pushes, by what the key opens now. Raises NotFound, Denied."""
-    session = await _find_session(request, level)
-    if session.repository.id != repository_id:
-        raise NotFound
+    session = await _find_session(request, partial(find_by_id, request, repository_id), level)
     return session.repository, session.pusher
 
 
 async def session_of_key(
-    request: RepositoryRequest, owner: str, name: str, level: access.RequiredLevel, fingerprint: str
+    request: RepositoryRequest, find_row: FindRow, level: access.RequiredLevel, fingerprint: str
 ) -> SshSession:
-    """By the user whose key it is, or by the deploy key. Raises NotFound, Denied."""
+    """By the user whose key it is, or by the deploy key. Raises NotFound, Denied.
+
+    ``find_row``: as that user sees the repository. A session that runs goes on with its repository, whoever has the name now.
+    """
     refusal: NotFound | Denied = NotFound()
     try:
         user = await request.components.identity.owner_of_ssh_key(fingerprint)
         request.scope["principal"] = user.principal  # type: ignore[typeddict-unknown-key]
-        repository = await resolve(request, owner, name, level)
+        repository = await require_level(request, await find_row(), level)
         account = await own_account(request)
         actor = actor_of(request.principal, repository.row, repository.level)
         return SshSession(repository, Pusher(account.id, actor, restricted=False))
     except (NotFound, Denied) as error:
         refusal = error
-    row = await find(request, owner, name)
+    row = await find_row()
     async with request.db.read() as db:
         key = await deploy_keys.get_opening(db, row.id, fingerprint)
     if key is None:

@@ -1,11 +1,12 @@
 """Who may call a route of LFS: as for git over HTTP, whoever may fetch reads, and whoever may push writes."""
 
+from functools import partial
 from typing import Literal, cast
 
 from ingot_chassis.errors import Denied, NotFound, Unauthenticated
 from ingot_chassis.http.policy import Connection, Policy, resource
 from ingot_repos.api.internal_ssh import session_of_key
-from ingot_repos.api.policies import require_on_disk, resolve
+from ingot_repos.api.policies import find, require_on_disk, resolve
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access, lfs_tokens
 from ingot_repos.core.imports import REASON_TEXTS
@@ -60,7 +61,7 @@ async def _enter_by_key(
     token = lfs_tokens.read(request.components.seal, text)
     if level == "write" and token.level != "write":
         raise Denied("the token is for downloads")
-    session = await session_of_key(request, owner, name, level, token.fingerprint)
+    session = await session_of_key(request, partial(find, request, owner, name), level, token.fingerprint)
     if session.repository.id != token.repository_id:
         raise NotFound
     if level == "write":

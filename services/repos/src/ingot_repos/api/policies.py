@@ -262,14 +262,19 @@ async def find(request: RepositoryRequest, owner: str, name: str) -> RepositoryR
 
 
 async def resolve_by_id(
-    request: RepositoryRequest, repository_id: int, level: access.RequiredLevel = "read"
+    request: RepositoryRequest, repository_id: int, level: access.RequiredLevel = "read", unit: str = ""
 ) -> ResolvedRepository:
-    """The same, by id."""
+    """As ``resolve``, by id."""
+    return await require_level(request, await find_by_id(request, repository_id), level, unit)
+
+
+async def find_by_id(request: RepositoryRequest, repository_id: int) -> RepositoryRow:
+    """As ``find``, by id."""
     async with request.db.read() as db:
         row = await repositories.get(db, access.viewer(request.principal), repository_id)
     if row is None:
         raise NotFound
-    return await require_level(request, row, level)
+    return row
 
 
 async def resolve_for_peer(request: RepositoryRequest, repository_id: int) -> ResolvedRepository:
