@@ -119,6 +119,9 @@ async def test_git_shows_why_it_is_refused(ann, bob, work, git_url):
     await commit(work)
     _, text = await git("push", f"{git_url}/ann/app.git", "master", cwd=work, person=ann, check=False)
     assert "remote: the repository is archived" in text
+    reader = ann.but(scopes=["read:repository"])
+    _, text = await git("push", f"{git_url}/ann/app.git", "master", cwd=work, person=reader, check=False)
+    assert "remote: the token lacks the scope for that" in text
     for service in ("git-upload-pack", "git-receive-pack"):
         answer = await ann.call("POST", f"/ann/app/{service}")
         assert (answer.status_code, answer.headers["content-type"]) == (415, "text/plain; charset=utf-8")
