@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from ingot_chassis.clock import now
 from ingot_chassis.errors import NotFound
-from ingot_repos.api import git_fetches, shared_fetches
+from ingot_repos.api import git_fetches, read_rights, shared_fetches
 from ingot_repos.api.exchanges import Exchange
 from ingot_repos.git.smart_http import pkt_line
 
@@ -54,7 +54,7 @@ async def large_tip(ann, bob, git_url, tmp_path):
 
 @pytest.fixture
 def often(monkeypatch):
-    monkeypatch.setattr(git_fetches, "DECIDE_AGAIN_SECONDS", 0.02)
+    monkeypatch.setattr(read_rights, "DECIDE_AGAIN_SECONDS", 0.02)
 
 
 async def remove_the_key(world, _ann):
@@ -332,7 +332,7 @@ async def test_a_fetch_goes_on_while_identity_is_away(world, bob, git_url, large
         reader, writer = await begin_clone(bob.headers(), git_url, large_tip)
         with capture_logs() as lines:
             world.identity.unavailable = True
-            while sum(line["event"] == "fetch not decided about again" for line in lines) < 2:
+            while sum(line["event"] == "right to read not decided about again" for line in lines) < 2:
                 await asyncio.sleep(0.01)
         world.identity.unavailable = False
         rest = await the_rest(reader, writer)

@@ -17,6 +17,7 @@ from ingot_chassis.http.downloads import StoredFile, file_answer
 from ingot_chassis.http.ranges import has_etag, requested_range
 from ingot_repos.api.media_types import SNIFFED, content_type
 from ingot_repos.api.policies import in_repository, require_on_disk
+from ingot_repos.api.read_rights import renew_reader, while_readable
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access
 from ingot_repos.core.lfs_objects import object_key
@@ -130,7 +131,8 @@ async def raw(
         )
     headers["Content-Length"] = str(len(byte_range))
     body = _logged(_cut(start, rest, byte_range))
-    return Stream(body, media_type=kind, headers=headers, status_code=status)
+    answer = Stream(body, media_type=kind, headers=headers, status_code=status)
+    return while_readable(answer, repository.id, renew_reader(request, repository.id))
 
 
 async def _large_file(
@@ -154,7 +156,8 @@ async def _large_file(
     inline = kind != "application/octet-stream"
     file = StoredFile(key, path.rsplit("/", 1)[-1], row.size, row.oid, kind, inline)
     is_public = _is_public(request.resource)
-    return await file_answer(request.headers, objects, file, cached_by="public" if is_public else "private")
+    answer = await file_answer(request.headers, objects, file, cached_by="public" if is_public else "private")
+    return while_readable(answer, request.resource.id, renew_reader(request, request.resource.id))
 
 
 @get(
@@ -224,7 +227,8 @@ async def _archive(request: RepositoryRequest, name: str, only: list[str]) -> Re
     if opened.size is not None:
         headers["Content-Length"] = str(opened.size)
     body = _logged(_cut(start, opened.chunks, None))
-    return Stream(body, media_type="application/octet-stream", headers=headers)
+    answer = Stream(body, media_type="application/octet-stream", headers=headers)
+    return while_readable(answer, repository.id, renew_reader(request, repository.id))
 
 
 async def _beginning(chunks: AsyncGenerator[bytes, None]) -> tuple[bytes, bool]:

@@ -2,13 +2,15 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 
 import structlog
 
-from ingot_chassis.errors import ApiError, Denied, NotFound, Unauthenticated, Unavailable
+from ingot_chassis.errors import ApiError, Unavailable
+from ingot_repos.api import read_rights
 from ingot_repos.api.exchanges import Exchange
 from ingot_repos.api.git_exchanges import MAX_INFLATED, forward
+from ingot_repos.api.read_rights import RenewReader
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.api.shared_fetches import (
     answer_to_body,
@@ -24,12 +26,8 @@ from ingot_repos.git.spools import Part
 
 log = structlog.get_logger()
 
-DECIDE_AGAIN_SECONDS = 3.0
-"""What runs for longer is decided about again, each time. Less than a *yes* is good for."""
 MOST_REQUESTS = 1000
 """Of one session. A client that knows what it wants needs a few."""
-RenewReader = Callable[[], Awaitable[object]]
-"""Decides anew, with the same credential; raises the ApiError for which a fetch does not begin."""
 
 
 async def fetch(repository: ResolvedRepository, renew: RenewReader, exchange: Exchange) -> None:
@@ -134,7 +132,7 @@ async def answer(
     """
     serving, may_stop = asyncio.current_task(), True
     departure = asyncio.create_task(exchange.disconnected())
-    refusal = asyncio.create_task(_refusal(renew))
+    refusal = asyncio.create_task(read_rights.refusal(renew))
 
     def stop(ended: asyncio.Task[None] | asyncio.Task[ApiError]) -> None:
         nonlocal may_stop
@@ -160,15 +158,3 @@ async def answer(
         may_stop = False
         departure.cancel()
         refusal.cancel()
-
-
-async def _refusal(renew: RenewReader) -> ApiError:
-    """Why the fetch may not go on, as soon as that is so. What cannot be decided is decided the next time."""
-    while True:
-        await asyncio.sleep(DECIDE_AGAIN_SECONDS)
-        try:
-            await renew()
-        except (NotFound, Unauthenticated, Denied) as error:
-            return error
-        except Exception as error:  # noqa: BLE001 - while identity or the database is away, fetches go on
-            log.warning("fetch not decided about again", error=repr(error))

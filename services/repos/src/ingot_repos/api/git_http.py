@@ -14,13 +14,13 @@ from ingot_repos.api.git_exchanges import push
 from ingot_repos.api.git_fetches import fetch, send_bundle
 from ingot_repos.api.policies import (
     own_account,
-    refresh_memberships,
     require_on_disk,
     require_readable,
     resolve,
     resolve_by_id,
 )
 from ingot_repos.api.push_rights import Pusher
+from ingot_repos.api.read_rights import renew_principal, renew_reader, require_scope
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.api.shared_fetches import commit_of_bundle, offers_bundle, shared
 from ingot_repos.core import access
@@ -59,7 +59,7 @@ async def upload_pack(request: RepositoryRequest) -> GitAnswer:
     """A fetch."""
     _require_type(request, "git-upload-pack")
     repository = await _resolve(request, "git-upload-pack")
-    return GitAnswer(partial(fetch, repository, partial(_renew_reader, request, repository.id)), request)
+    return GitAnswer(partial(fetch, repository, renew_reader(request, repository.id)), request)
 
 
 @post(
@@ -87,7 +87,7 @@ async def bundle(request: RepositoryRequest) -> GitAnswer:
         raise NotFound from None
     if commit is None:
         raise NotFound
-    renew = partial(_renew_reader, request, repository.id)
+    renew = renew_reader(request, repository.id)
     return GitAnswer(partial(send_bundle, repository, commit, renew), request)
 
 
@@ -101,30 +101,13 @@ async def _renew(request: RepositoryRequest, repository_id: int) -> tuple[Resolv
     """The repository and who pushes, by what the credential of the request is now. Raises as ``_resolve``."""
     if not request.principal.credential:  # nobody can say whether it still holds
         raise Denied("a push under sudo or by a session may not take this long")
-    await _renew_principal(request, "write:repository")
+    await renew_principal(request, "write:repository")
     try:
         repository = await resolve_by_id(request, repository_id, "write")
     except Denied:
         repository = await resolve_by_id(request, repository_id, "signed-in")
     require_changeable(repository.row)
     return repository, await _pusher(request, repository)
-
-
-async def _renew_reader(request: RepositoryRequest, repository_id: int) -> None:
-    """Raises as ``_resolve`` when the credential of the request, as it is now, may not fetch any more."""
-    if request.principal.signed_in:
-        await _renew_principal(request, "read:repository")
-    await resolve_by_id(request, repository_id)
-
-
-async def _renew_principal(request: RepositoryRequest, scope: str) -> None:
-    """Under sudo and by a session there is no credential that identity could look at again, only memberships."""
-    if request.principal.credential:
-        principal = await request.components.identity.renewed(request.principal)
-        request.scope["principal"] = principal  # type: ignore[typeddict-unknown-key]
-    else:
-        await refresh_memberships(request)
-    _require_scope(request, scope)
 
 
 async def _advertisement(
@@ -156,7 +139,7 @@ async def _resolve(request: RepositoryRequest, service: Service) -> ResolvedRepo
     writing = service == "git-receive-pack"
     params = request.path_params
     name = str(params["repo"]).removesuffix(".git")
-    _require_scope(request, f"{'write' if writing else 'read'}:repository")
+    require_scope(request, f"{'write' if writing else 'read'}:repository")
     try:
         if writing:
             repository = await _resolve_for_push(request, str(params["owner"]), name)
@@ -177,11 +160,6 @@ async def _resolve(request: RepositoryRequest, service: Service) -> ResolvedRepo
         await require_readable(request, repository)
     request.acquire_slot()
     return repository
-
-
-def _require_scope(request: RepositoryRequest, scope: str) -> None:
-    if request.principal.signed_in and not request.principal.may(scope):
-        raise Denied("the token lacks the scope for that")
 
 
 async def _resolve_for_push(request: RepositoryRequest, owner: str, name: str) -> ResolvedRepository:

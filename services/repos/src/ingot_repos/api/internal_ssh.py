@@ -12,7 +12,7 @@ from ingot_chassis.errors import Denied, NotFound, Unavailable
 from ingot_chassis.http.policy import Connection, Policy, services
 from ingot_repos.api.exchanges import Exchange, GitAnswer
 from ingot_repos.api.git_exchanges import push
-from ingot_repos.api.git_fetches import RenewReader, answer, fetch
+from ingot_repos.api.git_fetches import answer, fetch
 from ingot_repos.api.policies import (
     find,
     find_by_id,
@@ -22,6 +22,7 @@ from ingot_repos.api.policies import (
     require_readable,
 )
 from ingot_repos.api.push_rights import Pusher
+from ingot_repos.api.read_rights import RenewReader
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.api.shared_fetches import within_limits
 from ingot_repos.core import access, host_keys

@@ -11,7 +11,8 @@ from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_chassis.http.downloads import StoredFile, file_answer
 from ingot_contracts.limits import Name
 from ingot_repos.api.error_forms import LFS, for_lfs
-from ingot_repos.api.lfs_policies import enter, in_lfs
+from ingot_repos.api.lfs_policies import enter, in_lfs, renew_download
+from ingot_repos.api.read_rights import while_readable
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access
 from ingot_repos.core.lfs_objects import object_key
@@ -95,12 +96,13 @@ async def download(request: RepositoryRequest, oid: str) -> Response[Any]:
         raise NotFound
     request.acquire_slot()
     row = rows[oid]
-    return await file_answer(
+    answer = await file_answer(
         request.headers,
         request.components.objects,
         StoredFile(object_key(row.uuid), oid, row.size, oid),
         cached_by="private",
     )
+    return while_readable(answer, repository.id, renew_download(request, repository.id))
 
 
 @put(

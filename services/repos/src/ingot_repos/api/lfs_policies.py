@@ -6,7 +6,8 @@ from typing import Literal, cast
 from ingot_chassis.errors import Denied, NotFound, Unauthenticated
 from ingot_chassis.http.policy import Connection, Policy, resource
 from ingot_repos.api.internal_ssh import session_of_key
-from ingot_repos.api.policies import find, require_on_disk, resolve
+from ingot_repos.api.policies import find, find_by_id, require_on_disk, resolve
+from ingot_repos.api.read_rights import RenewReader, renew_reader
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access, lfs_tokens
 from ingot_repos.core.imports import REASON_TEXTS
@@ -68,3 +69,13 @@ async def _enter_by_key(
         require_changeable(session.repository.row)
     require_on_disk(request, session.repository)
     return session.repository
+
+
+def renew_download(request: RepositoryRequest, repository_id: int) -> RenewReader:
+    """It raises when the caller may not download from the repository any more. A token that ends meanwhile stops nothing."""
+    if text := request.headers.get(lfs_tokens.TOKEN_HEADER):
+        fingerprint = lfs_tokens.read(request.components.seal, text).fingerprint
+        return partial(
+            session_of_key, request, partial(find_by_id, request, repository_id), "read", fingerprint
+        )
+    return renew_reader(request, repository_id)

@@ -14,6 +14,7 @@ from ingot_chassis.http.uploads import uploaded_file
 from ingot_contracts.attachments import Attachment
 from ingot_contracts.limits import Name
 from ingot_repos.api.policies import in_repository, own_account, writable
+from ingot_repos.api.read_rights import renew_reader, while_readable
 from ingot_repos.api.releases import release_of_path, sees_drafts
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core.release_assets import object_key
@@ -166,13 +167,15 @@ async def _file(request: RepositoryRequest, row: AssetRow | None) -> Response[An
     file = StoredFile(object_key(row.repository_id, row.uuid), row.name, row.size, row.sha256)
     repository = request.resource.row
     is_public = not (repository.private or row.draft) and repository.owner_visibility == "public"
-    return await file_answer(
+    answer = await file_answer(
         request.headers,
         request.components.objects,
         file,
         cached_by="public" if is_public else "private",
         before_end=count_download,
     )
+    renew = renew_reader(request, repository.id, "write" if row.draft else "read", "releases")
+    return while_readable(answer, repository.id, renew)
 
 
 routes = [
