@@ -1,8 +1,10 @@
 """No text of a request is stored, or only read, without a limit: every field of every body, from the description.
 
-A field that has no limit is accepted here, or refused for another reason, and fails.
+LFS is in no description: its bodies are described here. A field that has no limit is accepted here, or refused for another
+reason, and fails.
 """
 
+import re
 from collections import defaultdict
 
 import msgspec
@@ -11,7 +13,10 @@ import pytest
 from ingot_chassis.http.openapi import openapi_description
 from ingot_chassis.security.principal import Principal
 from ingot_chassis.testing.long_texts import request_fields
+from ingot_repos.api.lfs import Batch, LfsObject
+from ingot_repos.api.lfs_locks import CreateLock, VerifyLocks
 
+from . import lfs_client
 from .world import Person
 
 LENGTH = 5 * 1024 * 1024
@@ -44,6 +49,14 @@ GOOD = {
     "path": "made",
 }
 """For what a body must have."""
+BODIES_OF_LFS = {
+    "objects/batch": Batch,
+    "verify": LfsObject,
+    "locks": CreateLock,
+    "locks/verify": VerifyLocks,
+}
+GOOD_OF_LFS = {"operation": "download", "objects": [], "oid": "1" * 64, "size": 1, "path": "made"}
+LONGEST_ANSWER = 1000
 FILES = ("content", "files.content")
 WRITES_FILES = ("repoCreateFile", "repoUpdateFile", "repoChangeFiles", "repoApplyDiffPatch")
 """A file may be as large as a body, which has a limit of its own."""
@@ -79,6 +92,36 @@ async def test_whatever_is_too_long_is_refused_by_its_field(world, fields):
         complaints[field.method, field.path, field.name] = field.complaint(answer)
     assert len(complaints) > 60
     assert {field: text for field, text in complaints.items() if text} == {}
+
+
+def fields_of_lfs():
+    for path, body in BODIES_OF_LFS.items():
+        (schema,), schemas = msgspec.json.schema_components(
+            [body], ref_template="#/components/schemas/{name}"
+        )
+        operation = {
+            "operationId": path,
+            "requestBody": {"content": {"application/json": {"schema": schema}}},
+        }
+        paths = {f"{lfs_client.path('acme/app')}/{path}": {"post": operation}}
+        yield from request_fields({"paths": paths, "components": {"schemas": schemas}})
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_so_it_is_by_lfs(fields):
+    root, _ = fields
+    wrong, count = {}, 0
+    for field in fields_of_lfs():
+        body = msgspec.json.encode(field.within(GOOD_OF_LFS, field.excess(LENGTH)))
+        answer = await root.call(field.method, field.path, content=body, headers=JSON)
+        count += 1
+        message = answer.json()["message"]
+        names = re.search(rf"{field.name.rpartition('.')[2]}.*\d", message)
+        if answer.status_code not in (400, 422) or not names:
+            wrong[field.path, field.keys] = (answer.status_code, message[:LONGEST_ANSWER])
+        assert len(answer.content) < LONGEST_ANSWER
+    assert count == 8
+    assert wrong == {}
 
 
 @pytest.mark.parametrize(("field", "most"), [("title", 2_000), ("message", 65_536)])

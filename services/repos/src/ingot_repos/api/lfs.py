@@ -1,7 +1,7 @@
 """LFS: which objects may be downloaded or must be uploaded (the batch API), and the transfers themselves (basic)."""
 
 import re
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import MediaType, Response, Router, get, post, put
@@ -22,6 +22,8 @@ from ingot_repos.store.lfs_objects import LfsObjectRow
 ROOT = "/{owner:str}/{repo:str}/info/lfs"
 MOST_OBJECTS = 1000
 """Of one batch; the client asks for 100 at once."""
+MOST_TRANSFERS = 20
+"""Of the ways to transfer that a client names, of which there are a few."""
 _OID = re.compile(r"[0-9a-f]{64}")
 _SIZE = re.compile(r"[0-9]{1,18}")
 
@@ -38,7 +40,7 @@ class Batch(msgspec.Struct):
 
     operation: Literal["download", "upload"]
     objects: list[LfsObject]
-    transfers: list[Name] = []
+    transfers: Annotated[list[Name], msgspec.Meta(max_length=MOST_TRANSFERS)] = []
     hash_algo: Name = "sha256"
 
 
