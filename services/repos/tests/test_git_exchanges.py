@@ -3,10 +3,14 @@
 import asyncio
 import contextlib
 import os
+import resource
+from types import SimpleNamespace
 
 import pytest
+from structlog.testing import capture_logs
 
 from ingot_chassis.testing.wires import wire
+from ingot_repos.api.git_exchanges import _settled
 
 from .lone_process import lone_repos
 from .world import commit, git, migrate, work_tree
@@ -95,3 +99,20 @@ async def test_a_push_that_takes_too_much_memory_fails_alone(world, ann, git_url
     assert "master -> master (unpacker error)" in said
     assert await world.rows("push") == []
     await git("clone", "-q", url, "copy", cwd=tmp_path, person=ann)
+
+
+async def test_a_push_that_a_full_disk_keeps_from_being_announced_is_one_line_in_the_log(world, ann):
+    repository = await ann.create("app")
+    request = SimpleNamespace(components=world.components)
+    pushes = world.components.pushes
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    async with pushes.journaled(repository["id"], 1, ["refs/heads/master"]) as push_id:
+        with capture_logs() as lines:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, most))
+            try:
+                await _settled(request, push_id, small=True)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        await pushes.settle(push_id)
+    shown = [(line["event"], line["log_level"]) for line in lines]
+    assert shown == [("push not announced yet", "warning")]

@@ -91,7 +91,7 @@ def is_full(error: Exception) -> bool:
 
 
 def is_outage(error: Exception) -> bool:
-    """Whether the database is away or full: the same may work later."""
+    """Whether a database is away or full: nothing is wrong with what it was asked for, which may work later."""
     return isinstance(error, DatabaseUnavailable) or is_away(error) or is_full(error)
 
 

@@ -10,6 +10,7 @@ from functools import partial
 
 import structlog
 
+from ingot_chassis.db.driver import is_outage
 from ingot_chassis.errors import BadRequest, Unavailable
 from ingot_repos.api.exchanges import ClientDisconnected, Exchange
 from ingot_repos.api.push_rights import (
@@ -246,8 +247,9 @@ async def _settled(request: RepositoryRequest, push_id: int, *, small: bool) -> 
     """Announce the push. If that fails the sweeper does it: the refs have moved already."""
     try:
         await request.components.pushes.settle(push_id, small=small)
-    except Exception:
-        log.exception("push not announced yet", push=push_id)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the client gets what git said
+        say = log.warning if is_outage(error) else log.exception
+        say("push not announced yet", push=push_id, error=repr(error))
 
 
 async def forward(
