@@ -1,10 +1,11 @@
 """What somebody else has, named in bodies and queries: answered like what is not there, and nothing changes.
 
-Which fields an operation has is read in the description of the API. Sam names, at his own repository and organization,
+Which fields an operation has is read in the description of the API; for LFS, which is not there, it is said here. Sam names, at his own repository and organization,
 what Ann has in private ones, and again what nobody has. A field that looks as if it named something, and of which this
 file knows nothing, fails the test.
 """
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -22,6 +23,9 @@ HIDDEN = "hush"
 """All that is made here for Ann to have is called so."""
 ABSENT = "void"
 NO_COMMIT = "9" * 40
+LFS = "/{owner}/{repo}/info/lfs"
+LARGE_FILE = b"what only Ann has, and is large"
+NO_FILE = "9" * 64
 Schemas = Mapping[str, Mapping[str, Any]]
 ALSO_NEEDED = {
     "POST /api/v1/repos/{owner}/{repo}/branch_protections": ("rule_name",),
@@ -188,6 +192,42 @@ def attempts(description: Mapping[str, Any], all_claims: list[Claim]) -> Iterato
                 yield Attempt(route, where, claim, hidden, absent, required)
 
 
+async def attempts_of_lfs(world: World, client: httpx.AsyncClient) -> list[Attempt]:
+    """Ann has a large file and a lock."""
+    ann = world.headers(next(caller for caller in CALLERS if caller.name == "owner"))
+    root, oid = f"{CLOSED.owner}/{CLOSED.repo}.git/info/lfs", hashlib.sha256(LARGE_FILE).hexdigest()
+    answer = await client.put(f"{root}/objects/{oid}/{len(LARGE_FILE)}", content=LARGE_FILE, headers=ann)
+    assert answer.status_code == 200, answer.text
+    lock = await client.post(f"{root}/locks", json={"path": "large.bin"}, headers=ann)
+    assert lock.status_code == 201, lock.text
+    hidden = fields_of_lfs(oid, "large.bin", lock.json()["lock"]["id"])
+    absent = fields_of_lfs(NO_FILE, "small.bin", str(ABSENT_ID))
+    routes = {route.name: route for route in ROUTES if route.path.startswith(LFS)}
+    by_path = {name for name, route in routes.items() if {"oid", "lock_id"} & {*route.placeholders}}
+    assert {
+        name for name, _, _ in hidden
+    } == routes.keys() - by_path  # the others name nothing but their path
+    return [
+        Attempt(routes[name], where, Claim({}, oid, NO_FILE), said, instead, ())
+        for (name, where, said), (_, _, instead) in zip(hidden, absent, strict=True)
+    ]
+
+
+def fields_of_lfs(oid: str, path: str, lock_id: str) -> list[tuple[str, str, dict[str, Any]]]:
+    """The operation, ``params`` or ``json``, and what can name a large file, a path that is locked or a lock."""
+    large_file = {"oid": oid, "size": len(LARGE_FILE)}
+    return [
+        (f"GET {LFS}/locks", "params", {"path": path}),
+        (f"GET {LFS}/locks", "params", {"id": lock_id}),
+        (f"GET {LFS}/locks", "params", {"cursor": lock_id}),
+        (f"POST {LFS}/locks", "json", {"path": path}),
+        (f"POST {LFS}/locks/verify", "json", {"cursor": lock_id}),
+        (f"POST {LFS}/objects/batch", "json", {"operation": "download", "objects": [large_file]}),
+        (f"POST {LFS}/objects/batch", "json", {"operation": "upload", "objects": [large_file]}),
+        (f"POST {LFS}/verify", "json", large_file),
+    ]
+
+
 def unknown_fields(description: Mapping[str, Any], all_claims: list[Claim]) -> set[str]:
     """Those that look as if they named something, and are in no claim."""
     claimed = {name for claim in all_claims for name in claim.fields}
@@ -264,8 +304,8 @@ async def test_what_is_hidden_is_nothing_in_fields_as_well(world):
             if hidden != absent or hidden[0] >= 500:
                 wrong.append(f"{one.name}: {hidden}, where nothing is: {absent}")
 
+        tried = [*attempts(description, all_claims), *await attempts_of_lfs(world, client)]
         before = await pages(world, client, (CLOSED, INNER, VAULT))
-        tried = list(attempts(description, all_claims))
         await in_turn([partial(attempt, one) for one in tried if one.reads])
         for one in tried:
             if not one.reads:  # what it changes may be seen by others
