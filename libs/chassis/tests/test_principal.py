@@ -1,11 +1,12 @@
 """Signed principals and services: who is believed, and who is not."""
 
+import asyncio
 import base64
 import json
 
 import pytest
 
-from ingot_chassis.errors import Unauthenticated
+from ingot_chassis.errors import Unauthenticated, Unavailable
 from ingot_chassis.security.keys import Jwks, SigningKey
 from ingot_chassis.security.principal import (
     Membership,
@@ -57,6 +58,44 @@ async def test_keys_are_fetched_once_for_many_principals_and_again_after_a_rotat
     assert published.fetches == 1
     published.keys.append(new)
     await checking.verify(sign_principal(ANN, new, audience=["counter"]))
+    assert published.fetches == 2
+
+
+async def test_keys_are_fetched_once_for_all_who_come_meanwhile():
+    key, answer = SigningKey.generate(), asyncio.Event()
+    published = Published(key)
+
+    async def fetch() -> Jwks:
+        keys = await published()
+        await answer.wait()
+        return keys
+
+    checking = PrincipalVerifier("counter", fetch)
+    statement = sign_principal(ANN, key, audience=["counter"])
+    waiting = [asyncio.create_task(checking.verify(statement)) for _ in range(5)]
+    while not published.fetches:
+        await asyncio.sleep(0)
+    waiting.pop(0).cancel()  # who came first and has gone takes nothing from the others
+    answer.set()
+    assert await asyncio.gather(*waiting) == [ANN] * 4
+    assert published.fetches == 1
+
+
+async def test_who_waits_for_keys_together_fails_together_and_the_next_one_asks_again():
+    key, failures = SigningKey.generate(), [Unavailable("identity is away")]
+    published = Published(key)
+
+    async def fetch() -> Jwks:
+        keys = await published()
+        if failures:
+            raise failures.pop()
+        return keys
+
+    checking = PrincipalVerifier("counter", fetch)
+    statement = sign_principal(ANN, key, audience=["counter"])
+    answers = await asyncio.gather(*(checking.verify(statement) for _ in range(3)), return_exceptions=True)
+    assert [type(answer) for answer in answers] == [Unavailable] * 3
+    assert await checking.verify(statement) == ANN
     assert published.fetches == 2
 
 

@@ -1,11 +1,16 @@
 """The loops of a running service: relay, workers woken by NATS, and the description of its routes."""
 
 import asyncio
+from collections import Counter
 
 import pytest
+from sqlalchemy import event
 
+from ingot_chassis import service
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.http.openapi import openapi_description
+from ingot_chassis.security.keys import Jwks
+from ingot_chassis.service import WARM_CONNECTIONS
 
 from .world import World, migrate
 
@@ -43,6 +48,43 @@ async def fork_and_wait(running, nats_url):
         await bus.close()
     await running.http.aclose()
     assert fork["parent"]["id"] == parent["id"]
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_the_first_requests_find_keys_and_connections(world):
+    app, opened = world.app, []
+    event.listen(world.database.reading.sync_engine, "connect", lambda *_: opened.append("reading"))
+    event.listen(world.database.writing.sync_engine, "connect", lambda *_: opened.append("writing"))
+    verifier, fetches = app.state.principal_verifier, []
+    fetch = verifier._fetch
+
+    async def counted() -> Jwks:
+        fetches.append(await fetch())
+        return fetches[-1]
+
+    verifier._fetch = counted
+    async with app.lifespan():
+        assert len(fetches) == 1
+        before = Counter(opened)
+        assert before == {"reading": WARM_CONNECTIONS, "writing": WARM_CONNECTIONS}
+        ann = world.user(1, "ann")
+        assert await asyncio.gather(*(ann.get("/user/repos") for _ in range(2)))
+        assert (len(fetches), Counter(opened)) == (1, before)
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_a_process_starts_without_identity(world, monkeypatch):
+    monkeypatch.setattr(service, "WARM_SECONDS", 0.01)
+    calls = []
+
+    async def silent() -> Jwks:
+        calls.append(True)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    world.app.state.principal_verifier._fetch = silent
+    async with world.app.lifespan():
+        assert (calls, (await world.http.get("/livez")).status_code) == ([True], 200)
 
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)

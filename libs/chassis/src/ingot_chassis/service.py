@@ -1,6 +1,8 @@
 """What a service is made of, and how its parts are put together, the same way for each."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -26,6 +28,10 @@ Examination = Callable[[bool], Awaitable[list[str]]]
 """What is wrong with what a service holds, in lines for an operator; it is told whether to repair what it can."""
 ReadinessCheck = Callable[[], Awaitable[str]]
 """Says in words why the service is not ready, or nothing."""
+
+
+WARM_SECONDS = 2.0
+WARM_CONNECTIONS = 4
 
 
 @dataclass
@@ -67,6 +73,16 @@ class ServiceParts:
     async def examine(self, *, repair: bool) -> list[str]:
         """What is wrong with what the service holds, in lines for an operator."""
         return [line for examination in self.examinations for line in await examination(repair)]
+
+    async def warm_up(self) -> None:
+        """Have what the first requests would wait for. What does not come soon, or not at all, they wait for themselves."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WARM_SECONDS):
+                await asyncio.gather(
+                    self.principal_verifier.fetch_keys(),
+                    self.require_database().open_ahead(WARM_CONNECTIONS),
+                    return_exceptions=True,
+                )
 
     def background(self) -> list[tuple[str, Loop]]:
         """The background work: ``loops``, and one loop for each of ``tasks``."""
@@ -116,6 +132,7 @@ def assemble(
     )
     if metadata is not None:
         _add_database(parts, metadata)
+        parts.start.append(parts.warm_up)
         if subscriptions:
             parts.subscribe(subscriptions)
     else:

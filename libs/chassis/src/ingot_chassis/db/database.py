@@ -135,6 +135,16 @@ class Database:
             )
             yield ExclusiveLock(pooled, is_acquired=bool(row.scalar()))
 
+    async def open_ahead(self, count: int) -> None:
+        """Open so many connections for reads, and for transactions, that come; SQLite's are open at once when they are needed.
+
+        Raises DatabaseUnavailable, Unavailable.
+        """
+        if self.is_sqlite:
+            return
+        await self._readers.open_ahead(count)
+        await self._writers.open_ahead(count)
+
     async def ping(self) -> None:
         """Ask the database for an answer; whatever the driver raises when there is none."""
         async with self.read() as db:

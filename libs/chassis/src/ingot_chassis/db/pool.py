@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Self, cast
 
 from asyncpg.transaction import Transaction
@@ -168,13 +168,19 @@ class ConnectionPool:
     """
 
     def __init__(self, engine: AsyncEngine, size: int) -> None:
-        self._engine, self._slots = engine, asyncio.Semaphore(size)
+        self._engine, self._size, self._slots = engine, size, asyncio.Semaphore(size)
         self._idle: list[PooledConnection] = []
         self._away_since = 0.0
 
     def connection(self) -> "Lease":
         """A connection for a block alone. Raises Unavailable after a long wait for one."""
         return Lease(self)
+
+    async def open_ahead(self, count: int) -> None:
+        """Have so many connections for those who come, as far as there may be as many. Raises as ``connection``."""
+        async with AsyncExitStack() as connections:
+            for _ in range(min(count, self._size)):
+                await connections.enter_async_context(self.connection())
 
     async def acquire(self) -> PooledConnection:
         """For ``Lease``, which gives it back. Raises as ``connection``."""

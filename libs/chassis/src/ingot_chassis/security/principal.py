@@ -5,6 +5,7 @@ carries ``Ingot-Service``, signed with the key of the calling service for one au
 first is anonymous, without the second it comes from outside. No other header says anything about the caller.
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -114,6 +115,7 @@ class PrincipalVerifier:
         self._service, self._fetch = service, fetch_keys
         self._keys: dict[str, Ed25519PublicKey] = {}
         self._fetched_at = float("-inf")
+        self._fetching: asyncio.Task[None] | None = None
         self._verified: TLRUCache[str, tuple[Principal, float]] = _cache_until_expiry()
 
     async def verify(self, token: str) -> Principal:
@@ -126,12 +128,30 @@ class PrincipalVerifier:
         self._verified[token] = (principal, float(claims["exp"]))
         return principal
 
+    async def fetch_keys(self) -> None:
+        """Fetch the keys, once for all who wait for them. Raises as the call to identity.
+
+        Before there are tokens: the next unknown key is asked for at once.
+        """
+        if self._fetching is None:
+            self._fetching = asyncio.create_task(self._fetch_keys(), name="keys of principals")
+            self._fetching.add_done_callback(self._end_fetch)
+        await asyncio.shield(self._fetching)
+
+    async def _fetch_keys(self) -> None:
+        fetched = await self._fetch()
+        self._keys = {key.kid: public_key(key.x) for key in fetched.keys}
+
+    def _end_fetch(self, task: asyncio.Task[None]) -> None:
+        self._fetching = None
+        if not task.cancelled():
+            task.exception()  # whoever still waits gets it
+
     async def _key(self, token: str) -> Ed25519PublicKey:
         kid = _key_id_of(token)
         if kid not in self._keys and time.monotonic() - self._fetched_at > self.REFETCH_SECONDS:
-            fetched = await self._fetch()
+            await self.fetch_keys()
             self._fetched_at = time.monotonic()
-            self._keys = {key.kid: public_key(key.x) for key in fetched.keys}
         if kid not in self._keys:
             raise Unauthenticated("signed with an unknown key")
         return self._keys[kid]
