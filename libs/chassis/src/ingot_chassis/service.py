@@ -30,8 +30,9 @@ ReadinessCheck = Callable[[], Awaitable[str]]
 """Says in words why the service is not ready, or nothing."""
 
 
-WARM_SECONDS = 2.0
-WARM_CONNECTIONS = 4
+WARM_SECONDS = 0.5
+WARM_CONNECTIONS = 1
+"""For reads, and as many for transactions: all processes together shall stay far below what PostgreSQL allows."""
 
 
 @dataclass
