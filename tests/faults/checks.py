@@ -78,8 +78,13 @@ COUNTED_REPOSITORIES = """
 """
 MOST_SECONDS = 30
 """No request waits for longer, also while something is away."""
-# What a job that is tried again failed of stands within a line.
-TROUBLE = re.compile(r"unexpected error|^Traceback \(most recent call last\)|was never (?:awaited|retrieved)")
+TROUBLE = re.compile(
+    r"unexpected error|was never (?:awaited|retrieved)"
+    r"|^(?:  \+ Exception Group )?Traceback \(most recent call last\)"
+    r'|"exception": ?"'
+)
+"""In a log for people, and of a process that fails, a traceback has lines of its own; in JSON it is a field. What a job that
+is tried again failed of stands in another field."""
 
 
 class Checker:
