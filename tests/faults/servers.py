@@ -42,21 +42,26 @@ class OwnServer:
         self._answers, self._owner = answers, owner
         self._process: GuardedProcess | None = None
 
+    def begin(self) -> None:
+        """Start it without waiting for it."""
+        if self._process is None:
+            self._process = GuardedProcess(
+                self._command, session=self._session, folder=self._folder, owner=self._owner
+            )
+
     def start(self) -> None:
         """Returns when it answers. Raises ServerError."""
         deadline = time.monotonic() + PATIENCE
-        while self._process is None:
-            process = GuardedProcess(
-                self._command, session=self._session, folder=self._folder, owner=self._owner
-            )
+        while True:
+            self.begin()
+            assert self._process is not None
             try:
-                process.wait_until(self._answers)
+                return self._process.wait_until(self._answers)
             except ServerError:
+                self._process = None
                 # PostgreSQL starts only when all processes of the killed one have ended.
                 if time.monotonic() > deadline:
                     raise
-            else:
-                self._process = process
 
     def kill(self) -> None:
         """End it with SIGKILL."""
@@ -89,6 +94,12 @@ class NatsOfIngot:
     def kill(self) -> None:
         self._killed = self._ingot.nats_process()
         self.send_signal(signal.SIGKILL)
+
+    def begin(self) -> None:
+        """Returns when another one starts. Ingot did that already, so that one is killed as well. Raises ServerError."""
+        self.start()
+        self.kill()
+        self.start()
 
     def start(self) -> None:
         """Returns when another one runs. Raises ServerError."""

@@ -42,12 +42,14 @@ SEED = int(os.environ.get("INGOT_FAULTS_SEED") or now().toordinal())
 CALM = (0.3, 1.5)
 """Seconds between two faults."""
 HALTED = 2.0
-START = 3.0
-"""Within that time a part that starts is killed again."""
+START, SERVER_START = 3.0, 0.3
+"""Within that time a part, or a server, that starts is killed again."""
 
 
 class Server(Protocol):
     """What a deployment stands on: killed, and started again on its data."""
+
+    def begin(self) -> None: ...
 
     def start(self) -> None: ...
 
@@ -122,6 +124,10 @@ class Faults:
             lambda: (f"fill the disk of {self._disk_of}", self._fill_disk),
             lambda: self._named("kill {} while it starts", self._kill_while_starting, part()),
             *(partial(self._named, "kill {}", self._kill, name) for name in self._servers),
+            *(
+                partial(self._named, "kill {} while it starts", self._kill_server_while_starting, name)
+                for name in self._servers
+            ),
             lambda: self._named("kill {}", self._kill, part()),
             lambda: self._named("kill {} and {}", self._kill, part(), server()),
             lambda: self._named("halt {}", self._halt_server, server()),
@@ -165,6 +171,14 @@ class Faults:
         self._deployment.begin(part)
         await asyncio.sleep(self._chance.uniform(0, START))
         await self._kill(part)
+
+    async def _kill_server_while_starting(self, name: str) -> None:
+        """What it does then is to read what it wrote before it was killed."""
+        await asyncio.to_thread(self._servers[name].kill)
+        await asyncio.sleep(HALTED)
+        await asyncio.to_thread(self._servers[name].begin)
+        await asyncio.sleep(self._chance.uniform(0, SERVER_START))
+        await self._kill(name)
 
     async def _restart(self, part: str) -> None:
         """As an update does: what has begun is answered first."""
