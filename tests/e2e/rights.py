@@ -89,7 +89,9 @@ async def new_repository(owner, path="user", *, private=True):
 async def urls_of(owner, full_name):
     """What somebody who may read a repository opens in every service."""
     api = f"api/v1/repos/{full_name}"
-    (attachment,) = (await owner.get(f"{api}/issues/1/assets")).json()
+    answer = await owner.get(f"{api}/issues/1/assets")
+    assert answer.status_code == 200, answer.text
+    (attachment,) = answer.json()
     return [
         f"{full_name}/attachments/{attachment['uuid']}",
         f"{full_name}/releases/download/v1/a.txt",
@@ -222,22 +224,25 @@ async def private_repository(people):
     return Right([(bob, urls), (browser, pages_of(full_name)), (nobody, pages_of(full_name))], make_private)
 
 
-async def watch(people):
-    """Somebody watches a repository and has been notified."""
-    full_name, ann, bob, remove = await collaborator(people, "read")
+async def urls_of_watch(full_name, owner, person):
+    """Somebody watches a repository and has been notified: what they open of that."""
     repository = f"api/v1/repos/{full_name}"
-    assert (await bob.put(f"{repository}/subscription")).status_code == 200
-    assert (await ann.post(f"{repository}/issues", json={"title": "two"})).status_code == 201
+    assert (await person.put(f"{repository}/subscription")).status_code == 200
+    assert (await owner.post(f"{repository}/issues", json={"title": "two"})).status_code == 201
     end = time.monotonic() + PATIENCE
-    while not (threads := (await bob.get("api/v1/notifications")).json()):
+    while not (threads := (await person.get("api/v1/notifications")).json()):
         assert time.monotonic() < end
         await asyncio.sleep(0.05)
-    urls = [
+    return [
         f"{repository}/subscription",
         f"{repository}/notifications",
         f"api/v1/notifications/threads/{threads[0]['id']}",
     ]
-    return Right([(bob, urls)], remove)
+
+
+async def watch(people):
+    full_name, ann, bob, remove = await collaborator(people, "read")
+    return Right([(bob, await urls_of_watch(full_name, ann, bob))], remove)
 
 
 async def pull_request(people):

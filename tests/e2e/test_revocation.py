@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import NamedTuple
 
+import httpx
 import pytest
 
 from ingot_chassis.testing.receiver import Receiver
@@ -15,10 +16,11 @@ from ingot_chassis.testing.receiver import Receiver
 from .deployments import ADMINISTRATOR
 from .parts import PATIENCE
 from .rights import RIGHTS, People, Use, collaborator, login, status_of
+from .rights_of_accounts import HOLDERS, RIGHTS_OF_ACCOUNTS
 from .rights_of_keys import RIGHTS_OF_KEYS
 
 REVOKED_WITHIN = 5.0
-ALL_RIGHTS = [*RIGHTS, *RIGHTS_OF_KEYS]
+ALL_RIGHTS = [*RIGHTS, *RIGHTS_OF_KEYS, *RIGHTS_OF_ACCOUNTS]
 
 
 @pytest.fixture
@@ -88,17 +90,23 @@ async def test_what_is_revoked_opens_nothing_without_nats(deployment, people):
 
 
 class Hooks(NamedTuple):
-    """Two of one repository: of its owner, and of a collaborator. Each has a receiver of its own."""
+    """Two of one repository: of its owner, and of somebody else who administers it. Each has a receiver of its own."""
 
     owner: Receiver
-    collaborator: Receiver
+    other: Receiver
     open_issue: Callable[[str], Awaitable[None]]
     """With that title."""
+    revoke: Callable[[], Awaitable[httpx.Response]]
+    """Ends the right of the other."""
+
+    async def require_delivery(self, title):
+        """To the owner."""
+        await self.open_issue(title)
+        await arrival(self.owner, title)
 
 
-async def two_hooks(people):
-    """They, and what takes the right of the collaborator away."""
-    full_name, ann, bob, remove = await collaborator(people, "admin")
+async def two_hooks(people, holder):
+    full_name, ann, bob, revoke = await holder(people)
     receivers = []
     for person in (ann, bob):
         receivers.append(await people.stack.enter_async_context(Receiver()))
@@ -111,7 +119,12 @@ async def two_hooks(people):
         answer = await ann.post(f"api/v1/repos/{full_name}/issues", json={"title": title})
         assert answer.status_code == 201, answer.text
 
-    return Hooks(*receivers, open_issue), remove
+    return Hooks(*receivers, open_issue, revoke)
+
+
+async def revoke_all(all_hooks):
+    answers = await asyncio.gather(*(hooks.revoke() for hooks in all_hooks))
+    assert all(answer.is_success for answer in answers), [answer.text for answer in answers]
 
 
 async def arrival(receiver, title):
@@ -122,30 +135,32 @@ async def arrival(receiver, title):
 
 
 async def test_a_hook_of_somebody_who_lost_the_right_sends_nothing(people):
-    hooks, revoke = await two_hooks(people)
-    await hooks.open_issue("first")
-    await asyncio.gather(*(arrival(receiver, "first") for receiver in (hooks.owner, hooks.collaborator)))
-    assert (await revoke()).is_success
+    all_hooks = await asyncio.gather(*(two_hooks(people, holder) for holder in HOLDERS))
+    for hooks in all_hooks:
+        await hooks.require_delivery("first")
+        await arrival(hooks.other, "first")
+    await revoke_all(all_hooks)
     await asyncio.sleep(REVOKED_WITHIN)  # what was sent until then was in time
-    count = len(hooks.collaborator.requests)
+    counts = [len(hooks.other.requests) for hooks in all_hooks]
     for title in ("second", "third"):
-        await hooks.open_issue(title)
-        await arrival(hooks.owner, title)
-    assert len(hooks.collaborator.requests) == count
+        for hooks in all_hooks:
+            await hooks.require_delivery(title)
+    assert [len(hooks.other.requests) for hooks in all_hooks] == counts
 
 
 async def test_a_hook_whose_right_was_lost_without_nats_sends_nothing_of_that_time(deployment, people):
-    hooks, revoke = await two_hooks(people)
+    all_hooks = await asyncio.gather(*(two_hooks(people, holder) for holder in HOLDERS))
     await asyncio.to_thread(deployment.stop_nats)
     try:
-        assert (await revoke()).is_success
-        await hooks.open_issue("meanwhile")
+        await revoke_all(all_hooks)
+        for hooks in all_hooks:
+            await hooks.open_issue("meanwhile")
     finally:
         await asyncio.to_thread(deployment.start_nats)
-    await arrival(hooks.owner, "meanwhile")
-    await hooks.open_issue("afterwards")
-    await arrival(hooks.owner, "afterwards")
-    assert hooks.collaborator.requests == []
+    for hooks in all_hooks:
+        await arrival(hooks.owner, "meanwhile")
+        await hooks.require_delivery("afterwards")
+    assert [hooks.other.requests for hooks in all_hooks] == [[] for _ in HOLDERS]
 
 
 async def token_of(person):
