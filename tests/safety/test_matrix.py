@@ -29,6 +29,7 @@ NOT_OPENED = {
     "DELETE /api/v1/repos/{owner}/{repo}",
     "DELETE /api/v1/orgs/{org}",
     "DELETE /api/v1/teams/{team_id}",
+    "DELETE /api/v1/teams/{team_id}/repos/{org}/{repo}",
     "DELETE /api/v1/token",
     "DELETE /api/v1/repos/{owner}/{repo}/collaborators/{collaborator}",
 }
