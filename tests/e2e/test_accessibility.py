@@ -53,6 +53,8 @@ PATHS = {
     "/{owner}/{repo}/pulls/{index}/commits": "root/lit/pulls/2/commits",
     "/{owner}/{repo}/pulls/{index}/files": "root/lit/pulls/2/files",
     "/{owner}/{repo}/pulls/{index}/comments/{comment_id}": "root/lit/pulls/2/comments/{on_line}",
+    "/{owner}/{repo}/pulls/comments/{comment_id}": "root/lit/pulls/comments/{on_line}",
+    "/{owner}/{repo}/pulls/{index}/reviews/{review_id}": "root/lit/pulls/2/reviews/{review}",
 }
 """Where the values do not fit."""
 STATES = (
@@ -277,7 +279,7 @@ async def _fill(url):
         await make(f"{base}/pulls", title="More", head="topic", base="main", body="Closes #1")
         suggestion = "hm\n\n```suggestion\nprint(2)\n```"
         line = {"path": "b.py", "new_position": 1, "body": suggestion}
-        await make(f"{base}/pulls/2/reviews", event="COMMENT", body="well", comments=[line])
+        review = await make(f"{base}/pulls/2/reviews", event="COMMENT", body="well", comments=[line])
         on_line = (await http.get(f"{base}/pulls/2/comments")).json()[0]["id"]
         await make(f"{base}/releases", tag_name="v1", name="One", body="first")
         await make(f"{base}/milestones", title="Soon", due_on="2030-01-02T00:00:00Z")
@@ -289,7 +291,7 @@ async def _fill(url):
         client_id = (await make("user/applications/oauth2", **application))["client_id"]
         return {
             "hook_id": of_repository, "user/hook_id": own_hook, "org/hook_id": org_hook, "team": team, "rule_id": rule["id"],
-            "delivery_id": await delivery(f"{base}/hooks", of_repository), "comment_id": comment["id"], "on_line": on_line,
+            "delivery_id": await delivery(f"{base}/hooks", of_repository), "comment_id": comment["id"], "on_line": on_line, "review": review["id"],
             "user/delivery_id": await delivery("user/hooks", own_hook), "sha": commit["commit"]["sha"],
             "org/delivery_id": await delivery("orgs/lamps/hooks", org_hook), "client_id": client_id, "picture": picture,
         }  # fmt: skip
