@@ -8,6 +8,7 @@ import base64
 import json
 import re
 import time
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
@@ -20,6 +21,7 @@ from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import ServiceIdentity
 from ingot_chassis.testing.browser import chromium, open_page
+from ingot_contracts.testing.forms import form_of
 from ingot_gateway.error_pages import error_page
 from ingot_web.api.other_names import NAMES
 from ingot_web.app import create_app
@@ -69,6 +71,37 @@ STATUSES = {"root/lit/nothing": 404, "root/old/_new/main": 403, "admin/users": 4
 FIRST = ("", "explore/repos", "issues", "notifications", "root")
 """For the first person of an instance without repositories, if no other test was here before."""
 SIGNED_OUT = ("", "login", "root/lit/issues/1", "admin/users")
+SENT = (
+    ("root/lit/issues/new", "Preview", {"title": "Dark", "body": "**so**"}, 200),
+    ("root/lit/issues/new", "Open the issue", {"title": " "}, 422),
+    ("root/lit/issues/1", "Comment", {}, 422),
+    ("root/lit/issues/1/facts", "It blocks this one", {"issue": "x"}, 422),
+    ("root/lit/comments/{comment_id}", "Preview", {"body": "- [ ] so"}, 200),
+    ("root/lit/pulls/2/files?at=1R1", "Comment now", {"body": " "}, 422),
+    ("root/lit/compare/main...topic", "Open the pull request", {}, 409),
+    ("root/lit/_edit/main/a.py", "Preview", {"content": "x = 2\n"}, 200),
+    ("root/lit/branches", "Make the branch", {"name": "a..b", "from": "main"}, 422),
+    ("root/lit/labels", "Make the label", {"name": "bug"}, 422),
+    ("root/lit/releases/new", "Publish", {"tag": "a..b"}, 422),
+    ("root/lit/settings", "Delete the repository", {"name": "other"}, 422),
+    ("root/lit/settings/collaboration", "Save", {"login": "nobody-here"}, 422),
+    ("root/lit/settings/keys", "Add the key", {"title": "k", "key": "x"}, 422),
+    ("root/lit/settings/hooks/new", "Make the webhook", {"url": "x"}, 422),
+    ("repo/create", "Make the repository", {"name": "a b"}, 422),
+    ("user/settings/keys", "Add the key", {"title": "k", "key": "x"}, 422),
+    ("user/settings/applications", "Make the token", {"name": "made"}, 200),
+    ("user/settings/oauth2", "Register it", {"name": "app", "redirect_uris": "http://127.0.0.1/"}, 200),
+)
+"""A page, a button on it, what is filled in before that is pressed, and the status of the page that is the answer."""
+IN_PLACE = (
+    (
+        "root/lit/issues/1",
+        "form[action$='/comments'] [name=preview]",
+        "form[action$='/comments'] .outcome article",
+    ),
+    ("root/lit/issues/1", "form[action$='/comments'] .primary", "form[action$='/comments'] .outcome .notice"),
+)
+"""A page, what is pressed on it, and what stands in it then."""
 PASSWORD = "the lamp is lit"
 PICTURES = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGPQAAAAKgApazFUcwAAAABJRU5ErkJggg==",
@@ -124,8 +157,15 @@ async def test_pages_have_no_serious_fault_and_fit_a_phone(deployment, tmp_path)
         look.addresses.clear()
         for path in _pages(named):
             await look.at(path)
-        for name, html in (await _failures(deployment.url)).items():
-            await look.at_text(name, html)
+        for path, button, outcome in IN_PLACE:
+            await look.in_place(path, button, outcome)
+        for texts in (
+            await _sent(deployment.url, named),
+            await _enrolment(deployment.url),
+            await _failures(deployment.url),
+        ):
+            for name, html in texts.items():
+                await look.at_text(name, html)
     assert not look.faults, "\n".join(look.faults)
     if not AXE.exists():
         pytest.skip("all pages fit a phone; axe-core is not installed to look for more: make axe")
@@ -163,6 +203,16 @@ class Look:
             return
         await self.here(path)
 
+    async def in_place(self, path, button, outcome):
+        """What a script puts into a page after a button was pressed."""
+        await self._show(LIGHT, WIDE)
+        await self.page.open(self.url + path)
+        await self.page.wait_for("document.readyState === 'complete' && !window.isOld")
+        await self.page.value("window.isOld = true")
+        await self.page.click(button)
+        await self.page.wait_for(f'!!document.querySelector("{outcome}") && window.isOld')
+        await self.here(f"{path}, {outcome}")
+
     async def at_text(self, name, html):
         """A page that no address leads to for certain: its text, in place of one of the site."""
         await self._show(LIGHT, WIDE)
@@ -195,6 +245,52 @@ class Look:
         await self.page.call("Emulation.setDeviceMetricsOverride", **size)
 
 
+@asynccontextmanager
+async def _signed_in(url, name, password):
+    """A client that sends forms as a browser without JavaScript."""
+    async with httpx.AsyncClient(base_url=url, timeout=60, follow_redirects=True) as http:
+        form = form_of((await http.get("login")).text, "login", "Sign in")
+        answer = await http.post("login", data=form.press("Sign in", username=name, password=password))
+        assert (answer.status_code, answer.url.path) == (200, "/")
+        yield http
+
+
+async def _send(http, path, button, status, fields):
+    """The page that is the answer to the form."""
+    form = form_of((await http.get(path)).text, "", button)
+    answer = await http.post(form.action or path, data=form.press(button, **fields))
+    assert answer.status_code == status, (path, button, answer.status_code, answer.text)
+    return answer.text
+
+
+async def _sent(url, named):
+    """What forms answer: previews, refusals, and what is shown once."""
+    async with _signed_in(url, *ADMINISTRATOR) as http:
+        return {
+            f"{path}: {button}": await _send(http, _filled(path, named), button, status, fields)
+            for path, button, fields, status in SENT
+        }
+
+
+async def _enrolment(url):
+    """The pages on the way to a second factor."""
+    path, name = "user/settings/two_factor", "the second factor"
+    async with _signed_in(url, "eve", PASSWORD) as http:
+        begun = await _send(http, path, "Set it up", 200, {})
+        form = form_of(begun, path, "Turn it on")
+        (secret,) = form.values["secret"]
+        refused = await http.post(path, data=form.press("Turn it on", code="x"))
+        confirmed = await http.post(path, data=form.press("Turn it on", code=_code_of(secret)))
+        assert (refused.status_code, confirmed.status_code) == (422, 200), confirmed.text
+        texts = {"begun": begun, "refused": refused.text, "confirmed": confirmed.text}
+        texts["on"] = (await http.get(path)).text
+    return {f"{name}, {state}": text for state, text in texts.items()}
+
+
+def _code_of(secret):
+    return TOTP(base64.b32decode(secret), 6, SHA1(), 30).generate(int(time.time())).decode()
+
+
 async def _failures(url):
     """What web shows where a service is away or answers nonsense, and the gateway where web is away."""
     away = error_page(Unavailable("web does not answer"), "1", root="", site_name="Ingot")
@@ -224,8 +320,7 @@ async def _ask_for_codes(url, name):
     """Let the account ask for a code beside its password."""
     async with httpx.AsyncClient(base_url=f"{url}api/v1/user/", auth=(name, PASSWORD), timeout=60) as http:
         begun = (await http.post("two_factor")).json()
-        code = TOTP(base64.b32decode(begun["secret"]), 6, SHA1(), 30).generate(int(time.time())).decode()
-        confirmed = await http.post("two_factor/confirm", json={"code": code})
+        confirmed = await http.post("two_factor/confirm", json={"code": _code_of(begun["secret"])})
         assert confirmed.status_code < 300, confirmed.text
 
 
@@ -257,6 +352,7 @@ async def _fill(url):
         team = (await make("orgs/lamps/teams", name="crew", permission="write"))["id"]
         await make("orgs/lamps/labels", name="sea", color="#2a6fdb")
         await make("admin/users", username="ann", email="ann@example.org", password=PASSWORD)
+        await make("admin/users", username="eve", email="eve@example.org", password=PASSWORD)
         await make("user/repos", by="ann", name="offer", auto_init=True)
         await make("repos/ann/offer/transfer", by="ann", new_owner=owner)
         await make("user/repos", name="empty")
