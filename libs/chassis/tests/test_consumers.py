@@ -324,7 +324,7 @@ async def test_order_holds_while_postgresql_cuts_connections_of_two_replicas(mak
                 elif cuts < 3 and rounds == 15:
                     connections = f"SELECT pg_terminate_backend(pid) FROM ({whom}) AS connection"
                     await scalar(readers[0], text(connections))
-                    cuts, former = cuts + 1, holder
+                    cuts, former, rounds = cuts + 1, holder, 0
             while not order.wrong and await scalar(readers[0], select(func.min(tally.c.count))) < number:
                 await asyncio.sleep(0)
     assert not order.wrong

@@ -4,20 +4,15 @@ A URL setting (`INGOT_TEST_POSTGRES_URL`, `INGOT_TEST_REDIS_URL`, `INGOT_TEST_NA
 server that runs already; it must be there for tests only, because tests empty what they use.
 """
 
-import asyncio
 import fcntl
 import json
 import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import IO, TypeVar
@@ -29,6 +24,7 @@ from ingot_chassis.testing.binaries import (
     redis_programs,
     s3_programs,
 )
+from ingot_chassis.testing.greetings import nats_answers, postgres_answers, redis_answers, s3_answers
 from ingot_chassis.testing.processes import (
     SESSION_LOCK,
     GuardedProcess,
@@ -143,7 +139,7 @@ class NatsServer:
         """Until it answers. Raises ServerError."""
         assert self._process is not None
         try:
-            self._process.wait_until(partial(_nats_answers, port, self._name))
+            self._process.wait_until(partial(nats_answers, port, self._name))
         except ServerError:
             self._process = None
             raise
@@ -278,7 +274,7 @@ class SessionServers:
             folder=folder,
             stop_signal=signal.SIGKILL,  # it would wait ten seconds for others that might still read
         )
-        process.wait_until(partial(_s3_answers, ports["s3.port"]))
+        process.wait_until(partial(s3_answers, ports["s3.port"]))
         process.let_go()
         return f"http://{key}:{secret}@127.0.0.1:{ports['s3.port']}"
 
@@ -371,40 +367,3 @@ def init_postgres(programs: Path, version: int, folder: Path, owner: Owner | Non
     )
     if answer.returncode != 0:
         raise ServerError(f"initdb failed: {answer.stderr[-2000:]}")
-
-
-def _nats_answers(port: int, name: str) -> bool:
-    # The greeting carries the server's name: another process may have taken the port meanwhile.
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-        greeting = connection.makefile("rb").readline()
-    return greeting.startswith(b"INFO ") and json.loads(greeting[5:])["server_name"] == name
-
-
-def redis_answers(port: int, password: str) -> bool:
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-        connection.sendall(f"AUTH {password}\r\n".encode())
-        return connection.recv(64).startswith(b"+OK")
-
-
-def _s3_answers(port: int) -> bool:
-    try:
-        urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).close()
-    except urllib.error.HTTPError as refusal:
-        return refusal.code == 403
-    return False
-
-
-def postgres_answers(url: str) -> bool:
-    import asyncpg
-
-    async def connect() -> None:
-        connection = await asyncpg.connect(url, ssl=False)
-        await connection.close()
-
-    # On a thread of its own: the caller may be inside an async test, whose loop must stay as it is.
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        try:
-            thread.submit(lambda: asyncio.run(connect())).result()
-        except asyncpg.CannotConnectNowError:
-            return False
-    return True
