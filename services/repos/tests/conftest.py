@@ -90,3 +90,27 @@ def git_log(tmp_path, monkeypatch):
     script.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     return GitLog(log)
+
+
+@pytest.fixture
+async def history(world, ann, git_url, tmp_path):
+    """ann/app with two commits on master, and one that was on a branch; ids by name, and the URL."""
+    created = await ann.create("app")
+    work = await work_tree(tmp_path)
+    url = f"{git_url}/ann/app.git"
+    ids = {"first": await commit(work, "a.txt", "one\n")}
+    await commit(work, "a.txt", "two\n")
+    await git("push", "-q", url, "master", cwd=work, person=ann)
+    await git("checkout", "-q", "-b", "topic", cwd=work)
+    ids["gone"] = await commit(work, "secret.txt", "secret\n")
+    await git("push", "-q", url, "topic", cwd=work, person=ann)
+    await git("push", "-q", url, ":topic", cwd=work, person=ann)
+    for name, spec in {
+        "old blob": "master~1:a.txt",
+        "old tree": "master~1^{tree}",
+        "new blob": "master:a.txt",
+    }.items():
+        ids[name] = (await git("rev-parse", spec, cwd=work)).strip()
+    for name, spec in {"gone blob": "topic:secret.txt", "gone tree": "topic^{tree}"}.items():
+        ids[name] = (await git("rev-parse", spec, cwd=work)).strip()
+    return url, ids, world.components.storage.path(created["id"])

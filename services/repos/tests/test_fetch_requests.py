@@ -10,12 +10,12 @@ from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
 from ingot_repos.api import git_fetches
 from ingot_repos.core.ssh_sessions import KEY_HEADER
 from ingot_repos.git.errors import BodyRefused
-from ingot_repos.git.fetch_requests import FetchRequest, RequestReader
+from ingot_repos.git.fetch_requests import ENDS_OF_HAVES, FetchRequest, RequestReader
 from ingot_repos.git.refs import ZERO_OID, RefChange, update_refs
 from ingot_repos.git.smart_http import pkt_line
 
 from .ssh_world import Client, Key, ssh_before
-from .world import REPOS_KEY, commit, git, work_tree
+from .world import REPOS_KEY, git
 
 MEMORY = 512 * 1024 * 1024
 LIMITED_GIT = """#!/bin/sh
@@ -25,30 +25,6 @@ for _ in $(seq 500); do [ "$(ulimit -d)" = unlimited ] || break; sleep 0.01; don
 echo "$verb $(ulimit -d)" >>{log}
 exec {real} "$@"
 """
-
-
-@pytest.fixture
-async def history(world, ann, git_url, tmp_path):
-    """ann/app with two commits on master, and one that was on a branch; ids by name, and the URL."""
-    created = await ann.create("app")
-    work = await work_tree(tmp_path)
-    url = f"{git_url}/ann/app.git"
-    ids = {"first": await commit(work, "a.txt", "one\n")}
-    await commit(work, "a.txt", "two\n")
-    await git("push", "-q", url, "master", cwd=work, person=ann)
-    await git("checkout", "-q", "-b", "topic", cwd=work)
-    ids["gone"] = await commit(work, "secret.txt", "secret\n")
-    await git("push", "-q", url, "topic", cwd=work, person=ann)
-    await git("push", "-q", url, ":topic", cwd=work, person=ann)
-    for name, spec in {
-        "old blob": "master~1:a.txt",
-        "old tree": "master~1^{tree}",
-        "new blob": "master:a.txt",
-    }.items():
-        ids[name] = (await git("rev-parse", spec, cwd=work)).strip()
-    for name, spec in {"gone blob": "topic:secret.txt", "gone tree": "topic^{tree}"}.items():
-        ids[name] = (await git("rev-parse", spec, cwd=work)).strip()
-    return url, ids, world.components.storage.path(created["id"])
 
 
 async def fetch(folder, url, oid, person, *, version=2, name="fetched"):
@@ -397,27 +373,35 @@ def cut(whole, size):
 
 
 WANT, SHALLOW = want("A" * 40), pkt_line(b"shallow " + b"b" * 40 + b"\n")
+HAVE, HIDDEN_REF = pkt_line(b"have " + b"C" * 40), pkt_line(b"deepen-not refs/scratch/x")
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 @pytest.mark.parametrize("end", [b"", b"0000", b"0001", b"00"])
 async def test_requests_are_read_unchanged_whatever_their_parts(size, end):
-    request = FETCH[0] + b"0001" + WANT + SHALLOW
+    request = FETCH[0] + b"0001" + WANT + SHALLOW + HAVE
     reader = RequestReader(cut(request + b"0000" + b"0000" + request + end, size))
     first, second, third = [await reader.next() for _ in range(3)]
     assert (first.text, first.command, second.text) == (request + b"0000", b"fetch", b"0000")
     assert (third.text, await reader.next()) == (request + end, None)
     for one in (first, third):
-        assert (one.wants, one.shallow) == ({"a" * 40}, {"b" * 40})
-        assert one.without_shallow({"a" * 40}) == one.text
-        assert one.without_shallow({"b" * 40}) == one.text.replace(SHALLOW, b"")
+        assert (one.wants, one.shallow, one.haves) == ({"a" * 40}, {"b" * 40}, ("c" * 40,))
+        assert one.without({"a" * 40}) == one.text
+        assert one.without({"b" * 40}) == one.text.replace(SHALLOW, b"")
+        assert one.without({"c" * 40}) == one.text.replace(b"C" * 40, b"0" * 40)
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
-async def test_what_is_behind_a_request_is_whole(size):
-    reader = RequestReader(cut(WANT + b"0000" + b"anything", size))
-    assert (await reader.next()).text == WANT + b"0000"
-    assert b"".join([part async for part in reader.rest()]) == b"anything"
+@pytest.mark.parametrize("done", [pkt_line(b"done"), pkt_line(b"done\n")])
+async def test_requests_of_protocol_0_are_read_up_to_what_is_answered(done, size):
+    bodies = [WANT + HIDDEN_REF + b"0000", HAVE + b"0000", SHALLOW + HAVE + done]
+    reader = RequestReader(cut(b"".join(bodies), size))
+    requests = [await reader.next(), await reader.next(ENDS_OF_HAVES), await reader.next(ENDS_OF_HAVES)]
+    assert ([one.text for one in requests], await reader.next()) == (bodies, None)
+    whole = await RequestReader(cut(b"".join(bodies), size)).next(())
+    assert (whole.text, whole.in_version_0().wants) == (b"".join(bodies), frozenset())
+    visible = WANT + pkt_line(b"deepen-not heads/refs/scratch/x") + b"0000" * 2 + SHALLOW + done
+    assert whole.without({"a" * 40, "c" * 40}) == visible
 
 
 @pytest.mark.parametrize("body", [b"zzzz", b"0003", b"want x"])

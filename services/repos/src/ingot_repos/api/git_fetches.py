@@ -20,7 +20,7 @@ from ingot_repos.api.shared_fetches import (
     within_limits,
 )
 from ingot_repos.git.errors import GitError
-from ingot_repos.git.fetch_requests import RequestReader
+from ingot_repos.git.fetch_requests import ENDS_OF_HAVES, RequestReader
 from ingot_repos.git.smart_http import FLUSH, advertise, inflate, pkt_line, serve, speaks_v2
 from ingot_repos.git.spools import Part
 
@@ -89,10 +89,15 @@ async def _with_refusal(stream: AsyncGenerator[Part, None]) -> AsyncGenerator[Pa
 async def _body_of_session(
     repository: ResolvedRepository, request: RepositoryRequest, reader: RequestReader
 ) -> AsyncIterator[bytes]:
-    """What git gets in a session of protocol 0."""
-    if (one := await reader.next()) is not None:
-        async for chunk in visible_body(repository, request, one.in_version_0(b""), reader.rest()):
-            yield chunk
+    """What git gets in a session of protocol 0. What the client has is looked at in a limited number of requests."""
+    one, count = await reader.next(), 1
+    while one is not None:
+        if count <= MOST_REQUESTS:
+            async for chunk in visible_body(repository, request, one.in_version_0()):
+                yield chunk
+        else:
+            yield await asyncio.to_thread(one.without, set(one.haves))
+        one, count = await reader.next(ENDS_OF_HAVES), count + 1
 
 
 async def _answers_to_session(

@@ -12,8 +12,7 @@ from ingot_repos.git.bundle_uris import commit_before, list_of_bundles
 from ingot_repos.git.errors import BodyRefused
 from ingot_repos.git.fetch_requests import BUNDLE_URI, FetchRequest, RequestReader, visible_part
 from ingot_repos.git.generation import read_generation
-from ingot_repos.git.push_requests import replayed
-from ingot_repos.git.smart_http import TIME_LIMIT, serve, speaks_v2
+from ingot_repos.git.smart_http import FLUSH, TIME_LIMIT, serve, speaks_v2
 from ingot_repos.git.spools import Part
 
 LONGEST_SHARED = 256 * 1024
@@ -30,16 +29,14 @@ async def answer_to_body(
     takes_files: bool,
 ) -> AsyncGenerator[Part, None]:
     """What git answers to a body over HTTP, which has one request. Raises as `answer_to_fetch`."""
-    reader, more = RequestReader(body), None
-    one = await reader.next() or FetchRequest(b"")
-    if not speaks_v2(request.headers.get("git-protocol")):
-        rest = reader.rest()
-        haves, is_whole = await _head_of(rest)
-        one, more = one.in_version_0(haves), None if is_whole else rest
+    reader, is_v2 = RequestReader(body), speaks_v2(request.headers.get("git-protocol"))
+    one = await reader.next((FLUSH,) if is_v2 else ()) or FetchRequest(b"")
+    if not is_v2:
+        one = one.in_version_0()
     elif await reader.next() is not None:
         # git would not even read it.
         raise BodyRefused("more than one request")
-    parts = answer_to_fetch(repository, request, one, more, takes_files=takes_files)
+    parts = answer_to_fetch(repository, request, one, takes_files=takes_files)
     async with contextlib.aclosing(parts):
         async for part in parts:
             yield part
@@ -49,11 +46,10 @@ async def answer_to_fetch(
     repository: ResolvedRepository,
     request: RepositoryRequest,
     one: FetchRequest,
-    more: AsyncIterator[bytes] | None = None,
     *,
     takes_files: bool,
 ) -> AsyncGenerator[Part, None]:
-    """What git answers to one request of a fetch, and ``more`` behind it.
+    """What git answers to one request of a fetch.
 
     ``takes_files``: see `FetchCache.answer`. Raises BodyRefused, WantRefused.
     """
@@ -67,13 +63,12 @@ async def answer_to_fetch(
             return
 
     def start() -> AsyncGenerator[bytes, None]:
-        body = visible_body(repository, request, one, more)
+        body = visible_body(repository, request, one)
         stream = serve(path, "git-upload-pack", protocol, body, max_memory=request.max_git_memory)
         return within_limits(repository, request, stream)
 
-    if more is None and len(one.text) + len(one.haves) <= LONGEST_SHARED:
-        question = one.text + one.haves
-        stream = await shared(repository, request, b"fetch", question, start, takes_files=takes_files)
+    if len(one.text) <= LONGEST_SHARED:
+        stream = await shared(repository, request, b"fetch", one.text, start, takes_files=takes_files)
     else:
         stream = start()
     async with contextlib.aclosing(stream):
@@ -82,10 +77,7 @@ async def answer_to_fetch(
 
 
 async def visible_body(
-    repository: ResolvedRepository,
-    request: RepositoryRequest,
-    one: FetchRequest,
-    more: AsyncIterator[bytes] | None,
+    repository: ResolvedRepository, request: RepositoryRequest, one: FetchRequest
 ) -> AsyncIterator[bytes]:
     """What git gets of a request. The work that this takes has the room of the git that waits for it. Raises WantRefused."""
     yield await visible_part(
@@ -96,8 +88,6 @@ async def visible_body(
         request.components.reads,
         max_memory=request.max_git_memory,
     )
-    async for chunk in replayed(one.haves, more):
-        yield chunk
 
 
 def offers_bundle(repository: ResolvedRepository, request: RepositoryRequest) -> bool:
@@ -190,13 +180,3 @@ async def shared(
         takes_files=takes_files,
         signed_in=_is_signed_in(request),
     )
-
-
-async def _head_of(body: AsyncIterator[bytes]) -> tuple[bytes, bool]:
-    """A body, or a little more than ``LONGEST_SHARED`` bytes of it; and whether it is whole."""
-    head = bytearray()
-    async for chunk in body:
-        head += chunk
-        if len(head) > LONGEST_SHARED:
-            return bytes(head), False
-    return bytes(head), True

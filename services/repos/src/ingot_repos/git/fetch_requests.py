@@ -1,14 +1,16 @@
-"""What a fetch asks for: only what a visible ref leads to.
+"""What a fetch may name: only what a visible ref leads to.
 
 In protocol 0 git itself refuses to give other objects. In protocol 2 it gives whatever the repository has
 (gitprotocol-v2(5), `want`), also of deleted branches; and in both it gives the parents of any commit at which the client
-says that its history is cut off (`shallow`). So the requests are read here before git gets them.
+says that its history is cut off (`shallow`), shows by its answer whether it has what the client says to have (`have`),
+and resolves hidden refs (`deepen-not`). So the requests are read here before git gets them.
 """
 
+import asyncio
 import hashlib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pygit2
@@ -17,10 +19,10 @@ from pygit2.enums import ObjectType
 
 from ingot_repos.git.command import MIB, GitArgs, git_async
 from ingot_repos.git.configuration import HIDDEN_REFS
-from ingot_repos.git.errors import BodyRefused, GitError, GitTimedOut
-from ingot_repos.git.push_requests import replayed
+from ingot_repos.git.errors import BodyRefused, GitError, GitFailed, GitTimedOut, OutputTooLarge
 from ingot_repos.git.read_cache import ReadCache, SharedCache
 from ingot_repos.git.ref_files import SYMBOLIC, raw_refs
+from ingot_repos.git.smart_http import FLUSH, pkt_line
 from ingot_repos.git.storage import Storage
 from ingot_repos.git.visible_objects import missing_from_history, outside_newest_tree
 
@@ -29,13 +31,21 @@ log = structlog.get_logger()
 BUNDLE_URI = b"bundle-uri"
 COMMANDS = (b"ls-refs", b"fetch", BUNDLE_URI)
 """Of protocol 2. git has others: `object-info` tells of every object."""
+ENDS_OF_HAVES = (FLUSH, b"0008done", b"0009done\n")
+"""What the client of a session of protocol 0 waits for an answer behind."""
+MOST_HAVES = 1000
+"""So many are looked at in a request, the first ones; those that are not there cost most."""
 _MAX_REQUEST = 16 * MIB
 _HEADER = 4
-_FLUSH = b"0000"
 _COMMAND = b"command="
 # git reads 40 digits, whatever follows.
-_NAMED = re.compile(rb"(want|shallow) ([0-9a-fA-F]{40})")
+_NAMED = re.compile(rb"(want|shallow|have) ([0-9a-fA-F]{40})")
+_NO_OBJECT = b"0" * 40
 _HIDDEN_REFS = tuple(prefix.encode() for prefix in HIDDEN_REFS)
+_DEEPEN_NOT = re.compile(
+    rb"deepen-not ((?:refs/)?(?:%b).*)" % b"|".join(name.removeprefix(b"refs/") for name in _HIDDEN_REFS),
+    re.DOTALL,
+)
 _FETCHED = (ObjectType.COMMIT, ObjectType.BLOB, ObjectType.TREE)
 
 
@@ -50,14 +60,14 @@ class WantRefused(GitError):
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """Packets up to a flush, and which objects they name."""
+    """Packets, mostly up to a flush, and which objects they name."""
 
     text: bytes
     wants: frozenset[str] = frozenset()
     shallow: frozenset[str] = frozenset()
     """Where the client says that its history is cut off."""
-    haves: bytes = b""
-    """What follows in version 0, as far as it was read."""
+    haves: tuple[str, ...] = ()
+    """What else the client says that it has."""
 
     @property
     def command(self) -> bytes | None:
@@ -69,22 +79,35 @@ class FetchRequest:
                 return line[_HEADER + len(_COMMAND) :].rstrip(b"\n")
         return None
 
-    def in_version_0(self, haves: bytes) -> "FetchRequest":
-        """The same with what follows it, and without the wants, which git itself compares with the refs."""
-        return FetchRequest(self.text, shallow=self.shallow, haves=haves)
+    def in_version_0(self) -> "FetchRequest":
+        """The same without the wants, which git itself compares with the refs."""
+        return replace(self, wants=frozenset())
 
     def require_command(self) -> None:
         """Raise BodyRefused when it is for something else than `COMMANDS`; a flush alone is for nothing."""
-        if self.text not in (b"", _FLUSH) and self.command not in COMMANDS:
+        if self.text not in (b"", FLUSH) and self.command not in COMMANDS:
             raise BodyRefused("not a command of this server")
 
-    def without_shallow(self, oids: Collection[str]) -> bytes:
-        """Its packets without those that say `shallow` of these objects."""
-        if not oids:
+    def without(self, oids: set[str]) -> bytes:
+        """Its packets as they would be if the client had not got these objects and had not heard of hidden refs.
+
+        git of protocol 2 takes a request that has no `have` for one of a client that has nothing, so there is one that
+        nobody has; in protocol 0 git may acknowledge that, which the client would not understand.
+        """
+        if not oids and b"deepen-not " not in self.text:
             return self.text
-        lines = list(_lines(self.text))
-        rest = self.text[sum(map(len, lines)) :]
-        return b"".join(line for line in lines if _shallow(line) not in oids) + rest
+        is_v2, lines, position = self.command is not None, list[bytes](), 0
+        for line in _lines(self.text):
+            position += len(line)
+            match = _NAMED.match(line, _HEADER)
+            if match and match[1] != b"want" and match[2].decode().lower() in oids:
+                if is_v2 and match[1] == b"have":
+                    lines.append(line.replace(match[2], _NO_OBJECT, 1))
+            elif hidden := _DEEPEN_NOT.match(line, _HEADER):
+                lines.append(pkt_line(b"deepen-not heads/" + hidden[1]))  # a branch may be called so
+            else:
+                lines.append(line)
+        return b"".join(lines) + self.text[position:]
 
 
 class RequestReader:
@@ -93,20 +116,20 @@ class RequestReader:
     def __init__(self, body: AsyncIterator[bytes]) -> None:
         self._body, self._buffer = aiter(body), bytearray()
 
-    async def next(self) -> FetchRequest | None:
-        """The next request; the last one may lack its flush. None at the end of the body.
+    async def next(self, ends: Collection[bytes] = (FLUSH,)) -> FetchRequest | None:
+        """The packets up to the next one of ``ends``, or up to the end of the body; None when there are none.
 
         Raises:
             BodyRefused: the body has no packets, or a request is longer than 16 MiB.
         """
         position = 0
-        named: dict[bytes, set[str]] = {b"want": set(), b"shallow": set()}
+        named: dict[bytes, dict[str, None]] = {b"want": {}, b"shallow": {}, b"have": {}}
         while True:
             while (line := _line(self._buffer, position)) is not None:
                 position += len(line)
                 if match := _NAMED.match(line, _HEADER):
-                    named[match[1]].add(match[2].decode().lower())
-                if line == _FLUSH:
+                    named[match[1]][match[2].decode().lower()] = None
+                if line in ends:
                     return self._take(position, named)
             if len(self._buffer) > _MAX_REQUEST:
                 raise BodyRefused("the request is too long")
@@ -115,14 +138,12 @@ class RequestReader:
                 return self._take(len(self._buffer), named) if self._buffer else None
             self._buffer += chunk
 
-    def rest(self) -> AsyncIterator[bytes]:
-        """The body behind the last request that was read."""
-        return replayed(bytes(self._buffer), self._body)
-
-    def _take(self, end: int, named: dict[bytes, set[str]]) -> FetchRequest:
+    def _take(self, end: int, named: dict[bytes, dict[str, None]]) -> FetchRequest:
         text = bytes(self._buffer[:end])
         del self._buffer[:end]
-        return FetchRequest(text, frozenset(named[b"want"]), frozenset(named[b"shallow"]))
+        shallow = frozenset(named[b"shallow"])
+        haves = tuple(oid for oid in named[b"have"] if oid not in shallow)
+        return FetchRequest(text, frozenset(named[b"want"]), shallow, haves)
 
 
 def _lines(text: bytes) -> Iterator[bytes]:
@@ -144,11 +165,6 @@ def _line(buffer: bytes | bytearray, position: int) -> bytes | None:
     return line if len(line) >= length else None
 
 
-def _shallow(line: bytes) -> str | None:
-    match = _NAMED.match(line, _HEADER)
-    return match[2].decode().lower() if match and match[1] == b"shallow" else None
-
-
 async def visible_part(
     storage: Storage,
     repo_id: int,
@@ -158,7 +174,7 @@ async def visible_part(
     *,
     max_memory: int | None = None,
 ) -> bytes:
-    """The packets of a request, without those that say `shallow` of something else than a commit that visible refs lead to.
+    """The packets of a request, without those that say `shallow` or `have` of what is no commit of a visible ref.
 
     Tips of refs are found at once, commits by a walk of git, files and folders in the newest tree of `branch`, the
     default branch, else by a walk through the history. ``max_memory``: see `spawn`.
@@ -166,16 +182,20 @@ async def visible_part(
     Raises:
         WantRefused: it wants an object to which no visible ref leads, or to which none was found in time.
     """
-    if not request.wants and not request.shallow:
-        return request.text
-    path, named = storage.path(repo_id), request.wants | request.shallow
-    kinds, tips = await storage.call(repo_id, _not_advertised, named)
+    path, haves = storage.path(repo_id), request.haves[:MOST_HAVES]
+    named = request.wants | request.shallow
+    if not named and not haves:
+        return request.without(set())
+    kinds, tips = await storage.call(repo_id, _not_advertised, named.union(haves))
     wants = request.wants.intersection(kinds)
     _refuse({oid for oid in wants if kinds[oid] not in _FETCHED})
     commits = {oid for oid, kind in kinds.items() if kind == ObjectType.COMMIT}
 
     async def find_commits(oids: set[str]) -> set[str]:
-        return await _unreachable(path, oids, tips, max_memory)
+        try:
+            return await _unreachable(path, oids, tips, max_memory)
+        except (GitFailed, OutputTooLarge):  # what nobody sees may have holes, or be very long
+            return await missing_from_history(path, oids, tips=tips, max_memory=max_memory)
 
     async def find_others(oids: set[str]) -> set[str]:
         try:
@@ -185,13 +205,17 @@ async def visible_part(
             _refuse(oids)
             raise
 
-    hidden = await _hidden(commits, tips, caches.hidden_objects, find_commits)
+    hidden = await _hidden(commits & named, tips, caches.hidden_objects, find_commits)
     _refuse(wants & hidden)
     if others := wants - commits:
         older = await storage.call(repo_id, outside_newest_tree, branch, others, caches.tree_objects)
         _refuse(await _hidden(older, tips, caches.hidden_objects, find_others))
-    no_commits = request.shallow.intersection(kinds) - commits
-    return request.without_shallow(no_commits | (request.shallow & hidden))
+    try:
+        hidden |= await _hidden(commits - named, tips, caches.hidden_objects, find_commits)
+    except (GitFailed, GitTimedOut):
+        hidden |= commits - named
+    foreign = hidden.union(kinds.keys() - commits, request.haves[MOST_HAVES:])
+    return await asyncio.to_thread(request.without, foreign)
 
 
 def _refuse(oids: Collection[str]) -> None:
