@@ -17,6 +17,7 @@ from ingot_chassis.db import pool
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import Conflict, InsufficientStorage, Invalid, NotFound
 from ingot_chassis.events.bus import Bus
+from ingot_chassis.http import openapi
 from ingot_chassis.http.app import service_app
 from ingot_chassis.http.database_errors import DATABASE_ERRORS
 from ingot_chassis.http.policy import Policy, admin, anyone, basic, resource, services, signed_in
@@ -382,6 +383,19 @@ async def test_describing_the_app_leaves_its_errors_as_they_were():
     assert "/owners/{owner}/things" in described.json()["paths"]
     assert (before.status_code, before.json()) == (after.status_code, after.json())
     assert after.json()["errors"] == [{"field": "name", "code": "required", "message": "is required"}]
+
+
+async def test_the_app_is_described_once(monkeypatch):
+    """The gateway asks again when an answer came too late, and would make the next one late, too."""
+    described = []
+    monkeypatch.setattr(openapi, "openapi_description", lambda app: described.append(app) or {"paths": {}})
+    statement = ServiceIdentity("gateway", GATEWAY_KEY).token("counter")
+    async with client() as http:
+        answers = [
+            await http.get("/internal/openapi.json", headers={"ingot-service": statement}) for _ in range(2)
+        ]
+    assert [answer.json() for answer in answers] == [{"paths": {}}] * 2
+    assert len(described) == 1
 
 
 @pytest.mark.parametrize("prefix", ["", "/forge"])

@@ -43,8 +43,11 @@ class TextForms(NamedTuple):
 
 @get("/internal/openapi.json", policy=policy.services("gateway"), include_in_schema=False)
 async def openapi_document(request: ApiRequest) -> Response[bytes]:
-    """The description of the public routes of this service."""
-    return Response(msgspec.json.encode(openapi_description(request.app)), media_type="application/json")
+    """The description of the public routes of this service, made once: it takes a second in which nothing else is done."""
+    state = request.app.state
+    if not hasattr(state, "openapi_document"):
+        state.openapi_document = msgspec.json.encode(openapi_description(request.app))
+    return Response(state.openapi_document, media_type="application/json")
 
 
 def openapi_description(app: Litestar) -> dict[str, Any]:
