@@ -8,7 +8,14 @@ import asyncssh
 import msgspec
 import pytest
 
-from ingot_repos.api.push_rights import BLOCKED, ENDED, NEEDS_WRITE, OTHER_RULES
+from ingot_chassis.db.driver import as_sqlalchemy_error
+from ingot_repos.api.push_rights import (
+    BLOCKED,
+    ENDED,
+    NEEDS_WRITE,
+    OTHER_RULES,
+    refusal_of_late_push,
+)
 from ingot_repos.git.hook_questions import UNKNOWN
 
 from .ssh_world import Key, served
@@ -271,3 +278,10 @@ async def test_a_push_that_moves_nothing_has_only_the_room_of_strangers(world, a
         assert (await send(bob, push, nothing)).status_code == 503
         assert "ok refs/heads/master" in await dripped(ann, push, nothing)
     assert NEEDS_WRITE in await dripped(bob, push, nothing)
+
+
+async def test_a_push_that_takes_long_is_refused_while_the_database_is_away(world):
+    async def renew():
+        raise as_sqlalchemy_error(ConnectionRefusedError())
+
+    assert await refusal_of_late_push(world, renew, [], []) == UNKNOWN

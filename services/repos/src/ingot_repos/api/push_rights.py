@@ -3,7 +3,9 @@
 from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
+from sqlalchemy.exc import DBAPIError
 
+from ingot_chassis.db.driver import is_outage
 from ingot_chassis.errors import ApiError, NotFound, Unauthenticated, Unavailable
 from ingot_contracts.repos import reaches
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
@@ -71,6 +73,10 @@ async def refusal_of_late_push(
         return UNKNOWN
     except ApiError as error:
         return error.message
+    except DBAPIError as error:
+        if not is_outage(error):
+            raise
+        return UNKNOWN
     changed = [one for one in refusals if one not in earlier]
     certain = next((one.reason for one in changed if one.is_certain), OTHER_RULES if changed else "")
     return blocked or certain
