@@ -1,5 +1,6 @@
 """Wiring of issues."""
 
+from functools import partial
 from pathlib import Path
 
 from litestar import Litestar, Router
@@ -140,7 +141,8 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     jobs.wake = workers.wake
     if not database.is_sqlite:  # which has one process
         parts.loops += [
-            (f"issues wakes workers on {topic}", _waker(parts.bus, topic, workers)) for topic in WAKE_ON
+            (f"issues wakes workers on {topic}", partial(parts.bus.wake, topic, workers.wake))
+            for topic in WAKE_ON
         ]
     open_counts = OpenCountsAnnouncer(database)
     parts.tasks += [*workers.tasks(), scheduled.task()]
@@ -182,13 +184,6 @@ def _objects(settings: Settings) -> ObjectStore | None:
 def _limits(settings: Settings) -> FileLimits:
     endings = tuple(ending.lower() for ending in settings.attachment_types)
     return FileLimits(settings.max_attachment_bytes, settings.max_attachments, endings)
-
-
-def _waker(bus: Bus, topic: str, workers: Workers) -> Loop:
-    async def wake(_body: bytes) -> None:
-        workers.wake.set()
-
-    return lambda: bus.listen(topic, wake)
 
 
 def _grant_dropper(bus: Bus, topic: str, repos: HttpRepos) -> Loop:

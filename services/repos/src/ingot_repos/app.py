@@ -203,12 +203,6 @@ def create_app(
     parts.subscribe(EventSubscriptions(jobs).subscriptions())
     parts.close += [components.proxy.close, components.shards.close, components.objects.close]
 
-    async def wake_on_forks() -> None:
-        await parts.bus.listen(subject(event_type(ForkRequested)), wake)
-
-    async def wake(_message: bytes) -> None:
-        workers.wake.set()
-
     async def trim_archives() -> None:
         await asyncio.to_thread(components.archives.trim)
 
@@ -252,7 +246,7 @@ def create_app(
         ("repos packs and checks repositories", upkeep_workers.run),
         ("repos sweeps files of releases", components.asset_files.sweep_for_ever),
         ("repos sweeps objects of LFS", components.lfs_files.sweep_for_ever),
-        ("repos wakes workers", wake_on_forks),
+        ("repos wakes workers", partial(parts.bus.wake, subject(event_type(ForkRequested)), workers.wake)),
         *replicas.loops(),
     ]
     return service_app(

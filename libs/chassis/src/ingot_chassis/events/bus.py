@@ -210,6 +210,14 @@ class Bus:
                 if not client.is_closed:
                     await subscription.unsubscribe()
 
+    async def wake(self, topic: str, waiting: asyncio.Event) -> None:
+        """Set ``waiting`` at every message on ``topic``. Runs as `listen` does."""
+
+        async def set_it(_message: bytes) -> None:
+            waiting.set()
+
+        await self.listen(topic, set_it)
+
 
 async def _log_error(error: Exception) -> None:
     log.debug("nats", error=repr(error))

@@ -79,11 +79,8 @@ class Replicas:
             async with self._db.read() as db:
                 rows = await replicas.list_all(db, shard=self._shard)
             if rows:
-                await self._bus.listen(subject(event_type(PushReceived)), self._wake)
+                await self._bus.wake(subject(event_type(PushReceived)), self._wakes[False])
             await asyncio.sleep(POLL_SECONDS)
-
-    async def _wake(self, _message: bytes) -> None:
-        self._wakes[False].set()
 
     async def _run(self, *, is_new: bool) -> None:
         while True:
