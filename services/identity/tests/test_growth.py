@@ -3,6 +3,7 @@
 import pytest
 from sqlalchemy import text
 
+from ingot_chassis.db.arrays import COUNTED
 from ingot_chassis.http.paging import Page
 from ingot_chassis.security.principal import Principal
 from ingot_chassis.testing.service import rows_touched
@@ -117,10 +118,10 @@ async def test_searches_look_at_as_many_rows_among_twenty_times_as_many(world):
 
 
 async def test_a_text_is_counted_up_to_a_bound(world):
-    await fill(world.database, first=1, last=searches.COUNTED + PAGE, word="straw")
+    await fill(world.database, first=1, last=COUNTED + PAGE, word="straw")
     async with world.database.read() as db:
-        for number in (1, searches.COUNTED // PAGE // 2):
+        for number in (1, COUNTED // PAGE // 2):
             rows, total = await searches.search_users(db, "raw", Page(number, PAGE), ROOT)
-            assert (len(rows), total) == (PAGE, searches.COUNTED)
+            assert (len(rows), total) == (PAGE, COUNTED)
         listed, total = await emails.search(db, "raw", Page(1, PAGE))
-        assert (len(listed), total) == (PAGE, searches.COUNTED)
+        assert (len(listed), total) == (PAGE, COUNTED)

@@ -8,11 +8,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import (
+    CTE,
     BigInteger,
     BindParameter,
     Boolean,
     ColumnElement,
+    CompoundSelect,
     Dialect,
+    Select,
     String,
     TableValuedAlias,
     TypeDecorator,
@@ -67,6 +70,8 @@ class any_of(Condition):  # noqa: N801 - written like the functions of SQL
 
 TRIGRAM = 3
 """Letters of the shortest text that an index of trigrams finds."""
+COUNTED = 10_000
+"""How many matches of a text are counted: an exact number would cost as much as looking at each."""
 
 
 class _IsMatch(Condition):
@@ -89,6 +94,15 @@ def has_trigrams(
 def has_phrase(id_column: ColumnElement[int], table: str, name: str) -> ColumnElement[bool]:
     """The same as a condition whose parameter ``name`` is a ``trigram_phrase``."""
     return _IsMatch(id_column, literal_column(table), bindparam(name, type_=String))
+
+
+def by_index(ids: Select[Any] | CompoundSelect[Any], name: str) -> CTE:
+    """The ids as a subquery of this name that is not flattened.
+
+    Else the planner, which does not know the text of a prepared statement, may walk the names in order and look at each
+    of them.
+    """
+    return ids.cte(name).prefix_with("MATERIALIZED", dialect="postgresql")
 
 
 def trigram_phrase(text: str, *, of: str = "") -> str | None:

@@ -5,11 +5,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, delete, or_, select, true, update
 
-from ingot_chassis.db.arrays import TRIGRAM, has_trigrams
+from ingot_chassis.db.arrays import TRIGRAM, by_index, has_trigrams
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_all, fetch_page
 from ingot_chassis.db.transaction import insert
-from ingot_identity.store.searches import by_index, contains, number_of
+from ingot_identity.store.searches import contains, number_of
 from ingot_identity.store.tables import EmailRow, account, email
 
 
@@ -81,7 +81,9 @@ def _has_text(text: str) -> ColumnElement[bool]:
         return or_(email.c.id.in_(addresses), email.c.account_id.in_(owned_by))
     owned_by = owned_by.where(has_trigrams(account.c.id, "account_trigrams", text, of="lower_login"))
     addresses = addresses.where(has_trigrams(email.c.id, "email_trigrams", text))
-    matching = by_index(addresses.union(select(email.c.id).where(email.c.account_id.in_(owned_by))))
+    matching = by_index(
+        addresses.union(select(email.c.id).where(email.c.account_id.in_(owned_by))), "matching"
+    )
     return email.c.id.in_(select(matching.c.id))
 
 

@@ -8,9 +8,7 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import (
-    CTE,
     ColumnElement,
-    CompoundSelect,
     Select,
     and_,
     false,
@@ -21,15 +19,12 @@ from sqlalchemy import (
     true,
 )
 
-from ingot_chassis.db.arrays import TRIGRAM, has_trigrams
+from ingot_chassis.db.arrays import COUNTED, TRIGRAM, by_index, has_trigrams
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_page
 from ingot_chassis.security.principal import Principal
 from ingot_identity.store.tables import AccountKind, AccountRow, account
 from ingot_identity.store.two_factor_tables import two_factor
-
-COUNTED = 10_000
-"""How many matches of a text are counted: an exact number would cost as much as looking at each."""
 
 
 async def list_accounts(
@@ -61,22 +56,13 @@ def has_name(text: str, *, or_address: ColumnElement[bool] | None = None) -> Col
     if len(text) < TRIGRAM:
         return has_text
     is_indexed = has_trigrams(account.c.id, "account_trigrams", text, of=columns)
-    matching = by_index(select(account.c.id).where(is_indexed, has_text))
+    matching = by_index(select(account.c.id).where(is_indexed, has_text), "matching")
     return account.c.id.in_(select(matching.c.id))
 
 
 def contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
     """Whether a column in lower case has a text in it."""
     return column.contains(text.lower(), autoescape=True)
-
-
-def by_index(ids: Select[Any] | CompoundSelect[Any]) -> CTE:
-    """The ids as a subquery that is not flattened.
-
-    Else the planner, which does not know the text of a prepared statement, may walk the names in order and look at each
-    of them.
-    """
-    return ids.cte("matching").prefix_with("MATERIALIZED", dialect="postgresql")
 
 
 async def search_users(

@@ -29,7 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from ingot_chassis.db.arrays import Condition, has_trigrams
+from ingot_chassis.db.arrays import Condition, by_index, has_trigrams
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow
@@ -189,9 +189,5 @@ def _contains_word(
         .limit(_MOST)
         .subquery(f"in_comments_{number}")
     )
-    ids = (
-        union(select(in_issues.c.id), select(in_comments.c.issue_id))
-        .cte(f"matches_{number}")
-        .prefix_with("MATERIALIZED", dialect="postgresql")
-    )
+    ids = by_index(union(select(in_issues.c.id), select(in_comments.c.issue_id)), f"matches_{number}")
     return is_match(issue.c.id, select(ids.c.id).scalar_subquery())

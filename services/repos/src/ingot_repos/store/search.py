@@ -25,7 +25,7 @@ from sqlalchemy import (
     true,
 )
 
-from ingot_chassis.db.arrays import TRIGRAM, any_of, has_phrase, trigram_phrase
+from ingot_chassis.db.arrays import COUNTED, TRIGRAM, any_of, by_index, has_phrase, trigram_phrase
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice
 from ingot_chassis.db.tables import BigId
@@ -52,8 +52,6 @@ MAX_WORDS = 8
 MOST_SHAPES = 32
 """Shapes of searches whose statements stay: each of them takes 0.1 to 0.3 MB for each kind of viewer."""
 ESCAPE = "/"
-COUNTED = 10_000
-"""How many matches of a text are counted: an exact number would cost as much as looking at each."""
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True):
@@ -243,9 +241,7 @@ def _has_word(word: _Word, number: int, tagged: Select[Any], shape: _Shape) -> C
     if word.is_indexed:
         ids = ids.where(has_phrase(repository.c.id, "repository_trigrams", f"name_phrase_{number}"))
         tagged = tagged.where(has_phrase(topic.c.id, "topic_trigrams", f"phrase_{number}"))
-    # A subquery that is not flattened: else the planner, which does not know the text of a prepared statement,
-    # may walk the names in order and look at each of them.
-    matching = ids.union(tagged).cte(f"named_{number}").prefix_with("MATERIALIZED", dialect="postgresql")
+    matching = by_index(ids.union(tagged), f"named_{number}")
     return repository.c.id.in_(select(matching.c.id))
 
 
