@@ -20,6 +20,12 @@ class TypedRow:
 _R = TypeVar("_R", bound=TypedRow)
 
 
+class TotalRow(TypedRow):
+    """How many rows a list has."""
+
+    total: int
+
+
 class Slice(Protocol):
     """The part of a list that is asked for."""
 

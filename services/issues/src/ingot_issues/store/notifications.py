@@ -11,10 +11,9 @@ from sqlalchemy import ColumnElement, Integer, Select, Update, bindparam, case, 
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import Slice, TypedRow
+from ingot_chassis.db.rows import Slice, TotalRow, TypedRow
 from ingot_chassis.db.tables import BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
-from ingot_issues.store.prepared_pages import CountedRow
 from ingot_issues.store.repository_ids import RepositoryIdRow
 from ingot_issues.store.states import NotificationStatus, State
 from ingot_issues.store.tables import comment, issue, notification, pull, repository
@@ -35,7 +34,7 @@ class ThreadRow(TypedRow):
     merged: bool | None
 
 
-class PagedThreadRow(ThreadRow, CountedRow):
+class PagedThreadRow(ThreadRow, TotalRow):
     """A thread of a page of threads."""
 
 
@@ -52,7 +51,7 @@ class _Statements(NamedTuple):
     """The statements for filters of one shape."""
 
     page: PreparedQuery[PagedThreadRow]
-    number: PreparedQuery[CountedRow]
+    number: PreparedQuery[TotalRow]
     named: PreparedQuery[ThreadRow]
     mark: Update
 
@@ -191,7 +190,7 @@ def _statements(shape: _Shape) -> _Statements:
     named = _THREADS.where(notification.c.id.in_(ids), any_of(notification.c.id, "ids"))
     return _Statements(
         page=PreparedQuery(listed.where(notification.c.id.in_(page)), PagedThreadRow),
-        number=PreparedQuery(number, CountedRow),
+        number=PreparedQuery(number, TotalRow),
         named=PreparedQuery(named, ThreadRow),
         mark=update(notification)
         .where(notification.c.id.in_(ids), notification.c.status != bindparam("other"))

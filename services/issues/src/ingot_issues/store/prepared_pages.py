@@ -7,14 +7,8 @@ from sqlalchemy import Integer, Select, bindparam, func
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import NEAR, Slice, TypedRow, backward, walk_to
+from ingot_chassis.db.rows import NEAR, Slice, TotalRow, backward, walk_to
 from ingot_chassis.db.tables import BigId
-
-
-class CountedRow(TypedRow):
-    """How many rows the list has."""
-
-    total: int
 
 
 class FirstRows(NamedTuple):
@@ -24,7 +18,7 @@ class FirstRows(NamedTuple):
     offset: int = 0
 
 
-_R = TypeVar("_R", bound=CountedRow)
+_R = TypeVar("_R", bound=TotalRow)
 
 
 class PreparedPage(Generic[_R]):
@@ -41,7 +35,7 @@ class PreparedPage(Generic[_R]):
         self._near = PreparedQuery(_cut(near.order_by(*order)), row_type)
         self._forwards = PreparedQuery(_cut(far.order_by(*order)), row_type)
         self._backwards = PreparedQuery(_cut(far.order_by(*backward(*order))), row_type)
-        self._count = PreparedQuery(count, CountedRow)
+        self._count = PreparedQuery(count, TotalRow)
 
     async def read(self, db: Executor, page: Slice, **values: Any) -> tuple[Sequence[_R], int]:
         """The rows of ``page``, and how many the list has. Raises KeyError for a value that is missing.

@@ -19,9 +19,9 @@ from sqlalchemy import (
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first
+from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.tables import BigId
-from ingot_issues.store.prepared_pages import CountedRow, FirstRows, PreparedPage
+from ingot_issues.store.prepared_pages import FirstRows, PreparedPage
 from ingot_issues.store.states import ReviewState
 from ingot_issues.store.tables import issue, review, review_comment
 
@@ -63,7 +63,7 @@ class ReviewCommentRow(TypedRow):
     updated_at: datetime
 
 
-class ListedReviewCommentRow(ReviewCommentRow, CountedRow):
+class ListedReviewCommentRow(ReviewCommentRow, TotalRow):
     """A comment of those that come together."""
 
 
@@ -85,7 +85,7 @@ class ReviewerRow(TypedRow):
     team_id: int | None
 
 
-class ListedReviewRow(ReviewRow, CountedRow):
+class ListedReviewRow(ReviewRow, TotalRow):
     """A review of a page of reviews."""
 
 

@@ -130,8 +130,8 @@ async def advance(tx: Executor, repository_id: int, version: int, *, moved: int,
     pushes = upkeep.WRITES if moved > upkeep.MANY_REFS else 1
     values |= {"ref_version": version + pushes, "updated_at": now()}
     bound = {f"new_{name}": value for name, value in values.items()}
-    moved = await _advance(tuple(sorted(values))).run(tx, of=repository_id, read_version=version, **bound)
-    return moved == 1
+    count = await _advance(tuple(sorted(values))).run(tx, of=repository_id, read_version=version, **bound)
+    return count == 1
 
 
 _ADDED_COLUMNS = (

@@ -21,7 +21,7 @@ from sqlalchemy import (
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_count
+from ingot_chassis.db.rows import TotalRow, TypedRow, fetch_all, fetch_count
 from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import Tx, insert
 from ingot_repos.store.count_tables import repository_count
@@ -42,10 +42,6 @@ class _NoteRow(TypedRow):
     number: int
 
 
-class _TotalRow(TypedRow):
-    total: int
-
-
 async def count_visible(db: Executor, viewer: Viewer) -> int:
     """How many repositories the viewer may see; it looks at those alone that are not open to everybody like the viewer."""
     row = await _visible_count(viewer.kind).first(db, **viewer.values())
@@ -53,11 +49,11 @@ async def count_visible(db: Executor, viewer: Viewer) -> int:
 
 
 @cache
-def _visible_count(viewer: ViewerKind) -> PreparedQuery[_TotalRow]:
+def _visible_count(viewer: ViewerKind) -> PreparedQuery[TotalRow]:
     kind = repository_count.c
     of_kind = true() if _sees_all(viewer) else _is_open(viewer, kind.private, kind.visibility)
     total = select(func.coalesce(func.sum(kind.number), _NONE)).where(of_kind).scalar_subquery()
-    return PreparedQuery(select((cast(total, BigInteger) + _more(viewer)).label("total")), _TotalRow)
+    return PreparedQuery(select((cast(total, BigInteger) + _more(viewer)).label("total")), TotalRow)
 
 
 def _sees_all(viewer: ViewerKind) -> bool:

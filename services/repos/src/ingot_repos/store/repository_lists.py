@@ -20,7 +20,7 @@ from sqlalchemy import (
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import NEAR, Slice, TypedRow, Walk, backward, walk_to
+from ingot_chassis.db.rows import NEAR, Slice, TotalRow, TypedRow, Walk, backward, walk_to
 from ingot_chassis.db.tables import BigId
 from ingot_repos.store.repositories import RepositoryRow, select_joined
 from ingot_repos.store.stars_and_watches import STARS, WATCHES, Relation
@@ -29,10 +29,6 @@ from ingot_repos.store.viewers import Viewer, ViewerKind, visible
 
 RepositoryPage = tuple[Sequence[RepositoryRow], int]
 """The repositories of one page, and how many the list has."""
-
-
-class _TotalRow(TypedRow):
-    total: int
 
 
 class _CountedRow(RepositoryRow):
@@ -98,8 +94,8 @@ class _Statements:
         return PreparedQuery(self._page(*self._order).add_columns(total), _CountedRow)
 
     @cached_property
-    def count(self) -> PreparedQuery[_TotalRow]:
-        return PreparedQuery(self._counting(), _TotalRow)
+    def count(self) -> PreparedQuery[TotalRow]:
+        return PreparedQuery(self._counting(), TotalRow)
 
     @cached_property
     def forwards(self) -> PreparedQuery[RepositoryRow]:

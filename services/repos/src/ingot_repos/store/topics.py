@@ -12,7 +12,7 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import has_phrase, trigram_phrase
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import Slice, TypedRow
+from ingot_chassis.db.rows import Slice, TotalRow, TypedRow
 from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
 from ingot_repos.store.search import ESCAPE, pattern_of
@@ -69,15 +69,11 @@ class _ListedTopicRow(TopicRow):
     total: int
 
 
-class _TotalRow(TypedRow):
-    total: int
-
-
 class _Statements(NamedTuple):
     """A page of a search, and how many topics it finds."""
 
     page: PreparedQuery[_ListedTopicRow]
-    number: PreparedQuery[_TotalRow]
+    number: PreparedQuery[TotalRow]
 
 
 async def search(db: Executor, viewer: Viewer, text: str, page: Slice) -> tuple[Sequence[TopicRow], int]:
@@ -108,4 +104,4 @@ def _statements(viewer: ViewerKind, *, is_indexed: bool) -> _Statements:
     page = topics.add_columns(func.count().over().label("total")).order_by(of_topic.desc(), topic.c.name)
     page = page.limit(bindparam("limit", type_=Integer)).offset(bindparam("offset", type_=BigId))
     number = select(func.count().label("total")).select_from(topics.subquery())
-    return _Statements(PreparedQuery(page, _ListedTopicRow), PreparedQuery(number, _TotalRow))
+    return _Statements(PreparedQuery(page, _ListedTopicRow), PreparedQuery(number, TotalRow))
