@@ -5,16 +5,15 @@ import json
 from urllib.parse import quote
 
 import pytest
-from sqlalchemy import make_url, text
+from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 from structlog.testing import capture_logs
 
-from ingot_chassis.db.database import Database
 from ingot_chassis.db.migrations import pending, upgrade
+from ingot_chassis.testing.roles import without_extensions
 from ingot_chassis.testing.service import count_statements
 from ingot_issues.app import SCRIPTS
 from ingot_issues.store import accounts, repositories
-from ingot_issues.store.tables import metadata
 from ingot_issues.store.text_searches import FEW
 
 from .builders import APP, account, repository
@@ -237,17 +236,9 @@ async def test_indexes_are_built_when_the_revisions_before_are_kept_and_a_failur
 @pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
 async def test_a_database_without_trigrams_is_migrated_all_the_same(database_url):
     """As a role that may not create extensions."""
-    owner, name = Database(database_url, metadata), make_url(database_url).database
-    async with owner.transaction() as tx:
-        await tx.execute(text(f"CREATE ROLE \"{name}\" LOGIN PASSWORD 'x'"))
-        await tx.execute(text(f'GRANT ALL ON SCHEMA public TO "{name}"'))
-    url = make_url(database_url).set(username=name, password="x").render_as_string(hide_password=False)
-    with capture_logs() as lines:
-        await upgrade(url, SCRIPTS)
-    warnings = [line["statements"][0] for line in lines if line["log_level"] == "warning"]
-    assert warnings == [f"CREATE EXTENSION IF NOT EXISTS {name}" for name in ("pg_trgm", "btree_gin")]
-    assert not await pending(url, SCRIPTS)
-    async with owner.transaction() as tx:
-        await tx.execute(text(f'DROP OWNED BY "{name}" CASCADE'))
-        await tx.execute(text(f'DROP ROLE "{name}"'))
-    await owner.close()
+    async with without_extensions(database_url) as url:
+        with capture_logs() as lines:
+            await upgrade(url, SCRIPTS)
+        warnings = [line["statements"][0] for line in lines if line["log_level"] == "warning"]
+        assert warnings == [f"CREATE EXTENSION IF NOT EXISTS {name}" for name in ("pg_trgm", "btree_gin")]
+        assert not await pending(url, SCRIPTS)

@@ -2,12 +2,11 @@
 
 import pytest
 from sqlalchemy import text
-from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 
-from ingot_chassis.db.database import Database
 from ingot_chassis.db.migrations import pending, upgrade
 from ingot_chassis.http.paging import Page
+from ingot_chassis.testing.roles import without_extensions
 from ingot_chassis.testing.service import count_statements, rows_touched
 from ingot_repos.app import SCRIPTS
 from ingot_repos.store import collaborations
@@ -312,21 +311,9 @@ async def test_what_changes_is_found_by_its_new_words_alone(world, ann):
 @pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
 async def test_a_database_without_trigrams_is_migrated_all_the_same(database_url):
     """As a role that may not create extensions."""
-    owner = Database(database_url, metadata)
-    name = make_url(database_url).database
-    async with owner.transaction() as tx:
-        for statement in (
-            f"CREATE ROLE \"{name}\" LOGIN PASSWORD 'x'",
-            f'GRANT ALL ON SCHEMA public TO "{name}"',
-        ):
-            await tx.execute(text(statement))
-    url = make_url(database_url).set(username=name, password="x").render_as_string(hide_password=False)
-    with capture_logs() as lines:
-        await upgrade(url, SCRIPTS)
-    warnings = [line["statements"][0] for line in lines if line["log_level"] == "warning"]
-    assert warnings == ["CREATE EXTENSION IF NOT EXISTS pg_trgm"] * 2
-    assert not await pending(url, SCRIPTS)
-    async with owner.transaction() as tx:
-        await tx.execute(text(f'DROP OWNED BY "{name}" CASCADE'))
-        await tx.execute(text(f'DROP ROLE "{name}"'))
-    await owner.close()
+    async with without_extensions(database_url) as url:
+        with capture_logs() as lines:
+            await upgrade(url, SCRIPTS)
+        warnings = [line["statements"][0] for line in lines if line["log_level"] == "warning"]
+        assert warnings == ["CREATE EXTENSION IF NOT EXISTS pg_trgm"] * 2
+        assert not await pending(url, SCRIPTS)
