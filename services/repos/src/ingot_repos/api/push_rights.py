@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
-from sqlalchemy.exc import DBAPIError
 
 from ingot_chassis.db.driver import is_outage
 from ingot_chassis.errors import ApiError, NotFound, Unauthenticated, Unavailable
@@ -73,7 +72,7 @@ async def refusal_of_late_push(
         return UNKNOWN
     except ApiError as error:
         return error.message
-    except DBAPIError as error:
+    except Exception as error:
         if not is_outage(error):
             raise
         return UNKNOWN
