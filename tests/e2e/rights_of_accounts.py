@@ -70,6 +70,11 @@ async def demoted_administrator(people):
     return Right(opened, demote, ((bob, ["api/v1/user"]),), uses)
 
 
+async def deleted_account(people):
+    full_name, ann, bob, delete = await deleted_collaborator(people)
+    return await _account(people, full_name, ann, bob, delete)
+
+
 async def purged_account(people):
     """Of a member of an organization."""
     ann, bob, full_name, _ = await team_with_repository(people, "admin")
@@ -85,5 +90,5 @@ async def _account(people, full_name, owner, person, delete):
     return Right(opened, delete, others, (*uses, refreshes))
 
 
-RIGHTS_OF_ACCOUNTS = [demoted_administrator, purged_account]
+RIGHTS_OF_ACCOUNTS = [demoted_administrator, deleted_account, purged_account]
 HOLDERS = [removed_collaborator, site_administrator, deleted_collaborator]
