@@ -25,7 +25,7 @@ sys.path.insert(0, str(HERE))
 import processor  # noqa: E402
 import run  # noqa: E402
 
-from ingot_repos.workers.upkeep import WRITES  # noqa: E402
+from ingot_repos.store.upkeep import WRITES  # noqa: E402
 
 ROUNDS, CLONES, PUSHES, REFS, FILE_BYTES, IDLE_SECONDS = 3, 16, 10, 2000, 10_000, 5.0
 SETTLE_SECONDS = 25.0
