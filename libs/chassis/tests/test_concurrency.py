@@ -1,9 +1,11 @@
 """How many expensive requests one caller may have running at once."""
 
+import asyncio
+
 import pytest
 
 from ingot_chassis.errors import TooManyRequests
-from ingot_chassis.http.concurrency import ConcurrencyLimiter, network_of
+from ingot_chassis.http.concurrency import ConcurrencyLimiter, ConcurrencyQueue, network_of
 
 
 def test_a_caller_has_so_many_slots_and_gets_them_back():
@@ -28,6 +30,29 @@ def test_zero_is_no_limit():
     limiter = ConcurrencyLimiter(0)
     with limiter.slot("ann"), limiter.slot("ann"), limiter.slot("ann"):
         assert limiter.acquired["ann"] == 3
+
+
+async def test_requests_of_a_caller_wait_for_a_slot_and_those_of_others_do_not():
+    queue, entered, leave = ConcurrencyQueue(1, waiting=2), [], asyncio.Event()
+
+    async def enter(caller: str, name: str) -> None:
+        async with queue.slot(caller):
+            entered.append(name)
+            await leave.wait()
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(enter("ann", "first"))
+        left = tasks.create_task(enter("ann", "second"))
+        tasks.create_task(enter("ann", "third"))
+        await asyncio.sleep(0)
+        with pytest.raises(TooManyRequests):
+            await enter("ann", "fourth")
+        tasks.create_task(enter("bob", "other"))
+        left.cancel()
+        await asyncio.wait([left])
+        assert entered == ["first", "other"]
+        leave.set()
+    assert entered == ["first", "other", "third"]
 
 
 @pytest.mark.parametrize(

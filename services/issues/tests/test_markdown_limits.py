@@ -11,6 +11,7 @@ import pytest
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
 from ingot_issues.api.markdown import MOST_CHARACTERS
+from ingot_issues.components import MARKDOWN_AT_ONCE, MARKDOWN_WAITING
 from ingot_issues.core.markdown import LARGEST, LinkContext, render
 from ingot_issues.core.markdown_limits import MAX_EMPTY_CELLS, MAX_LABELS, MAX_LISTS, MAX_QUOTES
 
@@ -155,11 +156,11 @@ async def test_longer_texts_are_for_callers_who_are_signed_in(world):
     assert (await world.call("POST", "//markdown", text)).status_code == 200
 
 
-async def test_a_caller_has_two_texts_rendered_at_once(world):
-    texts = [{"text": "a *b* " * 4_000}] * 6
+async def test_texts_of_a_caller_wait_for_each_other_and_too_many_are_refused(world):
+    texts = [{"text": f"{number} *b* " * 500} for number in range(3 * MARKDOWN_WAITING)]
     answers = await asyncio.gather(*(world.call("POST", "//markdown", text) for text in texts))
     statuses = [answer.status_code for answer in answers]
-    assert statuses.count(200) == 2
+    assert statuses.count(200) >= MARKDOWN_AT_ONCE + MARKDOWN_WAITING
     refused = answers[statuses.index(429)]
     assert refused.headers["Retry-After"] == "1"
     assert (await world.call("POST", "//markdown", texts[0])).status_code == 200

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from cachetools import LRUCache
 
-from ingot_chassis.http.concurrency import ConcurrencyLimiter
+from ingot_chassis.http.concurrency import ConcurrencyQueue
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_issues.clients.identity import HttpIdentity
 from ingot_issues.clients.repos import HttpRepos
@@ -14,6 +14,8 @@ from ingot_issues.core.rendered_texts import RenderedTexts
 MOST_COPIED_ACCOUNTS = 10_000
 MARKDOWN_AT_ONCE = 2
 """Texts of one caller that are rendered at once; others come in between."""
+MARKDOWN_WAITING = 14
+"""Texts of one caller that wait for that; the next one is refused."""
 
 
 def _copied_accounts() -> LRUCache[int, bool]:
@@ -31,4 +33,6 @@ class Components:
     """None where no storage is set."""
     copied_accounts: LRUCache[int, bool] = field(default_factory=_copied_accounts)
     rendered_texts: RenderedTexts = field(default_factory=RenderedTexts)
-    markdown_limiter: ConcurrencyLimiter = field(default_factory=lambda: ConcurrencyLimiter(MARKDOWN_AT_ONCE))
+    markdown_queue: ConcurrencyQueue = field(
+        default_factory=lambda: ConcurrencyQueue(MARKDOWN_AT_ONCE, waiting=MARKDOWN_WAITING)
+    )

@@ -1,9 +1,11 @@
 """How many expensive requests each caller may have running at once in this process."""
 
+import asyncio
 import ipaddress
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from weakref import WeakValueDictionary
 
 from ingot_chassis.errors import TooManyRequests
 from ingot_chassis.security.principal import Principal
@@ -57,3 +59,20 @@ class ConcurrencyLimiter:
             yield
         finally:
             self.release(caller)
+
+
+class ConcurrencyQueue:
+    """``at_once`` slots for each caller, and room for ``waiting`` requests of the same caller until one is free."""
+
+    def __init__(self, at_once: int, *, waiting: int) -> None:
+        self._at_once = at_once
+        self._limiter = ConcurrencyLimiter(at_once + waiting)
+        self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
+
+    @asynccontextmanager
+    async def slot(self, caller: str) -> AsyncIterator[None]:
+        """A slot for ``caller`` inside the block, in the order of the calls. Raises TooManyRequests."""
+        with self._limiter.slot(caller):
+            turns = self._turns.setdefault(caller, asyncio.Semaphore(self._at_once))
+            async with turns:
+                yield

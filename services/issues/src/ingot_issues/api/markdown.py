@@ -62,13 +62,13 @@ async def render_markdown_raw(request: IssuesRequest) -> Response[str]:
 
 
 async def _answer(request: IssuesRequest, text: str, linking: LinkContext | None) -> Response[str]:
-    """Raises TooLarge, or TooManyRequests for a caller whose former texts are still being rendered."""
+    """Raises TooLarge, or TooManyRequests for a caller of whom too many texts wait."""
     principal = request.principal
     largest = LARGEST if principal.signed_in else min(request.settings.anonymous_markdown, LARGEST)
     if len(text) > largest:
         hint = "" if principal.signed_in else "; sign in to have longer ones rendered"
         raise TooLarge(f"the text has more than {largest} characters{hint}")
-    with request.components.markdown_limiter.slot(caller_of(principal)):
+    async with request.components.markdown_queue.slot(caller_of(principal)):
         html = await request.components.rendered_texts.html(text, linking)
     return Response(html, media_type="text/html")
 
