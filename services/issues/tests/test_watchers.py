@@ -1,5 +1,6 @@
 """Who watches repositories, remembered: for how long, and how many."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -36,6 +37,25 @@ async def test_who_began_to_watch_is_not_missed_by_a_worker_whose_clock_is_ahead
     assert await watchers.ids(APP, at) == [3]
     world.repos.watchers[APP] = [3, 4]
     assert await watchers.ids(APP, at + MOMENT) == [3, 4]
+
+
+async def test_those_who_wait_at_once_share_a_question_that_is_asked_after_their_calls(world, monkeypatch):
+    world.repos.watchers[APP] = [3]
+    repos = world.components.repos
+    answer = repos.watchers
+
+    async def answer_later(repository_id):
+        await asyncio.sleep(0)
+        return await answer(repository_id)
+
+    monkeypatch.setattr(repos, "watchers", answer_later)
+    watchers = Watchers(repos)
+    calls = [asyncio.create_task(watchers.ids(APP, now())) for _ in range(6)]
+    assert await asyncio.gather(*calls) == [[3]] * 6
+    assert questions(world) == 2
+    world.repos.watchers[APP] = [3, 4]
+    assert await watchers.ids(APP, now()) == [3, 4]
+    assert questions(world) == 3
 
 
 async def test_people_bound_what_is_remembered_not_repositories(world):

@@ -19,6 +19,8 @@ from ingot_chassis.telemetry import continue_span
 log = structlog.get_logger()
 
 POLL_SECONDS = 1.0
+MOMENT = 0.02
+"""Seconds between the news of a job, or of room for one, and a claim, which then is for several."""
 MEASURE_EVERY = 15.0
 
 AGE = Gauge("ingot_jobs_oldest_seconds", "How long the oldest job that is due waits", ["service", "kind"])
@@ -67,6 +69,9 @@ class Workers:
                     await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
                 elif not claimed:
                     await wait_for(self.wake, POLL_SECONDS)
+                else:
+                    continue
+                await asyncio.sleep(MOMENT)
         finally:
             for task in self._tasks:
                 task.cancel()

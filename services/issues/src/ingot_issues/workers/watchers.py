@@ -1,8 +1,14 @@
-"""Who watches repositories, as repos answered lately: of jobs that wait longer than clocks differ one asks."""
+"""Who watches repositories, as repos answered lately: of jobs that wait longer than clocks differ one asks.
 
+So it is of jobs of one process that wait for an answer at the same time.
+"""
+
+import asyncio
+import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 
@@ -20,6 +26,8 @@ LONGEST_SKEW = timedelta(seconds=5)
 
 class _Answer(NamedTuple):
     asked_at: datetime
+    tick: float
+    """The same by the clock of this process that is never set."""
     ids: Sequence[int]
 
 
@@ -33,19 +41,25 @@ class Watchers:
     def __init__(self, repos: HttpRepos, *, clock: Callable[[], datetime] = now, room: int = ROOM) -> None:
         self._repos, self._clock = repos, clock
         self._answers: LRUCache[int, _Answer] = LRUCache(room, getsizeof=_size)
+        self._locks = WeakValueDictionary[int, asyncio.Lock]()
 
     async def ids(self, repository_id: int, at: datetime) -> Sequence[int]:
         """Who watches a repository, for what happened ``at`` that time by the clock of another process.
 
-        One answer does for all that happened before it was asked for, by whatever clock.
+        One answer does for all that happened before it was asked for, by whatever clock, and for all who called before.
         """
-        answer = self._answers.get(repository_id)
-        if answer is None or answer.asked_at - LONGEST_SKEW < at:
-            asked_at = self._clock()
-            try:
-                answer = _Answer(asked_at, await self._repos.watchers(repository_id))
-            except NotFound:  # repos is of an older release
-                answer = _Answer(asked_at, [])
-            if _size(answer) <= self._answers.maxsize:
-                self._answers[repository_id] = answer
+        called = time.monotonic()
+        async with self._locks.setdefault(repository_id, asyncio.Lock()):
+            answer = self._answers.get(repository_id)
+            if answer is None or (answer.asked_at - LONGEST_SKEW < at and answer.tick < called):
+                answer = await self._ask(repository_id)
+                if _size(answer) <= self._answers.maxsize:
+                    self._answers[repository_id] = answer
         return answer.ids
+
+    async def _ask(self, repository_id: int) -> _Answer:
+        asked_at, tick = self._clock(), time.monotonic()
+        try:
+            return _Answer(asked_at, tick, await self._repos.watchers(repository_id))
+        except NotFound:  # repos is of an older release
+            return _Answer(asked_at, tick, [])
