@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ingot_contracts.web import ICON, STYLE, PageFrame
 from ingot_web.core.templates import SCRIPTS, STATIC
 
 from .forge import ANN_USER, HOME, MOMENT, issue
@@ -27,6 +28,29 @@ async def test_the_style_sheet_is_kept_for_ever_and_changes_its_address(world):
     assert "@import" not in sheet.text
     plain = await world.get("/-/assets/style.css")
     assert (plain.text, plain.headers["cache-control"]) == (sheet.text, "public, max-age=600")
+
+
+def _frame(page):
+    """What stands around the content of a page: style sheet and icon, the elements of its head and foot, and their words."""
+    links = re.findall(r'<link rel="(?:stylesheet|icon)"[^>]* href="([^"?]+)', page)
+    body = re.sub(r"(?<=<main)([^>]*>).*(?=</main>)", r"\1", page.partition("<body>")[2], flags=re.DOTALL)
+    own = r'<form class="search".*?</form>|<a class="button primary"[^>]*>Sign in</a>'
+    body = re.sub(own, "", body)
+    elements = re.findall(r"<(?:header|nav|main|footer|a|svg|path)\b[^>]*>", body)
+    return links, elements, re.sub(r"<[^>]*>", " ", body).split()
+
+
+@pytest.mark.parametrize("root", ["", "/git"])
+async def test_services_that_answer_a_browser_themselves_have_the_frame_of_the_pages(root):
+    world = World(public_url=f"http://forge{root}/", site_name="Ann & <Co>")
+    page = (await world.get("/nobody/nothing")).text
+    own = _frame(page)
+    assert own == _frame(PageFrame(root, "Ann & <Co>").document("Sign in", "<p>words</p>"))
+    assert own[0] == [root + STYLE, root + ICON]
+    assert '<main id="main" class="wrap">' in own[1]
+    assert "Explore" in own[2]
+    assert {(await world.get(place)).status_code for place in (STYLE, ICON)} == {200}
+    await world.client.aclose()
 
 
 async def test_scripts_are_kept_for_ever_and_come_from_this_site_alone(world):

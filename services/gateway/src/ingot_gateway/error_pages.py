@@ -1,7 +1,6 @@
 """What a browser shows for an error of the gateway itself, above all while web does not answer. Every value is escaped.
 
-The style sheet is that of web, under an address that does not change. A browser that has none, since web is away, lays the
-page out by the few lines of style in it.
+A browser that has no style sheet, since web is away, lays the page out by the few lines of style in it.
 """
 
 from base64 import b64encode
@@ -9,11 +8,12 @@ from hashlib import sha256
 from html import escape
 
 from ingot_chassis.errors import ApiError
+from ingot_contracts.web import PageFrame
 
 _STYLE = (
     ":root{color-scheme:light dark}"
     "body{margin:0;font:1rem/1.6 system-ui,sans-serif;overflow-wrap:anywhere}"
-    ".bar nav,main{padding:.8rem 1.25rem}.narrow{max-width:42rem}"
+    ".bar nav,main,.foot div{padding:.8rem 1.25rem}.narrow{max-width:42rem}.skip:not(:focus){position:absolute;left:-999px}"
 )
 """Stands before the style sheet, which goes over it."""
 _STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
@@ -27,10 +27,6 @@ HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
 ]
-_LOGO = (
-    '<svg width="22" height="22" viewBox="0 0 32 32" aria-hidden="true"><path d="M7 8h18l4 16H3z" fill="currentColor"/>'
-    '<path d="M10 8h12l1.2 5H8.800z" fill="#fff" fill-opacity=".45"/></svg>'
-)
 _TITLES = {
     403: "You may not do that",
     404: "Not found",
@@ -44,19 +40,12 @@ _AWAY = "Not available at the moment"
 def error_page(error: ApiError, request_id: str, *, root: str, site_name: str) -> bytes:
     """The page, with what to do. ``root`` is the path of the site, without a slash at its end."""
     title = _AWAY if error.status >= 500 else _TITLES.get(error.status, "That is not possible")
-    start, name = escape(root), escape(site_name)
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title} · {name}</title><style>{_STYLE}</style>"
-        f'<link rel="stylesheet" href="{start}/-/assets/style.css">'
-        f'<link rel="icon" type="image/svg+xml" href="{start}/-/assets/icon.svg"></head>'
-        '<body><header class="bar"><nav aria-label="Site">'
-        f'<a class="brand" href="{start}/">{_LOGO}{name}</a></nav></header>'
-        f'<main id="main" class="wrap"><div class="narrow"><p class="muted">{error.status}</p><h1>{title}</h1>'
+    main = (
+        f'<div class="narrow"><p class="muted">{error.status}</p><h1>{title}</h1>'
         f"<p>{escape(_sentence(error.message))}</p><p>{_advice(error)}</p>"
-        f'<p class="muted small">Request <code>{escape(request_id)}</code></p></div></main></body></html>\n'
-    ).encode()
+        f'<p class="muted small">Request <code>{escape(request_id)}</code></p></div>'
+    )
+    return PageFrame(root, site_name).document(title, main, head=f"<style>{_STYLE}</style>").encode()
 
 
 def _sentence(message: str) -> str:

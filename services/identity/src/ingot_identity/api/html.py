@@ -1,19 +1,10 @@
-"""The pages for people: plain HTML without scripts, in the look of all pages. Every value is escaped here.
-
-The style sheet is that of web, under an address that does not change; where it is missing, everything can be read.
-"""
+"""The pages for people: plain HTML without scripts, in the frame of all pages. Every value is escaped here."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-STYLE = "/-/assets/style.css"
-ICON = "/-/assets/icon.svg"
-"""Both below the root of the site."""
-_LOGO = (
-    '<svg width="22" height="22" viewBox="0 0 32 32" aria-hidden="true"><path d="M7 8h18l4 16H3z" fill="currentColor"/>'
-    '<path d="M10 8h12l1.2 5H8.800z" fill="#fff" fill-opacity=".45"/></svg>'
-)
+from ingot_contracts.web import PageFrame
 
 
 class Page(NamedTuple):
@@ -97,17 +88,8 @@ def refusal_page(reason: str) -> Page:
 
 def document(page: Page, root: str, site_name: str) -> str:
     """The whole page. ``root`` is the path of the site, without a slash at its end."""
-    place, name = escape(root), escape(site_name)
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>{escape(page.title)} · {name}</title><link rel="stylesheet" href="{place}{STYLE}">'
-        f'<link rel="icon" type="image/svg+xml" href="{place}{ICON}"></head>'
-        '<body><a class="skip" href="#main">To the content</a><header class="bar"><nav aria-label="Site">'
-        f'<a class="brand" href="{place}/">{_LOGO}{name}</a><a href="{place}/explore/repos">Explore</a></nav></header>'
-        f'<main id="main" class="wrap sign-in"><h1>{escape(page.title)}</h1>{page.body}</main>'
-        f'<footer class="foot"><div><span>{name} runs on Ingot</span></div></footer></body></html>'
-    )
+    main = f"<h1>{escape(page.title)}</h1>{page.body}"
+    return PageFrame(root, site_name).document(page.title, main, kind="sign-in")
 
 
 def _hidden(fields: Mapping[str, str]) -> str:

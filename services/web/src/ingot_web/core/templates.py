@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ingot_chassis.clock import now
+from ingot_contracts.web import SKIP, PageFrame
 from ingot_web.core.diff_rows import split_rows, unified_rows
 from ingot_web.core.highlighting import code_rows
 
@@ -51,7 +52,11 @@ class Templates:
             "excerpt": excerpt,
             "duration": duration,
         }
+        frame = PageFrame(root, site_name)
         environment.globals |= {
+            "skip": Markup(SKIP),  # noqa: S704 - of our own
+            "brand": Markup(frame.brand),  # noqa: S704 - escaped where it is made
+            "footer": Markup(frame.footer),  # noqa: S704 - the same
             "site_name": site_name,
             "public_url": public_url,
             "root": root,
