@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import pytest
 
-from ingot_chassis.errors import NotFound, Unavailable
+from ingot_chassis.errors import Denied, NotFound, TooLarge, Unavailable
 from ingot_contracts.web import PageFrame
 from ingot_gateway.error_pages import error_page
 
@@ -70,8 +70,38 @@ async def test_a_program_gets_the_error_object(world, client, path, headers):
         assert (answer.status, answer.content_type) == (503, "application/json")
 
 
+LINKED = ("/ann/app/archive/main.zip", "/ann/app/releases/download/v1/app.zip", "/login/nothing")
+
+
+@pytest.mark.parametrize("path", LINKED)
+@pytest.mark.parametrize("headers", [BROWSER, BROWSER | SESSION])
+async def test_what_a_service_without_pages_refuses_to_a_browser_is_a_page(world, client, path, headers):
+    world.identity.add_credential(7, session="5e" * 32)
+    async with client.get(f"{path}?do=missing", headers=headers) as answer:
+        page = await answer.text()
+    assert (answer.status, answer.content_type, answer.headers["Retry-After"]) == (404, "text/html", "9")
+    assert "<p>No &lt;file&gt;.</p>" in page
+    assert f"<code>{answer.headers['X-Request-Id']}</code>" in page
+    assert answer.headers["Content-Length"] == str(len(page.encode()))
+    may_sign_in = headers is BROWSER and not path.startswith("/login")
+    assert (f'href="/login?to={path}%3Fdo%3Dmissing">sign in</a>' in page) is may_sign_in
+
+
+@pytest.mark.parametrize(("path", "headers"), [
+    (LINKED[0], {}), (LINKED[0], {"Accept": "application/json"}), (API, BROWSER), (f"{API}/raw/a.txt", BROWSER),
+])  # fmt: skip
+async def test_a_program_gets_the_error_object_of_the_service(client, path, headers):
+    async with client.get(f"{path}?do=missing", headers=headers) as answer:
+        assert (answer.status, await answer.json()) == (404, {"message": "no <file>", "url": ""})
+
+
+async def test_a_browser_gets_what_no_service_refuses_as_it_is(client):
+    async with client.get(LINKED[0], headers=BROWSER) as answer:
+        assert (answer.status, (await answer.json())["path"]) == (200, LINKED[0])
+
+
 @pytest.mark.parametrize(("error", "advice"), [
-    (NotFound(), "another way"), (Unavailable("<b>away</b>", retry_after=30), "Wait 30 seconds, and"),
+    (NotFound(), "another name"), (Denied(), "Ask somebody"), (TooLarge(), "another way"), (Unavailable("<b>away</b>", retry_after=30), "Wait 30 seconds, and"),
 ])  # fmt: skip
 def test_a_page_says_what_to_do_and_shows_no_markup_of_others(error, advice):
     page = error_page(error, "<id>", **SITE).decode()

@@ -118,6 +118,13 @@ class EchoService:
         """Refuse without reading the body, as the git routes do when a credential is missing."""
         await answer(send, 401, b"sign in", (b"www-authenticate", b'Basic realm="Ingot"'))
 
+    async def _missing(self, _scope: Any, _receive: Any, send: Any) -> None:
+        """The error object, in two parts."""
+        headers = [(b"content-type", b"application/json"), (b"retry-after", b"9")]
+        await send({"type": "http.response.start", "status": 404, "headers": headers})
+        await send({"type": "http.response.body", "body": b'{"message": "no <file>', "more_body": True})
+        await send({"type": "http.response.body", "body": b'", "url": ""}'})
+
     async def _packed(self, _scope: Any, _receive: Any, send: Any) -> None:
         await answer(send, 200, b"\x1f\x8bpacked", (b"content-encoding", b"gzip"))
 

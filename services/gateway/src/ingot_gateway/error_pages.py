@@ -1,4 +1,4 @@
-"""What a browser shows for an error of the gateway itself, above all while web does not answer. Every value is escaped.
+"""What a browser shows for an error of the gateway, as while web is away, or of a service without pages. Every value is escaped.
 
 A browser that has no style sheet, since web is away, lays the page out by the few lines of style in it.
 """
@@ -28,6 +28,7 @@ HEADERS = [
     (b"referrer-policy", b"same-origin"),
 ]
 _TITLES = {
+    401: "Sign in first",
     403: "You may not do that",
     404: "Not found",
     408: "That took too long",
@@ -37,12 +38,16 @@ _TITLES = {
 _AWAY = "Not available at the moment"
 
 
-def error_page(error: ApiError, request_id: str, *, root: str, site_name: str) -> bytes:
-    """The page, with what to do. ``root`` is the path of the site, without a slash at its end."""
+def error_page(error: ApiError, request_id: str, *, root: str, site_name: str, sign_in: str = "") -> bytes:
+    """The page, with what to do. ``root`` is the path of the site, without a slash at its end.
+
+    ``sign_in`` is the address where somebody signs in who has not done so, if that may help.
+    """
     title = _AWAY if error.status >= 500 else _TITLES.get(error.status, "That is not possible")
+    reason = _sentence(error.message)
+    said = f"<p>{escape(reason)}</p>" if reason != f"{title}." else ""
     main = (
-        f'<div class="narrow"><p class="muted">{error.status}</p><h1>{title}</h1>'
-        f"<p>{escape(_sentence(error.message))}</p><p>{_advice(error)}</p>"
+        f'<div class="narrow"><p class="muted">{error.status}</p><h1>{title}</h1>{said}<p>{_advice(error, sign_in)}</p>'
         f'<p class="muted small">Request <code>{escape(request_id)}</code></p></div>'
     )
     return PageFrame(root, site_name).document(title, main, head=f"<style>{_STYLE}</style>").encode()
@@ -52,8 +57,13 @@ def _sentence(message: str) -> str:
     return f"{message[:1].upper()}{message[1:]}{'' if message.endswith(('.', '!', '?')) else '.'}"
 
 
-def _advice(error: ApiError) -> str:
+def _advice(error: ApiError, sign_in: str) -> str:
     """What to do, and when: the seconds that the header ``Retry-After`` names as well."""
+    if error.status == 403:
+        return "Ask somebody who administers this to let you."
+    if error.status in (401, 404):
+        may_help = f': <a href="{escape(sign_in)}">sign in</a> to see what is yours' if sign_in else ""
+        return f"It may have another name now, or you may not see it{may_help}."
     if error.status < 500 and error.status not in (408, 429):
         return "Go back and try it another way."
     seconds = error.headers.get("Retry-After", "")

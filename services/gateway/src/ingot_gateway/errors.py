@@ -1,10 +1,10 @@
 """Errors that only the gateway has, and the one way in which it writes any error."""
 
 from typing import Literal
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
-from litestar.types import Send
+from litestar.types import HTTPResponseStartEvent, Message, Send
 
 from ingot_chassis.errors import ApiError, ErrorObject
 from ingot_chassis.telemetry import request_id
@@ -46,8 +46,18 @@ class ErrorWriter:
         self._page = public_url.rstrip("/") + "/api/v1/swagger"
         self._root, self._site_name = urlsplit(public_url).path.rstrip("/"), site_name
 
-    async def write(self, send: Send, error: ApiError, *, reader: Reader = "program") -> None:
-        """Answer with ``error``; nothing may have been sent before. git shows its user plain text alone."""
+    def sign_in(self, path: str, query: bytes) -> str:
+        """The address of the sign-in that leads back to ``path``."""
+        back = quote(path, safe="/") + (f"?{query.decode('latin-1')}" if query else "")
+        return f"{self._root}/login?{urlencode({'to': back}, safe='/')}"
+
+    async def write(
+        self, send: Send, error: ApiError, *, reader: Reader = "program", sign_in: str = ""
+    ) -> None:
+        """Answer with ``error``; nothing may have been sent before. git shows its user plain text alone.
+
+        ``sign_in`` is an address for a browser in which nobody is signed in.
+        """
         if reader == "git":
             body, about = f"{error.message}\n".encode(), [(b"content-type", b"text/plain; charset=utf-8")]
         elif reader == "lfs":
@@ -55,7 +65,9 @@ class ErrorWriter:
             about = [(b"content-type", b"application/vnd.git-lfs+json")]
         elif reader == "browser":
             about = HEADERS
-            body = error_page(error, request_id(), root=self._root, site_name=self._site_name)
+            body = error_page(
+                error, request_id(), root=self._root, site_name=self._site_name, sign_in=sign_in
+            )
         else:
             shown = ErrorObject(message=error.message, url=self._page, errors=error.errors)
             body, about = msgspec.json.encode(shown), [(b"content-type", b"application/json")]
@@ -66,3 +78,40 @@ class ErrorWriter:
         ]
         await send({"type": "http.response.start", "status": error.status, "headers": headers})
         await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+class ErrorPages:
+    """A ``send`` that passes on what a service answers to a browser; in place of an error object it writes the page of the error."""
+
+    def __init__(self, send: Send, errors: ErrorWriter, sign_in: str) -> None:
+        self._send, self._errors, self._sign_in = send, errors, sign_in
+        self._refusal: HTTPResponseStartEvent | None = None
+        self._body = b""
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and _is_error_object(message):
+            self._refusal = message
+        elif message["type"] == "http.response.body" and self._refusal is not None:
+            self._body += message["body"]
+            if not message.get("more_body", False):
+                error = _error(self._refusal, self._body)
+                await self._errors.write(self._send, error, reader="browser", sign_in=self._sign_in)
+        else:
+            await self._send(message)
+
+
+def _is_error_object(start: HTTPResponseStartEvent) -> bool:
+    kind = dict(start["headers"]).get(b"content-type", b"")
+    return start["status"] >= 400 and kind.startswith(b"application/json")
+
+
+def _error(start: HTTPResponseStartEvent, body: bytes) -> ApiError:
+    """The error that a service answered, with the time to wait if it names one."""
+    try:
+        message = msgspec.json.decode(body, type=ErrorObject).message
+    except msgspec.DecodeError:
+        message = ""
+    wait = dict(start["headers"]).get(b"retry-after", b"").decode("latin-1")
+    error = ApiError(message or "the service refused", headers={"Retry-After": wait} if wait else None)
+    error.status = start["status"]
+    return error

@@ -23,7 +23,7 @@ from ingot_gateway.credentials import (
     split_cookies,
     split_query,
 )
-from ingot_gateway.errors import ErrorWriter, Reader
+from ingot_gateway.errors import ErrorPages, ErrorWriter, Reader
 from ingot_gateway.exchange import ClientDisconnected, ProxiedExchange, RouteLimits
 from ingot_gateway.headers import Headers
 from ingot_gateway.rate_limits import UNKNOWN_CREDENTIAL, RateLimiter, cost_of
@@ -120,7 +120,11 @@ class Proxy:
         is_fetch = route.kind == "git" and scope["path"].endswith("/git-upload-pack")
         try:
             async with ProxiedExchange(
-                receive, send, limits, has_body=has_body, on_status=drop_after_success
+                receive,
+                self._send_for_reader(send, scope, route, caller, query),
+                limits,
+                has_body=has_body,
+                on_status=drop_after_success,
             ) as exchange:
                 with client_span(lambda: f"{scope['method']} {route.service}"):
                     headers = _upstream_headers(_client_headers(sanitized, route, cookies), caller, address)
@@ -140,6 +144,20 @@ class Proxy:
         except (ApiError, ClientDisconnected):
             drop_after_success(200)  # the answer is lost, but the change may have happened
             raise
+
+    def _send_for_reader(
+        self, send: Send, scope: HTTPScope, route: Route, caller: Caller, query: Query
+    ) -> Send:
+        """``send``; where a browser opens what a service without pages may refuse, one that writes pages of errors.
+
+        Below the API it is programs that read.
+        """
+        is_for_people = (route.linked or route.signs_in) and not route.pattern.startswith("/api/")
+        if not is_for_people or scope["method"] != "GET" or _reader(route, scope["headers"]) != "browser":
+            return send
+        may_sign_in = route.linked and not caller.user_id
+        sign_in = self._errors.sign_in(scope["path"], query.rest) if may_sign_in else ""
+        return ErrorPages(send, self._errors, sign_in)
 
 
 def _reader(route: Route | None, headers: Iterable[tuple[bytes, bytes]]) -> Reader:
