@@ -37,7 +37,7 @@ PATHS = {
 """Where the values do not fit."""
 _REPOSITORY = "/{owner}/{repo}"
 STATES = (
-    "/explore/repos?q=large", "/explore/issues?q=flickers", "/{org}", "/{owner}?tab=followers", "/{owner}?tab=stars",
+    "/explore/repos?q=large", "/explore/issues?q=flickers", "/{org}", "/{owner}?tab=activity", "/{owner}?tab=followers", "/{owner}?tab=stars",
     *(f"{_REPOSITORY}{path}" for path in (
         "/src/branch/main", "/src/branch/main/src", "/src/branch/main/src/part07", "/src/branch/main/README.md", "/commits/branch/main",
         "/commits/branch/main?page=60", "/issues?q=flickers", "/issues?state=closed", "/issues?state=all&page=40",

@@ -105,7 +105,7 @@ def _repository(number):
 
 
 PAGES = (
-    "/", "/issues", "/pulls", "/notifications", "/ann", "/ann?tab=followers", "/explore/repos", "/explore/users",
+    "/", "/issues", "/pulls", "/notifications", "/ann", "/ann?tab=activity", "/ann?tab=followers", "/explore/repos", "/explore/users",
     "/explore/organizations", "/explore/issues", "/user/settings/keys", "/user/settings/gpg_keys", "/user/settings/applications",
     "/user/settings/security", "/user/settings/emails", "/user/settings/oauth2", "/user/settings/hooks",
     "/user/settings/hooks/1", "/org/crew/settings/members", "/org/crew/settings/teams", "/org/crew/settings/teams/1",

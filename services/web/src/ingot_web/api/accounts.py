@@ -9,7 +9,8 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.api.request import PAGE_SIZE, WebRequest
 from ingot_web.clients.forge import ListPage, at
 
-TABS = ("repositories", "stars", "followers", "following", "members", "teams")
+TABS_OF_PERSON = ("repositories", "activity", "stars", "followers", "following")
+TABS_OF_ORGANIZATION = ("repositories", "members", "teams")
 SORTS = {"updated": "Updated last", "newest": "Newest", "alpha": "By name", "stars": "Most stars"}
 STATES = {"open": "Open", "closed": "Closed", "all": "All"}
 _SORT = {
@@ -28,8 +29,7 @@ async def profile(request: WebRequest, owner: str) -> Response[str]:
         forge.get("identity", "/users" + at(owner)), forge.get_if_there("identity", "/orgs" + at(owner))
     )
     tab = request.query_params.get("tab", "repositories")
-    of_person = ("repositories", "stars", "followers", "following")
-    tabs = ("repositories", "members", "teams") if organization else of_person
+    tabs = TABS_OF_ORGANIZATION if organization else TABS_OF_PERSON
     tab = tab if tab in tabs else "repositories"
     listing, organizations, follows, rights = await gather(
         _listing(request, owner, tab, is_organization=organization is not None),
@@ -58,15 +58,19 @@ async def profile(request: WebRequest, owner: str) -> Response[str]:
 async def _listing(request: WebRequest, owner: str, tab: str, *, is_organization: bool) -> ListPage:
     """What a tab of the page of ``owner`` lists."""
     user, group = at("users", owner), at("orgs", owner)
+    filters = {"created_by": owner, "state": "all"} if tab == "activity" else {}
     service, path = {
         "repositories": ("repos", f"{group}/repos" if is_organization else f"{user}/repos"),
+        "activity": ("issues", "/repos/issues/search"),
         "stars": ("repos", f"{user}/starred"),
         "followers": ("identity", f"{user}/followers"),
         "following": ("identity", f"{user}/following"),
         "members": ("identity", f"{group}/members"),
         "teams": ("identity", f"{group}/teams"),
     }[tab]
-    return await request.forge.listing_if_there(service, path, page=request.number, limit=PAGE_SIZE)
+    return await request.forge.listing_if_there(
+        service, path, page=request.number, limit=PAGE_SIZE, **filters
+    )
 
 
 async def _unknown() -> None:
