@@ -86,6 +86,7 @@ FIELDS = {
     "/ann/demo/settings/transfer": {"name": "ann/demo"},
     "/ann/demo/transfer": {"do": "accept"},
     "/ann/demo/milestones/1": {"do": "closed"},
+    "/ann/demo/branches/merge-upstream": {"branch": "main"},
     "/user/settings/two_factor": {"do": "begin"},
     "/user/settings/avatar": {"remove": "1"},
     "/org/crew/settings/avatar": {"remove": "1"},

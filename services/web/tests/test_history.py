@@ -54,6 +54,30 @@ async def test_a_fork_leads_to_its_comparison_with_the_repository_it_came_from(p
         assert f'href="/bob/demo/compare/trunk...ann:{branch}"' in shown.text, page
 
 
+async def test_a_branch_of_a_fork_gets_what_its_parent_has(pages, forge):
+    own = forge.answers[HOME]
+    forge.answers |= {f"{HOME}/contents-ext": {"dir_contents": []}, f"{HOME}/languages": {}}
+    forge.answers |= {f"{HOME}/contents-ext/src": {"dir_contents": []}}
+    fork = own | {"fork": True, "parent": {"full_name": "bob/demo", "default_branch": "trunk"}}
+    readable = {"permissions": {"admin": False, "push": False, "pull": True}}
+    for repository, page, caller, is_offered in (
+        (fork, "", ANN, True), (fork, "/src/branch/topic/one", ANN, True), (own, "", ANN, False), (fork, "", None, False),
+        (fork | readable, "", BOB, False), (fork | {"archived": True}, "", ANN, False), (fork, "/src/branch/main/src", ANN, False),
+    ):  # fmt: skip
+        forge.answers[HOME] = repository
+        forge.answers[f"{HOME}/git/refs/heads/topic"] = [{"ref": "refs/heads/topic/one"}]
+        shown = (await pages.get(f"/ann/demo{page}", caller)).text
+        assert ("Update from bob/demo</button>" in shown) is is_offered, (page, caller)
+    forge.answers[HOME] = fork
+    page, to = "/ann/demo/src/branch/topic/one", "/branches/merge-upstream"
+    done = await pages.submit(page, "Update from bob/demo", to=to)
+    assert forge.sent == [("POST", f"{HOME}/merge-upstream", {"branch": "topic/one"})]
+    assert done.headers["location"] == "/ann/demo/commits/branch/topic/one"
+    forge.refusals[f"{HOME}/merge-upstream"] = (409, b'{"message": "the branches conflict", "url": ""}')
+    refused = await pages.submit(page, "Update from bob/demo", to=to)
+    assert (refused.status_code, "the branches conflict" in refused.text) == (409, True)
+
+
 async def test_the_files_of_a_commit_and_of_a_comparison_have_pages(pages, forge):
     commit = DROPPED | {"commit": DROPPED["commit"] | {"verification": None}}
     diff, compared = f"{HOME}/git/commits/{'1' * 40}.diff", f"{HOME}/compare/main...topic"

@@ -241,6 +241,17 @@ async def delete_branch(request: WebRequest) -> Response[Any]:
     return frame.redirect(f"/branches?{urlencode({'deleted': name, 'sha': sha, 'proof': proof})}")
 
 
+@post("/{owner:str}/{repo:str}/branches/merge-upstream", policy=anyone(), include_in_schema=False)
+async def merge_upstream(request: WebRequest) -> Response[Any]:
+    """Bring what the parent of a fork has on a branch to the same branch here; its commits are shown then."""
+    branch, frame = (await request.sent_form()).text("branch"), RepositoryFrame(request)
+    try:
+        await frame.forge.send("POST", "repos", frame.api("merge-upstream"), {"branch": branch})
+    except ApiError as error:
+        return await _branches_page(frame, Form(), error)
+    return frame.redirect(f"/commits/branch/{quote(branch)}")
+
+
 @get("/{owner:str}/{repo:str}/tags", policy=anyone(), include_in_schema=False)
 async def tags(request: WebRequest) -> Response[str]:
     """All tags."""
@@ -316,4 +327,6 @@ async def comparison_page(
     )
 
 
-routes = [commits, feed, commit, branches, create_branch, delete_branch, tags, choose_comparison, compare]
+routes = [
+    commits, feed, commit, branches, create_branch, delete_branch, merge_upstream, tags, choose_comparison, compare,
+]  # fmt: skip
