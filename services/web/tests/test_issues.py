@@ -174,6 +174,20 @@ async def test_labels_of_the_organization_are_chosen_like_those_of_the_repositor
     assert ("label-169<" in shown, "label-300<" in shown) == (True, False)
 
 
+@pytest.mark.parametrize("kind", ["issues", "pulls"])
+async def test_what_is_pinned_stands_above_the_list_that_is_shown_first(pages, forge, kind):
+    one = issue(number=7, title="Read me", pull_request=None, merged=False)
+    forge.answers[f"{HOME}/{kind}/pinned"] = [one]
+    page = f"/ann/demo/{kind}"
+    shown = (await pages.get(page)).text
+    assert shown.index("<h2>Pinned</h2>") < shown.index("Read me") < shown.index('class="box filters"')
+    assert ('class="badge open"' in shown.partition('class="box filters"')[0]) is True
+    for query in ("?state=closed", "?q=x", "?labels=bug", "?page=2"):
+        assert "Pinned" not in (await pages.get(page + query)).text, query
+    forge.failures[f"{HOME}/{kind}/pinned"] = 404
+    assert (await pages.get(page)).status_code == 200
+
+
 async def test_issues_are_those_of_somebody_in_the_order_that_the_address_says(pages, forge):
     page = "/ann/demo/issues?poster=bob&assignee=carl&sort=oldest&labels=bug"
     forge.answers[f"{HOME}/issues"] = [issue(number=n, comments=0) for n in range(1, 22)]

@@ -43,13 +43,19 @@ SORTS = {
 """Orders of a list, and their words."""
 
 
+def as_issue(pull: Any) -> Any:
+    """A pull request as the issue that it is, for the parts that both have on their pages; it has all that those show."""
+    return {**pull, "pull_request": pull}
+
+
 async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Response[str]:
-    """A list of issues or of pull requests."""
+    """A list of issues or of pull requests; above what is open, if nothing else is asked for, what is pinned."""
     frame = RepositoryFrame(request)
     chosen = {name: request.query_params.get(name, "") for name in FILTERS}
     state = request.query_params.get("state", "open")
     state = state if state in ("open", "closed", "all") else "open"
-    listing, labels, milestones = await frame.load(
+    is_start = state == "open" and request.number == 1 and not any(chosen.values())
+    listing, labels, milestones, pinned = await frame.load(
         frame.forge.listing(
             "issues",
             frame.api("issues"),
@@ -61,6 +67,7 @@ async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Res
         ),
         choosable_labels(frame),
         frame.forge.rows_if_there("issues", frame.api("milestones")),
+        frame.forge.get_if_there("issues", frame.api(kind, "pinned")) if is_start else _nothing(),
     )
     closed = 0
     if not listing.rows and state == "open":
@@ -76,11 +83,16 @@ async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Res
         labels=labels,
         milestones=milestones or [],
         closed=closed,
+        pinned=[as_issue(one) if kind == "pulls" else one for one in pinned or ()],
         chosen=chosen,
         sorts=SORTS,
         state=state,
         pages=request.pages_of(listing.total),
     )
+
+
+async def _nothing() -> None:
+    return None
 
 
 @get("/{owner:str}/{repo:str}/issues", policy=anyone(), include_in_schema=False)

@@ -10,10 +10,10 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.api.attachments import attach, require_few_files
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.history import comparison_page
-from ingot_web.api.issues import beside, conversation, list_page, page_query
+from ingot_web.api.issues import as_issue, beside, conversation, list_page, page_query
 from ingot_web.api.previews import preview
 from ingot_web.api.request import Form, WebRequest
-from ingot_web.api.reviews import as_issue, comments_of, conversations_on_lines, line_context, reviews_of
+from ingot_web.api.reviews import comments_of, conversations_on_lines, line_context, reviews_of
 
 COMMITS = 50
 STYLES = (

@@ -13,7 +13,7 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.api.attachments import send_with_files
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.history import MORE_FILES, file_shown, read_diff
-from ingot_web.api.issues import page_query
+from ingot_web.api.issues import as_issue, page_query
 from ingot_web.api.previews import preview
 from ingot_web.api.request import Form, WebRequest, whole_number
 from ingot_web.clients.forge import ListPage
@@ -38,11 +38,6 @@ async def reviews_of(frame: RepositoryFrame, index: int) -> list[Any]:
     last = -(-first.total // REVIEWS)
     others = await gather(*(page(number) for number in range(max(2, last - 1), last + 1)))
     return [*first.rows, *(review for other in others for review in other.rows)]
-
-
-def as_issue(pull: Any) -> Any:
-    """A pull request as the issue that it is, for the parts that both have on their pages; it has all that those show."""
-    return {**pull, "pull_request": pull}
 
 
 def comments_of(frame: RepositoryFrame, index: int) -> Coroutine[Any, Any, ListPage]:
