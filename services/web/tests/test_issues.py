@@ -209,7 +209,13 @@ async def test_issues_are_those_of_somebody_in_the_order_that_the_address_says(p
         "poster=bob",
         "sort=oldest",
     ]
-    assert ("Author: bob" in shown, "Assignee: carl" in shown) == (True, True)
+    for words in ("Author: bob", "Assignee: carl", "Label: bug", "Order: Oldest"):
+        assert f'<summary class="button quiet">{words}<' in shown
+    assert 'href="?state=open">Clear the filters</a>' in shown
+    milestone = (await pages.get("/ann/demo/issues?milestone=Next+year&sort=other&state=all", ANN)).text
+    assert '<summary class="button quiet">Milestone: Next year<' in milestone
+    assert ("Order<" in milestone, 'href="?state=all">Clear' in milestone) == (True, True)
+    assert "Clear the filters" not in (await pages.get("/ann/demo/issues?state=closed", ANN)).text
 
 
 async def test_an_issue_that_is_refused_keeps_its_labels_and_milestone(pages, forge):
