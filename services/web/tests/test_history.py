@@ -222,6 +222,16 @@ async def test_a_changed_file_leads_to_the_whole_file_unless_it_is_gone(pages, f
         assert (f'href="/ann/demo/src/commit/{sha}/src/a.py"' in shown) == is_link
 
 
+async def test_numbers_in_the_message_of_a_commit_lead_to_issues(pages, forge):
+    sha = "1" * 40
+    commit = DROPPED["commit"] | {"verification": None, "message": "Mend <it> (#2)\n\nCloses #3."}
+    forge.answers[f"{HOME}/git/commits/{sha}"] = DROPPED | {"commit": commit}
+    forge.answers[f"{HOME}/git/commits/{sha}.diff"] = CHANGED.encode()
+    shown = (await pages.get(f"/ann/demo/commit/{sha}")).text
+    assert '<h1>Mend &lt;it&gt; (<a href="/ann/demo/issues/2">#2</a>)</h1>' in shown
+    assert 'Closes <a href="/ann/demo/issues/3">#3</a>.' in shown
+
+
 @pytest.mark.parametrize(("parents", "options"), [(0, ""), (1, ""), (2, "-m 1 ")])
 async def test_a_commit_says_to_who_may_push_how_it_is_undone(pages, forge, parents, options):
     sha, commit = "1" * 40, DROPPED["commit"] | {"verification": None}

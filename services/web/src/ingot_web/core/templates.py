@@ -14,6 +14,7 @@ from ingot_chassis.clock import now
 from ingot_contracts.web import SKIP, PageFrame
 from ingot_web.core.diff_rows import split_rows, unified_rows
 from ingot_web.core.highlighting import code_rows
+from ingot_web.core.references import references
 
 FOLDER = Path(__file__).parent.parent
 STATIC = FOLDER / "static"
@@ -51,6 +52,7 @@ class Templates:
             "short": short,
             "excerpt": excerpt,
             "duration": duration,
+            "references": references,
         }
         frame = PageFrame(root, site_name)
         environment.globals |= {
