@@ -351,5 +351,6 @@ async def test_a_page_has_the_name_of_the_site_and_a_way_past_its_head(world):
     start, _, end = PageFrame("", "<Forge>").document("Sign in", "|", kind="sign-in").partition("|")
     assert (page.startswith(start), page.endswith(end)) == (True, True), "the frame of all pages"
     assert "<title>Sign in · &lt;Forge&gt;</title>" in page
+    assert "No account, or the password is lost? Those who run this site" in page
     assert '<a class="skip" href="#main">' in page
     assert "Ingot</a>" not in page

@@ -188,6 +188,7 @@ async def test_the_page_asks_for_the_code_after_the_password(world, ann):
     person = Person(world, "ann")
     page = await person.sign_in(await person.get("/login"))
     assert (page.status_code, "Two-factor authentication" in page.text) == (200, True)
+    assert "Both are lost? Those who run this site" in page.text
     assert PASSWORD not in page.text
     wrong = await person.submit(page, code="000000")
     assert (wrong.status_code, "The code is wrong" in wrong.text) == (401, True)

@@ -27,7 +27,8 @@ def sign_in_page(
         f'<input id="username" name="username" value="{escape(name)}" autocomplete="username" autofocus required></div>'
         '<div class="field"><label for="password">Password</label>'
         '<input id="password" name="password" type="password" autocomplete="current-password" required></div>'
-        '<button class="primary">Sign in</button></form>',
+        '<button class="primary">Sign in</button></form>'
+        '<p class="muted small">No account, or the password is lost? Those who run this site make accounts, and set new passwords.</p>',
     )
 
 
@@ -39,7 +40,8 @@ def code_page(*, action: str, hidden: Mapping[str, str], problem: str = "") -> P
         f'<form method="post" action="{escape(action)}">{_hidden(hidden)}'
         '<div class="field"><label for="code">Code</label>'
         '<input id="code" name="code" autocomplete="one-time-code" autocapitalize="off" autofocus required></div>'
-        '<button class="primary">Sign in</button></form>',
+        '<button class="primary">Sign in</button></form>'
+        '<p class="muted small">Both are lost? Those who run this site can remove the second factor.</p>',
     )
 
 
