@@ -233,7 +233,7 @@ async def test_numbers_in_the_message_of_a_commit_lead_to_issues(pages, forge):
 
 
 @pytest.mark.parametrize(("parents", "options"), [(0, ""), (1, ""), (2, "-m 1 ")])
-async def test_a_commit_says_to_who_may_push_how_it_is_undone(pages, forge, parents, options):
+async def test_a_commit_says_to_who_may_push_how_it_is_reverted(pages, forge, parents, options):
     sha, commit = "1" * 40, DROPPED["commit"] | {"verification": None}
     parents = [{"sha": f"{number}" * 40} for number in range(parents)]
     forge.answers[f"{HOME}/git/commits/{sha}"] = DROPPED | {"commit": commit, "parents": parents}
@@ -246,6 +246,34 @@ async def test_a_commit_says_to_who_may_push_how_it_is_undone(pages, forge, pare
         forge.answers[HOME] = repository
         shown = (await pages.get(f"/ann/demo/commit/{sha}", caller)).text
         assert (f"git revert {options}{sha}" in shown) is is_said
+        assert ('id="revert"><summary>Revert it</summary>' in shown) is is_said
+
+
+async def test_who_administers_a_repository_gets_from_branches_to_their_protection(pages, forge):
+    link, own = 'href="/ann/demo/settings/branches">Protection</a>', forge.answers[HOME]
+    writes = own | {"permissions": {"admin": False, "push": True, "pull": True}}
+    for repository, caller, is_shown in ((own, ANN, True), (writes, BOB, False), (own, None, False)):
+        forge.answers[HOME] = repository
+        assert (link in (await pages.get("/ann/demo/branches", caller)).text) is is_shown
+
+
+@pytest.mark.parametrize(
+    ("page", "feed"),
+    [
+        ("commits/branch/topic/one", "atom/branch/topic/one"),
+        ("commits/branch/main/src/a.py", "atom/branch/main/src/a.py"),
+        ("releases", "releases.atom"),
+        ("issues", "issues.atom"),
+    ],
+)
+async def test_a_page_leads_to_its_feed_unless_only_who_signs_in_can_read_it(pages, forge, page, feed):
+    forge.answers[f"{HOME}/git/refs/heads/topic"] = [{"ref": "refs/heads/topic/one"}]
+    link = f'href="/ann/demo/{feed}">Feed</a>'
+    assert link in (await pages.get(f"/ann/demo/{page}", ANN)).text
+    answer = await pages.get(f"/ann/demo/{feed}")
+    assert answer.headers["content-type"].startswith("application/atom+xml")
+    forge.answers[HOME] |= {"private": True}
+    assert link not in (await pages.get(f"/ann/demo/{page}", ANN)).text
 
 
 PICTURE = "diff --git a/old.png b/p ö.PNG\n{}\nindex 1..2 100644\nBinary files a/old.png and b/p.png differ\n"

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from .forge import MOMENT
+from .forge import MOMENT, issue
 from .world import ANN, World
 
 SUBJECT = {
@@ -99,6 +99,17 @@ async def test_a_session_that_ended_already_is_signed_out_as_well(pages, forge):
 async def test_nobody_is_signed_out_by_another_site(pages, forge):
     assert (await pages.post("/user/logout", {"token": "1.0.0"}, ANN)).status_code == 403
     assert not forge.sent
+
+
+async def test_the_first_page_leads_to_all_that_is_assigned_of_either_kind(pages, forge):
+    waiting = issue(repository={"full_name": "ann/demo"})
+    forge.answers |= {"/notifications/new": {"new": 0}, "/repos/issues/search": [waiting] * 7}
+    shown = (await pages.get("/", ANN)).text
+    for links in (
+        'All 7: <a href="/issues">issues</a>, <a href="/pulls">pull requests</a>',
+        'All 7: <a href="/pulls?filter=review">pull requests</a>',
+    ):
+        assert links in shown
 
 
 async def test_the_bar_searches(pages):

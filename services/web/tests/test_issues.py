@@ -228,3 +228,13 @@ async def test_an_issue_that_is_refused_keeps_its_labels_and_milestone(pages, fo
     refused = (await pages.submit("/ann/demo/issues/new", "Open the issue", to="/issues/new", **chosen)).text
     assert [f'value="{number}" checked' in refused for number in (1, 2)] == [False, True]
     assert '<option value="7" selected>' in refused
+
+
+async def test_somebody_who_has_not_signed_in_finds_where_an_issue_is_opened(pages, forge):
+    link = 'href="/ann/demo/issues/new" rel="nofollow">New issue</a>'
+    assert link in (await pages.get("/ann/demo/issues")).text
+    answer = await pages.get("/ann/demo/issues/new")
+    assert (answer.status_code, "/login?to=/ann/demo/issues/new" in answer.text) == (401, True)
+    assert "New pull request" not in (await pages.get("/ann/demo/pulls")).text
+    forge.answers[HOME] |= {"archived": True}
+    assert "New issue" not in (await pages.get("/ann/demo/issues")).text

@@ -241,6 +241,17 @@ async def test_tabs_and_the_head_of_a_pull_request_say_how_much_there_is(pages, 
     assert (">Files</a>" in shown, 'class="plus"' in shown) == (True, False)
 
 
+async def test_a_merged_pull_request_leads_who_may_push_to_how_it_is_reverted(pages, forge):
+    forge.answers[PULL] |= {
+        "merged": True,
+        "merged_by": ANN_USER,
+        "merged_at": MOMENT,
+        "merge_commit_sha": "4" * 40,
+    }
+    link = f'href="/ann/demo/commit/{"4" * 40}#revert">How to revert it</a>'
+    assert (link in (await pages.get(PAGE, ANN)).text, link in (await pages.get(PAGE)).text) == (True, False)
+
+
 async def test_a_list_says_which_pull_requests_are_drafts(pages, forge):
     for draft in (True, False):
         forge.answers[f"{HOME}/issues"] = [issue(pull_request={"merged": False, "draft": draft})]
