@@ -63,12 +63,14 @@ async def full_commits(
     infos: Sequence[CommitInfo],
     signatures: dict[str, CommitSignature],
     parts: CommitParts,
+    *,
+    lender_id: int = 0,
 ) -> list[FullCommit]:
-    """Commits of the repository in the path, with accounts and changes."""
+    """Commits of the repository in the path, with accounts and changes; ``lender_id``: of another one, shown as its own."""
     changes = {}
     if parts.stats or parts.files:
         cache = request.components.reads.file_changes
-        changes = await files_of(request.storage, request.resource.id, infos, cache)
+        changes = await files_of(request.storage, lender_id or request.resource.id, infos, cache)
     users = await users_of(request, infos)
     verifications = await verifications_of(request, infos, signatures) if parts.verification else {}
     presenter = CodePresenter.of(request)
@@ -175,23 +177,36 @@ async def get_commit(
 
 
 async def diff_of_files(
-    request: RepositoryRequest, path: Path, before: str, after: str, *, offset: int, limit: int
+    request: RepositoryRequest,
+    path: Path,
+    before: str,
+    after: str,
+    *,
+    offset: int,
+    limit: int,
+    lender: Path | None = None,
 ) -> tuple[bytes, int]:
     """`compare.diff_of_files` of commits that the caller may read; remembered."""
     cache, key = request.components.reads.diffs, (before, after, offset, limit)
     remembered = cache.get(key)
     if remembered is None:
         request.acquire_slot()
-        remembered = await compare.diff_of_files(path, before, after, offset=offset, limit=limit)
+        remembered = await compare.diff_of_files(
+            path, before, after, offset=offset, limit=limit, lender=lender
+        )
         cache.put(key, remembered, size=len(remembered[0]) + 500)
     return remembered
 
 
-async def page_of_diff(request: RepositoryRequest, before: str, after: str, page: Page) -> Response[bytes]:
+async def page_of_diff(
+    request: RepositoryRequest, before: str, after: str, page: Page, *, lender: Path | None = None
+) -> Response[bytes]:
     """The changes of one page of the files that differ between two commits. Raises NotFound, TooLarge."""
     path = request.storage.path(request.resource.id)
     try:
-        text, total = await diff_of_files(request, path, before, after, offset=page.offset, limit=page.limit)
+        text, total = await diff_of_files(
+            request, path, before, after, offset=page.offset, limit=page.limit, lender=lender
+        )
     except GitFailed:
         raise NotFound from None
     except (OutputTooLarge, GitTimedOut) as error:

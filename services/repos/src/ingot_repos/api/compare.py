@@ -1,6 +1,7 @@
 """Compares two refs of a repository, or one with a branch of a related repository."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -25,7 +26,7 @@ from ingot_repos.git.errors import (
     RefNotFound,
     RepositoryNotFound,
 )
-from ingot_repos.git.heads import with_head
+from ingot_repos.git.heads import with_borrowed_head
 from ingot_repos.store import accounts, repositories
 
 MOST_COMMITS = 250
@@ -80,12 +81,18 @@ async def compare_refs_of(
     except (GitFailed, GitTimedOut) as error:
         raise Unavailable("the comparison could not be made") from error
     before = compared.base if is_direct else compared.merge_base
+    is_own = head_repository.id == request.resource.id
+    lender = None if is_own else request.storage.path(head_repository.id)
     if output == "diff" and "page" in request.query_params:
-        return await page_of_diff(request, before, compared.head, page)
+        return await page_of_diff(request, before, compared.head, page, lender=lender)
     if output:
-        return Response(await _text(request, compared, output, before), media_type="text/plain")
+        return Response(await _text(request, compared, output, before, lender), media_type="text/plain")
     commits = await full_commits(
-        request, compared.commits, compared.signatures, CommitParts.of(stat, files, verification)
+        request,
+        compared.commits,
+        compared.signatures,
+        CommitParts.of(stat, files, verification),
+        lender_id=head_repository.id,
     )
     headers = request.page_headers(page, compared.total)
     answer = Compare(
@@ -127,9 +134,7 @@ async def _compare(
     if other.id != repository.id:
         require_on_disk(request, other)
         act = partial(compared, head_is_commit=True)
-        return await with_head(
-            request.storage, repository.id, act, source_id=other.id, branch=head, keep_ref=""
-        )
+        return await with_borrowed_head(request.storage, repository.id, act, source_id=other.id, branch=head)
     return await request.storage.call(repository.id, compared, head)
 
 
@@ -162,12 +167,14 @@ async def _related(request: RepositoryRequest, text: str) -> ResolvedRepository:
     return await resolve_by_id(request, fork)
 
 
-async def _text(request: RepositoryRequest, compared: RefComparison, output: str, before: str) -> bytes:
+async def _text(
+    request: RepositoryRequest, compared: RefComparison, output: str, before: str, lender: Path | None
+) -> bytes:
     """The changes as text. Raises NotFound, TooLarge."""
     path = request.storage.path(request.resource.id)
     write = compare.patch_text if output == "patch" else compare.diff_text
     try:
-        return await write(path, compared.base if output == "patch" else before, compared.head)
+        return await write(path, compared.base if output == "patch" else before, compared.head, lender=lender)
     except GitFailed:
         raise NotFound from None
     except (OutputTooLarge, GitTimedOut) as error:

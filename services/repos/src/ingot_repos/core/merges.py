@@ -39,7 +39,7 @@ from ingot_repos.git.errors import (
     RefNotFound,
     RepositoryNotFound,
 )
-from ingot_repos.git.heads import MoveBlock, with_head
+from ingot_repos.git.heads import MoveBlock, with_borrowed_head, with_head
 from ingot_repos.git.lfs_pointers import pointers_between
 from ingot_repos.git.proposals import with_proposal
 from ingot_repos.git.refs import BRANCHES, RefChange, move_ref, ref_target
@@ -64,7 +64,7 @@ def ignores_whitespace(row: RepositoryRow) -> bool:
 async def comparison(
     storage: Storage, pushes: Pushes, row: RepositoryRow, base_branch: str, head: Head
 ) -> Comparison:
-    """Fetch the head into the base repository and compare; a head branch that was deleted by its pull ref.
+    """Compare a head with a branch. With a number the base repository keeps its commits, also when the head branch is deleted.
 
     Raises NotFound for a missing branch.
     """
@@ -86,7 +86,7 @@ async def comparison(
     except (RefNotFound, InvalidName):
         raise NotFound("there is no such branch") from None
     try:
-        counts = await _counts(storage, repository_id, result, head)
+        counts = await _counts(storage, repository_id if own_ref else head.repository_id, result, head)
     except GitFailed:  # the objects went away with a ref that was deleted meanwhile
         counts = None
     return Comparison(
@@ -108,30 +108,36 @@ async def _compared(
     moving: MoveBlock,
 ) -> compare.Comparison:
     """Compare with a branch, or with what was proposed by a push. Raises RefNotFound, InvalidName, RepositoryNotFound."""
-    if not (proposed := proposal_id(head.branch)):
-        return await with_head(
-            storage,
-            repository_id,
-            compared,
-            source_id=head.repository_id,
-            branch=head.branch,
-            keep_ref=keep_ref,
-            moving=moving,
+    if proposed := proposal_id(head.branch):
+        ref = proposal_ref(proposed)
+        return await with_proposal(
+            storage, repository_id, compared, ref=ref, keep_ref=keep_ref, moving=moving
         )
-
-    return await with_proposal(
-        storage, repository_id, compared, ref=proposal_ref(proposed), keep_ref=keep_ref, moving=moving
+    source_id, branch = head.repository_id, head.branch
+    if not keep_ref:
+        return await with_borrowed_head(storage, repository_id, compared, source_id=source_id, branch=branch)
+    return await with_head(
+        storage,
+        repository_id,
+        compared,
+        source_id=source_id,
+        branch=branch,
+        keep_ref=keep_ref,
+        moving=moving,
     )
 
 
 async def _counts(
-    storage: Storage, repository_id: int, result: compare.Comparison, head: Head
+    storage: Storage, holder_id: int, result: compare.Comparison, head: Head
 ) -> DiffCounts | None:
-    """None when they are known already, or when the difference is too large."""
+    """What the commits of the head change; ``holder_id`` is the repository that has them.
+
+    None when they are known already, or when the difference is too large.
+    """
     base = result.merge_base or ""
     if (base, result.head) == (head.counted_base, head.counted_head):
         return None
-    files = await asyncio.to_thread(compare.changed_files, storage.path(repository_id), base, result.head)
+    files = await asyncio.to_thread(compare.changed_files, storage.path(holder_id), base, result.head)
     if files is None:
         return None
     return DiffCounts(

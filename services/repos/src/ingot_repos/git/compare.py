@@ -16,6 +16,7 @@ import pygit2
 from ingot_repos.git.command import MIB, GitArgs, git_async, run_git
 from ingot_repos.git.commits import Clip, CommitInfo, describe, find_commit, walk
 from ingot_repos.git.errors import GitTimedOut, InvalidName, OutputTooLarge
+from ingot_repos.git.heads import borrowing
 from ingot_repos.git.merge import merge_base, mergeable
 from ingot_repos.git.refs import ZERO_OID, get_branch, is_object_id
 
@@ -119,6 +120,7 @@ async def diff_text(
     after: str,
     *,
     binary: bool = True,
+    lender: Path | None = None,
     max_bytes: int = 32 * MIB,
     time_limit: float = 30.0,
 ) -> bytes:
@@ -129,6 +131,7 @@ async def diff_text(
         before: full id; for a pull request the merge base, empty if there is none.
         after: full id.
         binary: with the changes of binary files; else it says only that they differ.
+        lender: the repository that has one of the commits, if that is another one.
         max_bytes: of the text.
         time_limit: seconds.
 
@@ -141,7 +144,9 @@ async def diff_text(
     _require_ids(before, after)
     with_binary = ("--binary",) if binary else ()
     args = GitArgs("diff", (*_PLAIN, "--patch", *with_binary, "--abbrev=7", "-M"), (before, after))
-    return await git_async(args, git_dir=path, max_output=max_bytes, time_limit=time_limit)
+    return await git_async(
+        args, git_dir=path, environment=borrowing(lender), max_output=max_bytes, time_limit=time_limit
+    )
 
 
 async def diff_of_files(
@@ -151,6 +156,7 @@ async def diff_of_files(
     *,
     offset: int,
     limit: int,
+    lender: Path | None = None,
     max_bytes: int = 32 * MIB,
     time_limit: float = 30.0,
 ) -> tuple[bytes, int]:
@@ -160,7 +166,10 @@ async def diff_of_files(
     """
     before = before or _EMPTY_TREE
     _require_ids(before, after)
-    run = partial(git_async, git_dir=path, max_output=max_bytes, time_limit=time_limit)
+    environment = borrowing(lender)
+    run = partial(
+        git_async, git_dir=path, environment=environment, max_output=max_bytes, time_limit=time_limit
+    )
     files = _paths(
         await run(GitArgs("diff-tree", ("-r", "-z", "--raw", "-M", "--abbrev=7", *_PLAIN), (before, after)))
     )
@@ -195,7 +204,13 @@ def _paths(output: bytes) -> list[list[bytes]]:
 
 
 async def patch_text(
-    path: Path, before: str, after: str, *, max_bytes: int = 32 * MIB, time_limit: float = 30.0
+    path: Path,
+    before: str,
+    after: str,
+    *,
+    lender: Path | None = None,
+    max_bytes: int = 32 * MIB,
+    time_limit: float = 30.0,
 ) -> bytes:
     """The commits that `after` has and `before` has not as a mailbox (git-format-patch(1)), oldest first.
 
@@ -205,7 +220,9 @@ async def patch_text(
     root = () if before else ("--root",)
     options = (*_PLAIN, "--stdout", "--binary", "--abbrev=7", "--no-signature", *root)
     args = GitArgs("format-patch", options, (after, f"^{before}") if before else (after,))
-    return await git_async(args, git_dir=path, max_output=max_bytes, time_limit=time_limit)
+    return await git_async(
+        args, git_dir=path, environment=borrowing(lender), max_output=max_bytes, time_limit=time_limit
+    )
 
 
 def _require_ids(*ids: str) -> None:

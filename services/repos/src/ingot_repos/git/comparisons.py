@@ -37,8 +37,8 @@ def compare_refs(
 ) -> RefComparison:
     """Compare a ref with ``base``, each a branch, a tag or a commit. ``cache`` remembers it by their commits, which are clipped.
 
-    ``head_is_commit``: it is the full id of a commit that was fetched for this, so no ref of this repository need
-    lead to it.
+    ``head_is_commit``: it is the full id of a commit of another repository (see `heads.with_borrowed_head`), so no ref
+    of this one need lead to it.
 
     Raises:
         RefNotFound: there is no such ref.

@@ -1,4 +1,4 @@
-"""Fetches the head of a pull request into its base repository."""
+"""Brings the head of a pull request into its base repository, or compares a head with it where it is."""
 
 import asyncio
 import secrets
@@ -75,6 +75,42 @@ async def with_head(
         return await storage.call(target_id, act, await asyncio.to_thread(fetch, ref))
     finally:
         await storage.call(target_id, delete_ref, ref)
+
+
+async def with_borrowed_head(
+    storage: Storage,
+    target_id: int,
+    act: Callable[[pygit2.Repository, str], _T],
+    *,
+    source_id: int,
+    branch: str,
+) -> _T:
+    """Return the result of ``act``, which reads the commits of a branch where they are, beside those of the target.
+
+    Nothing is written. Commits that stayed in the target without a ref could be named there by whoever may push to it,
+    and need not be able to read the source. Arguments are those of `with_head`; for git see `borrowing`.
+
+    Raises:
+        RefNotFound: there is no such branch.
+    """
+
+    def act_on_both(source: pygit2.Repository) -> _T:
+        tip = get_branch(source, branch).oid
+        if source_id == target_id:
+            return act(source, tip)
+        both = pygit2.Repository(storage.open(target_id).path)
+        both.odb.add_disk_alternate(str(storage.path(source_id) / "objects"))
+        return act(both, tip)
+
+    # What is read is the history of the head above all, so that is what is watched.
+    return await storage.call(source_id, act_on_both)
+
+
+def borrowing(lender: Path | None) -> dict[str, str] | None:
+    """The environment of a git that reads the objects of another repository beside its own; None for one that does not."""
+    if lender is None:
+        return None
+    return clean_environment({"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(lender / "objects")})
 
 
 def local_head(repo: pygit2.Repository, source: pygit2.Repository, branch: str, keep_ref: str) -> str | None:
