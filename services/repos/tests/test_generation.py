@@ -4,6 +4,12 @@ from base64 import b64encode
 
 import pytest
 
+from ingot_repos.git import template_copies
+from ingot_repos.git.template_copies import MOST_PATTERN_BYTES, TOO_LARGE
+
+from .code_world import opened, repository_with_history
+from .git_builders import commit, set_branches
+
 T = "/repos/ann/seed"
 FILES = {
     ".gitea/template": "# what is filled in\n**.md\nsrc/**\n*.bin\n[\n",
@@ -104,3 +110,27 @@ async def test_what_cannot_be_generated_is_named(world, ann, bob, seed):
     assert (await bob.post(f"{T}/generate", whole | {"name": "other"})).status_code == 422
     await ann.call("PATCH", f"/api/v1{T}", {"template": True, "private": True})
     assert (await bob.post(f"{T}/generate", whole | {"name": "other"})).status_code == 404
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_no_template_takes_without_end(world, ann, bob, monkeypatch):
+    monkeypatch.setattr(template_copies, "MOST_BYTES", 100_000)
+    seed = await repository_with_history(world, ann, "seed", template=True)
+    repo = opened(world, seed["id"])
+    long_paths = {f"{number}{'a' * 150}": b"x" for number in range(40)}
+    body = {"owner": "bob", "git_content": True, "description": "d" * 255}
+    for case, (patterns, files, message) in {
+        "many-stars": (b"**" * 120 + b"x\n", long_paths, None),
+        "very-many-stars": ((b"**" * 120 + b"x\n") * 60, long_paths, "too many patterns"),
+        "many-patterns": (b"a\n" * MOST_PATTERN_BYTES, {}, "too large"),
+        "many-braces": (b"{a}" * 3000 + b"\n**.md", {"a.md": b"$REPO_NAME"}, None),
+        "many-names": (b"**.md", {"a.md": b"$REPO_DESCRIPTION" * 1000}, TOO_LARGE),
+    }.items():
+        set_branches(repo, master=commit(repo, {".gitea/template": patterns} | files))
+        answer = await bob.post(f"{T}/generate", body | {"name": case})
+        assert answer.status_code == (422 if message else 201), (case, answer.text)
+        if message:
+            error = answer.json()["errors"][0]
+            assert (error["field"], message in error["message"]) == ("git_content", True), case
+            assert (await bob.get(f"/repos/bob/{case}")).status_code == 404
+    assert (await bob.get("/repos/bob/many-braces/raw/a.md")).text == "many-braces"

@@ -138,7 +138,7 @@ class RepositoryCreator:
                     new.default_branch,
                     person(creator),
                     template_names.filler(new.copy.names),
-                    template_names.is_filled,
+                    template_names.filled_paths,
                 )
             except RefNotFound:  # the template is empty
                 return {}

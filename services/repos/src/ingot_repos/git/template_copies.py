@@ -1,6 +1,6 @@
 """Copies the files of a template into a new repository, with names filled in where the template asks for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import pygit2
@@ -18,11 +18,14 @@ PATTERNS = ".gitea/template"
 """The file that lists which files are filled in; the copy has not got it."""
 MOST_FILES = 10_000
 MOST_BYTES = 200 * 1024 * 1024
+"""Of all files, before and after names are filled in."""
 MOST_FILLED_BYTES = 1024 * 1024
 """A larger file is copied as it is."""
+MOST_PATTERN_BYTES = 16 * 1024
+TOO_LARGE = "the template is too large to be copied"
 
-Fills = Callable[[str, str], bool]
-"""Whether a pattern, the first argument, stands for a path."""
+FindPaths = Callable[[Sequence[str], Sequence[str]], Collection[str]]
+"""Which of the paths, the second argument, the patterns stand for."""
 
 
 def copy_template(
@@ -32,7 +35,7 @@ def copy_template(
     branch: str,
     author: Person,
     fill: Callable[[str], str],
-    is_filled: Fills,
+    find_paths: FindPaths,
 ) -> str:
     """Make the newest files of ``source_branch`` the first commit of ``branch``; its id.
 
@@ -45,17 +48,20 @@ def copy_template(
     listed = list_tree(template, tree, recursive=True, most=MOST_FILES)
     files = [entry for entry in listed.entries if entry.kind != "dir" and entry.path != PATTERNS]
     if not listed.complete or sum(blob_sizes(template, files).values()) > MOST_BYTES:
-        raise OutputTooLarge("the template is too large to be copied")
-    patterns = _patterns(template, tree)
-    index = pygit2.Index()
+        raise OutputTooLarge(TOO_LARGE)
+    filled = find_paths(_patterns(template, tree), [entry.path for entry in files])
+    index, room = pygit2.Index(), MOST_BYTES
     for entry in files:
         path, oid = entry.path, pygit2.Oid(hex=entry.oid)
         if entry.mode != SUBMODULE:
             content = _read(template, oid)
-            if any(is_filled(pattern, path) for pattern in patterns):
+            if path in filled:
                 content = _filled(content, fill)
                 renamed = fill(path)
                 path = renamed if is_safe_file_path(renamed) else path
+            room -= len(content)
+            if room < 0:
+                raise OutputTooLarge(TOO_LARGE)
             with writing():
                 oid = repo.create_blob(content)
         index.add(pygit2.IndexEntry(path, oid, FileMode(entry.mode)))
@@ -74,12 +80,16 @@ def _read(template: pygit2.Repository, oid: pygit2.Oid) -> bytes:
 
 
 def _patterns(template: pygit2.Repository, tree: str) -> list[str]:
+    """Raises OutputTooLarge."""
     try:
-        content = template.odb.read(entry_at(template, tree, PATTERNS).oid)[1]
+        oid = entry_at(template, tree, PATTERNS).oid
+        if template.odb.read_header(oid)[1] > MOST_PATTERN_BYTES:
+            raise OutputTooLarge(f"{PATTERNS} of the template is too large")
+        content = template.odb.read(oid)[1]
     except (ObjectNotFound, KeyError):
         return []
     lines = (line.strip() for line in content.decode("utf-8", "replace").splitlines())
-    return [line.removeprefix("/") for line in lines if line and not line.startswith("#")][:1000]
+    return [line.removeprefix("/") for line in lines if line and not line.startswith("#")]
 
 
 def _filled(content: bytes, fill: Callable[[str], str]) -> bytes:
