@@ -4,7 +4,19 @@ from base64 import b64encode
 
 import pytest
 
-from ingot_repos.core.issue_forms import MOST_BYTES, InvalidForm, read_config, read_template
+from ingot_repos.core.issue_forms import (
+    MOST_BYTES,
+    MOST_PARTS,
+    InvalidForm,
+    PartBudget,
+    read_config,
+    read_template,
+    read_templates,
+)
+
+from .code_world import opened, repository_with_history
+from .git_builders import commit as commit_of
+from .git_builders import set_branches
 
 BUG = """---
 name: Bug
@@ -42,11 +54,10 @@ BROKEN = {
     "deep": b"---\nname: " + b"[" * 10_000 + b"\n---\ny",
     "an object": b"---\nname: !!python/object/apply:os.system [id]\n---\ny",
     "a key that is a list": b"---\n? [a]\n: b\nname: x\n---\ny",
-    "an odd date": b"---\nname: x\ntitle: 2026-99-99\n---\ny",
+    "a tag": b"---\nname: x\ntitle: !!str y\n---\ny",
     "an odd field": b"---\nname: x\nbody: [{type: button}]\n---\ny",
     "a key that is a truth value": b"---\nname: x\nbody: [{type: input, attributes: {a: {on: x}}}]\n---\ny",
     "a key that is nothing": b"---\nname: x\nbody: [{type: input, validations: {a: [{~: x}]}}]\n---\ny",
-    "a long number": b"---\nname: x\nbody: [{type: input, attributes: {a: " + b"1" * 5000 + b"}}]\n---\ny",
 }
 ODD = """name: Odd
 body:
@@ -118,3 +129,73 @@ def test_a_form_that_is_too_large_is_refused():
     with pytest.raises(InvalidForm, match=str(MOST_BYTES)):
         read_config(None)
     assert read_config(b"").blank_issues_enabled is True
+
+
+PUSHED = {
+    "bomb": b"a: &a [x, x]\n" + b"".join(b"b%d: &b%d [*a, *a]\n" % (one, one) for one in range(30)),
+    "deep lists": b"name: " + b"[" * 60_000,
+    "deep mappings": b"name: " + b"{a: " * 15_000,
+    "a long integer": b"name: " + b"9" * 60_000,
+    "a long integer of base 60": b"name: 1" + b":1" * 30_000,
+    "a long fraction of base 60": b"name: 1" + b":1" * 30_000 + b".5",
+    "no truth value": b"name: !!bool x",
+    "no integer": b"name: !!int ''",
+    "no fraction": b"name: !!float '-'",
+    "no time": b"name: !!timestamp x",
+    "no date": b"name: 2026-99-99",
+    "an object": b"name: !!python/object/apply:os.system [id]",
+    "a name of Python": b"name: !!python/name:os.system",
+    "keys twice": b"name: a\nname: [b]\nname: c\nblank_issues_enabled: 1\nblank_issues_enabled: true",
+    "NUL": b"name: a\0b",
+    "no UTF-8": b"name: \xff\xfe",
+    "half a character": b'name: "\\ud800"',
+    "other documents": b"name: a\n---\nname: b\n...\n---\n[",
+    "wrong types": b"name: [a]\nabout: {}\ntitle: 1\nlabels: {a: b}\nref: true\nbody: x\ncontact_links: [1]",
+    "wrong types of fields": b"name: a\nbody: [1, ~, [], {type: []}, {type: input, attributes: [], visible: 1}]",
+    "keys that are no text": b"name: a\nbody: [{type: input, attributes: {1: x, ~: y, [a]: z}}]",
+    "very many parts": b"name: a\nbody: [" + b"a," * 32_000 + b"]",
+    "merges": b"name: a\n<<: [{name: b}, {<<: {<<: {name: c}}}]\n=: x",
+    "nothing": b"",
+}
+
+
+async def test_no_pushed_file_fails_the_routes_that_read_it(world, ann):
+    app = await repository_with_history(world, ann)
+    repo = opened(world, app["id"])
+    for case, content in PUSHED.items():
+        head = b"---\n" + content + b"\n---\ntext"
+        files = {"config.yml": content, "a.yaml": content, "b.md": head, "c.md": BUG.encode()}
+        tree = {f".github/ISSUE_TEMPLATE/{name}": data for name, data in files.items()}
+        set_branches(repo, master=commit_of(repo, tree))
+        for route in ("issue_config", "issue_config/validate", "issue_templates"):
+            answer = await ann.get(f"/repos/ann/app/{route}")
+            assert answer.status_code == 200, (case, route, answer.text)
+        names = [template["name"] for template in answer.json()]
+        assert "Bug" in names or case == "very many parts", case
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("12", 12), ("-12", -12), ("0", 0), ("1.5", 1.5), ("true", True), ("Off", False), ("~", None), ("", None),
+        ("1:30", "1:30"), ("1:30.5", "1:30.5"), ("9" * 16, "9" * 16), ("0x1f", "0x1f"), ("012", "012"), (".inf", ".inf"),
+        ("2026-01-02", "2026-01-02"), ("=", "="), ("'12'", "12"),
+    ],
+)  # fmt: skip
+def test_a_value_is_what_json_has_or_text(value, expected):
+    text = f"name: x\nbody: [{{type: input, attributes: {{a: {value}}}}}]"
+    assert read_template("x.yaml", text.encode()).body[0].attributes == {"a": expected}
+
+
+def test_all_templates_together_cost_no_more_than_a_bound():
+    budget, honest = PartBudget(), read_templates({"a.yaml": FORM, "b.md": BUG.encode()})
+    assert ([template.name for template in honest[0]], honest[1]) == (["Idea", "Bug"], 0)
+    read_template("a.yaml", FORM, budget)
+    assert MOST_PARTS - 100 < budget.left < MOST_PARTS
+    for _ in range(5):
+        with pytest.raises(InvalidForm, match="too many parts"):
+            read_template("a.yaml", PUSHED["very many parts"], budget)
+    assert budget.left == -5  # each file but the first ended with its first part
+    large = {f"{number}.yaml": b"name: a\nx: [" + b"a," * 15_000 + b"]" for number in range(3)}
+    templates, broken = read_templates(large)
+    assert (len(templates), broken) == (1, 2)

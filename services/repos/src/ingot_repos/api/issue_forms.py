@@ -1,5 +1,7 @@
 """Templates of issues, and how issues of a repository are begun: from files of its default branch."""
 
+import asyncio
+
 import msgspec
 from litestar import Response, get
 
@@ -11,7 +13,7 @@ from ingot_repos.core.issue_forms import (
     IssueConfig,
     IssueTemplate,
     read_config,
-    read_template,
+    read_templates,
 )
 from ingot_repos.git.errors import ObjectNotFound, OutputTooLarge, RefNotFound, RepositoryNotFound
 from ingot_repos.git.folder_files import files_of_first_folder
@@ -42,13 +44,12 @@ class IssueConfigCheck(msgspec.Struct):
 )
 async def list_issue_templates(request: RepositoryRequest) -> Response[list[IssueTemplate]]:
     """Templates with which an issue can be begun; how many cannot be read is in the header `X-Gitea-Warning`."""
-    templates, broken = [], 0
-    for path, content in (await _files(request)).items():
-        if path.endswith(ENDINGS) and not path.endswith(CONFIGS):
-            try:
-                templates.append(read_template(path, content))
-            except InvalidForm:
-                broken += 1
+    files = {
+        path: content
+        for path, content in (await _files(request)).items()
+        if path.endswith(ENDINGS) and not path.endswith(CONFIGS)
+    }
+    templates, broken = await asyncio.to_thread(read_templates, files)
     headers = {"X-Gitea-Warning": f"{broken} issue templates cannot be read"} if broken else {}
     return Response(templates, headers=headers)
 
@@ -86,7 +87,7 @@ async def _config(request: RepositoryRequest) -> IssueConfig:
     """Raises InvalidForm."""
     files = await _files(request)
     path = next((path for path in files if path.endswith(CONFIGS)), "")
-    return read_config(files[path]) if path else IssueConfig()
+    return await asyncio.to_thread(read_config, files[path]) if path else IssueConfig()
 
 
 async def _files(request: RepositoryRequest) -> dict[str, bytes | None]:

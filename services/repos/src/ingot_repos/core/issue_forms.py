@@ -1,15 +1,21 @@
 """Reads the templates of issues that a repository has, and how its issues are to be begun.
 
-They are YAML that anybody wrote: aliases and deep nesting are refused before anything is built of it.
+They are YAML that anybody wrote: aliases, tags and deep nesting are refused before anything is built of it, and files of
+very many parts as well.
 """
 
+import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 import yaml
 
 MOST_BYTES = 64 * 1024
+MOST_PARTS = 20_000
+"""Of all templates of a repository together; some 0.2 s."""
 _DEEPEST = 30
+_TAG = "tag:yaml.org,2002:"
 _OPENING = (yaml.MappingStartEvent, yaml.SequenceStartEvent)
 _CLOSING = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 _T = TypeVar("_T")
@@ -66,7 +72,49 @@ class InvalidForm(ValueError):
     """The file is not as it has to be; the text says why."""
 
 
-def read_template(path: str, content: bytes | None) -> IssueTemplate:
+class PartBudget:
+    """How many parts of YAML (values, and the ends of lists and mappings) may be read yet."""
+
+    def __init__(self, left: int = MOST_PARTS) -> None:
+        self.left = left
+
+    def take(self) -> None:
+        """Raises InvalidForm when there is none left."""
+        self.left -= 1
+        if self.left < 0:
+            raise InvalidForm("has too many parts")
+
+
+class _Loader(yaml.CSafeLoader):  # type: ignore[misc]
+    """Has true and false, null, and numbers of few digits; all else is text.
+
+    YAML knows more kinds of values, for some of which PyYAML needs time that grows with the square of their length, or
+    fails in other ways than by its own errors.
+    """
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - as in its base class
+        first: [(tag, pattern) for tag, pattern in resolvers if tag in (f"{_TAG}null", f"{_TAG}bool")]
+        for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+_INTEGER = r"[-+]?(?:0|[1-9][0-9]{0,14})"
+for _name, _pattern in (("int", rf"{_INTEGER}\Z"), ("float", rf"{_INTEGER}\.[0-9]{{1,15}}\Z")):
+    _Loader.add_implicit_resolver(f"{_TAG}{_name}", re.compile(_pattern), list("-+0123456789"))
+
+
+def read_templates(files: Mapping[str, bytes | None]) -> tuple[list[IssueTemplate], int]:
+    """The templates in files, by path, and how many of the files are none. Blocks for as long as `MOST_PARTS` take."""
+    templates, budget = [], PartBudget()
+    for path, content in files.items():
+        try:
+            templates.append(read_template(path, content, budget))
+        except InvalidForm:
+            continue
+    return templates, len(files) - len(templates)
+
+
+def read_template(path: str, content: bytes | None, budget: PartBudget | None = None) -> IssueTemplate:
     """The template in a file. Raises InvalidForm."""
     text = _decoded(content).replace("\r\n", "\n")
     rest = ""
@@ -75,7 +123,7 @@ def read_template(path: str, content: bytes | None) -> IssueTemplate:
         if not text.startswith("---\n") or not separator:
             raise InvalidForm("has no head between two lines of ---")
         text = start
-    head = _convert(_load(text), _Head)
+    head = _convert(_load(text, budget), _Head)
     return IssueTemplate(
         name=head.name,
         about=head.about or head.description or "",
@@ -103,17 +151,17 @@ def _decoded(content: bytes | None) -> str:
         raise InvalidForm("is not UTF-8") from None
 
 
-def _load(text: str) -> Any:
+def _load(text: str, budget: PartBudget | None = None) -> Any:
+    budget = budget or PartBudget()
     depth = 0
     try:
-        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        for event in yaml.parse(text, Loader=_Loader):
+            budget.take()
             depth += isinstance(event, _OPENING) - isinstance(event, _CLOSING)
-            if isinstance(event, yaml.AliasEvent) or depth > _DEEPEST:
-                raise InvalidForm("has aliases, or is nested too deep")
-        return yaml.load(text, Loader=yaml.CSafeLoader)
-    except (yaml.YAMLError, ValueError, TypeError) as error:
-        if isinstance(error, InvalidForm):
-            raise
+            if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None) or depth > _DEEPEST:
+                raise InvalidForm("has aliases or tags, or is nested too deep")
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a safe one
+    except yaml.YAMLError:
         raise InvalidForm("is not valid YAML") from None
 
 
