@@ -3,6 +3,7 @@
 The last is checked by a list of allowed tags and attributes, and in a browser if there is one.
 """
 
+import asyncio
 import html
 import re
 import shutil
@@ -17,6 +18,7 @@ import httpx
 import pytest
 
 from ingot_chassis.lexer import LEXER
+from ingot_chassis.testing.lexers import SlowLexer
 from ingot_issues.core.html_cache import HtmlCache
 from ingot_issues.core.markdown import PARSER, LinkContext, render
 
@@ -187,6 +189,25 @@ def test_such_code_is_tried_once(monkeypatch):
     assert "<span" not in render(HOSTILE_CODE, None, blocks)
     monkeypatch.setattr(LEXER, "tokens", None)
     assert "<span" not in render(HOSTILE_CODE, None, blocks)
+
+
+async def test_code_that_holds_up_its_lexer_is_shown_plain_and_holds_up_nobody(world, monkeypatch):
+    async def sent(text, caller):
+        answer = await world.call("POST", "//markdown", {"text": text}, as_=caller)
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    code, lexer = "```python\ndef f(): pass\n```\n", SlowLexer(monkeypatch)
+    page = asyncio.create_task(sent(HOSTILE_CODE, 1))
+    try:
+        await lexer.begun()
+        assert await sent("*hi*", 0) == "<p><em>hi</em></p>\n"
+        assert "def f(): pass" in await sent(code, 0)
+        assert not page.done()
+    finally:
+        lexer.release()
+    assert "<span" not in await page
+    assert 'class="k"' in await sent(code * 2, 0)
 
 
 HOSTILE = [

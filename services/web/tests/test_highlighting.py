@@ -1,12 +1,16 @@
 """Files as coloured lines."""
 
+import asyncio
 import re
 
 import pytest
 from markupsafe import Markup
 
+from ingot_chassis.testing.lexers import SlowLexer
 from ingot_web.core.highlighting import LARGEST, code_rows, highlight, pieces_of
 from ingot_web.core.templates import STATIC
+
+from .test_repositories import put
 
 
 @pytest.mark.parametrize("name", ["a.py", "a.html", "a.js", "a.md", "a.unknown", "a.c", "Makefile"])
@@ -55,6 +59,24 @@ def test_a_line_made_for_its_lexer_costs_its_time_once():
     text = "a" + " " * (LARGEST - 10) + "b\n"
     assert highlight("a.ini", text) == [text.removesuffix("\n")]
     assert highlight("a.ini", "[a]\nb = c\n")[1].startswith("<span")
+
+
+async def test_a_file_that_holds_up_its_lexer_is_shown_plain_and_holds_up_nobody(pages, forge, monkeypatch):
+    hostile, other = put(forge, "a.ini", "a" + " " * 32_700 + "b\n"), put(forge, "b.py", "def f(): pass\n")
+    lexer = SlowLexer(monkeypatch)
+    page = asyncio.create_task(pages.get(f"/ann/demo/src/{hostile}"))
+    try:
+        await lexer.begun()
+        meanwhile = await pages.get(f"/ann/demo/src/{other}")
+        assert not page.done()
+    finally:
+        lexer.release()
+    shown = await page
+    for answer, line in ((shown, "a" + " " * 32_700 + "b"), (meanwhile, "def f(): pass")):
+        assert answer.status_code == 200
+        assert f'<td class="text">{line}</td>' in answer.text
+    again = await pages.get(f"/ann/demo/src/{other}")
+    assert '<td class="text"><span class="k">def</span>' in again.text
 
 
 def test_each_line_has_a_number_to_which_an_address_leads():
