@@ -131,7 +131,7 @@ def test_a_form_that_is_too_large_is_refused():
     assert read_config(b"").blank_issues_enabled is True
 
 
-PUSHED = {
+HOSTILE = {
     "bomb": b"a: &a [x, x]\n" + b"".join(b"b%d: &b%d [*a, *a]\n" % (one, one) for one in range(30)),
     "deep lists": b"name: " + b"[" * 60_000,
     "deep mappings": b"name: " + b"{a: " * 15_000,
@@ -162,7 +162,7 @@ PUSHED = {
 async def test_no_pushed_file_fails_the_routes_that_read_it(world, ann):
     app = await repository_with_history(world, ann)
     repo = opened(world, app["id"])
-    for case, content in PUSHED.items():
+    for case, content in HOSTILE.items():
         head = b"---\n" + content + b"\n---\ntext"
         files = {"config.yml": content, "a.yaml": content, "b.md": head, "c.md": BUG.encode()}
         tree = {f".github/ISSUE_TEMPLATE/{name}": data for name, data in files.items()}
@@ -194,7 +194,7 @@ def test_all_templates_together_cost_no_more_than_a_bound():
     assert MOST_PARTS - 100 < budget.left < MOST_PARTS
     for _ in range(5):
         with pytest.raises(InvalidForm, match="too many parts"):
-            read_template("a.yaml", PUSHED["very many parts"], budget)
+            read_template("a.yaml", HOSTILE["very many parts"], budget)
     assert budget.left == -5  # each file but the first ended with its first part
     large = {f"{number}.yaml": b"name: a\nx: [" + b"a," * 15_000 + b"]" for number in range(3)}
     templates, broken = read_templates(large)
