@@ -40,6 +40,12 @@ class Route(NamedTuple):
         return "organization" if "org" in named else ""
 
 
+def full_name(text: str) -> str:
+    """The name of the route that the table has as ``METHOD path``."""
+    method, path = text.split()
+    return f"{method} {_full(path)}"
+
+
 def _full(path: str) -> str:
     if path.startswith("~"):
         return REPOSITORY + path[1:]

@@ -5,10 +5,11 @@ from typing import Literal
 
 from .routes import Route
 
-Outcome = Literal["open", "refused", "sign in", "shut", "absent", "either"]
+Outcome = Literal["open", "refused", "sign in", "shut", "absent", "either", "as the owner", "page"]
 """``refused`` is 403, ``sign in`` 401, ``shut`` one of these or 404, ``absent`` what is answered where nothing is;
 
-``either`` is open or refused.
+``either`` is open or refused (403), ``as the owner`` what of these the owner gets; a ``page`` takes no credential of the API,
+and says itself who may.
 """
 
 
@@ -133,7 +134,7 @@ def expected(route: Route, caller: Caller, target: Target | None) -> Outcome:
     if caller.by == "session" and not _is_linked(route):
         caller = replace(caller, person="")  # other sites can make a browser send it
     if route.path.startswith("/login") and "userinfo" not in route.path:
-        return "either"  # pages that take no credential of the API
+        return "page"
     if caller.blocked:
         return "refused"
     if route.place == "repository" and route.policy != "team repository":
@@ -185,7 +186,7 @@ def _of_repository(route: Route, caller: Caller, target: Target) -> Outcome:
         # The teams of a repository that has none do not exist, whoever asks.
         return "either" if "teams" in route.policy and not target.of_organization else "refused"
     if target.archived and route.method != "GET":
-        return "either"
+        return "as the owner"
     return "open"
 
 
