@@ -83,6 +83,11 @@ CASES = {
     "merge without a head": ("ann", "POST", "/{app}/merge", {"number": 1}),
     "update a branch as a reader": ("cat", "POST", "/{app}/update-branch", UPDATE),
     "update a branch that moved": ("ann", "POST", "/{app}/update-branch", UPDATE | {"head_sha": "base"}),
+    "put the head of a pull request": ("", "PUT", "/{app}/pull-heads/1", {"state": "hidden"}),
+    "put the head of a private one": ("", "PUT", "/{secret}/pull-heads/9", {"state": "gone"}),
+    "put the head of nothing": ("", "PUT", "/999/pull-heads/1", {"state": "visible"}),
+    "put a head in no state": ("", "PUT", "/{app}/pull-heads/1", {"state": "x"}),
+    "put a head without a state": ("", "PUT", "/{app}/pull-heads/1", {}),
     "diff": ("cat", "GET", "/{app}/diff?base={base}&head={tip}", None),
     "commits": ("cat", "GET", "/{app}/commits?base={base}&head={tip}", None),
     "no commits on that page": ("cat", "GET", "/{app}/commits?base={base}&head={tip}&offset=1&limit=5", None),
@@ -170,7 +175,9 @@ def shape(value):
 
 
 WRITES = [
-    name for name in CASES if name.startswith(("compar", "delete", "merge", "update")) and "rule" not in name
+    name
+    for name in CASES
+    if name.startswith(("compar", "delete", "merge", "put", "update")) and "rule" not in name
 ]
 """Each has a world of its own; what only reads shares one."""
 
@@ -218,6 +225,7 @@ async def test_the_fake_answers_reads_as_the_internal_api_does(world, samples):
         ("GET", "{app}/branches/topic"),
         ("GET", "{app}/files?base=&head={tip}"),
         ("DELETE", "{app}/branches/topic?tip={tip}"),
+        ("PUT", "{app}/pull-heads/1"),
     ],
 )
 async def test_hooks_may_read_access_levels_and_branches_alone(world, samples, method, path):

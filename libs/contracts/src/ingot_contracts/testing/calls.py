@@ -69,11 +69,12 @@ def _claims(token: bytes) -> dict[str, Any]:
 
 
 def body_of(call: RecordedCall, body_type: type[_B]) -> _B:
-    """422 for a field that is missing, 400 for one of the wrong type and for what is no JSON."""
+    """422 for a field that is missing or has a word it does not take, 400 for one of the wrong type and for what is no JSON."""
     try:
         return msgspec.json.decode(call.body, type=body_type)
     except msgspec.DecodeError as error:
-        raise Refusal(422 if "missing required field" in str(error) else 400, str(error)) from None
+        is_invalid = any(words in str(error) for words in ("missing required field", "Invalid enum value"))
+        raise Refusal(422 if is_invalid else 400, str(error)) from None
 
 
 def parameter_of(call: RecordedCall, name: str) -> str:

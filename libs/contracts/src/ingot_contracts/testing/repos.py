@@ -19,6 +19,7 @@ from ingot_contracts.pulls import (
     HistoryCommit,
     Merge,
     Merged,
+    PullHead,
     UpdateBranch,
     UpdatedBranch,
 )
@@ -86,6 +87,8 @@ class FakeRepos:
         """What a merge that succeeds answers."""
         self.merged_pulls: dict[tuple[int, int], str] = {}
         """Repository id and number to the commit that merged the pull request."""
+        self.pull_heads: dict[tuple[int, int], str] = {}
+        """Repository id and number to what was said last of who gets the commits."""
         self.commits: list[HistoryCommit] = []
         self.files: list[ChangedPath] = []
         self.diff = ""
@@ -157,11 +160,12 @@ class FakeRepos:
             ("GET", "diff"): self._history,
             ("GET", "commits"): self._history,
             ("GET", "files"): self._history,
+            ("PUT", "pull-heads"): self._set_pull_head,
         }
         handler = handlers.get((call.method, call.operation))
         if handler is None:
             raise Refusal(404)
-        return (204 if call.method == "DELETE" else 200), handler(call)
+        return (204 if call.method in ("DELETE", "PUT") else 200), handler(call)
 
     def _repository(self, call: RecordedCall) -> Repository:
         """The repository in the path."""
@@ -300,6 +304,11 @@ class FakeRepos:
         except Refusal:
             return None
         return self.comparisons.get((head_id, branch), self.comparison)
+
+    def _set_pull_head(self, call: RecordedCall) -> None:
+        head, repository = body_of(call, PullHead), self._repository(call)
+        self._require_ready(repository)
+        self.pull_heads[repository.id, id_of(call.path.split("/")[5])] = head.state
 
     def _watchers(self, call: RecordedCall) -> Watchers:
         return Watchers(ids=self.watchers.get(id_of(call.path.split("/")[3]), []))

@@ -32,6 +32,7 @@ from ingot_repos.git import compare, merge
 from ingot_repos.git.commits import Person
 from ingot_repos.git.errors import (
     GitFailed,
+    GitTimedOut,
     InvalidName,
     MergeConflict,
     ObjectNotFound,
@@ -42,18 +43,14 @@ from ingot_repos.git.errors import (
 from ingot_repos.git.heads import MoveBlock, with_borrowed_head, with_head
 from ingot_repos.git.lfs_pointers import pointers_between
 from ingot_repos.git.proposals import with_proposal
-from ingot_repos.git.refs import BRANCHES, RefChange, move_ref, ref_target
+from ingot_repos.git.pull_heads import HeadState, changes_of_state, head_ref
+from ingot_repos.git.refs import BRANCHES, RefChange, move_ref, ref_target, update_refs
 from ingot_repos.git.storage import Storage
 from ingot_repos.store.accounts import AccountRow
 from ingot_repos.store.repositories import RepositoryRow
 
 MOST_COMMITS = 10_000
 """Of a pull request whose pointers of LFS are looked for."""
-
-
-def pull_ref(number: int) -> str:
-    """The ref that keeps the head of a pull request in its base repository."""
-    return f"refs/pull/{number}/head"
 
 
 def ignores_whitespace(row: RepositoryRow) -> bool:
@@ -72,10 +69,10 @@ async def comparison(
     compared = partial(
         compare.compare_with_branch, base_branch=base_branch, ignore_whitespace=ignores_whitespace(row)
     )
-    own_ref = pull_ref(head.number) if head.number else ""
-    moving = partial(pushes.uploading, repository_id, row.owner_id, own_ref)
     try:
         async with pushes.turn(repository_id):
+            own_ref = await storage.call(repository_id, head_ref, head.number) if head.number else ""
+            moving = partial(pushes.uploading, repository_id, row.owner_id, own_ref)
             try:
                 result = await _compared(storage, repository_id, compared, head, own_ref, moving)
             except (RefNotFound, InvalidName, RepositoryNotFound):
@@ -97,6 +94,21 @@ async def comparison(
         mergeable=result.clean,
         commits=result.ahead,
     )
+
+
+async def set_head_state(
+    storage: Storage, pushes: Pushes, row: RepositoryRow, number: int, state: HeadState
+) -> None:
+    """Say who gets the head of a pull request (see ``PullHead``). Idempotent. Raises Conflict."""
+    async with pushes.turn(row.id):
+        changes = await storage.call(row.id, changes_of_state, number, state)
+        if not changes:
+            return
+        async with pushes.uploading(row.id, row.owner_id, changes[0].name):
+            try:
+                await asyncio.to_thread(update_refs, storage.path(row.id), changes)
+            except (RefMoved, GitFailed, GitTimedOut) as error:
+                raise Conflict("the head of the pull request could not be moved") from error
 
 
 async def _compared(
@@ -215,8 +227,9 @@ async def merge_pull(
         if contents is not None and override and rule.may_override:
             contents = msgspec.structs.replace(contents, protected=())
         base_ref = BRANCHES + request.base_branch
-        moving = partial(pushes.uploading, row.id, actor.id, pull_ref(request.number))
-        ground = await _ground(storage, row.id, request, base_ref, moving)
+        own_ref = await storage.call(row.id, head_ref, request.number)
+        moving = partial(pushes.uploading, row.id, actor.id, own_ref)
+        ground = await _ground(storage, row.id, request, base_ref, own_ref, moving)
         if ground.head != request.head_sha:
             raise Conflict("the head of the pull request has moved")
         require_up_to_date(rule, ground.base, ground.merge_base, override=override)
@@ -278,10 +291,9 @@ async def _merge(
 
 
 async def _ground(
-    storage: Storage, repository_id: int, request: Merge, base_ref: str, moving: MoveBlock
+    storage: Storage, repository_id: int, request: Merge, base_ref: str, own_ref: str, moving: MoveBlock
 ) -> merge.MergeInputs:
     """The commits of base and head; of the head branch as it is now, if one is named. Raises NotFound, Conflict."""
-    own_ref = pull_ref(request.number)
     find = partial(merge.merge_inputs, base_ref=base_ref, head_ref=own_ref)
     source, branch = request.head_repository_id, request.head_branch
     if branch:

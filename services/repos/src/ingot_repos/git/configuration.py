@@ -1,9 +1,11 @@
 """The configuration of every git process; it overrides the operator's and the repositories' own."""
 
 SCRATCH = "refs/scratch/"
-HIDDEN_REFS = (SCRATCH, "refs/incoming/")
-"""Refs of the service itself, which nobody fetches or names: of a fetch between repositories, of proposed commits (those
-that became a pull request are in refs/pull/ as well), and of a mirror before its update is complete."""
+CLOSED_PULLS = "refs/pull/closed/"
+HIDDEN_REFS = (SCRATCH, "refs/incoming/", CLOSED_PULLS)
+"""Refs of the service itself, which nobody fetches: of a fetch between repositories, of proposed commits (those that became a
+pull request are in refs/pull/ as well), of a mirror before its update is complete, and of pull requests that were closed
+without a merge."""
 
 PROPOSALS = f"{SCRATCH}proposals/"
 

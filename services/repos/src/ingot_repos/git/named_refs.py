@@ -3,8 +3,10 @@
 import pygit2
 from pygit2.enums import ObjectType
 
+from ingot_repos.git.configuration import CLOSED_PULLS
 from ingot_repos.git.errors import RefNotFound, RepositoryDamaged
 from ingot_repos.git.objects import VISIBLE_REFS, is_reachable
+from ingot_repos.git.pull_heads import PULLS
 from ingot_repos.git.refs import BRANCHES, TAGS, ResolvedName, is_valid_ref_name, resolve
 
 _PREFIXES = (("heads/", BRANCHES), ("tags/", TAGS))
@@ -32,6 +34,8 @@ def named_ref(repo: pygit2.Repository, name: str) -> ResolvedName:
 
 def _full_ref(repo: pygit2.Repository, name: str) -> ResolvedName:
     ref = repo.references.get(name) if name.startswith(VISIBLE_REFS) and is_valid_ref_name(name) else None
+    if ref is None and name.startswith(PULLS) and is_valid_ref_name(name):
+        ref = repo.references.get(name.replace(PULLS, CLOSED_PULLS, 1))
     if ref is None:
         raise RefNotFound("no such ref")
     try:

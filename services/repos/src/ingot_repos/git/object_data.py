@@ -8,6 +8,7 @@ import pygit2
 from pygit2.enums import ObjectType
 
 from ingot_repos.git.commits import find_commit
+from ingot_repos.git.configuration import HIDDEN_REFS
 from ingot_repos.git.errors import ObjectNotFound
 from ingot_repos.git.named_refs import named_ref
 from ingot_repos.git.objects import VISIBLE_REFS
@@ -95,10 +96,10 @@ def tree_page(
 def page_of_refs(
     repo: pygit2.Repository, prefix: str, *, offset: int, limit: int
 ) -> tuple[list[tuple[str, ObjectHeader]], int]:
-    """Visible refs whose full names begin with a prefix, by name, each with its object; and their number."""
+    """Refs that can be fetched whose full names begin with a prefix, by name, each with its object; and their number."""
     page, total = [], 0
     for name, oid in each_ref(repo, *VISIBLE_REFS):
-        if not name.startswith(prefix):
+        if not name.startswith(prefix) or name.startswith(HIDDEN_REFS):
             continue
         total += 1
         if offset < total <= offset + limit:

@@ -53,9 +53,9 @@ async def is_in_history(path: Path, oid: str) -> bool:
 
 
 async def missing_from_history(
-    path: Path, oids: Collection[str], *, tips: Collection[str] = (), max_memory: int | None = None
+    path: Path, oids: Collection[str], *, tips: Collection[str] | None = None, max_memory: int | None = None
 ) -> set[str]:
-    """Those of the objects that no commit of the tips has; without them, of a visible ref. ``max_memory``: see `spawn`.
+    """Those of the objects that no commit of the tips has; None: of a ref that the API shows. ``max_memory``: see `spawn`.
 
     Raises GitFailed, GitTimedOut.
     """
@@ -64,9 +64,9 @@ async def missing_from_history(
     missing, rest = {oid.encode() for oid in oids}, b""
     async with contextlib.aclosing(
         stream_git(
-            GitArgs("rev-list", (*options, *(("--stdin",) if tips else _REFS))),
+            GitArgs("rev-list", (*options, *(_REFS if tips is None else ("--stdin",)))),
             git_dir=path,
-            body=replayed("\n".join(tips).encode()) if tips else None,
+            body=None if tips is None else replayed("\n".join(tips).encode()),
             time_limit=_SECONDS,
             max_memory=max_memory,
         )

@@ -1,0 +1,38 @@
+"""The ref that keeps the head of a pull request: `refs/pull/7/head`, or one that nobody fetches when it was closed without a merge.
+
+What was closed can still be looked at, so the API reads both.
+"""
+
+from typing import Literal
+
+import pygit2
+
+from ingot_repos.git.configuration import CLOSED_PULLS
+from ingot_repos.git.refs import ZERO_OID, RefChange, ref_target
+
+PULLS = "refs/pull/"
+HeadState = Literal["visible", "hidden", "gone"]
+
+
+def visible_ref(number: int) -> str:
+    return f"{PULLS}{number}/head"
+
+
+def hidden_ref(number: int) -> str:
+    return f"{CLOSED_PULLS}{number}/head"
+
+
+def head_ref(repo: pygit2.Repository, number: int) -> str:
+    """The one of the two that keeps the head. Only `changes_of_state` lead from one to the other."""
+    hidden = hidden_ref(number)
+    return visible_ref(number) if ref_target(repo, hidden) is None else hidden
+
+
+def changes_of_state(repo: pygit2.Repository, number: int, state: HeadState) -> list[RefChange]:
+    """What brings the head of a pull request into a state; nothing if it is there, or no head is kept."""
+    names = {"visible": visible_ref(number), "hidden": hidden_ref(number)}
+    tips = {name: tip for name in names.values() if (tip := ref_target(repo, name)) is not None}
+    target = names.get(state, "")
+    removed = [RefChange(name, tip, ZERO_OID) for name, tip in tips.items() if name != target]
+    added = [RefChange(target, tips.get(target, ZERO_OID), one.before) for one in removed if target]
+    return removed + added
