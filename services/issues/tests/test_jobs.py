@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from ingot_issues.core import commits, mergeability, merges, references
+from ingot_issues.core import commits, mergeability, merges, pull_heads, references
 from ingot_issues.core.references import Action, AddReference, Reference, Source
 
 CHECK = {
@@ -14,6 +14,7 @@ MESSAGES = {
     "repository_id": 7, "before": "", "after": "d" * 40, "pusher_id": 2, "closing": True, "confined": True,
     "among": ["e" * 40],
 }  # fmt: skip
+HEAD = {"issue_id": 1, "repository_id": 7, "number": 3, "actor_id": 2, "restricted": True}
 BRANCH = {"issue_id": 1, "repository_id": 7, "actor_id": 2}
 REFERENCE = {
     "source": {"repository_id": 7, "issue_id": 1, "comment_id": 0, "is_pull": False, "sha": ""},
@@ -29,6 +30,7 @@ REFERENCE = {
         (mergeability.CheckMergeability, CHECK),
         (commits.ReadMessages, MESSAGES),
         (merges.DeleteHeadBranch, BRANCH),
+        (pull_heads.SetPullHead, HEAD),
         (references.AddReference, REFERENCE),
     ],
 )
@@ -51,5 +53,6 @@ def test_kinds_keep_their_names():
         merges.DELETE_HEAD_BRANCH,
         references.ADD_REFERENCE,
         commits.READ_MESSAGES,
+        pull_heads.SET_HEAD,
     ]
-    assert kinds == ["pulls.check", "pull.take-branch", "issue.refer", "push.read"]
+    assert kinds == ["pulls.check", "pull.take-branch", "issue.refer", "push.read", "pulls.head"]

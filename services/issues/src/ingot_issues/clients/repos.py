@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Literal, TypeAlias
 from urllib.parse import quote
 
+import msgspec
 from cachetools import LRUCache
 
 from ingot_chassis.errors import Unavailable
@@ -21,6 +22,7 @@ from ingot_contracts.pulls import (
     History,
     Merge,
     Merged,
+    PullHead,
     UpdateBranch,
     UpdatedBranch,
 )
@@ -155,6 +157,11 @@ class HttpRepos:
         """A comparison for each head, None where the head does not exist. A job compares, so no access is checked."""
         path = f"/internal/repositories/{repository_id}/comparisons?unattended=true"
         return (await self._peer.post(path, request, Comparisons, timeout=GIT_SECONDS)).comparisons
+
+    async def set_pull_head(self, repository_id: int, number: int, head: PullHead) -> None:
+        """Say who gets the commits of a pull request. Raises Conflict as well."""
+        path = f"/internal/repositories/{repository_id}/pull-heads/{number}"
+        await self._peer.call("PUT", path, msgspec.json.encode(head), timeout=GIT_SECONDS)
 
     async def merge_rule(
         self, repository_id: int, branch: str, head_sha: str, principal_token: str | None, *, actor_id: int

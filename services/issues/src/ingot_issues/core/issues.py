@@ -9,7 +9,7 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_contracts.issues import ChangedText, Changes, IssueAction
-from ingot_issues.core import references
+from ingot_issues.core import pull_heads, references
 from ingot_issues.core.dependencies import refuse_blocked
 from ingot_issues.core.events import announce, announce_opened
 from ingot_issues.core.labels import list_ids_to_put
@@ -217,6 +217,8 @@ async def delete_issue(tx: Tx, context: RepositoryContext, issue: AnyIssue) -> N
     pinned_ids = await pins.list_ids(tx, context.repository.id, is_pull=before.is_pull)
     if before.id in pinned_ids:
         await pins.replace(tx, pinned_ids, [one for one in pinned_ids if one != before.id])
+    if before.is_pull:
+        await pull_heads.add_job(tx, context, before)
     await comments.remove_of_issue(tx, before.id)
     await issue_rows.remove(tx, before.id)
     await counters.count_deleted(tx, context.repository.id)
@@ -352,6 +354,8 @@ async def _change_state(
         await wake_blocked(tx, context.jobs, before.id)
     if before.is_pull and not closing:
         await _refuse_reopening(tx, context, before)
+    if before.is_pull:
+        await pull_heads.add_job(tx, context, before)
     values |= {"state": state, "closed_at": now() if closing else None}
     kind = CommentKind.CLOSED if closing else CommentKind.REOPENED
     await context.add_to_timeline(tx, before.id, kind)

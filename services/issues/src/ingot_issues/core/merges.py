@@ -13,6 +13,7 @@ from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import ApiError, Conflict, NotAllowed, NotFound
 from ingot_contracts.pulls import MERGE_STYLES, Merged, MergeStyle
 from ingot_contracts.repos import Repository
+from ingot_issues.core import pull_heads
 from ingot_issues.core.closing import close_and_reopen
 from ingot_issues.core.dependencies import Blocked, refuse_blocked
 from ingot_issues.core.events import announce
@@ -113,6 +114,8 @@ async def record_merge(
             await count_in_milestone(tx, closed.milestone_id, closing=True)
         await counters.count_open(tx, context.repository.id, -1, is_pull=True)
         await wake_blocked(tx, context.jobs, pull.id)
+    else:  # it was closed while repos merged it
+        await pull_heads.add_job(tx, context, pull)
     await announce(tx, context, pull.id, "closed")
     await notify(tx, context, pull.id)
     source = Source(repository_id=context.repository.id, issue_id=pull.id, is_pull=True)

@@ -4,11 +4,12 @@ import asyncio
 
 import msgspec
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import NotFound
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
-from ingot_contracts.pulls import CompareHeads, Comparison, Head, Merged
+from ingot_contracts.pulls import CompareHeads, Comparison, Head, Merged, PullHead
 from ingot_contracts.repos import Repository, RepositoryAccess
 from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.core import (
@@ -17,6 +18,7 @@ from ingot_issues.core import (
     mergeability,
     merges,
     notifications,
+    pull_heads,
     references,
     scheduled_merges,
 )
@@ -28,12 +30,14 @@ from ingot_issues.core.mergeability import CheckMergeability
 from ingot_issues.core.merges import DeleteHeadBranch
 from ingot_issues.core.notifications import Notify
 from ingot_issues.core.presenter import Presenter
+from ingot_issues.core.pull_heads import SetPullHead
 from ingot_issues.core.references import AddReference
 from ingot_issues.core.repository_context import RepositoryContext
-from ingot_issues.store import comments, issue_rows, mentions, repositories
+from ingot_issues.store import comments, counters, issue_rows, mentions, repositories
 from ingot_issues.store import notifications as threads
 from ingot_issues.store import scheduled_merges as scheduled_merge_rows
 from ingot_issues.store.issue_rows import PullRow
+from ingot_issues.store.states import State
 from ingot_issues.workers.watchers import Watchers
 
 QUESTIONS_AT_ONCE = 10
@@ -54,6 +58,7 @@ class JobHandlers:
             references.ADD_REFERENCE: self.add_reference,
             commits.READ_MESSAGES: self.read_messages,
             notifications.NOTIFY: self.notify,
+            pull_heads.SET_HEAD: self.set_pull_head,
         }
 
     async def check_mergeability(self, job: Job) -> None:
@@ -138,6 +143,28 @@ class JobHandlers:
             for (row, comparison), own_references in zip(merged, merged_references, strict=True):
                 merge = Merged(sha=comparison.base_sha)
                 await merges.record_merge(tx, context, row, merge, own_references)
+            await self._jobs.finish(tx, job)
+
+    async def set_pull_head(self, job: Job) -> None:
+        """Tell repos who gets the commits of a pull request; once more if that has changed meanwhile."""
+        task = msgspec.json.decode(job.payload, type=SetPullHead)
+        async with self._db.read() as db:
+            state = pull_heads.state_of(await issue_rows.get_pull_by_id(db, task.issue_id))
+        try:
+            await self._repos.set_pull_head(task.repository_id, task.number, PullHead(state=state))
+        except NotFound:
+            if state != "gone":
+                raise  # during an update repos may be of a former release
+        async with self._db.transaction() as tx:
+            await counters.lock(tx, task.repository_id)
+            pull = await issue_rows.get_pull_by_id(tx, task.issue_id)
+            if pull_heads.state_of(pull) != state:
+                await self._jobs.finish(tx, job, again_at=now())
+                return
+            if (
+                pull is not None and pull.state == State.OPEN
+            ):  # its branches may have moved while it was closed
+                await mergeability.add_check(tx, self._jobs, _check_of(task, pull))
             await self._jobs.finish(tx, job)
 
     async def delete_head_branch(self, job: Job) -> None:
@@ -233,3 +260,15 @@ class JobHandlers:
         self, repository: Repository, actor_id: int, *, restricted: bool = False
     ) -> RepositoryContext:
         return RepositoryContext(repository, actor_id, self._presenter, self._jobs, restricted)
+
+
+def _check_of(task: SetPullHead, pull: PullRow) -> CheckMergeability:
+    return CheckMergeability(
+        repository_id=task.repository_id,
+        base_branch=pull.base_branch,
+        issue_ids=[pull.id],
+        sha=pull.head_sha,
+        pusher_id=task.actor_id,
+        restricted=task.restricted,
+        side="head",
+    )

@@ -1,0 +1,45 @@
+"""Who gets the commits of a pull request: nobody fetches those of one that is closed without a merge. A job tells repos."""
+
+from typing import Literal
+
+import msgspec
+
+from ingot_chassis.db.transaction import Tx
+from ingot_issues.core.repository_context import RepositoryContext
+from ingot_issues.store.issue_rows import AnyIssue, PullRow
+from ingot_issues.store.states import State
+
+SET_HEAD = "pulls.head"
+"""The kind of the job."""
+
+
+class SetPullHead(msgspec.Struct, frozen=True, kw_only=True):
+    """The job: tell repos who gets the commits, by what the pull request is when the job runs.
+
+    One that is open then is compared again, for the person who reopened it.
+    """
+
+    issue_id: int
+    repository_id: int
+    number: int
+    actor_id: int
+    restricted: bool = False
+
+
+async def add_job(tx: Tx, context: RepositoryContext, pull: AnyIssue) -> None:
+    """For whatever changes what ``state_of`` says, under the lock of the repository."""
+    task = SetPullHead(
+        issue_id=pull.id,
+        repository_id=context.repository.id,
+        number=pull.number,
+        actor_id=context.actor_id,
+        restricted=context.restricted,
+    )
+    await context.jobs.add(tx, SET_HEAD, pull.id, task)
+
+
+def state_of(pull: PullRow | None) -> Literal["visible", "hidden", "gone"]:
+    """As in ``PullHead``; None: the pull request is deleted."""
+    if pull is None:
+        return "gone"
+    return "visible" if pull.merged or pull.state == State.OPEN else "hidden"

@@ -1,0 +1,129 @@
+"""Who gets the commits of a pull request: repos is told whenever one is closed without a merge, reopened or deleted."""
+
+import asyncio
+
+import msgspec
+from sqlalchemy import text
+
+from ingot_chassis.db.migrations import upgrade
+from ingot_chassis.jobs.workers import Workers
+from ingot_contracts.pulls import PullHead
+from ingot_issues.app import SCRIPTS
+from ingot_issues.clients.repos import HttpRepos
+from ingot_issues.core.presenter import Presenter
+from ingot_issues.core.pull_heads import SetPullHead
+from ingot_issues.workers.jobs import JobHandlers
+
+from .builders import APP, NEXT, comparison
+from .world import World
+
+
+def states(world):
+    """What repos was told, in order."""
+    return [head.state for head in world.repos.bodies("pull-heads", PullHead)]
+
+
+async def set_state(world, state):
+    answer = await world.call("PATCH", "/pulls/1", {"state": state})
+    assert answer.status_code == 201, answer.text
+
+
+async def test_a_head_is_hidden_while_its_pull_request_is_closed(world):
+    await world.propose()
+    await world.work()
+    assert states(world) == []
+    for state, expected in (("closed", "hidden"), ("open", "visible"), ("closed", "hidden")):
+        await set_state(world, state)
+        await world.work()
+        assert world.repos.pull_heads == {(APP, 1): expected}
+    await world.call("PATCH", "/issues/1", {"state": "open"})
+    await world.work()
+    assert world.repos.pull_heads == {(APP, 1): "visible"}
+    assert (await world.call("DELETE", "/issues/1")).status_code == 204
+    await world.work()
+    assert world.repos.pull_heads == {(APP, 1): "gone"}
+
+
+async def test_an_issue_has_no_head(world):
+    await world.open_issue()
+    await world.call("PATCH", "/issues/1", {"state": "closed"})
+    await world.call("DELETE", "/issues/1")
+    await world.work()
+    assert states(world) == []
+
+
+async def test_what_is_merged_stays_visible(world):
+    await world.propose()
+    await world.work()
+    assert (await world.call("POST", "/pulls/1/merge", {"Do": "merge"})).status_code == 200
+    await world.work()
+    assert states(world) == []
+
+
+async def test_a_reopened_pull_request_is_compared_again(world):
+    """Nobody compared it while it was closed."""
+    await world.propose()
+    await world.work()
+    await set_state(world, "closed")
+    await world.work()
+    world.repos.comparison = comparison(base_sha=NEXT, mergeable=False)
+    await set_state(world, "open")
+    await world.work()
+    pull = (await world.call("GET", "/pulls/1")).json()
+    assert (pull["base"]["sha"], pull["mergeable"]) == (NEXT, False)
+
+
+class ReopeningRepos(HttpRepos):
+    """Repos while whose first answer comes somebody reopens the pull request."""
+
+    world: World
+
+    async def set_pull_head(self, repository_id, number, head):
+        await super().set_pull_head(repository_id, number, head)
+        if head.state == "hidden":
+            await set_state(self.world, "open")
+
+
+async def test_a_change_while_repos_is_told_is_told_as_well(world):
+    await world.propose()
+    await world.work()
+    await set_state(world, "closed")
+    repos = ReopeningRepos(world.app.state.parts.peers["repos"])
+    repos.world = world
+    jobs = world.components.jobs
+    handlers = JobHandlers(world.db, jobs, repos, Presenter("http://forge")).handlers()
+    await Workers("issues", jobs, handlers).step()
+    assert states(world) == ["hidden", "visible"]
+
+
+async def test_repos_of_a_former_release_is_told_later(world):
+    await world.propose()
+    await world.work()
+    await set_state(world, "closed")
+    world.repos.failures["pull-heads"] = (404, "Not found.")
+    await world.work()
+    async with world.db.transaction() as tx:
+        waiting = text("UPDATE job SET run_at = created_at WHERE kind = 'pulls.head' AND state = 'waiting'")
+        assert (await tx.execute(waiting)).rowcount == 1
+    world.repos.failures.clear()
+    await world.work()
+    assert world.repos.pull_heads == {(APP, 1): "hidden"}
+
+
+async def test_what_a_former_release_has_closed_is_hidden(world):
+    for head, state in (("fix", "closed"), ("two", "merged"), ("three", "open")):
+        pull = await world.propose(head=head)
+        if state == "closed":
+            await world.call("PATCH", f"/pulls/{pull['number']}", {"state": state})
+        elif state == "merged":
+            await world.call("POST", f"/pulls/{pull['number']}/merge", {"Do": "merge"})
+    async with world.db.transaction() as tx:
+        await tx.execute(text("DELETE FROM job"))
+        await tx.execute(text("UPDATE alembic_version SET version_num = '0025'"))
+    url = world.db.url.render_as_string(hide_password=False)
+    await asyncio.to_thread(lambda: asyncio.run(upgrade(url, SCRIPTS)))
+    await world.work()
+    assert world.repos.pull_heads == {(APP, 1): "hidden"}
+    async with world.db.read() as db:
+        payload = (await db.execute(text("SELECT payload FROM job WHERE kind = 'pulls.head'"))).scalar_one()
+    assert msgspec.json.decode(payload, type=SetPullHead).number == 1
