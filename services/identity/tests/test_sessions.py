@@ -6,9 +6,11 @@ from sqlalchemy import select, update
 
 from ingot_contracts.identity import CredentialsRevoked
 from ingot_identity.core import browser_sessions
+from ingot_identity.core.passwords import stamp_of
 from ingot_identity.store import accounts
 from ingot_identity.store.oauth2_tables import browser_session
 
+from .oauth2 import Person
 from .world import PASSWORD
 
 
@@ -16,7 +18,7 @@ async def start(world, name="ann", **where):
     """The secret of a new session."""
     async with world.database.transaction() as tx:
         account = await accounts.get_by_login(tx, name)
-        return await browser_sessions.start(tx, account.id, **where)
+        return await browser_sessions.start(tx, account.id, stamp_of(account.password_hash), **where)
 
 
 async def holder(world, secret):
@@ -102,6 +104,26 @@ async def test_a_new_password_ends_all_sessions(world):
     secrets = [await start(world), await start(world)]
     await world.call("PATCH", "/admin/users/ann", {"password": PASSWORD + "!"}, as_="root")
     assert [await holder(world, secret) for secret in secrets] == [0, 0]
+
+
+async def test_a_password_that_is_changed_while_it_is_checked_signs_nobody_in(world, monkeypatch):
+    await world.add_user("ann")
+    passwords, person = world.components.sign_ins.passwords, Person(world, "ann")
+    page, matches = await person.get("/login"), passwords.matches
+
+    async def matches_and_is_changed(password, password_hash):
+        is_right = await matches(password, password_hash)
+        edited = await world.call("PATCH", "/admin/users/ann", {"password": PASSWORD + "!"}, as_="root")
+        assert (is_right, edited.status_code) == (True, 200)
+        return is_right
+
+    monkeypatch.setattr(passwords, "matches", matches_and_is_changed)
+    answer = await person.sign_in(page)
+    assert (answer.status_code, "changed meanwhile" in answer.text) == (403, True)
+    async with world.database.read() as db:
+        assert (await db.execute(select(browser_session))).all() == []
+    monkeypatch.undo()
+    assert "as <strong>ann" in (await person.sign_in(answer, PASSWORD + "!")).text
 
 
 async def test_who_may_not_sign_in_has_no_session(world):

@@ -17,6 +17,7 @@ from ingot_contracts.identity import User
 from ingot_contracts.repos import Repository, RepositoryCreated
 from ingot_identity.components import Components
 from ingot_identity.core import browser_sessions
+from ingot_identity.core.passwords import stamp_of
 from ingot_identity.store import accounts
 from ingot_identity.store import browser_sessions as session_store
 
@@ -85,7 +86,7 @@ class World:
         async with self.database.transaction() as tx:
             account = await accounts.get_by_login(tx, name)
             assert account is not None
-            await browser_sessions.start(tx, account.id)
+            await browser_sessions.start(tx, account.id, stamp_of(account.password_hash))
             rows, _ = await session_store.list_page(tx, account.id, Page(1, 1))
         return rows[0].id
 

@@ -20,9 +20,10 @@ from ingot_identity.api import html
 from ingot_identity.api.browser import Browser, checked_query, local_path, pairs_of
 from ingot_identity.api.request import IdentityRequest
 from ingot_identity.core import browser_sessions, oauth2_flow, oauth2_scopes, redirect_uris
-from ingot_identity.core.credentials import CodeRequired, identify, require_code
+from ingot_identity.core.credentials import PASSWORD_CREDENTIAL, CodeRequired, identify, require_code
 from ingot_identity.core.oauth2_protocol import Answer
 from ingot_identity.core.oauth2_requests import Consent, check_authorization_request
+from ingot_identity.core.passwords import stamp_of
 from ingot_identity.store import accounts
 from ingot_identity.store.browser_sessions import SessionHolderRow
 
@@ -117,9 +118,10 @@ async def sign_in(request: IdentityRequest) -> Page:
     ticket = form.get("ticket", "")
     try:
         if ticket:
-            actor = await _account_of_ticket(request, ticket, form.get("code", ""))
+            signed_in = await _account_of_ticket(request, ticket, form.get("code", ""))
         else:
-            actor = await _account_of(request, form.get("username", ""), form.get("password", ""))
+            signed_in = await _account_of(request, form.get("username", ""), form.get("password", ""))
+        secret = await _start_session(request, browser, signed_in)
     except (CodeRequired, Denied, TooManyRequests, Unavailable) as error:
         consent = await _checked(request, query, None) if query else None
         if isinstance(consent, Answer) and not _goes_to(consent):
@@ -134,15 +136,6 @@ async def sign_in(request: IdentityRequest) -> Page:
         )
         page.headers.update(error.headers or {})
         return page
-    async with request.db.transaction() as tx:
-        secret = await browser_sessions.start(
-            tx,
-            actor.id,
-            replaced=browser.session_secret,
-            address=client_address(),
-            user_agent=request.headers.get("user-agent", ""),
-        )
-        await add_entry(tx, actor, "session.start", f"user {actor.login}", {})
     target = f"{browser.root}{AUTHORIZE}?{query}" if query else browser.root + to
     return browser.redirect(target, cookies=[browser.session_cookie(secret)])
 
@@ -175,8 +168,24 @@ async def _checked(
     return check_authorization_request(application, session, pairs, request.components.issuer)
 
 
-async def _account_of(request: IdentityRequest, name: str, password: str) -> Actor:
-    """Whose name and password these are. Raises CodeRequired, Denied, TooManyRequests, Unavailable."""
+async def _start_session(request: IdentityRequest, browser: Browser, signed_in: tuple[Actor, str]) -> str:
+    """The secret of a new session. Raises Denied when the password has been changed since it was given."""
+    actor, password_stamp = signed_in
+    async with request.db.transaction() as tx:
+        secret = await browser_sessions.start(
+            tx,
+            actor.id,
+            password_stamp,
+            replaced=browser.session_secret,
+            address=client_address(),
+            user_agent=request.headers.get("user-agent", ""),
+        )
+        await add_entry(tx, actor, "session.start", f"user {actor.login}", {})
+    return secret
+
+
+async def _account_of(request: IdentityRequest, name: str, password: str) -> tuple[Actor, str]:
+    """Whose name and password these are, and the stamp of the password. Raises CodeRequired, Denied, TooManyRequests, Unavailable."""
     credential = Authenticate(name=name, password=password, address=client_address())
     if not name.isprintable() or "\0" in password:
         raise Denied(WRONG)
@@ -184,18 +193,20 @@ async def _account_of(request: IdentityRequest, name: str, password: str) -> Act
     # A token does not sign in: it could be restricted, and the session would not be.
     if principal is None or principal.via != "basic":
         raise Denied(WRONG)
-    return Actor(principal.id, principal.name, via="basic", address=client_address())
+    actor = Actor(principal.id, principal.name, via="basic", address=client_address())
+    return actor, principal.credential.removeprefix(PASSWORD_CREDENTIAL)
 
 
-async def _account_of_ticket(request: IdentityRequest, ticket: str, code: str) -> Actor:
-    """Who gave the password before, and now the code. Raises CodeRequired, Denied, TooManyRequests."""
+async def _account_of_ticket(request: IdentityRequest, ticket: str, code: str) -> tuple[Actor, str]:
+    """The same of who gave the password before, and now the code. Raises CodeRequired, Denied, TooManyRequests."""
     sign_ins = request.components.sign_ins
     async with request.db.read() as db:
         account = await sign_ins.two_factors.account_of(db, ticket)
     if account is None:
         raise Denied(TOO_LATE)
     await require_code(request.db, sign_ins, account, code, address=client_address())
-    return Actor(account.id, account.login, via="basic", address=client_address())
+    actor = Actor(account.id, account.login, via="basic", address=client_address())
+    return actor, stamp_of(account.password_hash)
 
 
 async def _give_consent(

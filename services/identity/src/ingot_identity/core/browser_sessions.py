@@ -10,10 +10,11 @@ from datetime import timedelta
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.transaction import Tx
-from ingot_chassis.errors import NotFound
+from ingot_chassis.errors import Denied, NotFound
 from ingot_contracts.identity import CredentialsRevoked
 from ingot_identity.core import tokens
-from ingot_identity.core.locks import lock_for_share
+from ingot_identity.core.locks import lock_for_update
+from ingot_identity.core.passwords import stamp_of
 from ingot_identity.store import browser_sessions as store
 from ingot_identity.store import oauth2_grants
 
@@ -27,10 +28,22 @@ def new_secret() -> str:
 
 
 async def start(
-    tx: Tx, account_id: int, *, replaced: str = "", address: str = "", user_agent: str = ""
+    tx: Tx,
+    account_id: int,
+    password_stamp: str,
+    *,
+    replaced: str = "",
+    address: str = "",
+    user_agent: str = "",
 ) -> str:
-    """Sign the account in; the secret. ``replaced`` is that of the session before in the same browser."""
-    await lock_for_share(tx, account_id)
+    """Sign the account in; the secret. ``replaced`` is that of the session before in the same browser.
+
+    ``password_stamp`` is that of the password that was given. Raises Denied if it was changed since: that has ended all
+    sessions.
+    """
+    row = await lock_for_update(tx, account_id)
+    if stamp_of(row.password_hash) != password_stamp:
+        raise Denied("The password was changed meanwhile. Sign in again.")
     if replaced:
         await end(tx, replaced)
     secret = new_secret()

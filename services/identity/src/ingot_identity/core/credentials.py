@@ -1,6 +1,5 @@
 """Finds the principal of a credential: a password, with a code if need be, a token, a session, or an SSH key."""
 
-import hashlib
 import re
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,7 +11,7 @@ from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity import Authenticate, RenewPrincipal
 from ingot_identity.core import members, tokens
 from ingot_identity.core.oauth2_secrets import looks_like_access_token
-from ingot_identity.core.passwords import Passwords
+from ingot_identity.core.passwords import Passwords, stamp_of
 from ingot_identity.core.sign_in_throttle import SignInThrottle
 from ingot_identity.core.two_factors import TwoFactors
 from ingot_identity.core.use_times import is_outdated
@@ -21,6 +20,7 @@ from ingot_identity.store import tokens as token_store
 from ingot_identity.store.tables import AccountKind, AccountRow
 
 _ID = re.compile("[0-9]{1,18}")
+PASSWORD_CREDENTIAL = "password:"  # noqa: S105 - before the stamp of one
 ADMIN_SCOPE = "write:admin"
 """A token without this scope does not have the rights of an administrator, even if its owner is one."""
 
@@ -238,9 +238,7 @@ def _holder_of_grant(row: oauth2_grants.OAuth2HolderRow) -> Holder:
 
 
 def _holder_of_password(row: AccountRow) -> Holder:
-    # A part of the digest of the salted hash: it shows that the password was changed, and nothing of the password.
-    stamp = hashlib.sha256(row.password_hash.encode()).hexdigest()[:16]
-    return Holder(row, via="basic", credential=f"password:{stamp}")
+    return Holder(row, via="basic", credential=f"{PASSWORD_CREDENTIAL}{stamp_of(row.password_hash)}")
 
 
 async def _acting_as(db: Database, holder: Holder, login: str) -> Holder:

@@ -1,6 +1,7 @@
 """Passwords: argon2id in threads, with the same effort for names that do not exist."""
 
 import asyncio
+import hashlib
 import secrets
 from base64 import b64encode
 from collections.abc import AsyncIterator
@@ -78,6 +79,11 @@ def hash_of_nobody(hasher: PasswordHasher) -> str:
     )
     effort = f"m={hasher.memory_cost},t={hasher.time_cost},p={hasher.parallelism}"
     return f"$argon2id$v={ARGON2_VERSION}${effort}${salt}${digest}"
+
+
+def stamp_of(password_hash: str) -> str:
+    """A part of the digest of the salted hash: it shows that the password was changed, and nothing of the password."""
+    return hashlib.sha256(password_hash.encode()).hexdigest()[:16]
 
 
 def generate() -> str:
