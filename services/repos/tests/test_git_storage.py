@@ -56,6 +56,30 @@ def test_create_makes_a_repository_that_git_accepts_as_bare(storage):
     assert not (path / "hooks").exists()
 
 
+def test_a_repository_is_on_disk_before_it_is_there(storage, monkeypatch):
+    """Of what this package writes itself; it is not there before its files are, and then its name is on disk, too."""
+    flushed: list[Path] = []
+    fsync = os.fsync
+
+    def note(descriptor):
+        flushed.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    own = ["HEAD", "config"]
+    storage.create(1, "main")
+    commit(storage.open(1), "refs/heads/main")
+    storage.fork(1, 2)
+    storage.import_staging(3, "main")
+    storage.publish_import(3, "main")
+    for repo_id, names in ((1, own), (2, [*own, "packed-refs"]), (3, own)):
+        some, flushed = flushed[: len(names) + 1], flushed[len(names) + 1 :]
+        assert [path.name for path in some[:-1]] == names
+        assert {path.relative_to(storage.root).parts[0] for path in some[:-1]} == {"staging"}
+        assert some[-1] == storage.path(repo_id).parent
+    assert flushed == []
+
+
 def test_create_twice_is_refused(storage):
     storage.create(7, "main")
     with pytest.raises(RepositoryExists):

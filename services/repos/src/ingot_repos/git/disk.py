@@ -5,7 +5,7 @@ import ctypes
 import errno
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pygit2
@@ -30,6 +30,17 @@ def flush(path: Path) -> None:
             raise OSError(code, os.strerror(code))
     finally:
         os.close(descriptor)
+
+
+def flush_files(paths: Iterable[Path]) -> None:
+    """Return when these files and folders, as far as they are there, are on disk. Blocks. Raises OSError."""
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 class NotWritten(pygit2.GitError):

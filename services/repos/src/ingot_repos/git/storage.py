@@ -24,7 +24,7 @@ import pygit2
 from cachetools import LRUCache
 from pygit2.enums import ConfigLevel, ObjectType
 
-from ingot_repos.git.disk import check_loose_objects, disk_errors
+from ingot_repos.git.disk import check_loose_objects, disk_errors, flush_files
 from ingot_repos.git.errors import (
     InvalidName,
     RepositoryDamaged,
@@ -42,6 +42,8 @@ _T = TypeVar("_T")
 
 # gitrepository-layout(5): everything that a bare repository needs, without hooks and samples.
 _FOLDERS = ("objects/info", "objects/pack", "refs/heads", "refs/tags")
+_OWN_FILES = ("HEAD", "config", "packed-refs")
+"""What this package writes itself."""
 _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 _CACHED_TREE_BYTES = 256 * 1024
 _CACHE_BYTES = 64 * 1024 * 1024
@@ -332,15 +334,20 @@ class Storage:
         return self._staging / f"{repo_id}{_IMPORT_SUFFIX}"
 
     def _publish(self, path: Path, repo_id: int) -> Path:
-        """Rename a complete repository to its final path; a rename never replaces a folder that is not empty."""
+        """Rename a complete repository to its final path; a rename never replaces a folder that is not empty.
+
+        It is on disk then. Of objects git and libgit2 see to that; without HEAD it would be none, whatever was pushed since.
+        """
         target = self.path(repo_id)
         target.parent.mkdir(parents=True, exist_ok=True)
+        flush_files(path / name for name in _OWN_FILES)
         try:
             path.rename(target)
         except OSError as error:
             if not self.exists(repo_id):
                 raise
             raise RepositoryExists("the id is in use") from error
+        flush_files((target.parent,))
         return target
 
 
