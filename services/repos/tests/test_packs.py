@@ -373,6 +373,30 @@ async def test_all_repositories_are_checked_at_once(world, ann, base, upkeep):
 
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_what_takes_git_too_long_waits_as_long_as_all_others(world, base, upkeep, monkeypatch):
+    monkeypatch.setattr(ingot_repos.git.packs, "_TIME_LIMIT", 0.0)
+    await upkeep.plan()
+    await work(world, upkeep)
+    (row,) = await world.rows("upkeep")
+    assert (row.packed_version, row.checked_at is not None, row.damage) == (2, True, "")
+    await upkeep.plan()
+    assert await kinds(world) == []
+    assert [line async for line in upkeep.check_all()] == ["1 repositories are checked, 0 of them damaged"]
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_what_killed_gits_have_written_of_packs_goes(world, base, path, upkeep):
+    old, new = (path / "objects/pack" / name for name in ("tmp_pack_old", "tmp_pack_new"))
+    for file in (old, new):
+        file.write_bytes(b"PACK")
+    then = time.time() - 2 * 3600
+    os.utime(old, (then, then))
+    await upkeep.plan()
+    await work(world, upkeep)
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 async def test_what_is_pushed_while_git_looks_is_no_damage(base, path, monkeypatch):
     tip = await git("rev-parse", "refs/heads/master", cwd=path)
     loose, looks, run = path / "objects" / tip[:2] / tip[2:].strip(), [], ingot_repos.git.packs._run

@@ -36,6 +36,11 @@ def remove_abandoned_locks(path: Path) -> None:
             _remove(path, PACK_LOCKS, ABANDONED_SECONDS)
 
 
+def remove_old_temporary_files(path: Path) -> None:
+    """Remove those to which nobody writes any more, from a repository that may be in use. Blocks."""
+    _remove(path, _PACKS, _OLD_PACK_SECONDS)
+
+
 def remove_temporary_files(path: Path, *, lock_seconds: float = 0.0) -> None:
     """Remove them from a repository into which nobody pushes at this time. Blocks.
 

@@ -17,10 +17,11 @@ from ingot_chassis.jobs.periodic import PeriodicTask
 from ingot_chassis.jobs.workers import Work
 from ingot_repos.core.job_kinds import job_kind
 from ingot_repos.core.lfs_objects import LfsObjects
-from ingot_repos.git.errors import GitFailed, PackedByAnother
+from ingot_repos.git.errors import GitFailed, GitTimedOut, PackedByAnother
 from ingot_repos.git.lfs_pointers import history_pointers
 from ingot_repos.git.packs import check_repository, pack_repository
 from ingot_repos.git.storage import Storage
+from ingot_repos.git.temporary_files import remove_old_temporary_files
 from ingot_repos.store import replicas, repositories, upkeep
 from ingot_repos.workers.replicas import lock_name
 
@@ -88,7 +89,10 @@ class UpkeepJobs:
             CHECK_AGE.labels(self._shard).set(age)
 
     async def pack(self, job: Job) -> None:
-        """Pack one repository. One that git cannot pack is checked, and left for a day. Idempotent."""
+        """Pack one repository. One that git cannot pack is checked, and left for a day, as is one that takes too long. Idempotent.
+
+        What killed gits have written of packs may be as large as the repository, so it goes first.
+        """
         repository_id = msgspec.json.decode(job.payload, type=Upkeep).repository_id
         async with self._db.read() as db:
             row = await repositories.get_unfiltered(db, repository_id)
@@ -99,6 +103,7 @@ class UpkeepJobs:
         path = self._storage.path(repository_id)
         prune_at = None
         try:
+            await asyncio.to_thread(remove_old_temporary_files, path)
             if await asyncio.to_thread(pack_repository, path, grace=self._grace):
                 prune_at = now() + self._grace + PLAN_EVERY
         except PackedByAnother:
@@ -106,6 +111,8 @@ class UpkeepJobs:
         except GitFailed as error:
             log.warning("repository could not be packed", repository=repository_id, error=str(error))
             await self.check_now(repository_id)
+        except GitTimedOut as error:
+            log.warning("repository not packed", repository=repository_id, error=str(error))
         await self._save(repository_id, packed_version=row.ref_version, packed_at=now(), prune_at=prune_at)
 
     async def check(self, job: Job) -> None:
@@ -133,15 +140,22 @@ class UpkeepJobs:
         yield f"{checked} repositories are checked, {damaged} of them damaged"
 
     async def check_now(self, repository_id: int) -> str:
-        """What git says of damage in a repository or its replica here, or nothing; it is noted. Nothing for a deleted one."""
+        """What git says of damage in a repository or its replica here, or nothing; it is noted. Nothing for a deleted one.
+
+        Nothing is noted of one that takes too long, but that it was tried: the others have their turn.
+        """
         async with self._db.read() as db:
             row = await repositories.get_unfiltered(db, repository_id)
         if row is None or row.shard != self._shard:
             return await self._check_replica(repository_id)
-        if await asyncio.to_thread(self._storage.exists, repository_id):
-            damage = await asyncio.to_thread(check_repository, self._storage.path(repository_id))
-        else:
+        try:
             damage = "its files are not there"
+            if await asyncio.to_thread(self._storage.exists, repository_id):
+                damage = await asyncio.to_thread(check_repository, self._storage.path(repository_id))
+        except GitTimedOut as error:
+            log.warning("repository not checked", repository=repository_id, error=str(error))
+            await self._save(repository_id, checked_at=now())
+            return ""
         if damage:
             log.error("repository is damaged", repository=repository_id, damage=damage)
         await asyncio.to_thread(self._storage.note_check, repository_id, is_sound=not damage)
