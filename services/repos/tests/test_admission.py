@@ -3,11 +3,13 @@
 import asyncio
 from contextlib import AsyncExitStack
 
+import pygit2
 import pytest
 
 from ingot_chassis.errors import Unavailable
 from ingot_repos.core.admission import Admission
 
+from .code_world import FIRST, repository_with_history
 from .ssh_world import Client, Key, ssh_before
 from .world import commit, git, work_tree
 
@@ -93,3 +95,21 @@ async def test_who_has_asked_for_the_refs_and_pushes_nothing_keeps_no_room(world
             await git("push", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
         finally:
             await session.communicate(b"0000")
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("settings", [{"git_concurrency": 1}])
+async def test_archives_and_searches_through_a_history_wait_for_room_as_well(world, ann):
+    await repository_with_history(world, ann)
+    admission, old_file = world.components.admission, pygit2.hash(FIRST["src/main.py"])
+    admission.wait_seconds = 0.01
+    archive = "archive/master.zip"
+    paths = [f"/repos/ann/app/{path}" for path in (f"{archive}?path=src", f"git/blobs/{old_file}", archive)]
+    async with admission.slot(99, signed_in=True):
+        for path in paths:
+            answer = await ann.get(path)
+            assert (answer.status_code, answer.headers.get("retry-after")) == (503, "1"), path
+    for path in paths:
+        assert (await ann.get(path)).status_code == 200, path
+    async with admission.slot(99, signed_in=True):
+        assert (await ann.get(paths[-1])).status_code == 200, "it was made before"

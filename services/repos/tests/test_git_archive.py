@@ -17,6 +17,7 @@ from ingot_repos.git.packs import is_in_use
 from ingot_repos.git.storage import Storage
 
 from .git_builders import commit, set_branches
+from .world import git
 
 A = "/repos/ann/app/archive/master"
 MEMORY = 12 * 1024 * 1024
@@ -99,6 +100,21 @@ async def test_an_archive_that_takes_too_much_memory_is_refused(world, ann, requ
         assert (answer.status_code, "more memory" in answer.text) == (413, True), name
     for name in ("small.zip", "small.zip?path=a", "small.tar.gz", "small.bundle"):
         assert (await ann.get(f"/repos/ann/app/archive/{name}")).status_code == 200, name
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("settings", [{"max_git_memory_bytes": MEMORY}])
+async def test_a_file_that_takes_too_much_memory_is_refused(world, ann, request):
+    created = await ann.create("app")
+    repo = world.components.storage.open(created["id"])
+    set_branches(repo, small=commit(repo, {"a": b"x"}), packed=commit(repo, {"a": bytes(2 * MEMORY)}))
+    await git("repack", "-adq", cwd=world.components.storage.path(created["id"]))
+    set_branches(repo, loose=commit(repo, {"a": b"y" * 2 * MEMORY}))
+    request.getfixturevalue("limited_git")
+    for name, status, size in (("small", 200, 1), ("loose", 200, 2 * MEMORY), ("packed", 413, 0)):
+        answer = await ann.get(f"/repos/ann/app/raw/a?ref={name}")
+        assert answer.status_code == status, name
+        assert len(answer.content) == size if size else "more memory" in answer.text, name
 
 
 @pytest.fixture

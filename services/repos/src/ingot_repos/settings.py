@@ -63,8 +63,8 @@ class Settings(ServiceSettings, kw_only=True):
         int,
         msgspec.Meta(
             ge=0,
-            description="Git processes of fetches, pushes and archives over SSH that run at once in one process; further "
-            "ones wait for 30 s at most; half of them for callers who are not signed in; 0: no limit.",
+            description="Git processes of fetches, pushes, archives and searches through a whole history that run at once in "
+            "one process; further ones wait for 30 s at most; half of them for callers who are not signed in; 0: no limit.",
         ),
     ] = 256
     git_concurrency_per_repository: Annotated[
@@ -105,8 +105,8 @@ class Settings(ServiceSettings, kw_only=True):
         int,
         msgspec.Meta(
             ge=0,
-            description="Memory of its own that each git process of a fetch, a push or an archive may have, in bytes, "
-            "beside the packs that it maps; 0: no limit.",
+            description="Memory of its own that each git process of a fetch, a push, an archive, a search through a history or a "
+            "large file may have, in bytes, beside the packs that it maps; 0: no limit.",
         ),
     ] = 2_000_000_000
     max_asset_bytes: Annotated[

@@ -19,6 +19,7 @@ from ingot_repos.api.media_types import SNIFFED, content_type
 from ingot_repos.api.policies import in_repository, require_on_disk
 from ingot_repos.api.read_rights import renew_reader, while_readable
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.api.shared_fetches import within_limits
 from ingot_repos.core import access
 from ingot_repos.core.lfs_objects import object_key
 from ingot_repos.git.archive import Archive, ArchiveFormat, require_paths, stream_archive
@@ -212,21 +213,24 @@ async def _archive(request: RepositoryRequest, name: str, only: list[str]) -> Re
         return Response(None, status_code=304, headers=headers)
     folder_of_git, memory = request.storage.path(repository.id), request.max_git_memory
     if only:
-        chunks = stream_archive(folder_of_git, commit, kind, folder, only=only, max_memory=memory)
-        opened = Archive(chunks, None)
+        opened = Archive(
+            stream_archive(folder_of_git, commit, kind, folder, only=only, max_memory=memory), None
+        )
     else:
         opened = await request.components.archives.open(
             repository.id, folder_of_git, commit, kind, folder, max_memory=memory
         )
+    chunks = opened.chunks
     if opened.size is None:
         request.acquire_slot()
+        chunks = within_limits(repository, request, chunks)
     # An error in the first part, such as a missing file, has a status; a later one can only break the answer off.
-    start, is_whole = await _beginning(opened.chunks)
+    start, is_whole = await _beginning(chunks)
     if is_whole:
         return Response(start, media_type="application/octet-stream", headers=headers)
     if opened.size is not None:
         headers["Content-Length"] = str(opened.size)
-    body = _logged(_cut(start, opened.chunks, None))
+    body = _logged(_cut(start, chunks, None))
     answer = Stream(body, media_type="application/octet-stream", headers=headers)
     return while_readable(answer, repository.id, renew_reader(request, repository.id))
 
@@ -291,12 +295,18 @@ async def editorconfig(request: RepositoryRequest, filepath: str, ref: str = "")
 async def _content(
     request: RepositoryRequest, repository: ResolvedRepository, blob: Blob
 ) -> tuple[bytes, AsyncGenerator[bytes, None] | None]:
-    """The beginning of a file, and the stream of the rest if it is large."""
+    """The beginning of a file, and the stream of the rest if it is large. Raises TooLarge when git gives up on it."""
     if blob.data is not None:
         return blob.data, None
     request.acquire_slot()
-    stream = stream_blob(request.storage.path(repository.id), blob.oid)
-    return await anext(stream, b""), stream
+    path, memory = request.storage.path(repository.id), request.max_git_memory
+    stream = stream_blob(path, blob.oid, max_memory=memory)
+    try:
+        return await anext(stream, b""), stream
+    except GitFailed as error:
+        if "memory" in error.stderr:
+            raise TooLarge("git would need more memory for the file than it may have") from error
+        raise
 
 
 async def _cut(

@@ -208,8 +208,10 @@ async def _visible(request: RepositoryRequest, oid: str, kind: str) -> ObjectHea
         if await request.storage.call(repository.id, is_in_newest_tree, branch, oid, reads.tree_objects):
             return header
         request.acquire_slot()
-        if not await is_in_history(request.storage.path(repository.id), oid):
-            raise NotFound
+        async with request.git_slot(repository.id):
+            path, memory = request.storage.path(repository.id), request.max_git_memory
+            if not await is_in_history(path, oid, max_memory=memory):
+                raise NotFound
     except (ObjectNotFound, RepositoryNotFound, GitFailed):
         raise NotFound from None
     except GitTimedOut as error:

@@ -1,5 +1,6 @@
 """The request class of repos, the repository that a path names, and how long a request has a slot of its caller."""
 
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 from litestar.types import ASGIApp, Receive, Scope, Send
@@ -10,6 +11,7 @@ from ingot_contracts.identity import Team
 from ingot_contracts.repos import Level
 from ingot_repos.components import Components
 from ingot_repos.core.presenter import Presenter
+from ingot_repos.core.ssh_sessions import KEY_HEADER
 from ingot_repos.git.hook_questions import HookQuestions
 from ingot_repos.git.storage import Storage
 from ingot_repos.settings import Settings
@@ -121,6 +123,15 @@ class RepositoryRequest(DatabaseRequest):
     def max_git_memory(self) -> int | None:
         """Bytes of private memory for each process of a git that a client started; None: no limit."""
         return self.settings.max_git_memory_bytes or None
+
+    @property
+    def counts_as_signed_in(self) -> bool:
+        """Whether the caller is signed in; a deploy key is nobody's, but known."""
+        return self.principal.signed_in or KEY_HEADER in self.headers
+
+    def git_slot(self, repository_id: int) -> AbstractAsyncContextManager[None]:
+        """Room for a git that costs much, inside the block; it is waited for. Raises Unavailable."""
+        return self.components.admission.slot(repository_id, signed_in=self.counts_as_signed_in)
 
     def acquire_slot(self) -> None:
         """Count this request among the expensive ones of the caller. Raises TooManyRequests."""

@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
 from ingot_chassis.clock import now
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
-from ingot_repos.core.ssh_sessions import KEY_HEADER
 from ingot_repos.git.archive import stream_bundle
 from ingot_repos.git.bundle_uris import commit_before, list_of_bundles
 from ingot_repos.git.errors import BodyRefused
@@ -130,7 +129,7 @@ def shared_bundle(
         expected_bytes=repository.row.size,
         is_valid=is_valid,
         takes_files=takes_files,
-        signed_in=_is_signed_in(request),
+        signed_in=request.counts_as_signed_in,
     )
 
 
@@ -138,15 +137,9 @@ async def within_limits(
     repository: ResolvedRepository, request: RepositoryRequest, stream: AsyncGenerator[bytes, None]
 ) -> AsyncGenerator[bytes, None]:
     """What a git says that begins when there is room for it. Raises Unavailable."""
-    slot = request.components.admission.slot(repository.id, signed_in=_is_signed_in(request))
-    async with slot, contextlib.aclosing(stream):
+    async with request.git_slot(repository.id), contextlib.aclosing(stream):
         async for chunk in stream:
             yield chunk
-
-
-def _is_signed_in(request: RepositoryRequest) -> bool:
-    """Whether the caller is signed in; a deploy key is nobody's, but known."""
-    return request.principal.signed_in or KEY_HEADER in request.headers
 
 
 async def shared(
@@ -178,5 +171,5 @@ async def shared(
         expected_bytes=most,
         is_valid=is_valid,
         takes_files=takes_files,
-        signed_in=_is_signed_in(request),
+        signed_in=request.counts_as_signed_in,
     )

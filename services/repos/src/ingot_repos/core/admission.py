@@ -1,4 +1,4 @@
-"""How many gits of fetches, pushes and archives over SSH run at once: in one repository, and in the process."""
+"""How many gits of fetches, pushes, archives and searches through histories run at once: in one repository, and in the process."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

@@ -104,13 +104,16 @@ def _visible_commit(repo: pygit2.Repository, resolved: ResolvedName) -> str:
     return resolved.commit
 
 
-def stream_blob(path: Path, oid: str, *, time_limit: float = 600.0) -> AsyncGenerator[bytes, None]:
+def stream_blob(
+    path: Path, oid: str, *, time_limit: float = 600.0, max_memory: int | None = None
+) -> AsyncGenerator[bytes, None]:
     """Yield the content of a blob of any size; close the generator to stop.
 
     Args:
         path: the bare repository.
         oid: full blob id, as from `read_blob`.
         time_limit: seconds.
+        max_memory: see `spawn`; what is in a pack as a change of another one is whole in memory.
 
     Raises:
         InvalidName: at once: not an object id.
@@ -118,7 +121,8 @@ def stream_blob(path: Path, oid: str, *, time_limit: float = 600.0) -> AsyncGene
     """
     if not is_object_id(oid):
         raise InvalidName("not an object id")
-    return stream_git(GitArgs("cat-file", (), ("blob", oid)), git_dir=path, time_limit=time_limit)
+    args = GitArgs("cat-file", (), ("blob", oid))
+    return stream_git(args, git_dir=path, time_limit=time_limit, max_memory=max_memory)
 
 
 def is_safe_file_path(path: str) -> bool:

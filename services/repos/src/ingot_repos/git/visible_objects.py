@@ -47,9 +47,9 @@ def outside_newest_tree(
     return {oid for oid in oids if bytes.fromhex(oid) not in objects}
 
 
-async def is_in_history(path: Path, oid: str) -> bool:
-    """Whether any commit of a visible ref has the object. Raises GitFailed, GitTimedOut."""
-    return not await missing_from_history(path, {oid})
+async def is_in_history(path: Path, oid: str, *, max_memory: int | None = None) -> bool:
+    """Whether any commit of a visible ref has the object. ``max_memory``: see `spawn`. Raises GitFailed, GitTimedOut."""
+    return not await missing_from_history(path, {oid}, max_memory=max_memory)
 
 
 async def missing_from_history(
