@@ -3,14 +3,17 @@
 import asyncio
 import os
 import shutil
+from contextlib import AsyncExitStack
 
 import pytest
 
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
 from ingot_repos.api import git_fetches
+from ingot_repos.core.admission import LONG_REQUESTS
 from ingot_repos.core.ssh_sessions import KEY_HEADER
+from ingot_repos.git import fetch_requests
 from ingot_repos.git.errors import BodyRefused
-from ingot_repos.git.fetch_requests import ENDS_OF_HAVES, FetchRequest, RequestReader
+from ingot_repos.git.fetch_requests import ENDS_OF_HAVES, MOST_HAVES, FetchRequest, RequestReader
 from ingot_repos.git.refs import ZERO_OID, RefChange, update_refs
 from ingot_repos.git.smart_http import pkt_line
 
@@ -418,3 +421,40 @@ def test_only_commands_that_are_looked_at_reach_git(text):
     FetchRequest(b"0000").require_command()
     with pytest.raises(BodyRefused):
         FetchRequest(text).require_command()
+
+
+def long_request(tip):
+    haves = (pkt_line(f"have {number:040x}\n".encode()) for number in range(MOST_HAVES))
+    return b"".join([want(tip, " side-band-64k"), b"0000", *haves, pkt_line(b"done\n")])
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("send", [upload_pack, session])
+async def test_few_requests_at_once_may_be_long(world, history, ann, monkeypatch, send):
+    monkeypatch.setattr(fetch_requests, "LONG_REQUEST", 1000)
+    tip, long_requests = (
+        (await git("rev-parse", "master", cwd=history[2])).strip(),
+        world.components.long_requests,
+    )
+    long_requests.wait_seconds = 0.01
+    async with AsyncExitStack() as others:
+        for _ in range(LONG_REQUESTS):
+            await others.enter_async_context(long_requests.slot(99, signed_in=True))
+        refused = await send(ann, long_request(tip), protocol="version=0")
+        assert (b"PACK" in refused.content, b"run here at once" in refused.content) == (False, True)
+        assert b"PACK" in (await send(ann, *FETCH, want(tip), *DONE)).content
+    assert b"PACK" in (await send(ann, long_request(tip), protocol="version=0")).content
+    async with AsyncExitStack() as again:
+        for _ in range(LONG_REQUESTS):
+            await again.enter_async_context(long_requests.slot(99, signed_in=True))
+
+
+async def test_of_very_many_haves_few_are_remembered():
+    begin, end = want("a" * 40) + b"0000", pkt_line(b"done\n")
+    haves = [pkt_line(f"have {number:040x}\n".encode()) for number in range(3 * MOST_HAVES)]
+    one = await RequestReader(cut(b"".join([begin, *haves, end]), 10_000)).next(())
+    assert one is not None
+    assert one.haves == tuple(f"{number:040x}" for number in range(MOST_HAVES))
+    visible = b"".join([begin, *haves[:MOST_HAVES], end])
+    assert one.without(set()) == visible
+    assert one.without(set(one.haves[1:])) == begin + haves[0] + end

@@ -89,7 +89,7 @@ from ingot_repos.components import Components
 from ingot_repos.consumers import EventSubscriptions
 from ingot_repos.core import lfs_objects
 from ingot_repos.core.accounts import AccountCopies
-from ingot_repos.core.admission import Admission
+from ingot_repos.core.admission import LONG_REQUESTS, Admission
 from ingot_repos.core.job_kinds import on_shard
 from ingot_repos.core.lfs_objects import LfsLimits, LfsObjects
 from ingot_repos.core.lfs_pushes import LfsPushes
@@ -377,6 +377,7 @@ def _components(settings: Settings, parts: ServiceParts, own_urls: Sequence[str]
         shards=shards,
         limiter=ConcurrencyLimiter(settings.git_concurrency_per_caller),
         admission=Admission(settings.git_concurrency, settings.git_concurrency_per_repository),
+        long_requests=Admission(LONG_REQUESTS, 0),
     )
 
 

@@ -56,3 +56,4 @@ class Components:
     shards: Shards
     limiter: ConcurrencyLimiter
     admission: Admission
+    long_requests: Admission

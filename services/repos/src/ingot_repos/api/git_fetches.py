@@ -35,23 +35,25 @@ async def fetch(repository: ResolvedRepository, renew: RenewReader, exchange: Ex
     request, body = exchange.request, exchange.body()
     if exchange.is_gzip:
         body = inflate(body, MAX_INFLATED)
-    if not exchange.is_session:
-        stream = answer_to_body(repository, request, body, takes_files=exchange.takes_files)
-    elif speaks_v2(exchange.protocol):
-        stream = _with_refusal(_answers_to_session(repository, exchange, RequestReader(body)))
-    else:
-        path = request.storage.path(repository.id)
-        git = serve(
-            path,
-            "git-upload-pack",
-            exchange.protocol,
-            _body_of_session(repository, request, RequestReader(body)),
-            stateless=False,
-            drain=False,
-            max_memory=request.max_git_memory,
-        )
-        stream = _with_refusal(within_limits(repository, request, git))
-    await answer(repository, exchange, "git-upload-pack", stream, renew)
+    async with contextlib.AsyncExitStack() as room:
+        slot = request.components.long_requests.slot(repository.id, signed_in=request.counts_as_signed_in)
+        reader = RequestReader(body, lambda: room.enter_async_context(slot))
+        if not exchange.is_session:
+            stream = answer_to_body(repository, request, reader, takes_files=exchange.takes_files)
+        elif speaks_v2(exchange.protocol):
+            stream = _with_refusal(_answers_to_session(repository, exchange, reader))
+        else:
+            git = serve(
+                request.storage.path(repository.id),
+                "git-upload-pack",
+                exchange.protocol,
+                _body_of_session(repository, request, reader),
+                stateless=False,
+                drain=False,
+                max_memory=request.max_git_memory,
+            )
+            stream = _with_refusal(within_limits(repository, request, git))
+        await answer(repository, exchange, "git-upload-pack", stream, renew)
 
 
 async def send_bundle(

@@ -23,12 +23,12 @@ BUNDLE = "clone.bundle"
 async def answer_to_body(
     repository: ResolvedRepository,
     request: RepositoryRequest,
-    body: AsyncIterator[bytes],
+    reader: RequestReader,
     *,
     takes_files: bool,
 ) -> AsyncGenerator[Part, None]:
     """What git answers to a body over HTTP, which has one request. Raises as `answer_to_fetch`."""
-    reader, is_v2 = RequestReader(body), speaks_v2(request.headers.get("git-protocol"))
+    is_v2 = speaks_v2(request.headers.get("git-protocol"))
     one = await reader.next((FLUSH,) if is_v2 else ()) or FetchRequest(b"")
     if not is_v2:
         one = one.in_version_0()

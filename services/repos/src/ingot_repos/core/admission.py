@@ -7,6 +7,8 @@ from weakref import WeakValueDictionary
 
 from ingot_chassis.errors import Unavailable
 
+LONG_REQUESTS = 8
+"""Requests of fetches that are so long that they take much memory, each with a slot of its own."""
 LONGEST_WAIT = 30.0
 """Seconds; less than the gateway waits for the first byte of an answer."""
 _ALL = 0

@@ -35,6 +35,8 @@ ENDS_OF_HAVES = (FLUSH, b"0008done", b"0009done\n")
 """What the client of a session of protocol 0 waits for an answer behind."""
 MOST_HAVES = 1000
 """So many are looked at in a request, the first ones; those that are not there cost most."""
+LONG_REQUEST = 2 * MIB
+"""Bytes; so many name some 40,000 refs. What is read of a request takes several times as much memory."""
 _MAX_REQUEST = 16 * MIB
 _HEADER = 4
 _COMMAND = b"command="
@@ -67,7 +69,8 @@ class FetchRequest:
     shallow: frozenset[str] = frozenset()
     """Where the client says that its history is cut off."""
     haves: tuple[str, ...] = ()
-    """What else the client says that it has."""
+    """What else the client says that it has: the first of these objects."""
+    has_more_haves: bool = False
 
     @property
     def command(self) -> bytes | None:
@@ -94,27 +97,36 @@ class FetchRequest:
         git of protocol 2 takes a request that has no `have` for one of a client that has nothing, so there is one that
         nobody has; in protocol 0 git may acknowledge that, which the client would not understand.
         """
-        if not oids and b"deepen-not " not in self.text:
+        if not (oids or self.has_more_haves) and b"deepen-not " not in self.text:
             return self.text
-        is_v2, lines, position = self.command is not None, list[bytes](), 0
+        is_v2, lines, position = self.command is not None, bytearray(), 0
+        listed = {*self.wants, *self.shallow, *self.haves} if self.has_more_haves else None
+
+        def stays(oid: str) -> bool:
+            return oid not in oids and (listed is None or oid in listed)
+
         for line in _lines(self.text):
             position += len(line)
             match = _NAMED.match(line, _HEADER)
-            if match and match[1] != b"want" and match[2].decode().lower() in oids:
+            if match and match[1] != b"want" and not stays(match[2].decode().lower()):
                 if is_v2 and match[1] == b"have":
-                    lines.append(line.replace(match[2], _NO_OBJECT, 1))
+                    lines += line.replace(match[2], _NO_OBJECT, 1)
             elif hidden := _DEEPEN_NOT.match(line, _HEADER):
-                lines.append(pkt_line(b"deepen-not heads/" + hidden[1]))  # a branch may be called so
+                lines += pkt_line(b"deepen-not heads/" + hidden[1])  # a branch may be called so
             else:
-                lines.append(line)
-        return b"".join(lines) + self.text[position:]
+                lines += line
+        return bytes(lines) + self.text[position:]
 
 
 class RequestReader:
     """Reads the requests in a body, one after the other."""
 
-    def __init__(self, body: AsyncIterator[bytes]) -> None:
+    def __init__(
+        self, body: AsyncIterator[bytes], before_long: Callable[[], Awaitable[object]] | None = None
+    ) -> None:
+        """``before_long`` is awaited before the first request is read that is longer than ``LONG_REQUEST``."""
         self._body, self._buffer = aiter(body), bytearray()
+        self._before_long = before_long
 
     async def next(self, ends: Collection[bytes] = (FLUSH,)) -> FetchRequest | None:
         """The packets up to the next one of ``ends``, or up to the end of the body; None when there are none.
@@ -122,13 +134,12 @@ class RequestReader:
         Raises:
             BodyRefused: the body has no packets, or a request is longer than 16 MiB.
         """
-        position = 0
-        named: dict[bytes, dict[str, None]] = {b"want": {}, b"shallow": {}, b"have": {}}
+        position, named = 0, _ObjectNames()
         while True:
             while (line := _line(self._buffer, position)) is not None:
                 position += len(line)
                 if match := _NAMED.match(line, _HEADER):
-                    named[match[1]][match[2].decode().lower()] = None
+                    named.add(match[1], match[2].decode().lower())
                 if line in ends:
                     return self._take(position, named)
             if len(self._buffer) > _MAX_REQUEST:
@@ -137,13 +148,35 @@ class RequestReader:
             if chunk is None:
                 return self._take(len(self._buffer), named) if self._buffer else None
             self._buffer += chunk
+            if len(self._buffer) > LONG_REQUEST and self._before_long is not None:
+                await self._before_long()
+                self._before_long = None
 
-    def _take(self, end: int, named: dict[bytes, dict[str, None]]) -> FetchRequest:
+    def _take(self, end: int, named: "_ObjectNames") -> FetchRequest:
         text = bytes(self._buffer[:end])
         del self._buffer[:end]
-        shallow = frozenset(named[b"shallow"])
-        haves = tuple(oid for oid in named[b"have"] if oid not in shallow)
-        return FetchRequest(text, frozenset(named[b"want"]), shallow, haves)
+        haves = tuple(oid for oid in named.haves if oid not in named.shallow)
+        return FetchRequest(
+            text, frozenset(named.wants), frozenset(named.shallow), haves, named.has_more_haves
+        )
+
+
+class _ObjectNames:
+    """The objects that a request names."""
+
+    def __init__(self) -> None:
+        self.wants, self.shallow, self.haves = set[str](), set[str](), dict[str, None]()
+        self.has_more_haves = False
+
+    def add(self, kind: bytes, oid: str) -> None:
+        if kind == b"want":
+            self.wants.add(oid)
+        elif kind == b"shallow":
+            self.shallow.add(oid)
+        elif oid in self.haves or len(self.haves) < MOST_HAVES:
+            self.haves[oid] = None
+        else:
+            self.has_more_haves = True
 
 
 def _lines(text: bytes) -> Iterator[bytes]:
@@ -182,7 +215,7 @@ async def visible_part(
     Raises:
         WantRefused: it wants an object to which no visible ref leads, or to which none was found in time.
     """
-    path, haves = storage.path(repo_id), request.haves[:MOST_HAVES]
+    path, haves = storage.path(repo_id), request.haves
     named = request.wants | request.shallow
     if not named and not haves:
         return request.without(set())
@@ -214,7 +247,7 @@ async def visible_part(
         hidden |= await _hidden(commits - named, tips, caches.hidden_objects, find_commits)
     except (GitFailed, GitTimedOut):
         hidden |= commits - named
-    foreign = hidden.union(kinds.keys() - commits, request.haves[MOST_HAVES:])
+    foreign = hidden.union(kinds.keys() - commits)
     return await asyncio.to_thread(request.without, foreign)
 
 
