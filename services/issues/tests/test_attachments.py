@@ -9,12 +9,12 @@ import pytest
 from ingot_chassis.http.openapi import openapi_description
 from ingot_chassis.jobs.workers import Workers
 from ingot_chassis.objects.files import StoredFiles
+from ingot_chassis.testing.service import wait_until_blocked
 from ingot_issues.core.attachments import OBJECTS, image_type
 from ingot_issues.store import comments, issue_rows
 from ingot_issues.store.attachments import existing_uuids
 
 from .builders import repository
-from .world import wait_until_blocked
 
 FILE = b"the bytes of a file\n" * 1000
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)

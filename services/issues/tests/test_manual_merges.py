@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from ingot_chassis.testing.service import wait_until_blocked
 from ingot_contracts.repos import MergeRule
 from ingot_issues.core import mergeability
 from ingot_issues.store import counters
 
 from .builders import APP, JOINED, NEXT, history_commit, push, repository
-from .world import World, wait_until_blocked
+from .world import World
 
 
 async def merge_manually(world: World, **fields: Any) -> Any:

@@ -1,16 +1,13 @@
 """The service under test: the real app and database, with fakes of identity and repos as its peers."""
 
-import asyncio
 from collections.abc import MutableMapping
 from typing import Any
 from urllib.parse import parse_qs
 
 import httpx
 import msgspec
-from sqlalchemy import text
 
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.transaction import Tx
 from ingot_chassis.jobs.workers import Workers
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
@@ -243,10 +240,3 @@ class World:
         with count_statements(self.db) as statements:
             assert (await self.call("GET", path)).status_code == 200
         return [statement for statement, _ in statements]
-
-
-async def wait_until_blocked(tx: Tx, task: asyncio.Task[Any]) -> None:
-    """Return when the task waits for a lock that ``tx`` has, or is done. On PostgreSQL."""
-    waits = text("SELECT count(*) FROM pg_locks WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))")
-    while not task.done() and not (await tx.execute(waits)).scalar_one():
-        pass

@@ -7,7 +7,17 @@ column that is declared as a ``StrEnum`` holds the text itself, which equals the
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar, cast, get_type_hints
 
-from sqlalchemy import ColumnElement, CursorResult, Executable, Select, func, select
+from sqlalchemy import (
+    ColumnElement,
+    CursorResult,
+    Executable,
+    Integer,
+    Select,
+    func,
+    literal_column,
+    select,
+    tuple_,
+)
 from sqlalchemy.sql import operators
 
 from ingot_chassis.db.driver import Executor
@@ -36,10 +46,6 @@ class Slice(Protocol):
     def offset(self) -> int: ...
 
 
-NEAR = 500
-"""Rows before a page that are walked without a question first how long the list is."""
-
-
 class Walk(NamedTuple):
     """The way to a page: the rows of ``limit`` behind ``offset`` others, in the order of the list or ``backwards``."""
 
@@ -48,8 +54,13 @@ class Walk(NamedTuple):
     backwards: bool
 
 
-def walk_to(page: Slice, total: int) -> Walk:
-    """The way to ``page`` from the nearer end of a list of ``total`` rows. ``limit`` is 0 for a page behind its end."""
+def walk_to(page: Slice, total: int, *, count_at_most: int | None = None) -> Walk:
+    """The way to ``page`` from the nearer end of a list of ``total`` rows. ``limit`` is 0 for a page behind its end.
+
+    A list that was counted up to ``count_at_most`` may have more rows, so the way begins at its beginning.
+    """
+    if count_at_most is not None and total >= count_at_most:
+        return Walk(page.limit, page.offset, backwards=False)
     length = max(0, min(page.limit, total - page.offset))
     behind = total - page.offset - length
     if not length:
@@ -75,6 +86,29 @@ def _reversed(column: Any) -> ColumnElement[Any]:
         case operators.asc_op:
             return cast("ColumnElement[Any]", column.element.desc())
     return cast("ColumnElement[Any]", column.desc())
+
+
+def cut_page(
+    statement: Select[Any],
+    order: Sequence[Any],
+    limit: Any,
+    offset: Any,
+    *,
+    ids: Select[Any] | None = None,
+    backwards: bool = False,
+) -> Select[Any]:
+    """The ``limit`` rows of ``statement`` behind ``offset`` others, in ``order``, or from its end on ``backwards``.
+
+    ``ids`` selects a column of ``statement`` that tells its rows apart, or several, of all rows of the list. The page is
+    cut from these: an index has them, and nothing is joined to rows before the page.
+    """
+    order = backward(*order) if backwards else order
+    if ids is None:
+        return statement.order_by(*order).limit(limit).offset(offset)
+    columns = list(ids.selected_columns)
+    key = columns[0] if len(columns) == 1 else tuple_(*columns)
+    page = ids.correlate(None).order_by(*order).limit(limit).offset(offset)
+    return statement.where(key.in_(page)).order_by(*order)
 
 
 _CHECKED: set[tuple[type[TypedRow], tuple[str, ...]]] = set()
@@ -111,17 +145,21 @@ async def fetch_page(
     ``count`` is a cheaper way to count them: a SELECT of one number.
     """
     rows = await fetch_all(db, statement.limit(page.limit).offset(page.offset), row_type)
-    counting = count if count is not None else _counting(statement)
+    counting = count if count is not None else count_of(statement)
     return rows, int((await db.execute(counting)).scalar_one())
 
 
 async def fetch_count(db: Executor, statement: Select[Any]) -> int:
     """How many rows ``statement`` has."""
-    return int((await db.execute(_counting(statement))).scalar_one())
+    return int((await db.execute(count_of(statement))).scalar_one())
 
 
-def _counting(statement: Select[Any]) -> Select[Any]:
-    return select(func.count()).select_from(statement.order_by(None).subquery())
+def count_of(statement: Select[Any], at_most: int | None = None) -> Select[Any]:
+    """How many rows ``statement`` has, as ``total``; no more than ``at_most``."""
+    rows = statement.order_by(None)
+    if at_most is not None:
+        rows = rows.limit(literal_column(str(at_most), Integer))
+    return select(func.count().label("total")).select_from(rows.subquery())
 
 
 async def _checked(

@@ -5,9 +5,9 @@ import itertools
 import socket
 import uuid
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 import uvicorn
@@ -18,6 +18,7 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.events.consumers import Consumers
 from ingot_chassis.events.envelope import Envelope, event_type
+from ingot_chassis.http.paging import Page
 from ingot_chassis.security.keys import Jwks, SigningKey
 from ingot_chassis.security.principal import (
     PRINCIPAL_HEADER,
@@ -156,6 +157,59 @@ async def rows_touched(database: Database, read: Callable[[Tx], Awaitable[object
         finally:
             await tx.sqlite_driver.set_progress_handler(cast("Any", None), 0)
         return next(count) * STEPS
+
+
+ListPage: TypeAlias = Callable[[Tx, Page], Awaitable[tuple[Sequence[Any], int]]]
+"""How a store reads a page of a list: its rows, and how many the list has."""
+
+
+class PageCosts(NamedTuple):
+    """How much three pages of a list look at."""
+
+    first: int
+    middle: int
+    last: int
+
+
+async def page_costs(database: Database, list_page: ListPage, total: int, limit: int = 20) -> PageCosts:
+    """What the pages of a list cost, which has ``total`` rows, a multiple of ``limit``."""
+
+    def page(number: int) -> Callable[[Tx], Awaitable[None]]:
+        async def read(tx: Tx) -> None:
+            rows, number_of_rows = await list_page(tx, Page(number, limit))
+            assert (len(rows), number_of_rows) == (limit, total)
+
+        return read
+
+    last = total // limit
+    return PageCosts(*[await rows_touched(database, page(number)) for number in (1, last // 2, last)])
+
+
+async def rows_of_pages(database: Database, list_page: ListPage, limit: int = 50) -> list[Any]:
+    """The rows of a list as its pages show them, one page after the other, until one is empty."""
+    rows: list[Any] = []
+    async with database.transaction() as tx:
+        for number in itertools.count(1):
+            page, total = await list_page(tx, Page(number, limit))
+            rows += page
+            if not page:
+                assert total == len(rows)
+                break
+    return rows
+
+
+async def analyze(database: Database) -> None:
+    """Let PostgreSQL's planner know how many rows there are, as it does in time."""
+    if not database.is_sqlite:
+        async with database.transaction() as tx:
+            await tx.execute(text("ANALYZE"))
+
+
+async def wait_until_blocked(tx: Tx, task: asyncio.Task[Any]) -> None:
+    """Return when the task waits for a lock that ``tx`` has, or is done. On PostgreSQL."""
+    waits = text("SELECT count(*) FROM pg_locks WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))")
+    while not task.done() and not (await tx.execute(waits)).scalar_one():
+        pass
 
 
 @asynccontextmanager

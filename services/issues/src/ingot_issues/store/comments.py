@@ -13,11 +13,11 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
+from ingot_chassis.db.prepared_pages import PreparedPage
 from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, fetch_first
 from ingot_chassis.db.tables import BigId, UtcDateTime
 from ingot_issues.store.attachments import FILES_OF_COMMENT
 from ingot_issues.store.issue_rows import AnyIssue
-from ingot_issues.store.prepared_pages import PreparedPage
 from ingot_issues.store.repository_ids import RepositoryIdRow
 from ingot_issues.store.tables import comment, issue
 

@@ -7,10 +7,10 @@ from sqlalchemy import ColumnElement, bindparam, delete, func, or_, select, upda
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.prepared_pages import PreparedPage
 from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
-from ingot_issues.store.prepared_pages import PreparedPage
 from ingot_issues.store.tables import issue_label, label
 
 

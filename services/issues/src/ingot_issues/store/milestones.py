@@ -10,9 +10,9 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.prepared_pages import PreparedPage
 from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.tables import BigId
-from ingot_issues.store.prepared_pages import PreparedPage
 from ingot_issues.store.states import State, StateFilter
 from ingot_issues.store.tables import issue, milestone
 from ingot_issues.store.text_searches import ESCAPE, pattern_of

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -19,9 +20,9 @@ from sqlalchemy import (
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared_pages import PreparedPage
 from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.tables import BigId
-from ingot_issues.store.prepared_pages import FirstRows, PreparedPage
 from ingot_issues.store.states import ReviewState
 from ingot_issues.store.tables import issue, review, review_comment
 
@@ -280,11 +281,18 @@ _COMMENTS_ON_PULL = PreparedPage(
 )
 
 
+class _FirstRows(NamedTuple):
+    """The part of a list that has its first rows."""
+
+    limit: int
+    offset: int = 0
+
+
 async def list_comments_of_pull(
     db: Executor, issue_id: int, *, viewer_id: int, limit: int
 ) -> tuple[Sequence[ReviewCommentRow], int]:
     """The latest ``limit`` comments of all reviews that the viewer sees, the oldest first, and how many there are."""
-    rows, total = await _COMMENTS_ON_PULL.read(db, FirstRows(limit), issue_id=issue_id, viewer_id=viewer_id)
+    rows, total = await _COMMENTS_ON_PULL.read(db, _FirstRows(limit), issue_id=issue_id, viewer_id=viewer_id)
     return rows[::-1], total
 
 

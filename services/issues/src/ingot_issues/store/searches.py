@@ -3,15 +3,16 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Integer, Select, bindparam, func, select, true
+from sqlalchemy import ColumnElement, Select, bindparam, func, select, true
 
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import NEAR, Slice, TypedRow, backward, fetch_all, fetch_count, walk_to
+from ingot_chassis.db.prepared_pages import PreparedPage
+from ingot_chassis.db.rows import Slice, TotalRow, count_of, fetch_all
 from ingot_chassis.db.tables import BigId
 from ingot_issues.store import milestones
 from ingot_issues.store.issues import DETAILS, DetailsRow, IssueDetails, details_of
@@ -57,25 +58,21 @@ class IssueFilter(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.text) and self.sort == RELEVANCE
 
 
-class _List(NamedTuple):
-    """The statements of a list without further conditions: the ids of a page, and the details of these ids."""
-
-    ids: Select[Any]
-    details: PreparedQuery[DetailsRow]
-    is_counted: bool
-    """Whether each row has the total of the list."""
+class _ListedDetailsRow(DetailsRow, TotalRow):
+    """The details of an issue of a list."""
 
 
-class _IdAndTotalRow(TypedRow):
+class _IdAndTotalRow(TotalRow):
     """An issue of a list, and how many the list has."""
 
     id: int
-    total: int
 
 
 _NUMBER_OF_ALL = counter.c.last_number - counter.c.deleted_issues
 _COUNTED_TOTAL: dict[tuple[bool | None, StateFilter], Select[int]] = {
-    which: select(number).where(counter.c.repository_id == bindparam("repository_id", type_=BigId))
+    which: select(number.label("total")).where(
+        counter.c.repository_id == bindparam("repository_id", type_=BigId)
+    )
     for which, number in {
         (None, StateFilter.OPEN): counter.c.open_issues + counter.c.open_pulls,
         (None, StateFilter.CLOSED): _NUMBER_OF_ALL - counter.c.open_issues - counter.c.open_pulls,
@@ -90,25 +87,21 @@ _COUNTED_TOTAL: dict[tuple[bool | None, StateFilter], Select[int]] = {
 _DETAILS_BY_IDS = PreparedQuery(DETAILS.where(any_of(issue.c.id, "ids")), DetailsRow)
 
 
-@lru_cache(maxsize=128)
-def _list(is_pull: bool | None, state: StateFilter, sort: str, *, backwards: bool = False) -> _List:
-    """Built once for each combination, since building costs more than running.
-
-    The page is cut before anything is joined to it; ``backwards`` from the other end of the list.
-    """
+@lru_cache
+def _ids(is_pull: bool | None, state: StateFilter) -> Select[int]:
     where: list[ColumnElement[bool]] = [issue.c.repository_id == bindparam("repository_id", type_=BigId)]
     if is_pull is not None:
         where.append(issue.c.is_pull.is_(is_pull))
     if state != StateFilter.ALL:
         where.append(issue.c.state == bindparam("state"))
-    order = backward(*SORTS[sort]) if backwards else SORTS[sort]
-    ids = select(issue.c.id).where(*where).order_by(*order)
-    page = ids.limit(bindparam("limit", type_=Integer)).offset(bindparam("offset", type_=BigId))
-    details = DETAILS.where(issue.c.id.in_(page)).order_by(*SORTS[sort])
+    return select(issue.c.id).where(*where)
+
+
+@lru_cache(maxsize=128)
+def _list(is_pull: bool | None, state: StateFilter, sort: str) -> PreparedPage[_ListedDetailsRow]:
+    """A list without further conditions. Built once for each combination, since building costs more than running."""
     counted = _COUNTED_TOTAL.get((is_pull, state))
-    if counted is not None:
-        details = details.add_columns(counted.scalar_subquery().label("total"))
-    return _List(page, PreparedQuery(details, DetailsRow), is_counted=counted is not None)
+    return PreparedPage(DETAILS, _ListedDetailsRow, *SORTS[sort], ids=_ids(is_pull, state), count=counted)
 
 
 async def list_page(
@@ -117,56 +110,27 @@ async def list_page(
     """A page of the issues of a repository, and how many there are in all."""
     indexed = not filters.text or await uses_index(db, repository_id)
     where = conditions(repository_id, filters, indexed=indexed)
-    parameters = {
-        "repository_id": repository_id,
-        "state": filters.state.value,
-        "limit": page.limit,
-        "offset": page.offset,
-        "viewer": 0,
-    }
     sort = filters.sort if filters.sort in SORTS else "newest"
-    statements = _list(filters.is_pull, filters.state, sort)
+    parameters = {"repository_id": repository_id, "state": filters.state.value}
     if where:
-        ids = statements.ids.where(*where)
-        if filters.is_by_relevance:
-            ids = ids.order_by(None).order_by(relevance(filters.text), *SORTS["newest"])
+        order = (relevance(filters.text), *SORTS["newest"]) if filters.is_by_relevance else SORTS[sort]
+        ids = _ids(filters.is_pull, filters.state).where(*where).order_by(*order)
         return await _list_filtered(db, ids, page, parameters)
-    if page.offset < NEAR:
-        rows = await statements.details.all(db, **parameters)
-        issues = [details_of(row) for row in rows]
-        if issues and statements.is_counted:
-            return issues, issues[0].total
-        return issues, await _total(db, repository_id, filters)
-    total = await _total(db, repository_id, filters)
-    walk = walk_to(page, total)
-    if not walk.limit:
-        return [], total
-    statements = _list(filters.is_pull, filters.state, sort, backwards=walk.backwards)
-    rows = await statements.details.all(db, **parameters | {"limit": walk.limit, "offset": walk.offset})
+    listed = _list(filters.is_pull, filters.state, sort)
+    rows, total = await listed.read(db, page, viewer=0, **parameters)
     return [details_of(row) for row in rows], total
-
-
-async def _total(db: Executor, repository_id: int, filters: IssueFilter) -> int:
-    """How many issues a list without further conditions has."""
-    counted = _COUNTED_TOTAL.get((filters.is_pull, filters.state))
-    if counted is None:
-        return await fetch_count(db, _matching(repository_id, filters))
-    return (await db.execute(counted, {"repository_id": repository_id})).scalar() or 0
 
 
 async def _list_filtered(
     db: Executor, ids: Select[Any], page: Slice, parameters: dict[str, Any]
 ) -> tuple[list[IssueDetails], int]:
     """The page of a list with conditions, and how many there are: both are found in one walk."""
-    rows = await fetch_all(
-        db, ids.add_columns(func.count().over().label("total")), _IdAndTotalRow, **parameters
-    )
+    counted = ids.add_columns(func.count().over().label("total")).limit(page.limit).offset(page.offset)
+    rows = await fetch_all(db, counted, _IdAndTotalRow, **parameters)
     issues = await list_details(db, [row.id for row in rows])
     if rows or not page.offset:
         return issues, rows[0].total if rows else 0
-    every = ids.order_by(None).limit(None).offset(None).subquery()
-    total = await db.execute(select(func.count()).select_from(every), parameters)
-    return issues, int(total.scalar_one())
+    return issues, int((await db.execute(count_of(ids), parameters)).scalar_one())
 
 
 async def list_details(db: Executor, ids: Sequence[int]) -> list[IssueDetails]:
@@ -176,13 +140,6 @@ async def list_details(db: Executor, ids: Sequence[int]) -> list[IssueDetails]:
     rows = await _DETAILS_BY_IDS.all(db, ids=list(ids), viewer=0)
     by_id = {details.id: details for details in map(details_of, rows)}
     return [by_id[issue_id] for issue_id in ids if issue_id in by_id]
-
-
-def _matching(repository_id: int, filters: IssueFilter) -> Select[int]:
-    statement = select(issue.c.id).where(issue.c.repository_id == repository_id)
-    if filters.is_pull is not None:
-        statement = statement.where(issue.c.is_pull == filters.is_pull)
-    return statement if filters.state == StateFilter.ALL else statement.where(issue.c.state == filters.state)
 
 
 def conditions(

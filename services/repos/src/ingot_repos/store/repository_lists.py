@@ -1,26 +1,16 @@
 """SQL for lists of repositories: each has only what the viewer may see."""
 
 from collections.abc import Collection, Sequence
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Integer,
-    Select,
-    and_,
-    bindparam,
-    false,
-    func,
-    literal_column,
-    select,
-    union,
-)
+from sqlalchemy import ColumnElement, and_, bindparam, false, select, union
 
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import NEAR, Slice, TotalRow, TypedRow, Walk, backward, walk_to
+from ingot_chassis.db.prepared_pages import PreparedPage
+from ingot_chassis.db.rows import Slice, TotalRow, TypedRow
 from ingot_chassis.db.tables import BigId
 from ingot_repos.store.repositories import RepositoryRow, select_joined
 from ingot_repos.store.stars_and_watches import STARS, WATCHES, Relation
@@ -31,10 +21,8 @@ RepositoryPage = tuple[Sequence[RepositoryRow], int]
 """The repositories of one page, and how many the list has."""
 
 
-class _CountedRow(RepositoryRow):
+class _CountedRow(RepositoryRow, TotalRow):
     """A repository of a list, and how many the list has."""
-
-    total: int
 
 
 class _IdRow(TypedRow):
@@ -49,73 +37,24 @@ class RepositoryList:
 
     def __init__(self, condition: ColumnElement[bool], *order: Any, count_at_most: int | None = None) -> None:
         self._condition, self._order, self._count_at_most = condition, order, count_at_most
-        self._statements: dict[ViewerKind, _Statements] = {}
+        self._pages: dict[ViewerKind, PreparedPage[_CountedRow]] = {}
 
     async def read(
         self, db: Executor, viewer: Viewer, page: Slice, *, total: int | None = None, **values: Any
     ) -> RepositoryPage:
         """The repositories of ``page``, and how many there are: ``total``, where that is known."""
-        statements = self._statements_for(viewer.kind)
         values |= viewer.values()
-        if total is None and page.offset < NEAR:
-            rows = await statements.near.all(db, limit=page.limit, offset=page.offset, **values)
-            if rows or not page.offset:
-                return rows, rows[0].total if rows else 0
-        if total is None:
-            counted = await statements.count.first(db, **values)
-            total = counted.total if counted is not None else 0
-        is_exact = self._count_at_most is None or total < self._count_at_most
-        walk = walk_to(page, total) if is_exact else Walk(page.limit, page.offset, backwards=False)
-        if not walk.limit:
-            return [], total
-        query = statements.backwards if walk.backwards else statements.forwards
-        return await query.all(db, limit=walk.limit, offset=walk.offset, **values), total
+        return await self._page_for(viewer.kind).read(db, page, total, **values)
 
-    def _statements_for(self, kind: ViewerKind) -> "_Statements":
-        if kind not in self._statements:
-            self._statements[kind] = _Statements(kind, self._condition, self._order, self._count_at_most)
-        return self._statements[kind]
-
-
-class _Statements:
-    """The statements of a list for one kind of viewer."""
-
-    def __init__(
-        self, kind: ViewerKind, condition: ColumnElement[bool], order: Any, count_at_most: int | None
-    ) -> None:
-        matching = select(repository.c.id).join(account, account.c.id == repository.c.owner_id)
-        self._kind, self._matching = kind, matching.where(visible(kind), condition)
-        self._order, self._count_at_most = order, count_at_most
-
-    @cached_property
-    def near(self) -> PreparedQuery[_CountedRow]:
-        """A page near the beginning; each row also has the total."""
-        total = self._counting().scalar_subquery().label("total")
-        return PreparedQuery(self._page(*self._order).add_columns(total), _CountedRow)
-
-    @cached_property
-    def count(self) -> PreparedQuery[TotalRow]:
-        return PreparedQuery(self._counting(), TotalRow)
-
-    @cached_property
-    def forwards(self) -> PreparedQuery[RepositoryRow]:
-        return PreparedQuery(self._page(*self._order), RepositoryRow)
-
-    @cached_property
-    def backwards(self) -> PreparedQuery[RepositoryRow]:
-        """A page that is counted from the end of the list."""
-        return PreparedQuery(self._page(*backward(*self._order)), RepositoryRow)
-
-    def _counting(self) -> Select[Any]:
-        most = None if self._count_at_most is None else literal_column(str(self._count_at_most), Integer)
-        return select(func.count().label("total")).select_from(self._matching.limit(most).subquery())
-
-    def _page(self, *order: Any) -> Select[Any]:
-        """The page is cut before grants are joined to it: they would be looked up for every repository that matches."""
-        limit, offset = bindparam("limit", type_=Integer), bindparam("offset", type_=BigId)
-        ids = self._matching.order_by(*order).limit(limit).offset(offset).cte("page")
-        joined = select_joined(self._kind).where(repository.c.id.in_(select(ids.c.id)))
-        return joined.order_by(*self._order)
+    def _page_for(self, kind: ViewerKind) -> PreparedPage[_CountedRow]:
+        """Grants would be looked up for every repository that matches, were they joined before the page is cut."""
+        if kind not in self._pages:
+            ids = select(repository.c.id).join(account, account.c.id == repository.c.owner_id)
+            ids = ids.where(visible(kind), self._condition)
+            self._pages[kind] = PreparedPage(
+                select_joined(kind), _CountedRow, *self._order, ids=ids, count_at_most=self._count_at_most
+            )
+        return self._pages[kind]
 
 
 async def list_visible_ids(db: Executor, viewer: Viewer, ids: Collection[int]) -> list[int]:

@@ -3,17 +3,15 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import cache
-from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import Integer, String, bindparam, delete, func, select, update
+from sqlalchemy import String, bindparam, delete, func, select, update
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import has_phrase, trigram_phrase
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import Slice, TotalRow, TypedRow
-from ingot_chassis.db.tables import BigId
+from ingot_chassis.db.prepared_pages import PreparedPage
+from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, count_of
 from ingot_chassis.db.transaction import insert
 from ingot_repos.store.search import ESCAPE, pattern_of
 from ingot_repos.store.tables import account, repository, repository_topic, topic
@@ -63,33 +61,19 @@ async def replace(tx: Executor, repository_id: int, names: Collection[str]) -> N
     await tx.execute(update(repository).where(repository.c.id == repository_id).values(topics=encoded))
 
 
-class _ListedTopicRow(TopicRow):
-    """A topic of a list, and how many the list has."""
-
-    total: int
-
-
-class _Statements(NamedTuple):
-    """A page of a search, and how many topics it finds."""
-
-    page: PreparedQuery[_ListedTopicRow]
-    number: PreparedQuery[TotalRow]
+class _ListedTopicRow(TopicRow, TotalRow):
+    """A topic of a list."""
 
 
 async def search(db: Executor, viewer: Viewer, text: str, page: Slice) -> tuple[Sequence[TopicRow], int]:
     """Topics whose names hold a text and that a visible repository has, those of most repositories first."""
     phrase = trigram_phrase(text)
-    statements = _statements(viewer.kind, is_indexed=phrase is not None)
-    values = viewer.values() | {"pattern": pattern_of(text), "phrase": phrase}
-    rows = await statements.page.all(db, limit=page.limit, offset=page.offset, **values)
-    if rows or not page.offset:
-        return rows, rows[0].total if rows else 0
-    counted = await statements.number.first(db, **values)
-    return [], counted.total if counted is not None else 0
+    topics = _search(viewer.kind, is_indexed=phrase is not None)
+    return await topics.read(db, page, **viewer.values(), pattern=pattern_of(text), phrase=phrase)
 
 
 @cache
-def _statements(viewer: ViewerKind, *, is_indexed: bool) -> _Statements:
+def _search(viewer: ViewerKind, *, is_indexed: bool) -> PreparedPage[_ListedTopicRow]:
     of_topic = func.count(repository.c.id)
     topics = (
         select(topic.c.id, topic.c.name, topic.c.created_at, topic.c.updated_at, of_topic.label("repo_count"))
@@ -101,7 +85,6 @@ def _statements(viewer: ViewerKind, *, is_indexed: bool) -> _Statements:
     )
     if is_indexed:
         topics = topics.where(has_phrase(topic.c.id, "topic_trigrams", "phrase"))
-    page = topics.add_columns(func.count().over().label("total")).order_by(of_topic.desc(), topic.c.name)
-    page = page.limit(bindparam("limit", type_=Integer)).offset(bindparam("offset", type_=BigId))
-    number = select(func.count().label("total")).select_from(topics.subquery())
-    return _Statements(PreparedQuery(page, _ListedTopicRow), PreparedQuery(number, TotalRow))
+    order = (of_topic.desc(), topic.c.name)
+    # Counted as they are sorted, which takes a look at each of them.
+    return PreparedPage(topics, _ListedTopicRow, *order, count=count_of(topics), total=func.count().over())

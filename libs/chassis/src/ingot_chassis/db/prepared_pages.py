@@ -1,0 +1,95 @@
+"""Pages of lists by prepared statements: each row also has the total of the list, so that most need one statement."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import ColumnElement, Integer, Select, bindparam, func
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import Slice, TotalRow, count_of, cut_page, walk_to
+from ingot_chassis.db.tables import BigId
+
+NEAR = 500
+"""Rows before a page that are walked without a question first how long the list is."""
+
+_R = TypeVar("_R", bound=TotalRow)
+
+
+class PreparedPage(Generic[_R]):
+    """A list whose values are all ``bindparam``s, in an order in which no two rows are equal; its rows are of ``row_type``."""
+
+    def __init__(
+        self,
+        statement: Select[Any],
+        row_type: type[_R],
+        *order: Any,
+        ids: Select[Any] | None = None,
+        count: Select[Any] | None = None,
+        total: ColumnElement[int] | None = None,
+        count_at_most: int | None = None,
+    ) -> None:
+        """``ids`` are as ``cut_page`` takes them. Raises as PreparedQuery does.
+
+        ``count`` is a cheaper way to count the rows: a SELECT of ``total``; ``total`` the same as a column of
+        ``statement``. No more than ``count_at_most`` are counted.
+        """
+        if count is not None:
+            self._counting = count
+        elif ids is not None or count_at_most is not None:
+            self._counting = count_of(statement if ids is None else ids, count_at_most)
+        else:
+            number = func.count().label("total")
+            self._counting = statement.with_only_columns(number, maintain_column_froms=True)
+        self._statement, self._row_type, self._order, self._ids = statement, row_type, order, ids
+        self._count_at_most = count_at_most
+        # The others are made when they are needed: most lists are read from their beginning alone.
+        self._near = self._query(
+            total if total is not None else self._counting.correlate(None).scalar_subquery(), backwards=False
+        )
+
+    @cached_property
+    def _count(self) -> PreparedQuery[TotalRow]:
+        return PreparedQuery(self._counting, TotalRow)
+
+    @cached_property
+    def _forwards(self) -> PreparedQuery[_R]:
+        return self._query(bindparam("total", type_=BigId), backwards=False)
+
+    @cached_property
+    def _backwards(self) -> PreparedQuery[_R]:
+        return self._query(bindparam("total", type_=BigId), backwards=True)
+
+    def _query(self, total: ColumnElement[int], *, backwards: bool) -> PreparedQuery[_R]:
+        statement = self._statement.add_columns(total.label("total"))
+        limit, offset = bindparam("limit", type_=Integer), bindparam("offset", type_=BigId)
+        cut = cut_page(statement, self._order, limit, offset, ids=self._ids, backwards=backwards)
+        return PreparedQuery(cut, self._row_type)
+
+    async def read(
+        self, db: Executor, page: Slice, total: int | None = None, /, **values: Any
+    ) -> tuple[Sequence[_R], int]:
+        """The rows of ``page``, and how many the list has: ``total``, where the caller has it.
+
+        A page far from the beginning is found from the nearer end, so one in the middle takes a walk along half of the
+        list, or of its ``ids``. Raises KeyError for a value that is missing.
+        """
+        if total is None and page.offset < NEAR:
+            rows = await self._near.all(db, limit=page.limit, offset=page.offset, **values)
+            if rows or not page.offset:
+                return rows, rows[0].total if rows else 0
+        if total is None:
+            total = await self.count(db, **values)
+        walk = walk_to(page, total, count_at_most=self._count_at_most)
+        if not walk.limit:
+            return [], total
+        values |= {"limit": walk.limit, "offset": walk.offset, "total": total}
+        if walk.backwards:
+            return (await self._backwards.all(db, **values))[::-1], total
+        return await self._forwards.all(db, **values), total
+
+    async def count(self, db: Executor, **values: Any) -> int:
+        """How many rows the list has. Raises KeyError for a value that is missing."""
+        row = await self._count.first(db, **values)
+        return row.total if row is not None else 0
