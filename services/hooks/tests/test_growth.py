@@ -1,11 +1,11 @@
-"""Lists of hooks look at as many rows among many others as among few."""
+"""Lists of hooks and deliveries look at as many rows among many others as among few."""
 
 import pytest
-from sqlalchemy import text
 
+from ingot_chassis.clock import now
 from ingot_chassis.http.paging import Page
-from ingot_chassis.testing.service import rows_touched
-from ingot_hooks.store import hooks
+from ingot_chassis.testing.service import analyze, page_costs, rows_of_pages, rows_touched
+from ingot_hooks.store import deliveries, hooks
 from ingot_hooks.store.hooks import Owner
 
 from .builders import hook
@@ -27,9 +27,7 @@ async def fill(db, first, last):
         del row["id"]
         rows = [row | {"repository_id": OTHERS + number} for number in range(first, last + 1)]
         await tx.execute(table.insert(), rows)
-    if not db.is_sqlite:
-        async with db.transaction() as tx:
-            await tx.execute(text("ANALYZE"))
+    await analyze(db)
 
 
 async def test_lists_look_at_as_many_rows_among_twenty_times_as_many(world):
@@ -48,3 +46,38 @@ async def test_lists_look_at_as_many_rows_among_twenty_times_as_many(world):
     assert {name: (few[name], many[name]) for name in few if many[name] > 1.5 * few[name] + CONSTANT} == {}
     async with world.db.read() as db:
         assert (await hooks.list_page(db, Owner(repository_id=7), Page(1, 20)))[1] == 3
+
+
+async def fill_deliveries(db, number):
+    """So many deliveries of one hook, and now and then one of another, with bodies as large as those of pushes."""
+    at = now()
+    values = {
+        "repository_id": 7, "event": "push", "action": "", "manual": False, "endpoint": "http://receiver.test",
+        "body": b"x" * 3_000, "sequence": 0, "state": "delivered", "attempts": 1, "next_attempt_at": at, "fence": 0,
+        "status": 200, "response_headers": "{}", "response_body": b"x" * 300, "error": "", "created_at": at,
+    }  # fmt: skip
+    async with db.transaction() as tx:
+        await tx.execute(
+            deliveries.delivery.insert(),
+            [
+                {**values, "hook_id": hook_id, "id": f"{hook_id}-{n}", "event_id": str(n)}
+                for n in range(number)
+                for hook_id in (1, 2)
+                if hook_id == 1 or n % 10 == 0
+            ],
+        )
+    await analyze(db)
+
+
+async def test_deliveries_before_a_page_are_counted_by_an_index(world):
+    """The page in the middle takes a walk along half of the index more than the first one, for which all are counted."""
+    await fill_deliveries(world.db, MANY)
+
+    def deliveries_of_hook(tx, page):
+        return deliveries.list_page(tx, 1, page)
+
+    costs = await page_costs(world.db, deliveries_of_hook, MANY)
+    assert costs.last <= 1.2 * costs.first + CONSTANT
+    assert costs.middle <= 2.1 * costs.first + CONSTANT
+    rows = await rows_of_pages(world.db, deliveries_of_hook)
+    assert [row.id for row in rows] == [f"1-{n}" for n in reversed(range(MANY))]

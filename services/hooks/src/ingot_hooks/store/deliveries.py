@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, TypedDict
 
-from sqlalchemy import ColumnElement, bindparam, func, literal_column, or_, select, text, update
+from sqlalchemy import BigInteger, ColumnElement, bindparam, func, literal_column, or_, select, text, update
 from sqlalchemy import delete as delete_from
 from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedWrite
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.prepared_pages import PreparedPage
+from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, fetch_all, fetch_first
 from ingot_hooks.store.tables import FINAL_STATES, DeliveryState, delivery, hook
 
 # Written out, not bound: a database uses a partial index only for a condition that it can read.
@@ -55,6 +56,10 @@ class DeliverySummaryRow(TypedRow):
     created_at: datetime
     attempted_at: datetime | None
     finished_at: datetime | None
+
+
+class _ListedDeliveryRow(DeliverySummaryRow, TotalRow):
+    """A delivery of a list."""
 
 
 class DeliveryRow(DeliverySummaryRow):
@@ -162,11 +167,17 @@ async def get(db: Executor, hook_id: int, delivery_id: str) -> DeliveryRow | Non
     return await fetch_first(db, statement, DeliveryRow)
 
 
+_OF_HOOK = PreparedPage(
+    select(*(column for column in delivery.c if column.name not in LARGE_COLUMNS)),
+    _ListedDeliveryRow,
+    delivery.c.number.desc(),
+    ids=select(delivery.c.number).where(delivery.c.hook_id == bindparam("hook_id", type_=BigInteger)),
+)
+
+
 async def list_page(db: Executor, hook_id: int, page: Slice) -> tuple[Sequence[DeliverySummaryRow], int]:
     """The deliveries of a hook, newest first; and how many there are."""
-    columns = [column for column in delivery.c if column.name not in LARGE_COLUMNS]
-    statement = select(*columns).where(delivery.c.hook_id == hook_id).order_by(delivery.c.number.desc())
-    return await fetch_page(db, statement, page, DeliverySummaryRow)
+    return await _OF_HOOK.read(db, page, hook_id=hook_id)
 
 
 def _redelivery() -> dict[str, object]:
