@@ -4,10 +4,12 @@ import pytest
 from sqlalchemy import text
 
 from ingot_chassis.http.paging import Page
-from ingot_chassis.testing.service import rows_touched
-from ingot_repos.store import repository_lists
+from ingot_chassis.testing.service import analyze, page_costs, rows_of_pages, rows_touched
+from ingot_repos.store import releases, repository_lists, stars_and_watches, statuses
+from ingot_repos.store.releases import ReleaseFilter
 from ingot_repos.store.repository_counts import recount
 from ingot_repos.store.search import Search, search
+from ingot_repos.store.stars_and_watches import STARS, WATCHES
 from ingot_repos.store.viewers import Viewer
 
 pytestmark = pytest.mark.both_databases
@@ -131,3 +133,108 @@ async def test_pages_from_the_end_go_on_where_those_from_the_beginning_end(world
                 ids += [row.id for row in rows]
             rows, _ = await search(db, VIEWERS[viewer], Search(**query), Page(1, 95))
         assert ids == [row.id for row in rows], query
+
+
+LARGE = 1
+"""The repository whose lists grow: the first one."""
+OF_REPOSITORY = [
+    """
+    INSERT INTO star (repository_id, user_id, created_at) SELECT {large}, id, '2026-01-01 00:00:00+00'
+    FROM account WHERE id BETWEEN {others} + {first} AND {others} + {last} AND id % 4 < 2
+    """,
+    """
+    INSERT INTO star (repository_id, user_id, created_at) SELECT {large}, id, '2026-01-02 00:00:00+00'
+    FROM account WHERE id BETWEEN {others} + {first} AND {others} + {last} AND id % 4 >= 2
+    """,
+    # And five other repositories.
+    """
+    INSERT INTO star (repository_id, user_id, created_at) SELECT repository.id, account.id, '2026-01-01 00:00:00+00'
+    FROM account CROSS JOIN repository
+    WHERE account.id BETWEEN {others} + {first} AND {others} + {last} AND repository.id BETWEEN 2 AND 6
+    """,
+    """
+    INSERT INTO watch (repository_id, user_id, created_at)
+    SELECT repository_id, user_id, created_at FROM star WHERE user_id BETWEEN {others} + {first} AND {others} + {last}
+    """,
+    """
+    UPDATE repository SET stars_count = (SELECT count(*) FROM star WHERE repository_id = {large}),
+        watchers_count = (SELECT count(*) FROM watch WHERE repository_id = {large}) WHERE id = {large}
+    """,
+    """
+    INSERT INTO commit_status (repository_id, sha, number, state, target_url, description, context, creator_id, created_at)
+    SELECT {large}, '{sha}', id - {others}, 'success', '{more}', '{more}', 'c', id, '2026-01-01 00:00:00+00'
+    FROM account WHERE id BETWEEN {others} + {first} AND {others} + {last}
+    """,
+    """
+    INSERT INTO release (repository_id, tag_name, lower_tag_name, target_commitish, name, body, draft, prerelease, author_id,
+        created_at)
+    SELECT {large}, prefix || id, prefix || id, '', '{more}', '{more}', prefix = 'draft', false, id, '2026-01-01 00:00:00+00'
+    FROM account CROSS JOIN (SELECT 'draft' AS prefix UNION ALL SELECT 'v') AS prefixes
+    WHERE id BETWEEN {others} + {first} AND {others} + {last} AND (prefix = 'v' OR id % 50 = 0)
+    """,
+]
+SHA = 40 * "a"
+
+
+async def fill_lists(db, first, last):
+    """What so many accounts have done with one repository."""
+    await fill(db, first=first, last=last, owner=OTHERS, spread=1, word=f"of-{first}")
+    async with db.transaction() as tx:
+        for statement in OF_REPOSITORY:
+            values = {
+                "large": LARGE,
+                "others": OTHERS,
+                "first": first,
+                "last": last,
+                "sha": SHA,
+                "more": MORE,
+            }
+            await tx.execute(text(statement.format(**values)))
+    await analyze(db)
+
+
+def users_who(relation):
+    return lambda tx, page: stars_and_watches.list_users(tx, relation, LARGE, page)
+
+
+def statuses_of_commit(*, oldest_first=False):
+    return lambda tx, page: statuses.list_page(tx, LARGE, SHA, page, state=None, oldest_first=oldest_first)
+
+
+def published(tx, page):
+    return releases.list_page(tx, LARGE, ReleaseFilter(), page)
+
+
+@pytest.mark.parametrize("relation", [STARS, WATCHES], ids=["stars", "watches"])
+async def test_a_page_of_users_looks_at_as_many_rows_among_twenty_times_as_many(world, relation):
+    """All but one in the middle, which takes a walk along half of an index."""
+    costs = []
+    for first, last in ((1, FEW), (FEW + 1, MANY)):
+        await fill_lists(world.database, first, last)
+        costs.append(await page_costs(world.database, users_who(relation), last))
+    few, many = costs
+    assert many.first <= 1.5 * few.first + CONSTANT
+    assert many.last <= 1.5 * few.last + CONSTANT
+    assert many.middle <= few.middle + 4 * MANY / 2 + CONSTANT
+    rows = await rows_of_pages(world.database, users_who(relation))
+    ids = sorted(range(OTHERS + 1, OTHERS + MANY + 1), key=lambda id_: (id_ % 4 >= 2, id_))
+    assert [row.id for row in rows] == ids
+
+
+COUNTED_LISTS = {
+    "statuses": statuses_of_commit(),
+    "oldest statuses": statuses_of_commit(oldest_first=True),
+    "releases": published,
+}
+
+
+@pytest.mark.parametrize("name", COUNTED_LISTS)
+async def test_what_is_before_a_page_is_counted_by_an_index(world, name):
+    """The page in the middle takes a walk along half of the index more than the first one, for which all are counted."""
+    await fill_lists(world.database, 1, MANY)
+    listed = COUNTED_LISTS[name]
+    costs = await page_costs(world.database, listed, MANY)
+    assert costs.last <= 1.2 * costs.first + CONSTANT
+    assert costs.middle <= 2.1 * costs.first + CONSTANT
+    ids = [row.id for row in await rows_of_pages(world.database, listed)]
+    assert ids == sorted(set(ids), reverse=name != "oldest statuses")

@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import Select, delete, func, select, update
+from sqlalchemy import BigInteger, BindParameter, Select, bindparam, delete, select, update
 from sqlalchemy.exc import IntegrityError
 
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
+from ingot_chassis.db.prepared_pages import PreparedPage
+from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, fetch_first
 from ingot_chassis.db.transaction import insert
 from ingot_chassis.errors import Conflict
 from ingot_repos.store.tables import account, release
@@ -34,6 +36,10 @@ class ReleaseRow(TypedRow):
     full_name: str | None
     email: str | None
     avatar_url: str | None
+
+
+class _ListedReleaseRow(ReleaseRow, TotalRow):
+    """A release of a list."""
 
 
 class ReleaseFilter(msgspec.Struct, frozen=True):
@@ -91,9 +97,13 @@ async def list_page(
     db: Executor, repository_id: int, release_filter: ReleaseFilter, page: Slice
 ) -> tuple[Sequence[ReleaseRow], int]:
     """Releases of a repository, newest first."""
-    statement = _filtered(_SELECT, repository_id, release_filter).order_by(*_NEWEST_FIRST)
-    count = _filtered(select(func.count()).select_from(release), repository_id, release_filter)
-    return await fetch_page(db, statement, page, ReleaseRow, count=count)
+    return await _list(release_filter).read(db, page, repository_id=repository_id)
+
+
+@cache
+def _list(release_filter: ReleaseFilter) -> PreparedPage[_ListedReleaseRow]:
+    ids = _filtered(select(release.c.id), bindparam("repository_id", type_=BigInteger), release_filter)
+    return PreparedPage(_SELECT, _ListedReleaseRow, *_NEWEST_FIRST, ids=ids)
 
 
 async def lock_for_update(tx: Executor, release_id: int) -> bool:
@@ -107,7 +117,9 @@ async def remove(tx: Executor, release_id: int) -> bool:
     return (await tx.execute(delete(release).where(release.c.id == release_id))).rowcount == 1
 
 
-def _filtered(statement: Select[Any], repository_id: int, release_filter: ReleaseFilter) -> Select[Any]:
+def _filtered(
+    statement: Select[Any], repository_id: int | BindParameter[int], release_filter: ReleaseFilter
+) -> Select[Any]:
     statement = statement.where(release.c.repository_id == repository_id)
     if not release_filter.drafts_too:
         statement = statement.where(release.c.draft.is_(False))

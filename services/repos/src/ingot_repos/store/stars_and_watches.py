@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Table, delete, func, select, update
+from sqlalchemy import Table, bindparam, delete, select, update
 
 from ingot_chassis.clock import now
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_page
+from ingot_chassis.db.prepared_pages import PreparedPage
+from ingot_chassis.db.rows import Slice, TotalRow, TypedRow
+from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
 from ingot_repos.store.tables import account, repository, star, watch
 
@@ -34,29 +37,35 @@ class UserRow(TypedRow):
     avatar_url: str
 
 
+class _ListedUserRow(UserRow, TotalRow):
+    """A user of a list."""
+
+
 async def add(tx: Executor, relation: Relation, repository_id: int, user_id: int) -> None:
     """Add a user to the stars or watches of a repository; nothing happens when they are there."""
     values = {"repository_id": repository_id, "user_id": user_id, "created_at": now()}
-    await tx.execute(insert(tx, relation.table).values(values).on_conflict_do_nothing())
-    await _count(tx, relation, repository_id)
+    statement = insert(tx, relation.table).values(values).on_conflict_do_nothing()
+    if (await tx.execute(statement.returning(relation.table.c.user_id))).first() is not None:
+        await _count(tx, relation, repository_id, 1)
 
 
 async def remove(tx: Executor, relation: Relation, repository_id: int, user_id: int) -> None:
     columns = relation.table.c
-    await tx.execute(
+    removed = await tx.execute(
         delete(relation.table).where(columns.repository_id == repository_id, columns.user_id == user_id)
     )
-    await _count(tx, relation, repository_id)
+    if removed.rowcount:
+        await _count(tx, relation, repository_id, -1)
 
 
 async def remove_user(tx: Executor, user_id: int) -> None:
     """Remove every star and watch of a user."""
     for relation in (STARS, WATCHES):
-        of_user = relation.table.c.user_id == user_id
-        count = repository.c[relation.counter]
-        ids = select(relation.table.c.repository_id).where(of_user)
-        await tx.execute(update(repository).where(repository.c.id.in_(ids)).values({count: count - 1}))
-        await tx.execute(delete(relation.table).where(of_user))
+        columns, number = relation.table.c, repository.c[relation.counter]
+        removed = delete(relation.table).where(columns.user_id == user_id).returning(columns.repository_id)
+        ids = list((await tx.execute(removed)).scalars())
+        counted = update(repository).where(any_of(repository.c.id, "ids")).values({number: number - 1})
+        await tx.execute(counted, {"ids": ids})
 
 
 async def contains(db: Executor, relation: Relation, repository_id: int, user_id: int) -> bool:
@@ -73,27 +82,32 @@ async def list_watcher_ids(db: Executor, repository_id: int, limit: int) -> list
     return list((await db.execute(statement.order_by(watch.c.created_at).limit(limit))).scalars())
 
 
+def _users(relation: Relation) -> PreparedPage[_ListedUserRow]:
+    columns, id_ = relation.table.c, bindparam("repository_id", type_=BigId)
+    return PreparedPage(
+        select(*(account.c[name] for name in UserRow.__annotations__)).select_from(
+            relation.table.join(account, account.c.id == columns.user_id)
+        ),
+        _ListedUserRow,
+        columns.created_at,
+        columns.user_id,
+        ids=select(columns.repository_id, columns.user_id).where(columns.repository_id == id_),
+        count=select(repository.c[relation.counter].label("total")).where(repository.c.id == id_),
+    )
+
+
+_USERS = {relation: _users(relation) for relation in (STARS, WATCHES)}
+
+
 async def list_users(
     db: Executor, relation: Relation, repository_id: int, page: Slice
 ) -> tuple[Sequence[UserRow], int]:
     """Users who starred or watch a repository, the first one first."""
-    columns = relation.table.c
-    statement = (
-        select(account)
-        .select_from(relation.table.join(account, account.c.id == columns.user_id))
-        .where(columns.repository_id == repository_id)
-        .order_by(columns.created_at, account.c.id)
-    )
-    return await fetch_page(db, statement, page, UserRow)
+    return await _USERS[relation].read(db, page, repository_id=repository_id)
 
 
-async def _count(tx: Executor, relation: Relation, repository_id: int) -> None:
-    users = (
-        select(func.count())
-        .select_from(relation.table)
-        .where(relation.table.c.repository_id == repository_id)
-        .scalar_subquery()
-    )
-    await tx.execute(
-        update(repository).where(repository.c.id == repository_id).values({relation.counter: users})
-    )
+async def _count(tx: Executor, relation: Relation, repository_id: int, difference: int) -> None:
+    """Add to the number of users; two transactions may do so at once."""
+    number = repository.c[relation.counter]
+    statement = update(repository).where(repository.c.id == repository_id)
+    await tx.execute(statement.values({number: number + difference}))

@@ -2,13 +2,25 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, insert, select
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    ColumnElement,
+    Select,
+    String,
+    bindparam,
+    func,
+    insert,
+    select,
+)
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.prepared_pages import PreparedPage
+from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, fetch_all, fetch_first
 from ingot_contracts.repos import StatusState
 from ingot_repos.store import repositories
 from ingot_repos.store.tables import account, commit_status
@@ -31,6 +43,10 @@ class StatusRow(TypedRow):
     full_name: str | None
     email: str | None
     avatar_url: str | None
+
+
+class _ListedStatusRow(StatusRow, TotalRow):
+    """A status of a list."""
 
 
 _SELECT = select(
@@ -63,13 +79,19 @@ async def list_page(
     db: Executor, repository_id: int, sha: str, page: Slice, *, state: StatusState | None, oldest_first: bool
 ) -> tuple[Sequence[StatusRow], int]:
     """Statuses of a commit, newest first unless ``oldest_first``; with ``state`` those in that state alone."""
-    condition = _of_commit(repository_id, sha)
-    if state is not None:
-        condition &= commit_status.c.state == state
-    statement = _SELECT.where(condition)
-    statement = statement.order_by(commit_status.c.number) if oldest_first else _newest_first(statement)
-    count = select(func.count()).select_from(commit_status).where(condition)
-    return await fetch_page(db, statement, page, StatusRow, count=count)
+    statuses = _of_commit_in_order(oldest_first=oldest_first, in_state=state is not None)
+    return await statuses.read(db, page, repository_id=repository_id, sha=sha, state=state)
+
+
+@cache
+def _of_commit_in_order(*, oldest_first: bool, in_state: bool) -> PreparedPage[_ListedStatusRow]:
+    of_commit = _of_commit(bindparam("repository_id", type_=BigInteger), bindparam("sha", type_=String))
+    number = commit_status.c.number
+    ids = select(number).where(of_commit)
+    if in_state:
+        ids = ids.where(commit_status.c.state == bindparam("state", type_=String))
+    order = number if oldest_first else number.desc()
+    return PreparedPage(_SELECT.where(of_commit), _ListedStatusRow, order, ids=ids)
 
 
 async def newest_of_each_context(db: Executor, repository_id: int, sha: str) -> Sequence[StatusRow]:
@@ -85,5 +107,5 @@ def _newest_first(statement: Select[Any]) -> Select[Any]:
     return statement.order_by(commit_status.c.number.desc())
 
 
-def _of_commit(repository_id: int, sha: str) -> ColumnElement[bool]:
+def _of_commit(repository_id: int | BindParameter[int], sha: str | BindParameter[str]) -> ColumnElement[bool]:
     return (commit_status.c.repository_id == repository_id) & (commit_status.c.sha == sha)

@@ -278,6 +278,8 @@ release = Table(
     Column("published_at", UtcDateTime),
     UniqueConstraint("repository_id", "lower_tag_name"),
     Index("ix_release_repository_id_created_at", "repository_id", "created_at"),
+    # With what a list leaves out, so that it looks at the releases of its page alone.
+    Index("ix_release_listed", "repository_id", "created_at", "id", "draft", "prerelease"),
     sqlite_autoincrement=True,
 )
 
@@ -322,6 +324,7 @@ star = Table(
     Column("user_id", BigInteger, primary_key=True),
     Column("created_at", UtcDateTime, nullable=False),
     Index("ix_star_user_id", "user_id"),
+    Index("ix_star_listed", "repository_id", "created_at", "user_id"),
 )
 
 watch = Table(
@@ -331,6 +334,7 @@ watch = Table(
     Column("user_id", BigInteger, primary_key=True),
     Column("created_at", UtcDateTime, nullable=False),
     Index("ix_watch_user_id", "user_id"),
+    Index("ix_watch_listed", "repository_id", "created_at", "user_id"),
 )
 
 remote = Table(
