@@ -4,8 +4,8 @@ import pytest
 from sqlalchemy import text
 
 from ingot_chassis.http.paging import Page
-from ingot_chassis.testing.service import rows_touched
-from ingot_issues.store import comments, global_searches, notifications, searches
+from ingot_chassis.testing.service import analyze, page_costs, rows_of_pages, rows_touched
+from ingot_issues.store import comments, global_searches, notifications, searches, times
 from ingot_issues.store.global_searches import PersonalFilter
 from ingot_issues.store.notifications import ThreadFilter
 from ingot_issues.store.searches import IssueFilter
@@ -90,8 +90,9 @@ async def own_issues(tx):
 
 
 async def own_threads(tx):
-    repositories = await notifications.list_repositories(tx, 3)
-    filters = ThreadFilter(account_id=3, repository_ids=repositories, statuses=[NotificationStatus.UNREAD])
+    statuses = [NotificationStatus.UNREAD]
+    repositories = await notifications.list_repositories(tx, 3, statuses)
+    filters = ThreadFilter(account_id=3, repository_ids=repositories, statuses=statuses)
     threads, total = await notifications.list_page(tx, filters, Page(1, 20))
     assert (len(threads), total) == (20, OWN)
 
@@ -158,9 +159,7 @@ async def comment_on_one_issue(world, number):
     await world.open_issue()
     async with world.db.transaction() as tx:
         await tx.execute(text(COMMENTS.format(number=number)))
-    if not world.db.is_sqlite:
-        async with world.db.transaction() as tx:
-            await tx.execute(text("ANALYZE"))
+    await analyze(world.db)
 
 
 def comments_of(name, number, limit=20):
@@ -192,3 +191,104 @@ async def test_pages_of_comments_from_the_end_go_on_where_those_from_the_beginni
         last, _ = await comments_of(name, 25, 49)(db)
     assert ids == sorted(set(ids))
     assert [row.id for row in last] == ids[-24:]
+
+
+SHOWN = [NotificationStatus.UNREAD, NotificationStatus.PINNED]
+THREADS = """
+    INSERT INTO notification (account_id, repository_id, issue_id, status, updated_at)
+    SELECT 4, repository_id, id, '{status}', updated_at FROM issue
+    WHERE repository_id = {repository} AND number BETWEEN {first} AND {last} ORDER BY id
+"""
+
+
+def threads(statuses=SHOWN, **filters):
+    """As a page of notifications is read."""
+
+    async def list_page(tx, page):
+        repositories = await notifications.list_repositories(tx, 4, statuses)
+        threads_of_person = ThreadFilter(
+            account_id=4, repository_ids=repositories, statuses=statuses, **filters
+        )
+        return await notifications.list_page(tx, threads_of_person, page)
+
+    return list_page
+
+
+async def notify(world, status, repository, first, last):
+    async with world.db.transaction() as tx:
+        values = {"status": status, "repository": repository, "first": first, "last": last}
+        await tx.execute(text(THREADS.format(**values)))
+    await analyze(world.db)
+
+
+async def test_new_threads_cost_the_same_beside_twenty_times_as_many_that_are_read(world):
+    await fill(world.db, first=1, last=MANY, own=True)
+    async with world.db.transaction() as tx:
+        await tx.execute(text("UPDATE notification SET status = 'read'"))
+    await notify(world, "unread", SMALL, 1, OWN)
+    costs = []
+    for first, last in ((1, FEW), (FEW + 1, MANY)):
+        await notify(world, "read", LARGE, first, last)
+        costs.append(await page_costs(world.db, threads(), OWN))
+    few, many = costs
+    assert many.first <= 1.5 * few.first + CONSTANT
+    assert many.last <= 1.5 * few.last + CONSTANT
+
+
+@pytest.mark.parametrize(
+    ("status", "statuses"), [("unread", SHOWN), ("read", list(NotificationStatus))], ids=["new", "all"]
+)
+async def test_threads_before_a_page_are_counted_without_their_issues(world, status, statuses):
+    """The page in the middle takes a walk along half of them more than the first one, for which all are counted."""
+    await fill(world.db, first=1, last=MANY, own=False)
+    await notify(world, status, LARGE, 1, MANY)
+    listed = threads(statuses)
+    costs = await page_costs(world.db, listed, MANY)
+    assert costs.last <= 1.2 * costs.first + CONSTANT
+    assert costs.middle <= 2.1 * costs.first + CONSTANT
+    numbers = [row.number for row in await rows_of_pages(world.db, listed)]
+    assert numbers == list(reversed(range(1, MANY + 1)))
+
+
+async def test_threads_of_units_that_are_switched_off_are_not_counted(world):
+    await fill(world.db, first=1, last=FEW, own=True)
+    await notify(world, "unread", LARGE, 1, 5)
+    await notify(world, "pinned", SMALL, 1, 2)
+    switch_off = text(f"UPDATE repository SET has_issues = false WHERE id = {LARGE}")
+    turn = text(f"UPDATE issue SET is_pull = true WHERE repository_id = {LARGE} AND number = 3")
+    async with world.db.transaction() as tx:
+        for statement in (switch_off, turn):
+            await tx.execute(statement)
+        rows, total = await threads()(tx, Page(1, 20))
+    assert ({row.repository_id for row in rows}, len(rows), total) == ({LARGE, SMALL}, 3, 3)
+
+
+TIMES = """
+    INSERT INTO tracked_time (issue_id, repository_id, account_id, seconds, created_at)
+    SELECT issue.id, repository_id, account, 60, created_at FROM issue
+    CROSS JOIN (SELECT 2 AS account UNION ALL SELECT 3) AS accounts
+"""
+TIMES_OF = {
+    "repository": {"repository_id": LARGE, "account_id": 2},
+    "person": {"account_id": 3, "within": [LARGE, *range(OTHERS, OTHERS + MANY)]},
+    "all of a repository": {"repository_id": LARGE},
+}
+
+
+@pytest.mark.parametrize("name", TIMES_OF)
+async def test_times_before_a_page_are_counted_by_an_index(world, name):
+    """The page in the middle takes a walk along half of them more than the first one, for which all are counted."""
+    await fill(world.db, first=1, last=MANY, own=False)
+    async with world.db.transaction() as tx:
+        await tx.execute(text(TIMES))
+    await analyze(world.db)
+    total = MANY if name == "repository" else 2 * MANY
+
+    def listed(tx, page):
+        return times.list_page(tx, page, **TIMES_OF[name])
+
+    costs = await page_costs(world.db, listed, total)
+    assert costs.last <= 1.2 * costs.first + CONSTANT
+    assert costs.middle <= 2.1 * costs.first + CONSTANT
+    ids = [row.id for row in await rows_of_pages(world.db, listed)]
+    assert ids == sorted(set(ids))

@@ -78,10 +78,10 @@ def _statuses(
     return [_status("status-types", name) for name in names] or default
 
 
-async def _readable_repositories(request: IssuesRequest) -> set[int]:
-    """The repositories with threads of the caller that the caller may still read, and the token too."""
+async def _readable_repositories(request: IssuesRequest, statuses: Sequence[NotificationStatus]) -> set[int]:
+    """The repositories with such threads of the caller that the caller may still read, and the token too."""
     async with request.db.read() as db:
-        repository_ids = set(await store.list_repositories(db, request.principal.id))
+        repository_ids = set(await store.list_repositories(db, request.principal.id, statuses))
     if request.principal.restricted_to is not None:
         repository_ids &= set(request.principal.restricted_to)
     return await request.components.repos.readable(repository_ids, request.principal_token)
@@ -196,7 +196,7 @@ async def list_notifications(
 ) -> Response[list[NotificationThread]]:
     """Threads of the caller, the latest first: unread and pinned ones unless `all` or `status-types` say otherwise."""
     statuses = _statuses(status_types, all_, SHOWN)
-    readable = await _readable_repositories(request)
+    readable = await _readable_repositories(request, statuses)
     return await _list_page(request, readable, statuses, subject_type, since, before)
 
 
@@ -216,7 +216,7 @@ async def mark_notifications(
 ) -> Response[list[NotificationThread]]:
     """Mark threads as read, or as `to-status` says: those that are unread, unless `all` or `status-types` say otherwise."""
     statuses = _statuses(status_types, all_, [NotificationStatus.UNREAD])
-    readable = await _readable_repositories(request)
+    readable = await _readable_repositories(request, statuses)
     return await _mark(request, readable, statuses, to_status, last_read_at)
 
 
@@ -228,20 +228,22 @@ async def mark_notifications(
 )
 async def count_notifications(request: IssuesRequest) -> NotificationCount:
     """How many threads the caller has not read."""
+    statuses = [NotificationStatus.UNREAD]
     filters = ThreadFilter(
         account_id=request.principal.id,
-        repository_ids=await _readable_repositories(request),
-        statuses=[NotificationStatus.UNREAD],
+        repository_ids=await _readable_repositories(request, statuses),
+        statuses=statuses,
     )
     async with request.db.read() as db:
         return NotificationCount(new=await store.count(db, filters))
 
 
 async def _thread_filter(request: IssuesRequest, thread_id: int) -> ThreadFilter:
+    statuses = list(NotificationStatus)
     return ThreadFilter(
         account_id=request.principal.id,
-        repository_ids=await _readable_repositories(request),
-        statuses=list(NotificationStatus),
+        repository_ids=await _readable_repositories(request, statuses),
+        statuses=statuses,
         thread_id=thread_id,
     )
 

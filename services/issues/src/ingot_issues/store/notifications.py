@@ -6,11 +6,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import ColumnElement, Integer, Select, Update, bindparam, case, func, select, update
+from sqlalchemy import ColumnElement, Select, TextClause, Update, bindparam, case, or_, select, text, update
 
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.prepared_pages import PreparedPage
 from ingot_chassis.db.rows import Slice, TotalRow, TypedRow
 from ingot_chassis.db.tables import BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
@@ -45,13 +46,13 @@ class _Shape(NamedTuple):
     since: bool
     before: bool
     one: bool
+    without_read: bool
 
 
 class _Statements(NamedTuple):
     """The statements for filters of one shape."""
 
-    page: PreparedQuery[PagedThreadRow]
-    number: PreparedQuery[TotalRow]
+    page: PreparedPage[PagedThreadRow]
     named: PreparedQuery[ThreadRow]
     mark: Update
 
@@ -70,7 +71,11 @@ class ThreadFilter(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def shape(self) -> _Shape:
         return _Shape(
-            self.is_pull, self.since is not None, self.before is not None, self.thread_id is not None
+            is_pull=self.is_pull,
+            since=self.since is not None,
+            before=self.before is not None,
+            one=self.thread_id is not None,
+            without_read=NotificationStatus.READ not in self.statuses,
         )
 
     @property
@@ -118,17 +123,22 @@ async def save(
     )
 
 
-_OWN_REPOSITORIES = PreparedQuery(
-    select(notification.c.repository_id)
-    .where(notification.c.account_id == bindparam("account", type_=BigId))
-    .distinct(),
-    RepositoryIdRow,
+# Written out, not bound: a database uses a partial index only for a condition that it can read.
+_IS_NOT_READ = text("notification.status <> 'read'")
+_OWN = select(notification.c.repository_id).where(
+    notification.c.account_id == bindparam("account", type_=BigId)
 )
+_REPOSITORIES = PreparedQuery(_OWN.distinct(), RepositoryIdRow)
+_REPOSITORIES_WITHOUT_READ = PreparedQuery(_OWN.where(_IS_NOT_READ).distinct(), RepositoryIdRow)
 
 
-async def list_repositories(db: Executor, account_id: int) -> list[int]:
-    """The repositories of somebody's threads."""
-    return [row.repository_id for row in await _OWN_REPOSITORIES.all(db, account=account_id)]
+async def list_repositories(
+    db: Executor, account_id: int, statuses: Collection[NotificationStatus]
+) -> list[int]:
+    """The repositories of somebody's threads: all that have one of ``statuses``, and maybe others."""
+    has_read = NotificationStatus.READ in statuses
+    query = _REPOSITORIES if has_read else _REPOSITORIES_WITHOUT_READ
+    return [row.repository_id for row in await query.all(db, account=account_id)]
 
 
 _LATEST_FIRST = (notification.c.updated_at.desc(), notification.c.id.desc())
@@ -137,19 +147,28 @@ _LATEST_FIRST = (notification.c.updated_at.desc(), notification.c.id.desc())
 def _matching(*columns: ColumnElement[Any], shape: _Shape) -> Select[Any]:
     """Threads of units that are switched on.
 
-    Issues are looked up thread by thread: joined to them, PostgreSQL may walk all issues.
+    Most repositories have all units, so the issues of their threads need no look. The others are looked up thread by thread:
+    joined to them, PostgreSQL may walk all issues.
     """
     is_enabled = case((issue.c.is_pull, repository.c.has_pulls), else_=repository.c.has_issues)
     of_issue = [issue.c.id == notification.c.issue_id]
     if shape.is_pull is not None:
         of_issue.append(issue.c.is_pull.is_(shape.is_pull))
     enabled = select(is_enabled).join_from(issue, repository, repository.c.id == issue.c.repository_id)
-    where: list[ColumnElement[bool]] = [
+    is_of_enabled: ColumnElement[bool] = enabled.where(*of_issue).correlate(notification).scalar_subquery()
+    if shape.is_pull is None:
+        has_all = select(repository.c.id).where(
+            any_of(repository.c.id, "repository_ids"), repository.c.has_issues, repository.c.has_pulls
+        )
+        is_of_enabled = or_(notification.c.repository_id.in_(has_all), is_of_enabled)
+    where: list[ColumnElement[bool] | TextClause] = [
         notification.c.account_id == bindparam("account", type_=BigId),
         any_of(notification.c.repository_id, "repository_ids"),
         any_of(notification.c.status, "statuses"),
-        enabled.where(*of_issue).correlate(notification).scalar_subquery(),
+        is_of_enabled,
     ]
+    if shape.without_read:
+        where.append(_IS_NOT_READ)
     if shape.since:
         where.append(notification.c.updated_at >= bindparam("since", type_=UtcDateTime))
     if shape.before:
@@ -175,7 +194,6 @@ _THREADS = (
     .join(issue, issue.c.id == notification.c.issue_id)
     .outerjoin(pull, pull.c.issue_id == issue.c.id)
     .outerjoin(comment, comment.c.id == notification.c.comment_id)
-    .order_by(*_LATEST_FIRST)
 )
 
 
@@ -183,15 +201,10 @@ _THREADS = (
 def _statements(shape: _Shape) -> _Statements:
     """Built once for each combination, since building costs more than running."""
     ids = _matching(notification.c.id, shape=shape)
-    number = _matching(func.count().label("total"), shape=shape)
-    page = ids.order_by(*_LATEST_FIRST)
-    page = page.limit(bindparam("limit", type_=Integer)).offset(bindparam("offset", type_=BigId))
-    listed = _THREADS.add_columns(number.scalar_subquery().label("total"))
     named = _THREADS.where(notification.c.id.in_(ids), any_of(notification.c.id, "ids"))
     return _Statements(
-        page=PreparedQuery(listed.where(notification.c.id.in_(page)), PagedThreadRow),
-        number=PreparedQuery(number, TotalRow),
-        named=PreparedQuery(named, ThreadRow),
+        page=PreparedPage(_THREADS, PagedThreadRow, *_LATEST_FIRST, ids=ids),
+        named=PreparedQuery(named.order_by(*_LATEST_FIRST), ThreadRow),
         mark=update(notification)
         .where(notification.c.id.in_(ids), notification.c.status != bindparam("other"))
         .values(status=bindparam("other"))
@@ -201,15 +214,12 @@ def _statements(shape: _Shape) -> _Statements:
 
 async def list_page(db: Executor, filters: ThreadFilter, page: Slice) -> tuple[Sequence[ThreadRow], int]:
     """A page of threads, the latest first, and how many there are."""
-    statement = _statements(filters.shape).page
-    rows = await statement.all(db, **filters.values, limit=page.limit, offset=page.offset)
-    return rows, rows[0].total if rows else await count(db, filters)
+    return await _statements(filters.shape).page.read(db, page, **filters.values)
 
 
 async def count(db: Executor, filters: ThreadFilter) -> int:
     """How many threads there are."""
-    row = await _statements(filters.shape).number.first(db, **filters.values)
-    return row.total if row is not None else 0
+    return await _statements(filters.shape).page.count(db, **filters.values)
 
 
 async def list_by_ids(db: Executor, filters: ThreadFilter, ids: Collection[int]) -> Sequence[ThreadRow]:

@@ -319,6 +319,18 @@ notification = Table(
     Column("updated_at", UtcDateTime, nullable=False),
     UniqueConstraint("account_id", "issue_id"),
     Index("ix_notification_listed", "account_id", "updated_at"),
+    # Without the threads that are read, whose number grows for ever; with all that a list is cut and counted by.
+    Index(
+        "ix_notification_not_read",
+        "account_id",
+        "updated_at",
+        "id",
+        "repository_id",
+        "status",
+        "issue_id",
+        postgresql_where=text("status <> 'read'"),
+        sqlite_where=text("status <> 'read'"),
+    ),
     sqlite_autoincrement=True,
 )
 
@@ -360,5 +372,7 @@ tracked_time = Table(
     Column("account_id", BigId, nullable=False, index=True),
     Column("seconds", BigId, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
+    Index("ix_tracked_time_of_repository", "repository_id", "id"),
+    Index("ix_tracked_time_of_account", "account_id", "id"),
     sqlite_autoincrement=True,
 )

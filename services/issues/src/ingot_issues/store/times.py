@@ -2,12 +2,16 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import lru_cache
 
-from sqlalchemy import delete, select
+from sqlalchemy import ColumnElement, bindparam, delete, select
 
 from ingot_chassis.clock import now
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_page
+from ingot_chassis.db.prepared_pages import PreparedPage
+from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, fetch_all
+from ingot_chassis.db.tables import BigId, UtcDateTime
 from ingot_issues.store.tables import tracked_time
 
 
@@ -20,6 +24,10 @@ class TimeRow(TypedRow):
     account_id: int
     seconds: int
     created_at: datetime
+
+
+class _ListedTimeRow(TimeRow, TotalRow):
+    """A time of a list."""
 
 
 async def add(
@@ -81,12 +89,30 @@ async def list_page(
 
     ``within`` are the repositories to which the list is limited.
     """
-    columns = {"issue_id": issue_id, "repository_id": repository_id, "account_id": account_id}
-    where = [tracked_time.c[name] == value for name, value in columns.items() if value is not None]
-    if within is not None:
-        where.append(tracked_time.c.repository_id.in_(within))
-    if since is not None:
-        where.append(tracked_time.c.created_at >= since)
-    if before is not None:
-        where.append(tracked_time.c.created_at <= before)
-    return await fetch_page(db, select(tracked_time).where(*where).order_by(tracked_time.c.id), page, TimeRow)
+    values = {
+        "issue_id": issue_id,
+        "repository_id": repository_id,
+        "account_id": account_id,
+        "within": None if within is None else list(within),
+        "since": since,
+        "before": before,
+    }
+    bounds = {name: value for name, value in values.items() if value is not None}
+    return await _times(tuple(bounds)).read(db, page, **bounds)
+
+
+_BOUNDS: dict[str, ColumnElement[bool]] = {
+    "issue_id": tracked_time.c.issue_id == bindparam("issue_id", type_=BigId),
+    "repository_id": tracked_time.c.repository_id == bindparam("repository_id", type_=BigId),
+    "account_id": tracked_time.c.account_id == bindparam("account_id", type_=BigId),
+    "within": any_of(tracked_time.c.repository_id, "within"),
+    "since": tracked_time.c.created_at >= bindparam("since", type_=UtcDateTime),
+    "before": tracked_time.c.created_at <= bindparam("before", type_=UtcDateTime),
+}
+
+
+@lru_cache
+def _times(bounds: tuple[str, ...]) -> PreparedPage[_ListedTimeRow]:
+    """The times within these bounds."""
+    ids = select(tracked_time.c.id).where(*(_BOUNDS[name] for name in bounds))
+    return PreparedPage(select(tracked_time), _ListedTimeRow, tracked_time.c.id, ids=ids)
