@@ -31,7 +31,8 @@ from ingot_chassis.db.rows import Slice
 from ingot_chassis.db.tables import BigId
 from ingot_repos.store.repository_counts import count_visible
 from ingot_repos.store.repository_lists import RepositoryList, RepositoryPage
-from ingot_repos.store.tables import repository, repository_topic, star, team_grant, topic
+from ingot_repos.store.star_tables import star
+from ingot_repos.store.tables import repository, repository_topic, team_grant, topic
 from ingot_repos.store.viewers import Viewer, ViewerKind, accessible
 
 Mode = Literal["", "fork", "source", "mirror", "collaborative"]

@@ -12,7 +12,8 @@ from ingot_chassis.db.prepared_pages import PreparedPage
 from ingot_chassis.db.rows import Slice, TotalRow, TypedRow
 from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
-from ingot_repos.store.tables import account, repository, star, watch
+from ingot_repos.store.star_tables import star, watch
+from ingot_repos.store.tables import account, repository
 
 
 @dataclass(frozen=True)

@@ -317,26 +317,6 @@ repository_topic = Table(
     Column("topic_id", ForeignKey("topic.id", ondelete="CASCADE"), primary_key=True, index=True),
 )
 
-star = Table(
-    "star",
-    metadata,
-    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
-    Column("user_id", BigInteger, primary_key=True),
-    Column("created_at", UtcDateTime, nullable=False),
-    Index("ix_star_user_id", "user_id"),
-    Index("ix_star_listed", "repository_id", "created_at", "user_id"),
-)
-
-watch = Table(
-    "watch",
-    metadata,
-    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
-    Column("user_id", BigInteger, primary_key=True),
-    Column("created_at", UtcDateTime, nullable=False),
-    Index("ix_watch_user_id", "user_id"),
-    Index("ix_watch_listed", "repository_id", "created_at", "user_id"),
-)
-
 remote = Table(
     "remote",
     metadata,

@@ -9,6 +9,7 @@ from ingot_repos.store import (  # noqa: F401 - their tables belong to the same 
     proposal_tables,
     replica_tables,
     shard_tables,
+    star_tables,
     upkeep_tables,
 )
 from ingot_repos.store.tables import metadata
