@@ -5,6 +5,7 @@ from sqlalchemy import select
 
 from ingot_chassis.db.rows import TypedRow, backward, fetch_all, fetch_count, fetch_first, fetch_page, walk_to
 from ingot_chassis.http.paging import Page
+from ingot_chassis.testing.service import count_statements
 
 from .messaging_world import tally
 
@@ -44,7 +45,7 @@ async def test_a_misspelt_column_is_refused(five):
 @pytest.mark.parametrize(("number", "names"), [(1, ["n0", "n1"]), (3, ["n4"]), (4, [])])
 async def test_a_page_comes_with_the_count_of_all(five, number, names):
     async with five.read() as db:
-        rows, total = await fetch_page(db, select(tally).order_by(tally.c.name), Page(number, 2), TallyRow)
+        rows, total = await fetch_page(db, select(tally), Page(number, 2), TallyRow, tally.c.name)
     assert ([row.name for row in rows], total) == (names, 5)
 
 
@@ -75,6 +76,42 @@ async def test_a_page_is_the_same_from_either_end(database, total):
             assert (names[::-1] if walk.backwards else names) == expected, page
             assert walk.offset <= total / 2
     assert any(backwards) == (total > 1)
+
+
+@pytest.mark.parametrize("with_ids", [False, True])
+async def test_pages_of_a_list_go_on_where_those_before_end(database, with_ids):
+    names = [f"n{n:02}" for n in range(45)]
+    async with database.transaction() as tx:
+        await tx.execute(tally.insert(), [{"name": name, "count": 7} for name in (*names, "other")])
+    is_listed = tally.c.name != "other"
+    ids = select(tally.c.name).where(is_listed) if with_ids else None
+    statement = select(tally) if with_ids else select(tally).where(is_listed)
+    order = tally.c.count.desc(), tally.c.name
+    async with database.read() as db:
+        rows = []
+        for number in range(1, 7):
+            page, total = await fetch_page(db, statement, Page(number, 10), TallyRow, *order, ids=ids)
+            rows += page
+            assert total == 45
+        with count_statements(database) as statements:
+            async with database.read() as counted:
+                await fetch_page(counted, statement, Page(5, 10), TallyRow, *order, ids=ids)
+    assert [row.name for row in rows] == names
+    assert len(statements) == 2
+    assert "DESC" in statements[-1][0].rpartition("tally.name")[2]  # from the end on
+
+
+async def test_a_list_that_is_counted_up_to_a_bound_goes_on_behind_it(five):
+    for bound, counted in ((4, 4), (5, 5), (6, 5)):
+        async with five.read() as db:
+            rows = []
+            for number in range(1, 5):
+                page, total = await fetch_page(
+                    db, select(tally), Page(number, 2), TallyRow, tally.c.name, count_at_most=bound
+                )
+                rows += [row.name for row in page]
+                assert total == counted
+        assert rows == [f"n{n}" for n in range(5)], bound
 
 
 def test_nulls_change_sides_with_the_order():

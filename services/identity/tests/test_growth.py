@@ -1,4 +1,7 @@
-"""Searches look at as many rows among many other accounts as among few."""
+"""Searches and lists look at as many rows among many other accounts as among few."""
+
+from operator import attrgetter
+from typing import NamedTuple
 
 import pytest
 from sqlalchemy import text
@@ -6,8 +9,8 @@ from sqlalchemy import text
 from ingot_chassis.db.arrays import COUNTED
 from ingot_chassis.http.paging import Page
 from ingot_chassis.security.principal import Principal
-from ingot_chassis.testing.service import rows_touched
-from ingot_identity.store import emails, organizations, searches
+from ingot_chassis.testing.service import analyze, page_costs, rows_of_pages, rows_touched
+from ingot_identity.store import emails, follows, members, organizations, searches, teams
 from ingot_identity.store.searches import UserFilter
 
 pytestmark = pytest.mark.both_databases
@@ -125,3 +128,94 @@ async def test_a_text_is_counted_up_to_a_bound(world):
             assert (len(rows), total) == (PAGE, COUNTED)
         listed, total = await emails.search(db, "raw", Page(1, PAGE))
         assert (len(listed), total) == (PAGE, COUNTED)
+
+
+RELATIONS = [
+    # As they come in time: somebody follows the administrator, who follows them.
+    """
+    INSERT INTO follow (id, follower_id, followed_id)
+    SELECT 2 * id + n, CASE n WHEN 1 THEN id ELSE {root} END, CASE n WHEN 1 THEN {root} ELSE id END
+    FROM account CROSS JOIN (SELECT 1 AS n UNION ALL SELECT 2) AS numbers
+    WHERE kind = 'user' AND id <> {root}
+    """,
+    """
+    INSERT INTO membership (organization_id, user_id, public)
+    SELECT {acme}, id, true FROM account WHERE kind = 'user' AND id <> {root}
+    """,
+    """
+    INSERT INTO team (id, organization_id, name, lower_name, description, permission)
+    VALUES ({team}, {acme}, 't', 't', '', 'read')
+    """,
+    "INSERT INTO team_member (team_id, user_id) SELECT {team}, user_id FROM membership",
+]
+
+
+class Crowd(NamedTuple):
+    """Ids: the administrator and everybody follow each other, and everybody else is in acme and its team."""
+
+    root: int
+    acme: int
+    team: int
+
+
+@pytest.fixture
+async def crowd(world):
+    database, find = world.database, "SELECT min(id) FROM account WHERE kind = :kind"
+    await fill(database, first=1, last=MANY, word="straw")
+    async with database.transaction() as tx:
+        kinds = [{"kind": kind} for kind in ("user", "organization")]
+        root, acme = [(await tx.execute(text(find), kind)).scalar_one() for kind in kinds]
+        crowd = Crowd(root, acme, team=1)
+        for statement in RELATIONS:
+            await tx.execute(text(statement.format(**crowd._asdict())))
+    await analyze(database)
+    return crowd
+
+
+def all_users(tx, page):
+    return searches.search_users(tx, "", page, NOBODY)
+
+
+def users_by(sort, *, descending=False):
+    return lambda _: (
+        lambda tx, page: searches.list_users(tx, UserFilter(), page, sort=sort, descending=descending)
+    )
+
+
+USERS = MANY + 1
+LISTS = {
+    "users": (lambda _: all_users, USERS),
+    "users by name, the last first": (users_by("name", descending=True), USERS),
+    "users by id": (users_by("id"), USERS),
+    "users by creation": (users_by("created"), USERS),
+    "followers": (lambda crowd: lambda tx, page: follows.list_followers(tx, crowd.root, page), MANY),
+    "following": (lambda crowd: lambda tx, page: follows.list_following(tx, crowd.root, page), MANY),
+    "team": (lambda crowd: lambda tx, page: teams.list_members(tx, crowd.team, page), MANY),
+    "organization": (
+        lambda crowd: lambda tx, page: members.list_page(tx, crowd.acme, page, public_only=False),
+        MANY,
+    ),
+}
+
+
+BY_NAME = attrgetter("lower_login")
+ORDERS = {
+    "users": BY_NAME,
+    "users by name, the last first": BY_NAME,
+    "users by creation": attrgetter("created_at", "id"),
+    "organization": BY_NAME,
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+async def test_what_is_before_a_page_is_counted_by_an_index(world, crowd, name):
+    """The page in the middle takes a walk along half of the index more than the first one, for which all are counted."""
+    list_of, total = LISTS[name]
+    costs = await page_costs(world.database, list_of(crowd), total)
+    assert costs.last <= 1.2 * costs.first + CONSTANT
+    # Members are sorted by a name that is not theirs but of their accounts.
+    assert name == "organization" or costs.middle <= 2.1 * costs.first + CONSTANT
+    rows = await rows_of_pages(world.database, list_of(crowd))
+    order = ORDERS.get(name, attrgetter("id"))
+    assert rows == sorted(rows, key=order, reverse="the last first" in name)
+    assert len({row.id for row in rows}) == total

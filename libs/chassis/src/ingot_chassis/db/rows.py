@@ -138,15 +138,30 @@ async def fetch_all(
 
 
 async def fetch_page(
-    db: Executor, statement: Select[Any], page: Slice, row_type: type[_R], *, count: Select[Any] | None = None
+    db: Executor,
+    statement: Select[Any],
+    page: Slice,
+    row_type: type[_R],
+    *order: Any,
+    ids: Select[Any] | None = None,
+    count: Select[Any] | None = None,
+    count_at_most: int | None = None,
 ) -> tuple[Sequence[_R], int]:
     """The rows of ``page`` and how many ``statement`` has without it.
 
-    ``count`` is a cheaper way to count them: a SELECT of one number.
+    In ``order`` no two rows are equal. The page is found from the nearer end, so one in the middle takes a walk along half
+    of the list, or of its ``ids``, which are as ``cut_page`` takes them. ``count`` is a cheaper way to count the rows: a
+    SELECT of one number. No more than ``count_at_most`` are counted.
     """
-    rows = await fetch_all(db, statement.limit(page.limit).offset(page.offset), row_type)
-    counting = count if count is not None else count_of(statement)
-    return rows, int((await db.execute(counting)).scalar_one())
+    if count is None:
+        count = count_of(statement if ids is None else ids, count_at_most)
+    total = int((await db.execute(count)).scalar_one())
+    walk = walk_to(page, total, count_at_most=count_at_most)
+    if not walk.limit:
+        return [], total
+    cut = cut_page(statement, order, walk.limit, walk.offset, ids=ids, backwards=walk.backwards)
+    rows = await fetch_all(db, cut, row_type)
+    return rows[::-1] if walk.backwards else rows, total
 
 
 async def fetch_count(db: Executor, statement: Select[Any]) -> int:

@@ -111,7 +111,7 @@ async def get_many(db: Executor, hook_ids: Collection[int]) -> dict[int, HookRow
 
 async def list_page(db: Executor, owner: Owner, page: Slice) -> tuple[Sequence[HookRow], int]:
     """In the order of their creation; and how many there are."""
-    return await fetch_page(db, select(hook).where(_belongs_to(owner)).order_by(hook.c.id), page, HookRow)
+    return await fetch_page(db, select(hook).where(_belongs_to(owner)), page, HookRow, hook.c.id)
 
 
 async def count(db: Executor, owner: Owner) -> int:

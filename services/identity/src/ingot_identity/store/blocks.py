@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import delete, func, select, tuple_
+from sqlalchemy import delete, select, tuple_
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
@@ -42,9 +42,6 @@ async def exists_between(db: Executor, account_id: int, other_id: int) -> bool:
 
 async def list_page(db: Executor, blocker_id: int, page: Slice) -> tuple[Sequence[AccountRow], int]:
     """Accounts of the users that the account blocks, in the order in which that began."""
-    own = block.c.blocker_id == blocker_id
-    statement = (
-        select(account).join(block, block.c.blocked_id == account.c.id).where(own).order_by(block.c.id)
-    )
-    count = select(func.count()).select_from(block).where(own)
-    return await fetch_page(db, statement, page, AccountRow, count=count)
+    statement = select(account).join(block, block.c.blocked_id == account.c.id)
+    ids = select(block.c.id).where(block.c.blocker_id == blocker_id)
+    return await fetch_page(db, statement, page, AccountRow, block.c.id, ids=ids)

@@ -51,8 +51,8 @@ async def get(db: Executor, sha256: bytes) -> SessionHolderRow | None:
 async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[BrowserSessionRow], int]:
     """Those of an account that have not ended, newest first."""
     own = (browser_session.c.account_id == account_id, browser_session.c.expires_at > now())
-    statement = select(browser_session).where(*own).order_by(browser_session.c.id.desc())
-    return await fetch_page(db, statement, page, BrowserSessionRow)
+    statement = select(browser_session).where(*own)
+    return await fetch_page(db, statement, page, BrowserSessionRow, browser_session.c.id.desc())
 
 
 async def mark_used(db: Executor, session_id: int) -> None:

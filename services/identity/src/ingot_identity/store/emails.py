@@ -5,11 +5,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, delete, or_, select, true, update
 
-from ingot_chassis.db.arrays import TRIGRAM, by_index, has_trigrams
+from ingot_chassis.db.arrays import COUNTED, TRIGRAM, by_index, has_trigrams
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_all, fetch_page
 from ingot_chassis.db.transaction import insert
-from ingot_identity.store.searches import contains, number_of
+from ingot_identity.store.searches import contains
 from ingot_identity.store.tables import EmailRow, account, email
 
 
@@ -37,14 +37,17 @@ async def add(
     return await fetch_all(db, statement, EmailRow)
 
 
+_PRIMARY_FIRST = (email.c.is_primary.desc(), email.c.id)
+
+
 async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[EmailRow], int]:
     """The primary one first, then in the order in which they were added."""
-    return await fetch_page(db, _of_account(account_id), page, EmailRow)
+    return await fetch_page(db, _of_account(account_id), page, EmailRow, *_PRIMARY_FIRST)
 
 
 async def list_all(db: Executor, account_id: int) -> Sequence[EmailRow]:
     """All of an account, in the same order."""
-    return await fetch_all(db, _of_account(account_id), EmailRow)
+    return await fetch_all(db, _of_account(account_id).order_by(*_PRIMARY_FIRST), EmailRow)
 
 
 async def list_verified(db: Executor, account_ids: Collection[int]) -> Sequence[EmailRow]:
@@ -55,8 +58,7 @@ async def list_verified(db: Executor, account_ids: Collection[int]) -> Sequence[
 
 
 def _of_account(account_id: int) -> Select[Any]:
-    own = select(email).where(email.c.account_id == account_id)
-    return own.order_by(email.c.is_primary.desc(), email.c.id)
+    return select(email).where(email.c.account_id == account_id)
 
 
 class OwnedEmailRow(EmailRow):
@@ -68,10 +70,9 @@ class OwnedEmailRow(EmailRow):
 async def search(db: Executor, text: str, page: Slice) -> tuple[Sequence[OwnedEmailRow], int]:
     """Addresses that contain ``text``, or whose owner's name does, in order; and how many there are."""
     statement = select(email, account.c.login).join(account, account.c.id == email.c.account_id)
-    matches = _has_text(text) if text else true()
-    count = number_of(email.c.id, text, matches)
-    statement = statement.where(matches).order_by(email.c.address)
-    return await fetch_page(db, statement, page, OwnedEmailRow, count=count)
+    ids = select(email.c.id).where(_has_text(text) if text else true())
+    most = COUNTED if text else None
+    return await fetch_page(db, statement, page, OwnedEmailRow, email.c.address, ids=ids, count_at_most=most)
 
 
 def _has_text(text: str) -> ColumnElement[bool]:

@@ -94,8 +94,6 @@ async def remove_between(db: Executor, account_id: int, other_id: int) -> None:
 async def _accounts(
     db: Executor, own: Column[Any], account_id: int, others: Column[Any], page: Slice
 ) -> tuple[Sequence[AccountRow], int]:
-    statement = (
-        select(account).join(follow, others == account.c.id).where(own == account_id).order_by(follow.c.id)
-    )
-    count = select(func.count()).select_from(follow).where(own == account_id)
-    return await fetch_page(db, statement, page, AccountRow, count=count)
+    statement = select(account).join(follow, others == account.c.id)
+    ids = select(follow.c.id).where(own == account_id)
+    return await fetch_page(db, statement, page, AccountRow, follow.c.id, ids=ids)

@@ -39,12 +39,8 @@ async def get_by_key_id(db: Executor, key_id: str) -> GpgKeyRow | None:
 
 async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[GpgKeyRow], int]:
     """Primary keys in the order in which they were added."""
-    statement = (
-        select(gpg_key)
-        .where(gpg_key.c.account_id == account_id, gpg_key.c.primary_key_id == "")
-        .order_by(gpg_key.c.id)
-    )
-    return await fetch_page(db, statement, page, GpgKeyRow)
+    statement = select(gpg_key).where(gpg_key.c.account_id == account_id, gpg_key.c.primary_key_id == "")
+    return await fetch_page(db, statement, page, GpgKeyRow, gpg_key.c.id)
 
 
 async def subkeys_of(db: Executor, key_ids: Collection[str]) -> Sequence[GpgKeyRow]:

@@ -83,14 +83,9 @@ async def list_page(
     belongs = membership.c.organization_id == organization_id
     if public_only:
         belongs &= membership.c.public
-    statement = (
-        select(account)
-        .join(membership, membership.c.user_id == account.c.id)
-        .where(belongs)
-        .order_by(account.c.lower_login)
-    )
+    statement = select(account).join(membership, membership.c.user_id == account.c.id).where(belongs)
     count = select(func.count()).select_from(membership).where(belongs)
-    return await fetch_page(db, statement, page, AccountRow, count=count)
+    return await fetch_page(db, statement, page, AccountRow, account.c.lower_login, count=count)
 
 
 async def memberships_of(db: Executor, user_id: int, *, public_only: bool = False) -> Sequence[MembershipRow]:

@@ -33,12 +33,8 @@ async def get(db: Executor, account_id: int, application_id: int) -> OAuth2Appli
 
 async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[OAuth2ApplicationRow], int]:
     """Those of an account, newest first; and how many there are."""
-    statement = (
-        select(oauth2_application)
-        .where(oauth2_application.c.account_id == account_id)
-        .order_by(oauth2_application.c.id.desc())
-    )
-    return await fetch_page(db, statement, page, OAuth2ApplicationRow)
+    statement = select(oauth2_application).where(oauth2_application.c.account_id == account_id)
+    return await fetch_page(db, statement, page, OAuth2ApplicationRow, oauth2_application.c.id.desc())
 
 
 async def change(db: Executor, application_id: int, **values: Any) -> None:

@@ -54,8 +54,8 @@ _GRANTS = (
 
 async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[OAuth2GrantRow], int]:
     """What an account granted, newest first."""
-    own = _GRANTS.where(oauth2_grant.c.account_id == account_id).order_by(oauth2_grant.c.id.desc())
-    return await fetch_page(db, own, page, OAuth2GrantRow)
+    own = _GRANTS.where(oauth2_grant.c.account_id == account_id)
+    return await fetch_page(db, own, page, OAuth2GrantRow, oauth2_grant.c.id.desc())
 
 
 async def get_of_account(db: Executor, account_id: int, grant_id: int) -> OAuth2GrantRow | None:

@@ -17,13 +17,8 @@ async def list_page(
     belongs: ColumnElement[bool] = membership.c.user_id == user_id
     if viewer_id is not None:
         belongs &= _shown_to(viewer_id)
-    statement = (
-        select(account)
-        .join(membership, membership.c.organization_id == account.c.id)
-        .where(belongs)
-        .order_by(account.c.lower_login)
-    )
-    return await fetch_page(db, statement, page, AccountRow)
+    statement = select(account).join(membership, membership.c.organization_id == account.c.id).where(belongs)
+    return await fetch_page(db, statement, page, AccountRow, account.c.lower_login)
 
 
 async def list_visible(

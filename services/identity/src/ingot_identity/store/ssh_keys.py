@@ -65,10 +65,10 @@ async def list_page(
     db: Executor, account_id: int, page: Slice, *, fingerprint: str = ""
 ) -> tuple[Sequence[SshKeyRow], int]:
     """In the order in which they were added; with ``fingerprint`` the one that has it."""
-    statement = select(ssh_key).where(ssh_key.c.account_id == account_id).order_by(ssh_key.c.id)
+    statement = select(ssh_key).where(ssh_key.c.account_id == account_id)
     if fingerprint:
         statement = statement.where(ssh_key.c.fingerprint == fingerprint)
-    return await fetch_page(db, statement, page, SshKeyRow)
+    return await fetch_page(db, statement, page, SshKeyRow, ssh_key.c.id)
 
 
 async def remove(db: Executor, key_id: int) -> None:

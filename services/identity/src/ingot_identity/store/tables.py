@@ -11,6 +11,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ForeignKey,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -19,6 +20,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     false,
+    text,
     true,
 )
 
@@ -86,6 +88,13 @@ account = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     CheckConstraint("kind IN ('user', 'organization')", name="kind"),
+    Index(
+        "ix_account_users_by_name",
+        "lower_login",
+        "id",
+        postgresql_where=text("kind = 'user'"),
+        sqlite_where=text("kind = 'user'"),
+    ),
     sqlite_autoincrement=True,
 )
 
@@ -276,6 +285,8 @@ follow = Table(
     Column("follower_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False),
     Column("followed_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False, index=True),
     UniqueConstraint("follower_id", "followed_id"),
+    Index("ix_follow_followers", "followed_id", "id"),
+    Index("ix_follow_following", "follower_id", "id"),
     sqlite_autoincrement=True,
 )
 

@@ -87,14 +87,13 @@ async def remove(db: Executor, team_id: int) -> None:
     await db.execute(delete(team).where(team.c.id == team_id))
 
 
+_OWNERS_FIRST = (team.c.permission != TeamPermission.OWNER, team.c.lower_name)
+
+
 async def list_page(db: Executor, organization_id: int, page: Slice) -> tuple[Sequence[TeamRow], int]:
     """Owners first, then by name."""
-    statement = (
-        select(team)
-        .where(team.c.organization_id == organization_id)
-        .order_by(team.c.permission != TeamPermission.OWNER, team.c.lower_name)
-    )
-    return await fetch_page(db, statement, page, TeamRow)
+    statement = select(team).where(team.c.organization_id == organization_id)
+    return await fetch_page(db, statement, page, TeamRow, *_OWNERS_FIRST)
 
 
 async def search(
@@ -104,12 +103,8 @@ async def search(
     matches = team.c.lower_name.contains(text.lower(), autoescape=True)
     if in_description:
         matches |= func.lower(team.c.description).contains(text.lower(), autoescape=True)
-    statement = (
-        select(team)
-        .where(team.c.organization_id == organization_id, matches)
-        .order_by(team.c.permission != TeamPermission.OWNER, team.c.lower_name)
-    )
-    return await fetch_page(db, statement, page, TeamRow)
+    statement = select(team).where(team.c.organization_id == organization_id, matches)
+    return await fetch_page(db, statement, page, TeamRow, *_OWNERS_FIRST)
 
 
 async def list_of_user(db: Executor, user_id: int, page: Slice) -> tuple[Sequence[TeamRow], int]:
@@ -118,9 +113,8 @@ async def list_of_user(db: Executor, user_id: int, page: Slice) -> tuple[Sequenc
         select(team)
         .join(team_member, team_member.c.team_id == team.c.id)
         .where(team_member.c.user_id == user_id)
-        .order_by(team.c.id)
     )
-    return await fetch_page(db, statement, page, TeamRow)
+    return await fetch_page(db, statement, page, TeamRow, team.c.id)
 
 
 async def has_member(db: Executor, team_id: int, user_id: int) -> bool:
@@ -151,15 +145,9 @@ async def member_ids(db: Executor, team_id: int) -> list[int]:
 
 async def list_members(db: Executor, team_id: int, page: Slice) -> tuple[Sequence[AccountRow], int]:
     """Accounts of the members, oldest first."""
-    belongs = team_member.c.team_id == team_id
-    statement = (
-        select(account)
-        .join(team_member, team_member.c.user_id == account.c.id)
-        .where(belongs)
-        .order_by(account.c.id)
-    )
-    count = select(func.count()).select_from(team_member).where(belongs)
-    return await fetch_page(db, statement, page, AccountRow, count=count)
+    statement = select(account).join(team_member, team_member.c.user_id == account.c.id)
+    ids = select(team_member.c.team_id, team_member.c.user_id).where(team_member.c.team_id == team_id)
+    return await fetch_page(db, statement, page, AccountRow, team_member.c.user_id, ids=ids)
 
 
 async def ids_of(db: Executor, organization_id: int, user_id: int) -> list[int]:

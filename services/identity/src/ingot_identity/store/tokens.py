@@ -79,10 +79,8 @@ async def get_holder(db: Executor, *, sha256: bytes = b"", token_id: int = 0) ->
 
 async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[TokenRow], int]:
     """Newest first."""
-    statement = (
-        select(access_token).where(access_token.c.account_id == account_id).order_by(access_token.c.id.desc())
-    )
-    return await fetch_page(db, statement, page, TokenRow)
+    statement = select(access_token).where(access_token.c.account_id == account_id)
+    return await fetch_page(db, statement, page, TokenRow, access_token.c.id.desc())
 
 
 async def get(db: Executor, account_id: int, token_id: int) -> TokenRow | None:

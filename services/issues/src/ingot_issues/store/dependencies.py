@@ -2,11 +2,11 @@
 
 from collections.abc import Collection
 
-from sqlalchemy import BindParameter, ColumnElement, Select, bindparam, delete, func, select
+from sqlalchemy import BindParameter, Select, bindparam, delete, func, select
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_count
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_page
 from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
 from ingot_issues.store.issues import DETAILS, DetailsRow, IssueDetails, details_of
@@ -98,10 +98,7 @@ async def list_page(
 
     Only those of the repositories ``within`` count.
     """
-    where: tuple[ColumnElement[bool], ...] = (
-        issue.c.id.in_(_related(issue_id, blocked=blocked)),
-        issue.c.repository_id.in_(within),
-    )
-    statement = DETAILS.where(*where).order_by(issue.c.id).limit(page.limit).offset(page.offset)
-    rows = await fetch_all(db, statement, DetailsRow, viewer=0)
-    return [details_of(row) for row in rows], await fetch_count(db, select(issue.c.id).where(*where))
+    related = issue.c.id.in_(_related(issue_id, blocked=blocked))
+    ids = select(issue.c.id).where(related, issue.c.repository_id.in_(within))
+    rows, total = await fetch_page(db, DETAILS.params(viewer=0), page, DetailsRow, issue.c.id, ids=ids)
+    return [details_of(row) for row in rows], total

@@ -32,7 +32,7 @@ async def get_by_name(db: Executor, organization_id: int, name: str) -> LabelRow
 async def list_page(db: Executor, organization_id: int, page: Slice) -> tuple[Sequence[LabelRow], int]:
     """A page of an organization's labels by name, and how many there are."""
     statement = select(label).where(label.c.organization_id == organization_id)
-    return await fetch_page(db, statement.order_by(func.lower(label.c.name), label.c.id), page, LabelRow)
+    return await fetch_page(db, statement, page, LabelRow, func.lower(label.c.name), label.c.id)
 
 
 async def remove(db: Executor, organization_id: int, label_id: int) -> None:

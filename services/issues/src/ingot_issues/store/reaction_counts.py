@@ -32,9 +32,9 @@ _COUNTS = (
     )
     .where(reaction.c.issue_id == bindparam("issue_id", type_=BigId))
     .group_by(reaction.c.comment_id, reaction.c.content)
-    .order_by(func.min(reaction.c.id))
 )
-_ALL_COUNTS = PreparedQuery(_COUNTS, ReactionCountRow)
+_OLDEST_FIRST = func.min(reaction.c.id)
+_ALL_COUNTS = PreparedQuery(_COUNTS.order_by(_OLDEST_FIRST), ReactionCountRow)
 
 
 async def count_of_issue(
@@ -43,6 +43,6 @@ async def count_of_issue(
     """A page, or all, in the order in which each was first given; and how many there are."""
     if page is not None:
         statement = _COUNTS.params(issue_id=issue_id, viewer_id=viewer_id)
-        return await fetch_page(db, statement, page, ReactionCountRow)
+        return await fetch_page(db, statement, page, ReactionCountRow, _OLDEST_FIRST)
     rows = await _ALL_COUNTS.all(db, issue_id=issue_id, viewer_id=viewer_id)
     return rows, len(rows)

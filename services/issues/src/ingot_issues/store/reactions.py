@@ -60,4 +60,4 @@ async def list_page(
 ) -> tuple[Sequence[ReactionRow], int]:
     """A page of the reactions, the oldest first, and how many there are."""
     statement = select(reaction).where(*_to(issue_id, comment_id))
-    return await fetch_page(db, statement.order_by(reaction.c.id), page, ReactionRow)
+    return await fetch_page(db, statement, page, ReactionRow, reaction.c.id)

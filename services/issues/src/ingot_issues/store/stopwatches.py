@@ -59,4 +59,4 @@ async def list_page(
         .join(stopwatch, stopwatch.c.issue_id == issue.c.id)
         .where(stopwatch.c.account_id == account_id, issue.c.repository_id.in_(within))
     )
-    return await fetch_page(db, statement.order_by(stopwatch.c.created_at, issue.c.id), page, StopwatchRow)
+    return await fetch_page(db, statement, page, StopwatchRow, stopwatch.c.created_at, issue.c.id)

@@ -77,7 +77,7 @@ async def list_page(db: Executor, issue_id: int, page: Slice) -> tuple[Sequence[
     statement = select(*PERSON_COLUMNS).where(
         account.c.id.in_(select(_PARTICIPANTS.c.account_id)), account.c.id.not_in(_REFUSALS)
     )
-    return await fetch_page(db, statement.order_by(account.c.id).params(issue_id=issue_id), page, PersonRow)
+    return await fetch_page(db, statement.params(issue_id=issue_id), page, PersonRow, account.c.id)
 
 
 async def list_willing_ids(db: Executor, issue_id: int, account_ids: Collection[int]) -> set[int]:

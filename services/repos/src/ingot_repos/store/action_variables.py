@@ -41,7 +41,7 @@ async def get(db: Executor, repository_id: int, name: str) -> ActionVariableRow 
 async def list_page(db: Executor, repository_id: int, page: Slice) -> tuple[Sequence[ActionVariableRow], int]:
     """In the order in which they were made."""
     statement = select(action_variable).where(action_variable.c.repository_id == repository_id)
-    return await fetch_page(db, statement.order_by(action_variable.c.id), page, ActionVariableRow)
+    return await fetch_page(db, statement, page, ActionVariableRow, action_variable.c.id)
 
 
 async def change(db: Executor, id_: int, *, name: str, value: str, description: str) -> None:

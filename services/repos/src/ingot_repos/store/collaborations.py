@@ -79,9 +79,8 @@ async def list_accounts(
         select(account, collaboration.c.mode)
         .select_from(collaboration.join(account, account.c.id == collaboration.c.user_id))
         .where(collaboration.c.repository_id == repository_id)
-        .order_by(collaboration.c.created_at, account.c.id)
     )
-    return await fetch_page(db, statement, page, CollaboratorRow)
+    return await fetch_page(db, statement, page, CollaboratorRow, collaboration.c.created_at, account.c.id)
 
 
 async def grant(db: Executor, repository_id: int, team_id: int) -> None:

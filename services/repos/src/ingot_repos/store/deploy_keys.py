@@ -67,7 +67,7 @@ async def list_page(
         statement = statement.where(deploy_key.c.id == key_filter.key_id)
     if key_filter.fingerprint is not None:
         statement = statement.where(deploy_key.c.fingerprint == key_filter.fingerprint)
-    return await fetch_page(db, statement.order_by(deploy_key.c.id), page, DeployKeyRow)
+    return await fetch_page(db, statement, page, DeployKeyRow, deploy_key.c.id)
 
 
 async def remove(db: Executor, repository_id: int, key_id: int) -> None:

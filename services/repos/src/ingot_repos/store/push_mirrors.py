@@ -57,7 +57,7 @@ async def get_by_name(db: Executor, repository_id: int, name: str) -> PushMirror
 async def list_page(db: Executor, repository_id: int, page: Slice) -> tuple[Sequence[PushMirrorRow], int]:
     """Those of a repository, the oldest first."""
     statement = select(push_mirror).where(push_mirror.c.repository_id == repository_id)
-    return await fetch_page(db, statement.order_by(push_mirror.c.id), page, PushMirrorRow)
+    return await fetch_page(db, statement, page, PushMirrorRow, push_mirror.c.id)
 
 
 async def list_all(db: Executor, repository_id: int) -> Sequence[PushMirrorRow]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import delete, insert, select, update
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_count, fetch_first, fetch_page
@@ -90,10 +90,8 @@ async def list_of_repository(db: Executor, repository_id: int) -> Sequence[Asset
 
 async def list_page(db: Executor, release_id: int, page: Slice) -> tuple[Sequence[AssetRow], int]:
     """Files of a release, the oldest first."""
-    of_release = release_asset.c.release_id == release_id
-    statement = _SELECT.where(of_release).order_by(release_asset.c.id)
-    counted = select(func.count()).select_from(release_asset).where(of_release)
-    return await fetch_page(db, statement, page, AssetRow, count=counted)
+    ids = select(release_asset.c.id).where(release_asset.c.release_id == release_id)
+    return await fetch_page(db, _SELECT, page, AssetRow, release_asset.c.id, ids=ids)
 
 
 async def count(db: Executor, release_id: int) -> int:
