@@ -5,7 +5,7 @@ from sqlalchemy import text
 
 from ingot_chassis.http.paging import Page
 from ingot_chassis.testing.service import analyze, page_costs, rows_of_pages, rows_touched
-from ingot_issues.store import comments, global_searches, notifications, searches, times
+from ingot_issues.store import comments, global_searches, notifications, pulls, searches, times
 from ingot_issues.store.global_searches import PersonalFilter
 from ingot_issues.store.notifications import ThreadFilter
 from ingot_issues.store.searches import IssueFilter
@@ -112,6 +112,36 @@ LISTS = {
     "own issues": lambda _: own_issues,
     "own threads": lambda _: own_threads,
 }
+
+
+PULLS = """
+    INSERT INTO pull (issue_id, base_branch, base_sha, head_repository_id, head_branch, head_sha, merge_base, mergeable, merged)
+    SELECT id, 'main', '', repository_id, 'b' || number, '', '', true, false FROM issue WHERE repository_id >= {others}
+"""
+
+
+async def pulls_on_a_branch(tx):
+    if tx.sqlite_driver is None:  # which would read so small a table as a whole
+        await tx.execute(text("SET LOCAL enable_seqscan = off"))
+    assert len(await pulls.list_open_on(tx, OTHERS, "main")) == IN_REPOSITORY - 1
+
+
+async def test_a_push_looks_at_as_many_pull_requests_among_twenty_times_as_many(world):
+    """All of them are into the branch of the same name, in repositories of their own."""
+    touched = []
+    for first, last in ((1, FEW), (FEW + 1, MANY)):
+        async with world.db.transaction() as tx:
+            await tx.execute(text("DELETE FROM pull"))
+        await fill(world.db, first=first, last=last, own=False)
+        async with world.db.transaction() as tx:
+            await tx.execute(text("UPDATE issue SET is_pull = true"))
+            await tx.execute(text(PULLS.format(others=OTHERS)))
+        if not world.db.is_sqlite:
+            async with world.db.transaction() as tx:
+                await tx.execute(text("ANALYZE"))
+        touched.append(await rows_touched(world.db, pulls_on_a_branch))
+    few, many = touched
+    assert many <= 1.5 * few + CONSTANT
 
 
 async def test_lists_look_at_as_many_rows_among_twenty_times_as_many(world):

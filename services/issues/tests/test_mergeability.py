@@ -88,6 +88,14 @@ async def test_a_push_takes_as_many_statements_for_many_pull_requests_as_for_few
     assert len(statements) == 19
 
 
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_the_statements_of_a_push_are_prepared(world):
+    await world.propose_many("fix")
+    with count_statements(world.db) as statements:
+        await world.deliver(push("refs/heads/other", after=NEXT))
+    assert statements == []
+
+
 async def test_each_comparison_is_recorded(world):
     await world.propose_many("fits", "conflicts", "gone", "moved", "joined")
     world.repos.comparisons = {

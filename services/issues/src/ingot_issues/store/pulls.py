@@ -16,12 +16,13 @@ from sqlalchemy import (
     or_,
     select,
     true,
+    union,
     update,
 )
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.prepared import PreparedWrite
+from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.tables import BigId
 from ingot_contracts.pulls import Comparison, DiffCounts, Merged
@@ -105,21 +106,32 @@ async def get_merged_details(db: Executor, repository_id: int, merge_sha: str) -
     return details_of(row) if row is not None else None
 
 
+_COMPARED = (
+    pull.c.id,
+    pull.c.issue_id,
+    issue.c.repository_id,
+    pull.c.base_branch,
+    pull.c.base_sha,
+    pull.c.head_sha,
+    pull.c.mergeable,
+)
+_OPEN_PULL = (
+    select(*_COMPARED)
+    .join(issue, issue.c.id == pull.c.issue_id)
+    .where(issue.c.state == literal_column(f"'{State.OPEN}'", String))
+)
+_REPOSITORY, _BRANCH = bindparam("of", type_=BigId), bindparam("branch", type_=String)
+# Two conditions on two tables with OR between them would be answered by a look at every pull request there is.
+_ON_BRANCH = union(
+    _OPEN_PULL.where(issue.c.repository_id == _REPOSITORY, issue.c.is_pull, pull.c.base_branch == _BRANCH),
+    _OPEN_PULL.where(pull.c.head_repository_id == _REPOSITORY, pull.c.head_branch == _BRANCH),
+).subquery("on_branch")
+_OPEN_ON = PreparedQuery(select(_ON_BRANCH).order_by(_ON_BRANCH.c.id), ComparedRow)
+
+
 async def list_open_on(db: Executor, repository_id: int, branch: str) -> Sequence[ComparedRow]:
     """Open pull requests that the branch is base or head of."""
-    statement = (
-        select(pull, issue.c.repository_id)
-        .join(issue, issue.c.id == pull.c.issue_id)
-        .where(
-            issue.c.state == State.OPEN,
-            or_(
-                (issue.c.repository_id == repository_id) & (pull.c.base_branch == branch),
-                (pull.c.head_repository_id == repository_id) & (pull.c.head_branch == branch),
-            ),
-        )
-        .order_by(pull.c.id)
-    )
-    return await fetch_all(db, statement, ComparedRow)
+    return await _OPEN_ON.all(db, of=repository_id, branch=branch)
 
 
 async def list_open_into(db: Executor, repository_id: int, *, mergeable: bool) -> Sequence[ComparedRow]:
