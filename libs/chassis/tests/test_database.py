@@ -9,12 +9,12 @@ from datetime import datetime
 
 import pytest
 from sqlalchemy import JSON, bindparam, func, literal, select, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import is_full
-from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow
 from ingot_chassis.db.transaction import insert
 from ingot_chassis.errors import Unavailable
@@ -70,6 +70,19 @@ async def test_a_transaction_that_failed_leaves_nothing_to_the_next(database):
     async with database.transaction() as tx:
         await tx.execute(insert(tx, outbox).values(**row("b")))
     assert await count(database) == 1
+
+
+async def test_a_statement_that_is_alone_is_a_transaction(database):
+    columns = row("a")
+    adding = PreparedWrite(
+        outbox.insert().values({name: bindparam(name) for name in columns}).returning(outbox.c.id)
+    )
+    for id_ in "ab":
+        added = await database.run_alone(lambda db, id_=id_: adding.first(db, IdRow, **row(id_)))
+        assert added.id == id_
+    with pytest.raises(IntegrityError):
+        await database.run_alone(lambda db: adding.run(db, **row("a")))
+    assert await count(database) == 2
 
 
 async def test_a_statement_that_failed_leaves_a_connection_that_works(database):

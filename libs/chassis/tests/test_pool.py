@@ -4,17 +4,19 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 import sqlalchemy
 from sqlalchemy import bindparam, func, select
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 
 from ingot_chassis.clock import now
 from ingot_chassis.db import pool
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.driver import is_away
-from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.driver import Executor, is_away
+from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow
 from ingot_chassis.db.transaction import insert
 from ingot_chassis.errors import DatabaseUnavailable
@@ -95,10 +97,23 @@ async def behind_a_wire(url: str) -> AsyncIterator[tuple[Database, Wire]]:
         await wire.cut()
 
 
+COLUMNS = ("id", "key", "type", "payload", "created_at", "traceparent")
+ADD = PreparedWrite(
+    postgresql.insert(outbox).values({name: bindparam(name) for name in COLUMNS}).on_conflict_do_nothing()
+)
+
+
+def row(id_: str) -> dict[str, Any]:
+    return {"id": id_, "key": "k", "type": "t", "payload": b"{}", "created_at": now(), "traceparent": ""}
+
+
 async def add(database: Database, id_: str) -> None:
     async with database.transaction() as tx:
-        row = {"id": id_, "key": "k", "type": "t", "payload": b"{}", "created_at": now(), "traceparent": ""}
-        await tx.execute(insert(tx, outbox).values(row))
+        await tx.execute(insert(tx, outbox).values(row(id_)))
+
+
+async def add_alone(database: Database, id_: str) -> int:
+    return await database.run_alone(lambda db: ADD.run(db, **row(id_)))
 
 
 async def count(database: Database) -> int:
@@ -116,13 +131,15 @@ async def test_reads_and_transactions_wait_for_a_database_that_comes_back(make_u
         await add(database, "a")
         assert await count(database) == 1
         await wire.cut()
-        waiting = asyncio.gather(count(database), has(database, "a"), add(database, "b"))
+        waiting = asyncio.gather(
+            count(database), has(database, "a"), add(database, "b"), add_alone(database, "c")
+        )
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(asyncio.shield(waiting), 3 * pool.AWAY_PAUSE)
         await wire.join()
-        counted, has_row, _ = await waiting
-        assert (counted in (1, 2), has_row) == (True, True)
-        assert await count(database) == 2
+        counted, has_row, _, added = await waiting
+        assert (counted in (1, 2, 3), has_row, added) == (True, True, 1)
+        assert await count(database) == 3
 
 
 async def test_a_read_that_is_cut_between_two_statements_goes_on(make_url):
@@ -143,15 +160,7 @@ async def test_a_transaction_that_is_cut_is_neither_repeated_nor_taken_for_done(
 
         async def write() -> None:
             async with database.transaction() as tx:
-                row = {
-                    "id": "a",
-                    "key": "k",
-                    "type": "t",
-                    "payload": b"{}",
-                    "created_at": now(),
-                    "traceparent": "",
-                }
-                await tx.execute(insert(tx, outbox).values(row))
+                await tx.execute(insert(tx, outbox).values(row("a")))
                 await wire.cut()
                 await wire.join()
                 await BY_ID.first(tx, id="a")
@@ -166,7 +175,7 @@ async def test_nobody_waits_for_a_database_that_is_away_for_long(make_url, monke
     async with behind_a_wire(make_url()) as (database, wire):
         await wire.cut()
         monkeypatch.setattr(pool, "AWAY_SECONDS", 0.0)
-        for use in (count(database), add(database, "a")):
+        for use in (count(database), add(database, "a"), add_alone(database, "a")):
             with pytest.raises(DatabaseUnavailable) as refused:
                 await use
             assert refused.value.status == 503
@@ -189,6 +198,23 @@ async def test_a_read_that_is_cut_for_good_says_that_the_database_is_away(make_u
             await read()
         await wire.join()
         monkeypatch.undo()
+        assert await count(database) == 1
+
+
+async def test_a_statement_that_is_alone_runs_again_when_its_connection_is_cut(make_url):
+    async with behind_a_wire(make_url()) as (database, wire):
+        calls = 0
+
+        async def write(db: Executor) -> int:
+            nonlocal calls
+            calls += 1
+            if calls == 1:
+                await ADD.run(db, **row("a"))  # and its answer is lost
+                await wire.cut()
+                await wire.join()
+            return await ADD.run(db, **row("a"))
+
+        assert (await database.run_alone(write), calls) == (0, 2)
         assert await count(database) == 1
 
 

@@ -5,13 +5,16 @@ when the block raises, so a false success cannot be answered from inside it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 from sqlalchemy import MetaData, text
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from ingot_chassis.db.driver import Executor, is_away
 from ingot_chassis.db.outbox import insert_event
 from ingot_chassis.db.pool import ConnectionPool, Lease, PooledConnection
 from ingot_chassis.db.short_reads import ShortReads
@@ -20,6 +23,8 @@ from ingot_chassis.db.transaction import Reader, Tx, lock_number
 
 LOCKS_AT_ONCE = 20
 SQLITE_READERS = 12
+
+_T = TypeVar("_T")
 
 
 class ReadLease(Lease):
@@ -75,18 +80,17 @@ class Database:
                 self.short_reads = ShortReads(self.url.database)
         else:
             # Nothing is left on a connection, so the reset on return buys nothing; and transactions are the driver's.
-            self.writing, self.reading = (
+            # A holder of a lock opens transactions meanwhile: from the same pool, holders could starve each other.
+            self.writing, self.reading, self.locking = (
                 create_async_engine(
                     self.url,
-                    pool_size=pool,
+                    pool_size=size,
                     max_overflow=0,
                     isolation_level="AUTOCOMMIT",
                     pool_reset_on_return=None,
                 )
-                for _ in range(2)
+                for size in (pool, pool, LOCKS_AT_ONCE)
             )
-            # A holder of a lock opens transactions meanwhile: from the same pool, holders could starve each other.
-            self.locking = create_async_engine(self.url, pool_size=LOCKS_AT_ONCE, max_overflow=0)
             self._lockers = ConnectionPool(self.locking, LOCKS_AT_ONCE)
         self._readers = ConnectionPool(self.reading, SQLITE_READERS if self.is_sqlite else pool)
         self._writers = ConnectionPool(self.writing, 1 if self.is_sqlite else pool)
@@ -114,6 +118,21 @@ class Database:
         for callback in tx.callbacks:
             callback()
 
+    async def run_alone(self, act: Callable[[Executor], Awaitable[_T]]) -> _T:
+        """What ``act`` returns, which runs one prepared statement: a transaction of its own, without a beginning and an end.
+
+        It announces nothing, and runs again when its connection is lost: what was lost may be no more than its answer.
+        """
+        async with self._writers.connection() as pooled:
+            writer = Reader(pooled, uses_sqlite_driver=self.uses_sqlite_driver)
+            try:
+                return await act(writer)
+            except DBAPIError as error:
+                if not is_away(error):
+                    raise
+            await pooled.reopen()
+            return await act(writer)
+
     @asynccontextmanager
     async def exclusive(self, name: str) -> AsyncIterator[ExclusiveLock]:
         """Yield what is true for one holder of ``name`` among all processes, and at once false for the others.
@@ -129,11 +148,8 @@ class Database:
             async with lock:
                 yield ExclusiveLock(None, is_acquired=True)
             return
-        async with self._lockers.connection() as pooled, pooled.connection.begin():
-            row = await pooled.connection.execute(
-                text("SELECT pg_try_advisory_xact_lock(CAST(:key AS bigint))"), {"key": lock_number(name)}
-            )
-            yield ExclusiveLock(pooled, is_acquired=bool(row.scalar()))
+        async with self._lockers.connection() as pooled, pooled.transaction():
+            yield ExclusiveLock(pooled, is_acquired=await pooled.try_lock(lock_number(name)))
 
     async def open_ahead(self, count: int) -> None:
         """Open so many connections for reads, and for transactions, that come; SQLite's are open at once when they are needed.

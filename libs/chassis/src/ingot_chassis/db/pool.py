@@ -78,6 +78,12 @@ class PooledConnection:
             await self.connection.invalidate()
         await self.connection.close()
 
+    async def try_lock(self, number: int) -> bool:
+        """Whether the present transaction has got PostgreSQL's advisory lock ``number``, which it then holds until its end."""
+        driver = cast("Driver", self.driver)
+        with _driver_call():
+            return bool(await driver.fetchval("SELECT pg_try_advisory_xact_lock($1::bigint)", number))
+
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
         """A transaction of the driver's, which costs a third of one of SQLAlchemy's."""

@@ -163,11 +163,10 @@ class Relay:
 
     async def _mark_sent(self, rows: Sequence[OutboxRow], limit: int) -> None:
         too_large = [row for row in rows if row.payload is None]
-        async with self._db.transaction() as tx:
-            await self._mark.run(tx, numbers=[row.seq for row in rows], sent_at=now(), dead_lettered_at=None)
-            if too_large:
-                numbers = [row.seq for row in too_large]
-                await self._mark.run(tx, numbers=numbers, sent_at=now(), dead_lettered_at=now())
+        numbers, numbers_of_large = [row.seq for row in rows], [row.seq for row in too_large]
+        await self._db.run_alone(
+            lambda db: self._mark.run(db, numbers=numbers, too_large=numbers_of_large, at=now())
+        )
         SENT.labels(self._service).inc(len(rows) - len(too_large))
         for row in too_large:
             log.error(
@@ -215,10 +214,11 @@ def _unsent(outbox: Table) -> PreparedQuery[OutboxRow]:
 
 
 def _mark(outbox: Table) -> PreparedWrite:
-    marked = update(outbox).where(any_of(outbox.c.seq, "numbers"))
-    return PreparedWrite(
-        marked.values(sent_at=bindparam("sent_at"), dead_lettered_at=bindparam("dead_lettered_at"))
-    )
+    """The rows ``numbers`` were handled ``at`` a time: those that are ``too_large`` as dead letters."""
+    at = bindparam("at", type_=outbox.c.sent_at.type)
+    dead_lettered_at = case((any_of(outbox.c.seq, "too_large"), at))
+    handled = update(outbox).where(any_of(outbox.c.seq, "numbers"))
+    return PreparedWrite(handled.values(sent_at=at, dead_lettered_at=dead_lettered_at))
 
 
 def _message_id(row: OutboxRow) -> str:
