@@ -36,5 +36,6 @@ async def test_each_condition_is_seen_and_that_of_another_repository_is_not(
             await tx.execute(tables[table].insert().values(values))
     async with world.database.read() as db:
         for repository, conditions in ((app, expected), (other, (False, False))):
-            row = await push_conditions.get(db, repository)
-            assert (row.is_protected, row.uses_lfs) == conditions
+            row = await push_conditions.get(db, repository, 1)
+            assert (row.is_protected, row.uses_lfs, row.has_account) == (*conditions, True)
+        assert not (await push_conditions.get(db, app, 99)).has_account

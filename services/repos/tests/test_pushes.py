@@ -10,6 +10,7 @@ import msgspec
 import pygit2
 import pytest
 
+from ingot_chassis.errors import NotFound
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.git import smart_http
 from ingot_repos.git.disk import FEW_REFS
@@ -293,6 +294,50 @@ async def test_a_push_that_lost_its_lease_is_announced_all_the_same(world, ann, 
         await slow.settle(push_id)
     assert (await world.events("push"))[-1]["ref"] == "refs/heads/topic"
     assert await world.rows("push") == []
+
+
+async def test_nothing_begins_in_a_repository_that_is_deleted(world, ann):
+    created = await ann.create("app")
+    assert (await ann.call("DELETE", "/api/v1/repos/ann/app")).status_code == 204
+    with pytest.raises(NotFound):
+        async with world.components.pushes.journaled(created["id"], 1, ["refs/heads/master"]):
+            raise AssertionError
+    assert await world.rows("push") == []
+
+
+async def test_who_has_no_copy_here_is_named_all_the_same(world, ann, work, git_url):
+    carl = world.user(3, "carl")
+    answer = await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/carl", {"permission": "write"})
+    assert answer.status_code == 204
+    accounts = world.database.metadata.tables["account"]
+    async with world.database.transaction() as tx:
+        await tx.execute(accounts.delete().where(accounts.c.id == 3))
+    await commit(work)
+    await push(work, git_url, carl, "master")
+    assert [event["pusher"]["login"] for event in await world.events("push")] == ["carl"]
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)  # where every statement is counted
+async def test_a_push_of_one_commit_takes_few_statements(world, ann, work, git_url):
+    """Each costs a message there and back. Two look the repository up, for the refs and for the push."""
+    await commit(work)
+    await push(work, git_url, ann, "master")
+    await commit(work)
+    with world.count_statements() as statements:
+        await push(work, git_url, ann, "master")
+    assert len(statements) <= 11, statements
+
+
+async def test_a_journal_entry_comes_with_its_ledger(world, ann, work, git_url):
+    await commit(work)
+    await push(work, git_url, ann, "master", "master:other")
+    row = (await world.rows("repository"))[0]
+    names = ["refs/heads/master", "refs/heads/other", "refs/heads/new"]
+    async with world.components.pushes.journaled(row.id, 1, names) as push_id, world.database.read() as db:
+        entry, named, tips = await refs.get_push_and_ledger(db, push_id, names)
+        alone, stored, same_tips = await refs.get_push_and_ledger(db, push_id)
+    assert (entry.id, alone.id, named, stored) == (push_id, push_id, names, names)
+    assert (sorted(tips), tips) == (names[:2], same_tips)
 
 
 async def test_an_interrupted_creation_frees_its_name(world, ann):

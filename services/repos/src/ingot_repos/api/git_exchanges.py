@@ -11,7 +11,7 @@ from functools import partial
 import structlog
 
 from ingot_chassis.db.driver import is_outage
-from ingot_chassis.errors import BadRequest, Unavailable
+from ingot_chassis.errors import BadRequest, NotFound, Unavailable
 from ingot_repos.api.exchanges import ClientDisconnected, Exchange
 from ingot_repos.api.push_rights import (
     Pusher,
@@ -46,7 +46,7 @@ SMALL_OBJECTS, SMALL_BYTES = 100, 1024 * 1024
 
 
 async def push(repository: ResolvedRepository, pusher: Pusher, renew: Renew, exchange: Exchange) -> None:
-    """Receive a push. Once the client has said what it pushes, room for git is waited for. Raises Unavailable.
+    """Receive a push. Once the client has said what it pushes, room for git is waited for. Raises Unavailable, NotFound.
 
     When it takes long, it is decided anew by ``renew`` before refs move: what was taken away meanwhile moves none.
     """
@@ -74,7 +74,7 @@ async def push(repository: ResolvedRepository, pusher: Pusher, renew: Renew, exc
         return
     try:
         await _receive(repository, pusher, renew, decided_at, push, exchange)
-    except Unavailable as error:
+    except (Unavailable, NotFound) as error:
         if not exchange.is_session:
             raise
         refusal = refusal_of_push(error.message, has_side_band=push.has_side_band)
@@ -93,8 +93,10 @@ async def _receive(
     request = exchange.request
     path = request.storage.path(repository.id)
     async with request.db.read() as db:
-        conditions = await push_conditions.get(db, repository.id)
+        conditions = await push_conditions.get(db, repository.id, pusher.account_id)
         rules = await rules_of(db, repository.id) if conditions.is_protected else NO_RULES
+    if not conditions.has_account:
+        await request.components.accounts.get(pusher.account_id)
     plan, options = await _planned(repository, pusher, push, exchange, rules)
     refusals = plan.refusals
     refused = {one.ref for one in refusals if one.is_certain}

@@ -13,7 +13,6 @@ from ingot_repos.api.exchanges import NEVER_CACHED, GitAnswer
 from ingot_repos.api.git_exchanges import push
 from ingot_repos.api.git_fetches import fetch, send_bundle
 from ingot_repos.api.policies import (
-    own_account,
     require_on_disk,
     require_readable,
     resolve,
@@ -72,7 +71,7 @@ async def receive_pack(request: RepositoryRequest) -> GitAnswer:
     """A push."""
     _require_type(request, "git-receive-pack")
     repository = await _resolve(request, "git-receive-pack")
-    pusher = await _pusher(request, repository)
+    pusher = _pusher(request, repository)
     return GitAnswer(partial(push, repository, pusher, partial(_renew, request, repository.id)), request)
 
 
@@ -91,10 +90,9 @@ async def bundle(request: RepositoryRequest) -> GitAnswer:
     return GitAnswer(partial(send_bundle, repository, commit, renew), request)
 
 
-async def _pusher(request: RepositoryRequest, repository: ResolvedRepository) -> Pusher:
-    account = await own_account(request)
+def _pusher(request: RepositoryRequest, repository: ResolvedRepository) -> Pusher:
     actor = actor_of(request.principal, repository.row, repository.level)
-    return Pusher(account.id, actor, restricted=request.principal.restricted_to is not None)
+    return Pusher(request.principal.id, actor, restricted=request.principal.restricted_to is not None)
 
 
 async def _renew(request: RepositoryRequest, repository_id: int) -> tuple[ResolvedRepository, Pusher]:
@@ -107,7 +105,7 @@ async def _renew(request: RepositoryRequest, repository_id: int) -> tuple[Resolv
     except Denied:
         repository = await resolve_by_id(request, repository_id, "signed-in")
     require_changeable(repository.row)
-    return repository, await _pusher(request, repository)
+    return repository, _pusher(request, repository)
 
 
 async def _advertisement(

@@ -16,7 +16,6 @@ from ingot_repos.api.git_fetches import answer, fetch
 from ingot_repos.api.policies import (
     find,
     find_by_id,
-    own_account,
     require_level,
     require_on_disk,
     require_readable,
@@ -108,9 +107,8 @@ async def session_of_key(
         user = await request.components.identity.owner_of_ssh_key(fingerprint)
         request.scope["principal"] = user.principal  # type: ignore[typeddict-unknown-key]
         repository = await require_level(request, await find_row(), level)
-        account = await own_account(request)
         actor = actor_of(request.principal, repository.row, repository.level)
-        return SshSession(repository, Pusher(account.id, actor, restricted=False))
+        return SshSession(repository, Pusher(request.principal.id, actor, restricted=False))
     except (NotFound, Denied) as error:
         refusal = error
     row = await find_row()

@@ -7,9 +7,6 @@ another shard, and a request that came for the old one goes there.
 from collections.abc import Sequence
 from datetime import timedelta
 
-from ingot_chassis.clock import now
-from ingot_repos.store.shards import PlaceRow
-
 MOST_LOCKED = timedelta(seconds=30)
 """How long the files of a repository are kept from changing at most. A lock that nobody ends is over by then."""
 LOCK_MARGIN = 5.0
@@ -26,7 +23,3 @@ class OnAnotherShard(Exception):
     def __init__(self, shard: str, replicas: Sequence[str] = ()) -> None:
         super().__init__(f"on {shard}")
         self.shard, self.replicas = shard, replicas
-
-
-def is_locked(place: PlaceRow) -> bool:
-    return place.locked_until is not None and place.locked_until > now()

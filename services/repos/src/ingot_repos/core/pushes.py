@@ -8,7 +8,7 @@ the entry. A process that dies in between leaves the entry; when its lease has e
 import asyncio
 import traceback
 import weakref
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
@@ -19,8 +19,9 @@ from cachetools import TTLCache
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
+from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.transaction import Tx
-from ingot_chassis.errors import Conflict, Unavailable
+from ingot_chassis.errors import Conflict, NotFound, Unavailable
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.jobs.periodic import PeriodicTask
 from ingot_contracts.identity import GHOST, User
@@ -28,7 +29,7 @@ from ingot_contracts.repos import NO_COMMIT, PushReceived, Repository
 from ingot_repos.core import push_mirrors
 from ingot_repos.core.excerpts import PUSH_EVENT_BOUNDS, omitted_from
 from ingot_repos.core.names import LONGEST_BRANCH
-from ingot_repos.core.placements import LOCK_MARGIN, MOST_LOCKED, MOVES, OnAnotherShard, is_locked
+from ingot_repos.core.placements import LOCK_MARGIN, MOST_LOCKED, MOVES, OnAnotherShard
 from ingot_repos.core.presenter import Presenter, as_user, author_addresses, owner_kind
 from ingot_repos.core.push_leases import extending_lease
 from ingot_repos.core.ref_locks import remove_before_change, remove_of_dead
@@ -94,7 +95,7 @@ class Pushes:
         The entry is committed before the block begins, and its lease is extended while the block runs. ``options`` are
         told with the refs.
 
-        Waits while the repository moves to another shard. Raises OnAnotherShard, Unavailable.
+        Waits while the repository moves to another shard. Raises OnAnotherShard, Unavailable, NotFound.
         """
         values: dict[str, Any] = {
             "repository_id": repository_id,
@@ -129,13 +130,19 @@ class Pushes:
 
     async def _add(self, values: dict[str, Any]) -> int:
         """Add a journal entry while nobody moves the repository; its id."""
+
+        def add(db: Executor) -> Awaitable[int]:
+            return refs.add_push(db, **values, lease=now() + self._lease, shard=self._shard)
+
         async for _ in looks(MOST_LOCKED.total_seconds() + LOCK_MARGIN):
-            async with self._db.transaction() as tx:
-                place = await shards.hold(tx, values["repository_id"])
-                if place is not None and place.shard != self._shard:
-                    raise OnAnotherShard(place.shard)
-                if place is None or not is_locked(place):
-                    return await refs.add_push(tx, **values, lease=now() + self._lease)
+            if push_id := await self._db.run_alone(add):
+                return push_id
+            async with self._db.read() as db:
+                place = await shards.place(db, values["repository_id"])
+            if place is None:
+                raise NotFound
+            if place.shard != self._shard:
+                raise OnAnotherShard(place.shard)
         raise Unavailable(MOVES)
 
     async def merge_of(self, repository_id: int, number: int) -> str | None:
@@ -158,10 +165,10 @@ class Pushes:
         """
         settled = False
         while not settled:
+            values = self._open.get(push_id)
+            names = None if values is None else values["refs"]
             async with self._db.read() as db:
-                entry = await refs.get_push(db, push_id)
-                names = msgspec.json.decode(entry.refs, type=list[str]) if entry is not None else []
-                ledger = await refs.ledger(db, entry.repository_id, names) if entry and names else {}
+                entry, names, ledger = await refs.get_push_and_ledger(db, push_id, names)
             if entry is not None:
                 settled = await self._settle_once(entry, names, ledger, small=small)
             elif new_id := await self._add_again(push_id):
@@ -225,7 +232,7 @@ class Pushes:
                 await abandon(tx, repository_id)
 
     async def _settle_once(
-        self, entry: PushRow, names: list[str], ledger: dict[str, str], *, small: bool
+        self, entry: PushRow, names: Sequence[str], ledger: dict[str, str], *, small: bool
     ) -> bool:
         """False when another process changed the ledger meanwhile, and it has to be read again."""
         if not names:
@@ -253,7 +260,7 @@ class Pushes:
         return True
 
     async def _read(
-        self, entry: PushRow, ledger: dict[str, str], names: list[str], *, small: bool
+        self, entry: PushRow, ledger: dict[str, str], names: Sequence[str], *, small: bool
     ) -> tuple[PushChanges, dict[str, Any]]:
         """The refs that moved; licences, if their files did; size and language, if they are measured.
 

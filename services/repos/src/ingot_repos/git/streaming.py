@@ -123,8 +123,8 @@ async def stream_git(
 
 
 async def _reap(process: Process) -> None:
-    """Wait in a thread until the process has ended; the second time there is nothing to wait for."""
-    if process.returncode is None:
+    """Wait in a thread until the process has ended, unless it has: behind the end of its output it mostly has."""
+    if process.poll() is None:
         await asyncio.get_running_loop().run_in_executor(SPAWN_THREADS, process.wait)
 
 

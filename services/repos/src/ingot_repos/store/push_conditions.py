@@ -1,4 +1,4 @@
-"""SQL for what makes a push be looked at. Most repositories have nothing of it, so one statement asks for all."""
+"""SQL for what makes a push be looked at, and its account. Most repositories have nothing of it, so one statement asks for all."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,14 +10,18 @@ from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow
 from ingot_chassis.db.tables import BigId
 from ingot_repos.store.lfs_tables import lfs_link, lfs_user
-from ingot_repos.store.tables import branch_protection, tag_protection
+from ingot_repos.store.tables import account, branch_protection, tag_protection
 
 
 class PushConditionsRow(TypedRow):
-    """``is_protected``: by a rule for branches or tags. ``uses_lfs``: it has had an object of LFS, whatever became of it."""
+    """``is_protected``: by a rule for branches or tags. ``uses_lfs``: it has had an object of LFS, whatever became of it.
+
+    ``has_account``: there is a copy of the account that pushes.
+    """
 
     is_protected: bool
     uses_lfs: bool
+    has_account: bool
 
 
 def _has(column: Column[int]) -> ColumnElement[bool]:
@@ -27,10 +31,15 @@ def _has(column: Column[int]) -> ColumnElement[bool]:
 _IS_PROTECTED = or_(_has(branch_protection.c.repository_id), _has(tag_protection.c.repository_id))
 # A process of the last release gives objects without noting the user.
 _USES_LFS = or_(_has(lfs_user.c.repository_id), _has(lfs_link.c.repository_id))
-_COLUMNS: Sequence[ColumnElement[Any]] = (_IS_PROTECTED.label("is_protected"), _USES_LFS.label("uses_lfs"))
+_HAS_ACCOUNT = exists().where(account.c.id == bindparam("account_id", type_=BigId))
+_COLUMNS: Sequence[ColumnElement[Any]] = (
+    _IS_PROTECTED.label("is_protected"),
+    _USES_LFS.label("uses_lfs"),
+    _HAS_ACCOUNT.label("has_account"),
+)
 _CONDITIONS = PreparedQuery(select(*_COLUMNS), PushConditionsRow)
 
 
-async def get(db: Executor, repository_id: int) -> PushConditionsRow:
-    [row] = await _CONDITIONS.all(db, of=repository_id)
+async def get(db: Executor, repository_id: int, account_id: int) -> PushConditionsRow:
+    [row] = await _CONDITIONS.all(db, of=repository_id, account_id=account_id)
     return row

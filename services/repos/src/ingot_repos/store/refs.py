@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import bindparam, delete, exists, func, select, update
+from sqlalchemy import and_, bindparam, delete, exists, func, or_, select, update
 from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.clock import now
@@ -20,6 +20,8 @@ from ingot_repos.store.tables import merged_pull, push, push_mirror, ref, reposi
 
 MANY = 500
 """Names in one statement."""
+FEW = 10
+"""Names whose ledger is read with their journal entry, which then comes with each of them."""
 
 # Statements of every push are built once: building one costs more than running it.
 _REPOSITORY, _NUMBER, _PUSH = (bindparam(name, type_=BigId) for name in ("of", "pull_number", "push_id"))
@@ -51,6 +53,13 @@ class PushRow(TypedRow):
     language: str
     licenses: str | None
     is_followed: bool
+
+
+class _PushTipRow(PushRow):
+    """The same with a ref of its ledger, if there is one."""
+
+    tip_name: str | None
+    tip_oid: str | None
 
 
 class ExpiredPushRow(TypedRow):
@@ -148,6 +157,25 @@ _ADDED_COLUMNS = (
 _ADD = PreparedWrite(
     push.insert().values({name: bindparam(name) for name in _ADDED_COLUMNS}).returning(push.c.id)
 )
+_ADDED_VALUES = {name: bindparam(name, type_=push.c[name].type) for name in _ADDED_COLUMNS}
+_IS_UNLOCKED = or_(
+    repository.c.locked_until.is_(None), repository.c.locked_until <= _ADDED_VALUES["created_at"]
+)
+# Locked for share: who is about to move the repository waits, or has done so before.
+_ADD_ON_SHARD = PreparedWrite(
+    push.insert()
+    .from_select(
+        _ADDED_COLUMNS,
+        select(*(value.label(name) for name, value in _ADDED_VALUES.items()))
+        .where(
+            repository.c.id == _ADDED_VALUES["repository_id"],
+            repository.c.shard == bindparam("shard"),
+            _IS_UNLOCKED,
+        )
+        .with_for_update(read=True),
+    )
+    .returning(push.c.id)
+)
 
 
 async def add_push(
@@ -161,27 +189,33 @@ async def add_push(
     options: Sequence[str] = (),
     moves_refs: bool = True,
     lease: datetime,
+    shard: str = "",
 ) -> int:
-    """Insert a journal entry: these refs are about to move, and others that are not announced; its id."""
-    added = await _ADD.first(
-        db,
-        _AddedRow,
-        repository_id=repository_id,
-        user_id=user_id,
-        refs=msgspec.json.encode(list(refs)).decode(),
-        merged_pull=merged_pull,
-        confined=restricted,
-        options=msgspec.json.encode(options).decode(),
-        moves_refs=moves_refs,
-        lease_until=lease,
-        created_at=now(),
-    )
+    """Insert a journal entry: these refs are about to move, and others that are not announced; its id.
+
+    With ``shard`` only if the repository is there, and nobody moves it to another one; 0 otherwise.
+    """
+    values = {
+        "repository_id": repository_id,
+        "user_id": user_id,
+        "refs": msgspec.json.encode(list(refs)).decode(),
+        "merged_pull": merged_pull,
+        "confined": restricted,
+        "options": msgspec.json.encode(options).decode(),
+        "moves_refs": moves_refs,
+        "lease_until": lease,
+        "created_at": now(),
+    }
+    if shard:
+        added = await _ADD_ON_SHARD.first(db, _AddedRow, **values, shard=shard)
+        return 0 if added is None else added.id
+    added = await _ADD.first(db, _AddedRow, **values)
     if added is None:
         raise RuntimeError("the database returned no id of the journal entry")
     return added.id
 
 
-_PUSH_BY_ID = PreparedQuery(
+_PUSH_OF_REPOSITORY = (
     select(
         push,
         repository.c.ref_version,
@@ -194,13 +228,34 @@ _PUSH_BY_ID = PreparedQuery(
         .label("is_followed"),
     )
     .join(repository, repository.c.id == push.c.repository_id)
-    .where(push.c.id == _PUSH),
-    PushRow,
+    .where(push.c.id == _PUSH)
+)
+_PUSH_BY_ID = PreparedQuery(_PUSH_OF_REPOSITORY, PushRow)
+_PUSH_AND_LEDGER = PreparedQuery(
+    _PUSH_OF_REPOSITORY.add_columns(ref.c.name.label("tip_name"), ref.c.oid.label("tip_oid")).outerjoin(
+        ref, and_(ref.c.repository_id == push.c.repository_id, any_of(ref.c.name, "names"))
+    ),
+    _PushTipRow,
 )
 
 
 async def get_push(db: Executor, push_id: int) -> PushRow | None:
     return await _PUSH_BY_ID.first(db, push_id=push_id)
+
+
+async def get_push_and_ledger(
+    db: Executor, push_id: int, names: Sequence[str] | None = None
+) -> tuple[PushRow | None, Sequence[str], dict[str, str]]:
+    """A journal entry, the names of its refs, and what ``ledger`` says of them: one statement, if they are few ``names``."""
+    if names is not None and len(names) <= FEW:
+        rows = await _PUSH_AND_LEDGER.all(db, push_id=push_id, names=names)
+        tips = {row.tip_name: row.tip_oid for row in rows if row.tip_name and row.tip_oid}
+        return rows[0] if rows else None, names, tips
+    entry = await get_push(db, push_id)
+    if entry is None:
+        return None, [], {}
+    names = msgspec.json.decode(entry.refs, type=list[str])
+    return entry, names, await ledger(db, entry.repository_id, names) if names else {}
 
 
 async def has_large_push(db: Executor, repository_id: int) -> bool:
