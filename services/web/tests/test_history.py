@@ -246,7 +246,7 @@ async def test_a_commit_says_to_who_may_push_how_it_is_reverted(pages, forge, pa
         forge.answers[HOME] = repository
         shown = (await pages.get(f"/ann/demo/commit/{sha}", caller)).text
         assert (f"git revert {options}{sha}" in shown) is is_said
-        assert ('id="revert"><summary>Revert it</summary>' in shown) is is_said
+        assert ('<summary>Revert it</summary><p id="revert">' in shown) is is_said
 
 
 async def test_who_administers_a_repository_gets_from_branches_to_their_protection(pages, forge):
