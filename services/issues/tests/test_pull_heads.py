@@ -96,6 +96,39 @@ async def test_a_change_while_repos_is_told_is_told_as_well(world):
     assert states(world) == ["hidden", "visible"]
 
 
+class ClosingRepos(HttpRepos):
+    """Repos while which compares somebody closes the pull request, and another worker says so to repos."""
+
+    world: World
+
+    async def compare_heads(self, repository_id, request):
+        await set_state(self.world, "closed")
+        async with self.world.db.transaction() as tx:
+            await tx.execute(text("DELETE FROM job WHERE kind = 'pulls.head'"))  # it is done
+        return await super().compare_heads(repository_id, request)
+
+
+async def test_what_was_closed_while_it_was_compared_is_hidden_once_more(world):
+    await world.propose()
+    repos = ClosingRepos(world.app.state.parts.peers["repos"])
+    repos.world = world
+    jobs = world.components.jobs
+    handlers = JobHandlers(world.db, jobs, repos, Presenter("http://forge")).handlers()
+    await Workers("issues", jobs, handlers).step()
+    assert states(world) == ["hidden"]
+
+
+async def test_a_change_does_not_wait_behind_an_earlier_job_that_is_due_later(world):
+    await world.propose()
+    await world.work()
+    await set_state(world, "closed")
+    async with world.db.transaction() as tx:
+        await tx.execute(text("UPDATE job SET run_at = '2999-01-01 00:00:00' WHERE kind = 'pulls.head'"))
+    await set_state(world, "open")
+    await world.work()
+    assert states(world) == ["visible"]
+
+
 async def test_repos_of_a_former_release_is_told_later(world):
     await world.propose()
     await world.work()

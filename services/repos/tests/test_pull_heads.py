@@ -2,6 +2,7 @@
 
 import pytest
 
+from ingot_repos.git.generation import read_generation
 from ingot_repos.git.pull_heads import changes_of_state, head_ref
 from ingot_repos.git.refs import ZERO_OID, RefChange, delete_ref, list_refs, set_ref
 from ingot_repos.git.visible_objects import missing_from_history
@@ -110,13 +111,33 @@ async def test_a_change_that_was_interrupted_is_made_whole(world, base):
     for name in (VISIBLE, HIDDEN):
         set_ref(repo, name, tip)
     assert head_ref(repo, 1) == HIDDEN
-    assert changes_of_state(repo, 1, "hidden") == [
-        RefChange(VISIBLE, tip, ZERO_OID),
-        RefChange(HIDDEN, tip, tip),
-    ]
+    assert changes_of_state(repo, 1, "hidden") == [RefChange(VISIBLE, tip, ZERO_OID)]
     assert changes_of_state(repo, 1, "gone") == [
         RefChange(VISIBLE, tip, ZERO_OID),
         RefChange(HIDDEN, tip, ZERO_OID),
     ]
     delete_ref(repo, VISIBLE)
     assert changes_of_state(repo, 1, "hidden") == []
+
+
+async def test_of_both_refs_the_visible_one_is_the_later_one(world, base):
+    repo = opened(world, base)
+    refs = list_refs(repo)
+    old, new = refs["refs/heads/master"], refs["refs/heads/topic"]
+    set_ref(repo, VISIBLE, new)
+    set_ref(repo, HIDDEN, old)
+    await set_state(world, base, "hidden")
+    assert list_refs(repo, ("refs/pull/",)) == {HIDDEN: new}
+    set_ref(repo, VISIBLE, new)
+    set_ref(repo, HIDDEN, old)
+    await set_state(world, base, "visible")
+    assert list_refs(repo, ("refs/pull/",)) == {VISIBLE: new}
+
+
+async def test_a_head_that_nobody_fetches_makes_no_new_generation(world, base):
+    repo = opened(world, base)
+    before, tip = read_generation(repo), list_refs(repo)["refs/heads/topic"]
+    set_ref(repo, HIDDEN, tip)
+    assert read_generation(repo) == before
+    set_ref(repo, VISIBLE, tip)
+    assert read_generation(repo) != before

@@ -23,7 +23,7 @@ from ingot_issues.api.request import IssuesRequest
 from ingot_issues.api.reviewers import Reviewers, requests_of
 from ingot_issues.api.texts import Head, Labels, Logins
 from ingot_issues.core import labels as label_rules
-from ingot_issues.core import pulls, reviews
+from ingot_issues.core import pull_heads, pulls, reviews
 from ingot_issues.core.access import may_propose, may_write
 from ingot_issues.core.pulls import Retarget
 from ingot_issues.store import accounts, repositories, searches
@@ -151,6 +151,7 @@ async def create_pull(request: IssuesRequest, data: CreatePullRequest) -> PullRe
     if head.repository.id != request.repository_id:
         with contextlib.suppress(ApiError):
             await _compare(request, branches, pull.number)
+        await pull_heads.tell_again(request.db, context, [pull])
     return await present(request, pull)
 
 

@@ -1,11 +1,15 @@
 """Who gets the commits of a pull request: nobody fetches those of one that is closed without a merge. A job tells repos."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
+from ingot_chassis.clock import now
+from ingot_chassis.db.database import Database
 from ingot_chassis.db.transaction import Tx
 from ingot_issues.core.repository_context import RepositoryContext
+from ingot_issues.store import issue_rows
 from ingot_issues.store.issue_rows import AnyIssue, PullRow
 from ingot_issues.store.states import State
 
@@ -35,7 +39,18 @@ async def add_job(tx: Tx, context: RepositoryContext, pull: AnyIssue) -> None:
         actor_id=context.actor_id,
         restricted=context.restricted,
     )
-    await context.jobs.add(tx, SET_HEAD, pull.id, task)
+    if not await context.jobs.add(tx, SET_HEAD, pull.id, task):
+        await context.jobs.reschedule(tx, SET_HEAD, pull.id, now())
+
+
+async def tell_again(db: Database, context: RepositoryContext, pulls: Sequence[AnyIssue]) -> None:
+    """After a comparison of pull requests that were open: it may have shown heads that were hidden while it ran."""
+    async with db.read() as reader:
+        open_ids = {row.id for row in await issue_rows.list_open_pulls(reader, [pull.id for pull in pulls])}
+    if closed := [pull for pull in pulls if pull.id not in open_ids]:
+        async with db.transaction() as tx:
+            for pull in closed:
+                await add_job(tx, context, pull)
 
 
 def state_of(pull: PullRow | None) -> Literal["visible", "hidden", "gone"]:

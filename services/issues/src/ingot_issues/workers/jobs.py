@@ -78,6 +78,9 @@ class JobHandlers:
             )
         except NotFound:
             return  # the base branch is deleted: the last comparison stays
+        finally:
+            context = self._context(repository, check.pusher_id, restricted=check.restricted)
+            await pull_heads.tell_again(self._db, context, rows)
         compared = [
             (row, comparison)
             for row, comparison in zip(rows, comparisons, strict=True)

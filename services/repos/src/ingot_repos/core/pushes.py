@@ -129,13 +129,18 @@ class Pushes:
                 await asyncio.shield(self.settle(push_id))
 
     async def _add(self, values: dict[str, Any]) -> int:
-        """Add a journal entry while nobody moves the repository; its id."""
+        """Add a journal entry while nobody moves the repository; its id. One that is left behind tells nothing, but of a merge."""
 
         def add(db: Executor) -> Awaitable[int]:
             return refs.add_push(db, **values, lease=now() + self._lease, shard=self._shard)
 
         async for _ in looks(MOST_LOCKED.total_seconds() + LOCK_MARGIN):
-            if push_id := await self._db.run_alone(add):
+            if values["merged_pull"]:
+                async with self._db.transaction() as tx:
+                    push_id = await add(tx)
+            else:
+                push_id = await self._db.run_alone(add)
+            if push_id:
                 return push_id
             async with self._db.read() as db:
                 place = await shards.place(db, values["repository_id"])

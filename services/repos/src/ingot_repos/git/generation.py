@@ -8,9 +8,6 @@ import pygit2
 
 from ingot_repos.git.configuration import HIDDEN_REFS
 
-_HIDDEN = frozenset(prefix.removeprefix("refs/").removesuffix("/") for prefix in HIDDEN_REFS)
-"""Folders of refs that no fetch sees."""
-
 
 def read_generation(repo: pygit2.Repository) -> bytes:
     """The generation of a bare repository: what HEAD and all loose refs say, and which packed refs and packs there are.
@@ -26,7 +23,7 @@ def read_generation(repo: pygit2.Repository) -> bytes:
         except FileNotFoundError:
             continue
         digest.update(f"{name} {status.st_ino} {status.st_mtime_ns} {status.st_size}\n".encode())
-    pending = [f"{path}/refs"]
+    pending, hidden = [f"{path}/refs"], {f"{path}/{prefix}".rstrip("/") for prefix in HIDDEN_REFS}
     while pending:
         folder = pending.pop()
         try:
@@ -35,7 +32,7 @@ def read_generation(repo: pygit2.Repository) -> bytes:
             continue
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                if entry.name not in _HIDDEN or folder != f"{path}/refs":
+                if entry.path not in hidden:
                     pending.append(entry.path)
             elif not entry.name.endswith(".lock"):
                 digest.update(os.fsencode(entry.path) + b"\0" + _content(entry.path) + b"\0")

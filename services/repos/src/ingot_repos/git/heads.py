@@ -87,7 +87,7 @@ async def with_borrowed_head(
 ) -> _T:
     """Return the result of ``act``, which reads the commits of a branch where they are, beside those of the target.
 
-    Nothing is written. Commits that stayed in the target without a ref could be named there by whoever may push to it,
+    No commit is written, nor a ref. Commits that stayed in the target without a ref could be named there by whoever may push to it,
     and need not be able to read the source. Arguments are those of `with_head`; for git see `borrowing`.
 
     Raises:

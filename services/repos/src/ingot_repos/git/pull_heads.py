@@ -29,10 +29,15 @@ def head_ref(repo: pygit2.Repository, number: int) -> str:
 
 
 def changes_of_state(repo: pygit2.Repository, number: int, state: HeadState) -> list[RefChange]:
-    """What brings the head of a pull request into a state; nothing if it is there, or no head is kept."""
+    """What brings the head of a pull request into a state; nothing if it is there, or no head is kept.
+
+    Where there are both refs, a comparison that began before has written the visible one, so that is the later one.
+    """
     names = {"visible": visible_ref(number), "hidden": hidden_ref(number)}
     tips = {name: tip for name in names.values() if (tip := ref_target(repo, name)) is not None}
     target = names.get(state, "")
-    removed = [RefChange(name, tip, ZERO_OID) for name, tip in tips.items() if name != target]
-    added = [RefChange(target, tips.get(target, ZERO_OID), one.before) for one in removed if target]
-    return removed + added
+    changes = [RefChange(name, tip, ZERO_OID) for name, tip in tips.items() if name != target]
+    latest, before = next(iter(tips.values()), ZERO_OID), tips.get(target, ZERO_OID)
+    if target and latest != before:
+        changes.append(RefChange(target, before, latest))
+    return changes

@@ -171,7 +171,11 @@ class UpkeepJobs:
             async with self._db.read() as db:
                 row = await replicas.get(db, repository_id, self._shard)
             if row is not None and await asyncio.to_thread(self._storage.exists, repository_id):
-                damage = await asyncio.to_thread(check_repository, self._storage.path(repository_id))
+                try:
+                    damage = await asyncio.to_thread(check_repository, self._storage.path(repository_id))
+                except GitTimedOut as error:
+                    log.warning("replica not checked", repository=repository_id, error=str(error))
+                    return ""
             if damage:
                 log.error("replica is damaged", repository=repository_id, damage=damage)
                 # A new copy would go on with files that are still there.
