@@ -1,4 +1,4 @@
-"""Who gets the commits of a pull request: repos is told whenever one is closed without a merge, reopened or deleted."""
+"""Who gets the commits of a pull request: repos hears of it whenever one is closed without a merge, reopened or deleted."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ from .world import World
 
 
 def states(world):
-    """What repos was told, in order."""
+    """What repos has heard, in order."""
     return [head.state for head in world.repos.bodies("pull-heads", PullHead)]
 
 
@@ -73,6 +73,14 @@ async def test_a_reopened_pull_request_is_compared_again(world):
     assert (pull["base"]["sha"], pull["mergeable"]) == (NEXT, False)
 
 
+async def work_with(repos_type, world):
+    """Do all jobs that are due, with repos as it is for that type."""
+    repos, jobs = repos_type(world.app.state.parts.peers["repos"]), world.components.jobs
+    repos.world = world
+    handlers = JobHandlers(world.db, jobs, repos, Presenter("http://forge")).handlers()
+    await Workers("issues", jobs, handlers).step()
+
+
 class ReopeningRepos(HttpRepos):
     """Repos while whose first answer comes somebody reopens the pull request."""
 
@@ -88,11 +96,7 @@ async def test_a_change_while_repos_is_told_is_told_as_well(world):
     await world.propose()
     await world.work()
     await set_state(world, "closed")
-    repos = ReopeningRepos(world.app.state.parts.peers["repos"])
-    repos.world = world
-    jobs = world.components.jobs
-    handlers = JobHandlers(world.db, jobs, repos, Presenter("http://forge")).handlers()
-    await Workers("issues", jobs, handlers).step()
+    await work_with(ReopeningRepos, world)
     assert states(world) == ["hidden", "visible"]
 
 
@@ -110,11 +114,7 @@ class ClosingRepos(HttpRepos):
 
 async def test_what_was_closed_while_it_was_compared_is_hidden_once_more(world):
     await world.propose()
-    repos = ClosingRepos(world.app.state.parts.peers["repos"])
-    repos.world = world
-    jobs = world.components.jobs
-    handlers = JobHandlers(world.db, jobs, repos, Presenter("http://forge")).handlers()
-    await Workers("issues", jobs, handlers).step()
+    await work_with(ClosingRepos, world)
     assert states(world) == ["hidden"]
 
 

@@ -206,9 +206,8 @@ async def test_a_push_that_waits_for_a_move_goes_on_where_the_repository_is(worl
         )
     await request_move(a, app["id"], "a", "b")
     moving = asyncio.create_task(b.components.move_workers.step())
-    async with b.database.read() as db:
-        while (await shards.place(db, app["id"])).locked_until is None:
-            await asyncio.sleep(0.01)
+    while [row.locked_until for row in await b.rows("repository") if row.id == app["id"]] == [None]:
+        await asyncio.sleep(0.01)
     async with ssh_before(a, upstream=upstream) as port:
         client = Client(tmp_path, port, key)
         if way == "ssh":

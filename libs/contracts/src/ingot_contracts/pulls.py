@@ -41,10 +41,10 @@ class DiffCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PullHead(msgspec.Struct, frozen=True, kw_only=True):
-    """PUT /internal/repositories/{id}/pull-heads/{number}: who gets the commits that are kept under the number of a pull request.
+    """PUT /internal/repositories/{id}/pull-heads/{number}: who gets the commits that are stored under the number of a pull request.
 
     ``visible``: whoever fetches from the repository. ``hidden``: nobody who fetches; they can be looked at. ``gone``: they
-    are kept no more. Until the next call that holds for what is compared, too.
+    are stored no more. Until the next call that holds for what is compared, too.
     """
 
     state: Literal["visible", "hidden", "gone"]
@@ -53,7 +53,7 @@ class PullHead(msgspec.Struct, frozen=True, kw_only=True):
 class Compare(msgspec.Struct, frozen=True, kw_only=True):
     """POST /internal/repositories/{id}/compare. Brings the head's commits into the base repository first.
 
-    With ``number`` they are kept there as ``refs/pull/<number>/head`` (see ``PullHead``). 404 when a branch is missing. ``counted_base``
+    With ``number`` they are stored there as ``refs/pull/<number>/head`` (see ``PullHead``). 404 when a branch is missing. ``counted_base``
     and ``counted_head`` are merge base and head of ``DiffCounts`` that are known already.
     """
 

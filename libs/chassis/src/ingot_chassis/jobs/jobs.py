@@ -151,6 +151,13 @@ class Jobs:
         waiting = (table.c.kind == kind) & (table.c.key == str(key)) & (table.c.state == JobState.WAITING)
         return (await tx.execute(update(table).where(waiting).values(run_at=run_at))).rowcount == 1
 
+    async def schedule(
+        self, tx: Tx, kind: str, key: str | int, payload: msgspec.Struct, at: datetime | None = None
+    ) -> None:
+        """Let a job run at that time, or now: the one that waits, or a new one unless it is running."""
+        if not await self.reschedule(tx, kind, key, at or now()):
+            await self.add(tx, kind, key, payload, run_at=at)
+
     async def claim(self, kinds: list[str], limit: int = 1, *, expected: bool = False) -> list[Job]:
         """Take up to ``limit`` due jobs: waiting ones, and running ones whose worker is dead.
 

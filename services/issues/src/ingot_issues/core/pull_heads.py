@@ -5,7 +5,6 @@ from typing import Literal
 
 import msgspec
 
-from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.transaction import Tx
 from ingot_issues.core.repository_context import RepositoryContext
@@ -39,8 +38,7 @@ async def add_job(tx: Tx, context: RepositoryContext, pull: AnyIssue) -> None:
         actor_id=context.actor_id,
         restricted=context.restricted,
     )
-    if not await context.jobs.add(tx, SET_HEAD, pull.id, task):
-        await context.jobs.reschedule(tx, SET_HEAD, pull.id, now())
+    await context.jobs.schedule(tx, SET_HEAD, pull.id, task)
 
 
 async def tell_again(db: Database, context: RepositoryContext, pulls: Sequence[AnyIssue]) -> None:

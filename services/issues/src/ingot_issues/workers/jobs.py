@@ -72,6 +72,7 @@ class JobHandlers:
         if repository is None or not rows:
             return
         heads = [await self._head(row, head_repositories, follows_branch=not check.edit_id) for row in rows]
+        context = self._context(repository, check.pusher_id, restricted=check.restricted)
         try:
             comparisons = await self._repos.compare_heads(
                 repository.id, CompareHeads(base_branch=check.base_branch, heads=heads)
@@ -79,14 +80,13 @@ class JobHandlers:
         except NotFound:
             return  # the base branch is deleted: the last comparison stays
         finally:
-            context = self._context(repository, check.pusher_id, restricted=check.restricted)
             await pull_heads.tell_again(self._db, context, rows)
         compared = [
             (row, comparison)
             for row, comparison in zip(rows, comparisons, strict=True)
             if comparison is not None
         ]
-        await self._record(job, check, repository, compared)
+        await self._record(job, check, context, compared)
 
     async def _head(
         self, row: PullRow, head_repositories: dict[int, Repository], *, follows_branch: bool
@@ -116,14 +116,14 @@ class JobHandlers:
         self,
         job: Job,
         check: CheckMergeability,
-        repository: Repository,
+        context: RepositoryContext,
         compared: list[tuple[PullRow, Comparison]],
     ) -> None:
         """Record the comparisons. A pull request whose commits a push has brought to the base is merged by its pusher.
 
         That is so where the repository detects it (``autodetect_manual_merge``); else it stays open.
         """
-        context = self._context(repository, check.pusher_id, restricted=check.restricted)
+        repository = context.repository
         moved = [row.id for row, comparison in compared if comparison.head_sha != row.head_sha]
         dismisses = bool(moved) and await self._repos.dismisses_approvals(repository.id, check.base_branch)
         async with self._db.read() as db:

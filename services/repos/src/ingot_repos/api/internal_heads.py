@@ -18,7 +18,7 @@ from ingot_repos.git.errors import RepositoryNotFound
     status_code=204,
 )
 async def put_head(request: RepositoryRequest, repository_id: int, number: int, data: PullHead) -> None:
-    """Say who gets the commits that are kept under the number of a pull request; issues does so for itself."""
+    """Say who gets the commits that are stored under the number of a pull request; issues does so for itself."""
     repository = await resolve_for_peer(request, repository_id)
     require_on_disk(request, repository)
     components = request.components

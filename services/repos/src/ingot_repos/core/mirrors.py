@@ -112,9 +112,7 @@ async def _schedule(tx: Tx, jobs: Jobs, row: RepositoryRow, at: datetime | None)
     await mirrors.change(tx, row.id, next_run_at=at)
     if at is None:
         return
-    kind = job_kind(SYNC, row.shard)
-    if not await jobs.reschedule(tx, kind, row.id, at):
-        await jobs.add(tx, kind, row.id, Sync(row.id), run_at=at)
+    await jobs.schedule(tx, job_kind(SYNC, row.shard), row.id, Sync(row.id), at)
 
 
 def _after(interval: int) -> datetime | None:

@@ -59,10 +59,9 @@ async def add(
 
 async def request_push(tx: Tx, jobs: Jobs, mirror_id: int, shard: str) -> None:
     """Push now, or after the run that goes on."""
-    at, kind = now(), job_kind(PUSH, shard)
+    at = now()
     await push_mirrors.change(tx, mirror_id, asked_at=at)
-    if not await jobs.reschedule(tx, kind, mirror_id, at):
-        await jobs.add(tx, kind, mirror_id, PushToMirror(mirror_id), run_at=at)
+    await jobs.schedule(tx, job_kind(PUSH, shard), mirror_id, PushToMirror(mirror_id), at)
 
 
 async def request_pushes(tx: Tx, jobs: Jobs, repository_id: int) -> None:

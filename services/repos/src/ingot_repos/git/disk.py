@@ -23,24 +23,26 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 def flush(path: Path) -> None:
     """Return when everything that was written to the volume of ``path`` is on disk (syncfs(2)). Blocks. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
+    with _opened(path) as descriptor:
         if _LIBC.syncfs(descriptor) != 0:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code))
-    finally:
-        os.close(descriptor)
 
 
 def flush_files(paths: Iterable[Path]) -> None:
-    """Return when these files and folders, as far as they are there, are on disk. Blocks. Raises OSError."""
+    """Return when these files and folders are on disk. Blocks. Raises OSError."""
     for path in paths:
-        with contextlib.suppress(FileNotFoundError):
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        with _opened(path) as descriptor:
+            os.fsync(descriptor)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 class NotWritten(pygit2.GitError):

@@ -29,7 +29,7 @@ def head_ref(repo: pygit2.Repository, number: int) -> str:
 
 
 def changes_of_state(repo: pygit2.Repository, number: int, state: HeadState) -> list[RefChange]:
-    """What brings the head of a pull request into a state; nothing if it is there, or no head is kept.
+    """What brings the head of a pull request into a state; nothing if it is there, or no head is stored.
 
     Where there are both refs, a comparison that began before has written the visible one, so that is the later one.
     """

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ingot_repos.git.copies import ObjectFile, Ref
-from ingot_repos.git.disk import disk_errors
+from ingot_repos.git.disk import disk_errors, flush_files
 from ingot_repos.git.refs import BRANCHES
 
 _STAMP = "ingot-replica"
@@ -33,13 +33,8 @@ def replace_refs(path: Path, refs: Sequence[Ref], default_branch: str) -> None:
 def flush(path: Path, files: Sequence[ObjectFile]) -> None:
     """Let the files be on the disk, and their names."""
     paths = [path / file.path for file in files]
-    for one in (*paths, *{file.parent for file in paths}):
-        descriptor = os.open(one, os.O_RDONLY)
-        try:
-            with disk_errors():
-                os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    with disk_errors():
+        flush_files((*paths, *{file.parent for file in paths}))
 
 
 def write_stamp(path: Path, stamp: str) -> None:

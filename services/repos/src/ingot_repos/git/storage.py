@@ -340,7 +340,7 @@ class Storage:
         """
         target = self.path(repo_id)
         target.parent.mkdir(parents=True, exist_ok=True)
-        flush_files(path / name for name in _OWN_FILES)
+        flush_files(file for name in _OWN_FILES if (file := path / name).exists())
         try:
             path.rename(target)
         except OSError as error:

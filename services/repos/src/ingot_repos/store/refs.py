@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import and_, bindparam, delete, exists, func, or_, select, update
+from sqlalchemy import and_, bindparam, delete, exists, func, select, update
 from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.clock import now
@@ -15,7 +15,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.db.tables import BigId
-from ingot_repos.store import repository_columns, upkeep
+from ingot_repos.store import repository_columns, shards, upkeep
 from ingot_repos.store.tables import merged_pull, push, push_mirror, ref, repository
 
 MANY = 500
@@ -158,9 +158,6 @@ _ADD = PreparedWrite(
     push.insert().values({name: bindparam(name) for name in _ADDED_COLUMNS}).returning(push.c.id)
 )
 _ADDED_VALUES = {name: bindparam(name, type_=push.c[name].type) for name in _ADDED_COLUMNS}
-_IS_UNLOCKED = or_(
-    repository.c.locked_until.is_(None), repository.c.locked_until <= _ADDED_VALUES["created_at"]
-)
 # Locked for share: who is about to move the repository waits, or has done so before.
 _ADD_ON_SHARD = PreparedWrite(
     push.insert()
@@ -170,7 +167,7 @@ _ADD_ON_SHARD = PreparedWrite(
         .where(
             repository.c.id == _ADDED_VALUES["repository_id"],
             repository.c.shard == bindparam("shard"),
-            _IS_UNLOCKED,
+            shards.stays(_ADDED_VALUES["created_at"]),
         )
         .with_for_update(read=True),
     )

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, bindparam, delete, func, or_, select, union_all, update
+from sqlalchemy import ColumnElement, Select, bindparam, delete, func, or_, select, union_all, update
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
@@ -24,7 +24,6 @@ from ingot_repos.store.tables import account, metadata, push, push_mirror, repos
 
 class PlaceRow(TypedRow):
     shard: str
-    locked_until: datetime | None
 
 
 class ShardRow(TypedRow):
@@ -59,9 +58,7 @@ class MemberRow(TypedRow):
     requests: int
 
 
-_PLACE = select(repository.c.shard, repository.c.locked_until).where(
-    repository.c.id == bindparam("repository_id", type_=BigId)
-)
+_PLACE = select(repository.c.shard).where(repository.c.id == bindparam("repository_id", type_=BigId))
 _READ, _LOCK_FOR_SHARE = (
     PreparedQuery(_PLACE, PlaceRow),
     PreparedQuery(_PLACE.with_for_update(read=True), PlaceRow),
@@ -76,6 +73,11 @@ async def place(db: Executor, repository_id: int) -> PlaceRow | None:
 async def hold(tx: Executor, repository_id: int) -> PlaceRow | None:
     """The same, locked for share: until the transaction ends nobody locks or moves the repository."""
     return await _LOCK_FOR_SHARE.first(tx, repository_id=repository_id)
+
+
+def stays(at: datetime | ColumnElement[Any]) -> ColumnElement[bool]:
+    """Whether nobody has locked the repository to move it, at that time."""
+    return or_(repository.c.locked_until.is_(None), repository.c.locked_until <= at)
 
 
 async def shard_with_files(db: Executor, repository_id: int) -> str | None:

@@ -10,6 +10,7 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.transaction import Tx, insert
+from ingot_repos.store.shards import stays
 from ingot_repos.store.states import RepositoryState
 from ingot_repos.store.tables import account, repository
 from ingot_repos.store.upkeep_tables import upkeep
@@ -50,13 +51,14 @@ async def list_to_pack(db: Executor, shard: str, *, packed_before: datetime, mos
 
     Those with the most come first. Also those of which something may be pruned now. None that are about to move.
     """
-    stays = or_(repository.c.locked_until.is_(None), repository.c.locked_until < now())
     due = or_(
         _UNPACKED >= WRITES,
         (_UNPACKED > 0) & or_(upkeep.c.packed_at.is_(None), upkeep.c.packed_at < packed_before),
         upkeep.c.prune_at < now(),
     )
-    statement = select(repository.c.id).select_from(_OF_REPOSITORY).where(*_on_shard(shard), stays, due)
+    statement = (
+        select(repository.c.id).select_from(_OF_REPOSITORY).where(*_on_shard(shard), stays(now()), due)
+    )
     return (await db.execute(statement.order_by(_UNPACKED.desc()).limit(most))).scalars().all()
 
 

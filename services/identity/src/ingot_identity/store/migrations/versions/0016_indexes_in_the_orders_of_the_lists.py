@@ -1,6 +1,6 @@
 """indexes in the orders of the lists
 
-An index that was made before (`CREATE INDEX CONCURRENTLY`, under the same name) is kept.
+An index that was made before (`CREATE INDEX CONCURRENTLY`, under the same name) stays.
 """
 
 import sqlalchemy as sa

@@ -1,6 +1,6 @@
 """lists of notifications and times
 
-Indexes in the orders of these lists; one that was made before (`CREATE INDEX CONCURRENTLY`, under the same name) is kept.
+Indexes in the orders of these lists; one that was made before (`CREATE INDEX CONCURRENTLY`, under the same name) stays.
 """
 
 import sqlalchemy as sa

@@ -1,6 +1,6 @@
 """lists of users and releases
 
-Indexes in the orders of these lists; one that was made before (`CREATE INDEX CONCURRENTLY`, under the same name) is kept.
+Indexes in the orders of these lists; one that was made before (`CREATE INDEX CONCURRENTLY`, under the same name) stays.
 
 The counters of stars and watches are the totals of their lists. Two that came at once could be counted as one, so those that
 are wrong are counted again.
