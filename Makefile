@@ -178,10 +178,11 @@ types: .venv/.dev ## Check types
 arch: .venv/.dev ## Check the layers, the boundaries between services, names and rows
 	@echo "checking the architecture …"
 	@$(BIN)/lint-imports
-	@$(PYTEST) -q -n auto tests/arch
+	@$(PYTEST) -q tests/arch
 
 .PHONY: check
-check: lint types arch vulnerabilities ## All of the above checks and tests: what CI runs
+check: .venv/.dev ## All of the above checks and tests: what CI runs
+	@$(MAKE) -j2 types lint arch vulnerabilities
 	@$(MAKE) test TOGETHER="$(filter-out tests/arch,$(TOGETHER))"
 
 ##@ Maintenance
