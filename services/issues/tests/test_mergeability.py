@@ -30,7 +30,7 @@ LATER_TABLES = (
     "scheduled_merge", "stopwatch", "team",
 )  # fmt: skip
 LATER_COLUMNS = (
-    "counter.deleted_issues", "issue.content_version", "issue.pin_order", "issue.ref", "pull.additions", "pull.changed_files", "pull.deletions", "label.description", "label.exclusive", "label.is_archived", "label.organization_id",
+    "counter.deleted_issues", "issue.content_version", "issue.pin_order", "issue.ref", "pull.additions", "pull.changed_files", "pull.deletions", "pull.head_hidden", "label.description", "label.exclusive", "label.is_archived", "label.organization_id",
     "milestone.created_at", "milestone.updated_at", "outbox.dead_lettered_at", "repository.has_issues",
     "repository.has_pulls",
 )  # fmt: skip

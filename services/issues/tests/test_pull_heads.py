@@ -3,18 +3,22 @@
 import asyncio
 
 import msgspec
+import pytest
 from sqlalchemy import text
 
 from ingot_chassis.db.migrations import upgrade
 from ingot_chassis.jobs.workers import Workers
+from ingot_chassis.testing.service import analyze, rows_touched
 from ingot_contracts.pulls import PullHead
 from ingot_issues.app import SCRIPTS
 from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.core.presenter import Presenter
 from ingot_issues.core.pull_heads import SetPullHead
+from ingot_issues.store import pull_heads as store
+from ingot_issues.workers import pull_heads
 from ingot_issues.workers.jobs import JobHandlers
 
-from .builders import APP, NEXT, comparison
+from .builders import APP, NEXT, comparison, fill
 from .world import World
 
 
@@ -143,6 +147,79 @@ async def test_repos_of_a_former_release_is_told_later(world):
     assert world.repos.pull_heads == {(APP, 1): "hidden"}
 
 
+async def test_repos_without_the_repository_is_told_once(world):
+    await world.propose()
+    await world.work()
+    await set_state(world, "closed")
+    del world.repos.repositories[APP]
+    await world.work()
+    await world.pull_heads.step()
+    await world.work()
+    assert states(world) == ["hidden"]
+    async with world.db.read() as db:
+        ended = await db.execute(text("SELECT state FROM job WHERE kind = 'pulls.head'"))
+        assert ended.scalars().all() == ["done"]
+
+
+async def set_state_as_a_former_release(world, number, state):
+    assert (await world.call("PATCH", f"/pulls/{number}", {"state": state})).status_code == 201
+    async with world.db.transaction() as tx:
+        await tx.execute(text("DELETE FROM job WHERE kind = 'pulls.head'"))
+
+
+async def test_what_a_former_release_closes_and_reopens_during_an_update_is_hidden_and_shown(world):
+    await world.propose_many("fix", "two")
+    assert (await world.call("POST", "/pulls/2/merge", {"Do": "merge"})).status_code == 200
+    for state, expected in (("closed", "hidden"), ("open", "visible")):
+        await set_state_as_a_former_release(world, 1, state)
+        await world.work()
+        assert world.repos.pull_heads.get((APP, 1)) != expected
+        for _ in range(2):
+            await world.pull_heads.step()
+            await world.work()
+        assert states(world)[-1] == expected
+    assert world.repos.pull_heads == {(APP, 1): "visible"}
+    assert states(world) == ["hidden", "visible"]
+
+
+async def test_a_round_looks_at_as_many_as_it_may_and_the_next_one_goes_on(world, monkeypatch):
+    monkeypatch.setattr(pull_heads, "MOST_AT_ONCE", 1)
+    await world.propose_many("fix", "two")
+    for number in (1, 2):
+        await set_state_as_a_former_release(world, number, "closed")
+    for expected in ({(APP, 1)}, {(APP, 1), (APP, 2)}):
+        await world.pull_heads.step()
+        await world.work()
+        assert world.repos.pull_heads.keys() == expected
+    await set_state_as_a_former_release(world, 1, "open")
+    for _ in range(2):
+        await world.pull_heads.step()
+        await world.work()
+    assert world.repos.pull_heads == {(APP, 1): "visible", (APP, 2): "hidden"}
+
+
+@pytest.mark.both_databases
+async def test_a_round_looks_at_no_more_rows_among_many(world):
+    await world.create_label()
+    await world.create_milestone()
+    costs = []
+    for first, count in ((1, 400), (401, 4000)):
+        await fill(world.db, first, count)
+        await analyze(world.db)
+        costs.append(await rows_touched(world.db, lambda tx: store.list_page(tx, 300, 10)))
+    assert costs[1] <= 2 * costs[0]
+
+
+async def test_a_late_job_does_not_wait_behind_all_others(world):
+    await world.propose_many("fix", "two")
+    for number in (1, 2):
+        await set_state_as_a_former_release(world, number, "closed")
+    await world.pull_heads.step()
+    async with world.db.read() as db:
+        moments = (await db.execute(text("SELECT DISTINCT run_at FROM job WHERE kind = 'pulls.head'"))).all()
+    assert len(moments) == 2
+
+
 async def test_what_a_former_release_has_closed_is_hidden(world):
     for head, state in (("fix", "closed"), ("two", "merged"), ("three", "open")):
         pull = await world.propose(head=head)
@@ -152,6 +229,7 @@ async def test_what_a_former_release_has_closed_is_hidden(world):
             await world.call("POST", f"/pulls/{pull['number']}/merge", {"Do": "merge"})
     async with world.db.transaction() as tx:
         await tx.execute(text("DELETE FROM job"))
+        await tx.execute(text("ALTER TABLE pull DROP COLUMN head_hidden"))
         await tx.execute(text("UPDATE alembic_version SET version_num = '0025'"))
     url = world.db.url.render_as_string(hide_password=False)
     await asyncio.to_thread(lambda: asyncio.run(upgrade(url, SCRIPTS)))

@@ -23,6 +23,7 @@ from ingot_issues.settings import Settings
 from ingot_issues.workers.jobs import JobHandlers
 from ingot_issues.workers.open_counts import OpenCountsAnnouncer
 from ingot_issues.workers.proposals import ProposalJobs
+from ingot_issues.workers.pull_heads import PullHeads
 from ingot_issues.workers.scheduled_merges import ScheduledMerges
 
 from .builders import APP, FORK, HEAD, NAMES, comparison, repository
@@ -62,6 +63,7 @@ class World:
         handlers = JobHandlers(*clients).handlers() | self.scheduled_merges.handlers()
         handlers |= ProposalJobs(*clients).handlers()
         self.workers = Workers("issues", jobs, handlers)
+        self.pull_heads = PullHeads(self.db, jobs)
         self.announcer = OpenCountsAnnouncer(self.db)
         self._tokens: dict[str, str] = {}
 

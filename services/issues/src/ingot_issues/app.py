@@ -67,6 +67,7 @@ from ingot_issues.store.tables import metadata
 from ingot_issues.workers.jobs import JobHandlers
 from ingot_issues.workers.open_counts import OpenCountsAnnouncer
 from ingot_issues.workers.proposals import ProposalJobs
+from ingot_issues.workers.pull_heads import PullHeads
 from ingot_issues.workers.scheduled_merges import ScheduledMerges
 
 SCRIPTS = Path(__file__).parent / "store" / "migrations"
@@ -145,7 +146,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             for topic in WAKE_ON
         ]
     open_counts = OpenCountsAnnouncer(database)
-    parts.tasks += [*workers.tasks(), scheduled.task()]
+    parts.tasks += [*workers.tasks(), scheduled.task(), PullHeads(database, jobs).task()]
     parts.loops += [*workers.loops(), ("issues announces open counts", open_counts.run)]
     parts.subscribe(EventSubscriptions(jobs, presenter).subscriptions())
     parts.listeners += [

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import msgspec
 from cachetools import LRUCache
 
-from ingot_chassis.errors import Unavailable
+from ingot_chassis.errors import NotFound, Unavailable
 from ingot_chassis.peers.peers import Peer, segment
 from ingot_chassis.security.grants import GrantCache
 from ingot_contracts.pulls import (
@@ -162,6 +162,14 @@ class HttpRepos:
         """Say who gets the commits of a pull request. Raises Conflict as well."""
         path = f"/internal/repositories/{repository_id}/pull-heads/{number}"
         await self._peer.call("PUT", path, msgspec.json.encode(head), timeout=GIT_SECONDS)
+
+    async def exists(self, repository_id: int) -> bool:
+        """Whether there is a repository of that id. A former release of repos knows that, too."""
+        try:
+            await self.dismisses_approvals(repository_id, "")
+        except NotFound:
+            return False
+        return True
 
     async def merge_rule(
         self, repository_id: int, branch: str, head_sha: str, principal_token: str | None, *, actor_id: int

@@ -1,19 +1,25 @@
 """Who gets the commits of a pull request: nobody fetches those of one that is closed without a merge. A job tells repos."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Literal
 
 import msgspec
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.transaction import Tx
+from ingot_chassis.jobs.jobs import Jobs
 from ingot_issues.core.repository_context import RepositoryContext
 from ingot_issues.store import issue_rows
 from ingot_issues.store.issue_rows import AnyIssue, PullRow
+from ingot_issues.store.pull_heads import HeadRow
 from ingot_issues.store.states import State
 
 SET_HEAD = "pulls.head"
 """The kind of the job."""
+PAUSE = timedelta(seconds=0.1)
+"""Between two jobs that are late: others are not to wait behind them."""
 
 
 class SetPullHead(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +57,26 @@ async def tell_again(db: Database, context: RepositoryContext, pulls: Sequence[A
                 await add_job(tx, context, pull)
 
 
-def state_of(pull: PullRow | None) -> Literal["visible", "hidden", "gone"]:
+def is_wrong(pull: HeadRow) -> bool:
+    """Whether repos hides the head and should not, or the reverse. A job may wait that is about to change that."""
+    return pull.head_hidden != (state_of(pull) == "hidden")
+
+
+async def add_late_jobs(tx: Tx, jobs: Jobs, pulls: Sequence[HeadRow]) -> None:
+    """For what was closed or reopened without a job; as the authors, for nobody knows who did it."""
+    moment = now()
+    for count, pull in enumerate(pulls):
+        task = SetPullHead(
+            issue_id=pull.id,
+            repository_id=pull.repository_id,
+            number=pull.number,
+            actor_id=pull.author_id,
+            restricted=True,
+        )
+        await jobs.add(tx, SET_HEAD, pull.id, task, run_at=moment + count * PAUSE)
+
+
+def state_of(pull: PullRow | HeadRow | None) -> Literal["visible", "hidden", "gone"]:
     """As in ``PullHead``; None: the pull request is deleted."""
     if pull is None:
         return "gone"

@@ -146,6 +146,7 @@ pull = Table(
     Column("merge_claim", String(36)),
     Column("merge_claimed_until", UtcDateTime),
     Column("takes_branch", Boolean, nullable=False, default=False, server_default=false()),
+    Column("head_hidden", Boolean, nullable=False, default=False, server_default=false()),
     Index("ix_pull_head", "head_repository_id", "head_branch"),
     Index("ix_pull_merge", "merge_sha"),
     sqlite_autoincrement=True,

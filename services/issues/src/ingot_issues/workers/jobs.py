@@ -35,6 +35,7 @@ from ingot_issues.core.references import AddReference
 from ingot_issues.core.repository_context import RepositoryContext
 from ingot_issues.store import comments, counters, issue_rows, mentions, repositories
 from ingot_issues.store import notifications as threads
+from ingot_issues.store import pull_heads as pull_head_rows
 from ingot_issues.store import scheduled_merges as scheduled_merge_rows
 from ingot_issues.store.issue_rows import PullRow
 from ingot_issues.store.states import State
@@ -149,14 +150,17 @@ class JobHandlers:
             await self._jobs.finish(tx, job)
 
     async def set_pull_head(self, job: Job) -> None:
-        """Tell repos who gets the commits of a pull request; once more if that has changed meanwhile."""
+        """Tell repos who gets the commits of a pull request; once more if that has changed meanwhile.
+
+        Nothing is left to tell of a repository that repos does not have.
+        """
         task = msgspec.json.decode(job.payload, type=SetPullHead)
         async with self._db.read() as db:
             state = pull_heads.state_of(await issue_rows.get_pull_by_id(db, task.issue_id))
         try:
             await self._repos.set_pull_head(task.repository_id, task.number, PullHead(state=state))
         except NotFound:
-            if state != "gone":
+            if state != "gone" and await self._repos.exists(task.repository_id):
                 raise  # during an update repos may be of a former release
         async with self._db.transaction() as tx:
             await counters.lock(tx, task.repository_id)
@@ -164,6 +168,8 @@ class JobHandlers:
             if pull_heads.state_of(pull) != state:
                 await self._jobs.finish(tx, job, again_at=now())
                 return
+            if pull is not None:
+                await pull_head_rows.record(tx, pull.pull_id, hidden=state == "hidden")
             if (
                 pull is not None and pull.state == State.OPEN
             ):  # its branches may have moved while it was closed
