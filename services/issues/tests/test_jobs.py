@@ -8,7 +8,7 @@ from ingot_issues.core.references import Action, AddReference, Reference, Source
 
 CHECK = {
     "repository_id": 7, "base_branch": "main", "issue_ids": [1], "pushed": "d" * 40, "pusher_id": 2, "confined": True,
-    "side": "base",
+    "side": "base", "reopened": True,
 }  # fmt: skip
 MESSAGES = {
     "repository_id": 7, "before": "", "after": "d" * 40, "pusher_id": 2, "closing": True, "confined": True,

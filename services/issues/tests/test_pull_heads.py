@@ -18,7 +18,7 @@ from ingot_issues.store import pull_heads as store
 from ingot_issues.workers import pull_heads
 from ingot_issues.workers.jobs import JobHandlers
 
-from .builders import APP, NEXT, comparison, fill
+from .builders import APP, JOINED, NEXT, comparison, fill, repository
 from .world import World
 
 
@@ -75,6 +75,38 @@ async def test_a_reopened_pull_request_is_compared_again(world):
     await world.work()
     pull = (await world.call("GET", "/pulls/1")).json()
     assert (pull["base"]["sha"], pull["mergeable"]) == (NEXT, False)
+
+
+NOTHING_LEFT = comparison(base_sha=NEXT, commits=0, mergeable=False)
+
+
+@pytest.mark.parametrize(
+    ("now", "detects", "merged"),
+    [
+        (NOTHING_LEFT, True, True),
+        (NOTHING_LEFT, False, False),
+        (comparison(base_sha=NEXT, head_sha=JOINED, commits=0, mergeable=False), True, False),
+    ],
+    ids=["merged", "not detected", "branch used for something else"],
+)
+async def test_a_reopened_pull_request_without_commits_of_its_own_was_merged(world, now, detects, merged):
+    """While it was closed nobody looked at pushes to its base."""
+    world.repos.repositories[APP] = repository(autodetect_manual_merge=detects)
+    await world.open_issue()
+    await world.propose()
+    await world.work()
+    assert (await world.call("PATCH", "/pulls/2", {"state": "closed"})).status_code == 201
+    await world.work()
+    edited = {"state": "open", "body": "closes #1"}
+    world.repos.comparison = now
+    assert (await world.call("PATCH", "/pulls/2", edited)).status_code == 201
+    await world.work()
+    pull = (await world.call("GET", "/pulls/2")).json()
+    assert (pull["merged"], pull["merge_commit_sha"]) == (merged, NEXT if merged else None)
+    assert (pull["state"], pull["base"]["sha"]) == ("closed" if merged else "open", NEXT)
+    assert merged or not pull["mergeable"]
+    assert await world.issue_states(1) == ["open"]
+    assert world.repos.pull_heads == {(APP, 2): "visible"}
 
 
 async def work_with(repos_type, world):

@@ -34,6 +34,7 @@ class CheckMergeability(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     """The job: compare pull requests of one base branch again. A push has moved their base or head (``side``) to ``sha``.
 
     Or the event ``edit_id`` has changed what conflicts: then heads are compared as they were compared last.
+    Or one was ``reopened``: both may have moved while nobody compared them.
     """
 
     repository_id: int
@@ -44,6 +45,7 @@ class CheckMergeability(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     restricted: bool = msgspec.field(default=False, name="confined")
     side: Side
     edit_id: str = ""
+    reopened: bool = False
 
 
 class Outdated(Exception):
@@ -177,3 +179,11 @@ def is_merged_by_push(pull: AnyPull, comparison: Comparison) -> bool:
         and comparison.base_sha != pull.base_sha
         and comparison.head_sha not in (pull.base_sha, pull.merge_base)
     )
+
+
+def is_merged_while_closed(pull: AnyPull, comparison: Comparison) -> bool:
+    """The same for a pull request that was closed meanwhile: long enough for its branch to be used for something else.
+
+    So its head must be the one that was compared before.
+    """
+    return comparison.head_sha == pull.head_sha and is_merged_by_push(pull, comparison)

@@ -122,7 +122,8 @@ class JobHandlers:
     ) -> None:
         """Record the comparisons. A pull request whose commits a push has brought to the base is merged by its pusher.
 
-        That is so where the repository detects it (``autodetect_manual_merge``); else it stays open.
+        That is so where the repository detects it (``autodetect_manual_merge``); else it stays open. One that was merged
+        while it was closed closes nothing: its text may be younger than the merge.
         """
         repository = context.repository
         moved = [row.id for row, comparison in compared if comparison.head_sha != row.head_sha]
@@ -131,15 +132,20 @@ class JobHandlers:
             scheduled_ids = await scheduled_merge_rows.list_among(db, moved) if moved else []
         trusted = not scheduled_ids or await self._may_write(check.pusher_id, repository.id)
         detected = compared if repository.autodetect_manual_merge else []
-        merged_by_push = [pair for pair in detected if mergeability.is_merged_by_push(*pair)]
+        is_merged = mergeability.is_merged_by_push
+        if check.reopened:
+            is_merged = mergeability.is_merged_while_closed
+        merged_by_push = [pair for pair in detected if is_merged(*pair)]
         recorded = [
             (row, comparison)
             for row, comparison in compared
             if (row, comparison) not in merged_by_push
             or (check.side == "base" and comparison.head_sha != row.head_sha)
         ]
-        merged = merged_by_push if check.side == "base" else []
-        merged_references = [await references_of(row.title, row.body) for row, _ in merged]
+        merged = merged_by_push if check.side == "base" or check.reopened else []
+        merged_references = [
+            [] if check.reopened else await references_of(row.title, row.body) for row, _ in merged
+        ]
         async with self._db.transaction() as tx:
             if not trusted:
                 await scheduled_merges.cancel_after_push(tx, context, scheduled_ids)
@@ -280,4 +286,5 @@ def _check_of(task: SetPullHead, pull: PullRow) -> CheckMergeability:
         pusher_id=task.actor_id,
         restricted=task.restricted,
         side="head",
+        reopened=True,
     )
