@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import InsufficientStorage, Unavailable
+from ingot_chassis.jobs import workers
 from ingot_chassis.jobs.jobs import Jobs, LeaseLost
 from ingot_chassis.jobs.loops import running
 from ingot_chassis.jobs.workers import GiveUp, Workers
@@ -94,6 +95,7 @@ async def test_a_dead_workers_job_goes_to_the_next_and_the_dead_one_cannot_finis
     with pytest.raises(LeaseLost):
         async with database.transaction() as tx:
             await jobs.finish(tx, dead)
+    await jobs.finish_alone(dead)
     with pytest.raises(LeaseLost):
         await jobs.extend(dead)
     async with database.transaction() as tx:
@@ -263,6 +265,46 @@ async def test_a_worker_claims_as_many_jobs_as_it_may_run_at_once(database):
     assert max(claims) == 3
 
 
+async def test_a_worker_with_room_left_waits_for_news_after_a_claim(database, monkeypatch):
+    monkeypatch.setattr(workers, "POLL_SECONDS", 600)
+    claims, first_claim, works = [], asyncio.Event(), asyncio.Queue()
+
+    class WatchedJobs(Jobs):
+        async def claim(self, kinds, limit=1, **options):
+            claimed = await super().claim(kinds, limit, **options)
+            claims.append(len(claimed))
+            first_claim.set()
+            return claimed
+
+    jobs = WatchedJobs(database)
+
+    async def work(job):
+        works.put_nowait(job.key)
+
+    counter = Workers("counter", jobs, {"kind": work}, concurrency=3)
+    jobs.wake = counter.wake
+    async with running(counter.loops()[:1]):
+        await asyncio.wait_for(first_claim.wait(), 30)
+        for key in ("first", "second", "third"):
+            await add(jobs, key)
+            assert await asyncio.wait_for(works.get(), 30) == key
+    assert claims == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)  # where every statement is counted
+async def test_a_job_without_an_effect_is_ended_by_one_statement(database):
+    jobs = Jobs(database)
+    await add(jobs)
+
+    async def work(_job):
+        statements.clear()
+
+    with count_statements(database) as statements:
+        assert await Workers("counter", jobs, {"kind": work}).step() == 1
+    assert [statement.split()[0] for statement, _ in statements] == ["UPDATE", "SELECT"]
+    assert (await row(jobs)).state == "done"
+
+
 async def test_cron_like_work_schedules_itself_again(database):
     jobs = Jobs(database)
     await add(jobs)
@@ -373,8 +415,7 @@ async def test_a_worker_that_lost_its_lease_is_stopped(database):
         finally:
             stopped.set()
 
-    workers = Workers("counter", jobs, {"kind": hang})
-    task = asyncio.create_task(workers.run())
+    task = asyncio.create_task(Workers("counter", jobs, {"kind": hang}).run())
     await asyncio.wait_for(started.wait(), 5)
     async with database.transaction() as tx:
         await tx.execute(update(jobs.table).values(fence=99))
@@ -406,14 +447,14 @@ async def test_the_age_of_the_oldest_job_that_waits_is_measured(database):
         raise AssertionError
 
     jobs = Jobs(database)
-    workers = Workers("counter", jobs, {"kind": never})
+    idle = Workers("counter", jobs, {"kind": never})
     age = partial(
         REGISTRY.get_sample_value, "ingot_jobs_oldest_seconds", {"service": "counter", "kind": "kind"}
     )
-    await workers.measure()
+    await idle.measure()
     assert age() == 0
     await add(jobs)
     async with database.transaction() as tx:
         await tx.execute(update(jobs.table).values(run_at=now() - timedelta(minutes=5)))
-    await workers.measure()
+    await idle.measure()
     assert age() >= 300

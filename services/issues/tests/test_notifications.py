@@ -267,6 +267,22 @@ async def test_the_text_of_a_new_issue_is_read_where_somebody_may_be_mentioned(w
     assert counts[1] - counts[0] == 2  # the text, and who is mentioned in it
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_a_new_issue_of_which_only_its_author_would_hear_takes_few_statements(world):
+    world.repos.repositories[APP] = repository(watchers_count=1)
+    world.repos.watchers[APP] = [2]
+    await world.open_issue(as_=2)
+    await world.work()
+    world.repos.calls.clear()
+    with count_statements(world.db) as statements:
+        await world.open_issue(as_=2)
+    assert len(statements) == 4  # its number, the issue, the job, the event
+    with count_statements(world.db) as statements:
+        assert await world.workers.step() == 1
+    assert len(statements) == 5  # a look, the claim, who hears of it, the end of the job, a look
+    assert world.repos.operations() == ["access", "watchers"]
+
+
 async def test_a_watcher_who_may_not_read_any_more_hears_nothing(world):
     world.repos.repositories[APP] = repository(watchers_count=1, private=True)
     world.repos.watchers[APP] = [4]

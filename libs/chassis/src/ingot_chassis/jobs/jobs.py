@@ -32,7 +32,6 @@ from sqlalchemy.dialects import postgresql
 from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.db.tables import BigId, UtcDateTime
@@ -106,7 +105,6 @@ class _Statements(NamedTuple):
     add: PreparedWrite
     due: PreparedQuery[JobIdRow]
     claim: PreparedWrite
-    leased: PreparedQuery[JobIdRow]
     finish: PreparedWrite
 
 
@@ -207,6 +205,12 @@ class Jobs:
 
         tx.on_commit(set_ended)
 
+    async def finish_alone(self, job: Job) -> None:
+        """End the job whose work had no effect to end it with, in one statement; nothing happens when its lease is lost."""
+        await self.database.run_alone(
+            lambda db: self._statements.finish.run(db, job_id=job.id, claim=job.fence, at=now())
+        )
+
     async def retry(self, job: Job, error: str, *, counts: bool = True) -> None:
         """Hand the job back to run later: after 1 s at first, doubling, 10 min at most. Raises LeaseLost.
 
@@ -242,9 +246,6 @@ class Jobs:
         )
         async with self.database.read() as db:
             return {row.kind: row.since for row in await fetch_all(db, statement, DueKindRow)}
-
-    async def is_leased(self, db: Executor, job: Job) -> bool:
-        return await self._statements.leased.first(db, job_id=job.id, claim=job.fence) is not None
 
     async def _update_leased(self, tx: Tx, job: Job, values: dict[str, Any]) -> None:
         table = self.table
@@ -316,7 +317,6 @@ def _statements(table: Table) -> _Statements:
             )
             .returning(*(table.c[name] for name in get_type_hints(JobRow)))
         ),
-        leased=PreparedQuery(select(table.c.id).where(is_leased), JobIdRow),
         finish=PreparedWrite(
             update(table)
             .where(is_leased)

@@ -59,6 +59,7 @@ class Workers:
             expected = False
             while True:
                 room = self._concurrency - len(self._tasks)
+                self.wake.clear()  # the claim sees what was committed until now
                 claimed = await self._jobs.claim(list(self._work), room, expected=expected)
                 expected = len(claimed) == room
                 for job in claimed:
@@ -67,10 +68,8 @@ class Workers:
                     task.add_done_callback(self._tasks.discard)
                 if len(self._tasks) == self._concurrency:
                     await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
-                elif not claimed:
+                elif not expected:
                     await wait_for(self.wake, POLL_SECONDS)
-                else:
-                    continue
                 await asyncio.sleep(MOMENT)
         finally:
             for task in self._tasks:
@@ -102,7 +101,8 @@ class Workers:
         try:
             with continue_span(f"job {job.kind}", job.traceparent):
                 await self._work[job.kind](job)
-                await self._finish_if_leased(job)
+                if not job.ended:
+                    await self._jobs.finish_alone(job)
             DONE.labels(self._service, job.kind, "done").inc()
         except LeaseLost:
             log.warning("lease lost", job=job.kind, key=job.key)
@@ -129,16 +129,6 @@ class Workers:
                 await self._jobs.retry(job, repr(error), counts=not passes)
         finally:
             heartbeat.cancel()
-
-    async def _finish_if_leased(self, job: Job) -> None:
-        """End the job if its work has not done so. Raises LeaseLost."""
-        if job.ended:
-            return
-        async with self._jobs.database.read() as db:
-            if not await self._jobs.is_leased(db, job):
-                return
-        async with self._jobs.database.transaction() as tx:
-            await self._jobs.finish(tx, job)
 
     async def _hold(self, job: Job, worker: asyncio.Task[None] | None) -> None:
         """Extend the lease three times per term until the job ends; stop the worker when it is lost."""

@@ -110,7 +110,8 @@ async def recipients(
     if job.is_edited:
         new_ids = {*named_ids} - await mention_rows.list_ids(db, job.issue_id)
         return sorted(await subscriptions.list_willing_ids(db, job.issue_id, new_ids))
-    people = await subscriptions.list_subscriber_ids(db, job.issue_id)
-    people |= await subscriptions.list_willing_ids(db, job.issue_id, {*named_ids, *job.also})
-    watchers = await subscriptions.list_willing_ids(db, job.issue_id, watcher_ids) - people
+    others = {*named_ids, *job.also}
+    people, refusals = await subscriptions.list_opinions(db, job.issue_id, others.union(watcher_ids))
+    people |= others - refusals
+    watchers = {*watcher_ids} - refusals - people
     return [*sorted(people - {job.actor_id}), *sorted(watchers - {job.actor_id})][:MOST_PEOPLE]

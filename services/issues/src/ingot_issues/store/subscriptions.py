@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import bindparam, literal_column, select, union
+from sqlalchemy import ColumnElement, Integer, bindparam, literal_column, select, union, union_all
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
@@ -30,6 +30,12 @@ class AccountIdRow(TypedRow):
     account_id: int
 
 
+class OpinionRow(AccountIdRow):
+    """Somebody who hears of an issue or, not ``hears``, said that they do not want to."""
+
+    hears: int
+
+
 _ISSUE = bindparam("issue_id", type_=BigId)
 _PARTICIPANTS = union(
     select(issue.c.author_id.label("account_id")).where(issue.c.id == _ISSUE),
@@ -47,10 +53,18 @@ _PARTICIPANTS = union(
 _REFUSALS = select(issue_subscription.c.account_id).where(
     issue_subscription.c.issue_id == _ISSUE, issue_subscription.c.subscribed.is_(False)
 )
-_SUBSCRIBERS = PreparedQuery(
-    select(_PARTICIPANTS.c.account_id).where(_PARTICIPANTS.c.account_id.not_in(_REFUSALS)), AccountIdRow
+_WILLING = select(_PARTICIPANTS.c.account_id).where(_PARTICIPANTS.c.account_id.not_in(_REFUSALS))
+_SUBSCRIBERS = PreparedQuery(_WILLING, AccountIdRow)
+_REFUSALS_AMONG = _REFUSALS.where(any_of(issue_subscription.c.account_id, "ids"))
+_UNWILLING = PreparedQuery(_REFUSALS_AMONG, AccountIdRow)
+_YES: ColumnElement[int] = literal_column("1", Integer)
+_NO: ColumnElement[int] = literal_column("0", Integer)
+_ALL_OPINIONS = union_all(
+    _WILLING.add_columns(_YES.label("hears")), _REFUSALS_AMONG.add_columns(_NO.label("hears"))
+).subquery("opinions")
+_OPINIONS = PreparedQuery(
+    select(_ALL_OPINIONS.c.account_id, _ALL_OPINIONS.c.hears.label("hears")), OpinionRow
 )
-_UNWILLING = PreparedQuery(_REFUSALS.where(any_of(issue_subscription.c.account_id, "ids")), AccountIdRow)
 
 
 async def get(db: Executor, issue_id: int, account_id: int) -> SubscriptionRow | None:
@@ -86,3 +100,11 @@ async def list_willing_ids(db: Executor, issue_id: int, account_ids: Collection[
         return set()
     unwilling = await _UNWILLING.all(db, issue_id=issue_id, ids=list(account_ids))
     return set(account_ids) - {row.account_id for row in unwilling}
+
+
+async def list_opinions(
+    db: Executor, issue_id: int, account_ids: Collection[int]
+) -> tuple[set[int], set[int]]:
+    """Everybody who hears of an issue, and who of these people said that they do not want to."""
+    rows = await _OPINIONS.all(db, issue_id=issue_id, ids=list(account_ids))
+    return ({row.account_id for row in rows if row.hears}, {row.account_id for row in rows if not row.hears})

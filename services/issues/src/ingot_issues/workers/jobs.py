@@ -249,6 +249,8 @@ class JobHandlers:
             named_ids = await notifications.mentioned_ids(db, task)
             recipient_ids = await notifications.recipients(db, task, watcher_ids, named_ids)
         account_ids = sorted({*recipient_ids, *named_ids})
+        if not account_ids:
+            return
         at_once = asyncio.Semaphore(QUESTIONS_AT_ONCE)
 
         async def access_of(account_id: int) -> RepositoryAccess | None:
