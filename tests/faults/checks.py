@@ -20,7 +20,13 @@ from .pending import rows
 MANY = 400
 """Acknowledged writes among which there are forks and deletions; a short run may have none."""
 OPEN = "state = 'open' AND repository_id = counter.repository_id"
+NOTED_LISTS = "(SELECT list, CAST(sum(number) AS bigint) AS total FROM list_count GROUP BY 1) AS noted"
+COUNTED_LISTS = """(
+    SELECT CASE kind WHEN 'user' THEN 'users' ELSE visibility || ' organizations' END AS list FROM account
+    UNION ALL SELECT 'emails' FROM email
+) AS counted WHERE counted.list = noted.list"""
 COUNTED = {
+    "identity": ((NOTED_LISTS, "list", "total", COUNTED_LISTS),),
     "repos": (
         (
             "repository",

@@ -1,5 +1,6 @@
 """Lists cost the same number of statements however long they are, and come in pages."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -16,6 +17,7 @@ from ingot_identity.store.tables import (
     email,
     follow,
     membership,
+    metadata,
     owned_repository,
     team,
     team_member,
@@ -59,6 +61,8 @@ LISTS = {
     "/teams/1/members": "ann",
     "/users/ann/tokens": "ann",
 }
+
+TABLES = sorted(name for name in metadata.tables if name != "list_count")
 
 
 async def fill(world, numbers):
@@ -222,6 +226,22 @@ async def test_a_list_of_a_thousand_costs_as_many_statements_as_one_of_ten(full)
     await fill(full, range(10, 1000))
     assert await costs() == before
     assert max(before.values()) <= 5
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_an_index_serves_every_list(full):
+    """No list looks at a whole table, by the plans of SQLite; nor does its total, but for the notes of these."""
+    wrong = []
+    for path, caller in LISTS.items():
+        with full.count_statements() as statements:
+            assert (await full.call("GET", path, as_=caller)).status_code == 200
+        async with full.database.reading.connect() as connection:
+            for statement, parameters in statements:
+                plan = await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+                scans = [row.detail for row in plan if re.match(rf"SCAN ({'|'.join(TABLES)})\b", row.detail)]
+                is_walk = "LIMIT" in statement
+                wrong += [(path, scan) for scan in scans if not (is_walk and "USING" in scan)]
+    assert wrong == []
 
 
 async def test_every_list_comes_in_pages(full):

@@ -4,6 +4,9 @@ import asyncio
 
 import pytest
 
+from ingot_chassis.testing.service import wait_until_blocked
+from ingot_identity.store import accounts, members
+
 pytestmark = pytest.mark.both_databases
 
 
@@ -22,6 +25,42 @@ async def test_members_show_and_conceal_themselves(world, acme):
     concealed = await world.call("GET", "/orgs/acme/members/mia", as_="sam")
     assert (concealed.status_code, concealed.content) == (404, b"")
     assert (await world.call("GET", "/orgs/acme/public_members/mia")).content == b""
+
+
+async def test_members_are_listed_by_the_names_that_they_have_now(world, acme):
+    assert await names(world, "/orgs/acme/members", "ann") == ["ann", "mia"]
+    answer = await world.call("POST", "/admin/users/ann/rename", {"new_username": "Zoe"}, as_="root")
+    assert answer.is_success, answer.text
+    assert await names(world, "/orgs/acme/members", "mia") == ["mia", "Zoe"]
+    for name in ("mia", "Zoe"):
+        await world.call("PUT", f"/orgs/acme/public_members/{name}", as_=name)
+    assert await names(world, "/orgs/acme/public_members") == ["mia", "Zoe"]
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("first", ["the rename", "the membership"])
+async def test_a_member_who_is_renamed_meanwhile_is_listed_by_the_new_name(world, acme, first):
+    paths = ("/users/sam", "/orgs/acme")
+    user_id, acme_id = [(await world.call("GET", path)).json()["id"] for path in paths]
+
+    async def rename(tx):
+        await accounts.change(tx, user_id, login="aaron", lower_login="aaron")
+
+    async def join(tx):
+        await members.add(tx, acme_id, user_id)
+
+    async def alone(change):
+        async with world.database.transaction() as tx:
+            await change(tx)
+
+    before, after = (rename, join) if first == "the rename" else (join, rename)
+    async with world.database.transaction() as tx:
+        await before(tx)
+        task = asyncio.create_task(alone(after))
+        await wait_until_blocked(tx, task)
+        assert not task.done()
+    await task
+    assert await names(world, "/orgs/acme/members", "ann") == ["aaron", "ann", "mia"]
 
 
 async def test_other_services_learn_which_memberships_are_shown(world, acme):

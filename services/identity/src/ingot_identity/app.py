@@ -49,6 +49,7 @@ from ingot_identity.core.presenter import Presenter
 from ingot_identity.core.signing_keys import SigningKeys
 from ingot_identity.core.two_factors import TwoFactors
 from ingot_identity.settings import Settings
+from ingot_identity.store import list_counts
 from ingot_identity.store.expiring_values import open_values
 from ingot_identity.store.tables import metadata
 
@@ -118,6 +119,10 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         async with database.transaction() as tx:
             await oauth2_flow.remove_expired(tx)
 
+    async def add_up_list_counts() -> None:
+        async with database.transaction() as tx:
+            await list_counts.add_up(tx)
+
     async def first_administrator() -> None:
         if not settings.admin_password:
             return
@@ -145,4 +150,5 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         PeriodicTask("identity_rotate_id_token_keys", timedelta(hours=1), components.id_token_keys.rotate)
     )
     parts.tasks.append(PeriodicTask("identity_delete_expired_sign_ins", CLEANUP, delete_expired_sign_ins))
+    parts.tasks.append(PeriodicTask("identity_add_up_counts", CLEANUP, add_up_list_counts))
     return service_app(parts, routes=ROUTES, request_class=IdentityRequest, state={"components": components})

@@ -9,6 +9,7 @@ from ingot_chassis.db.arrays import COUNTED, TRIGRAM, by_index, has_trigrams
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_all, fetch_page
 from ingot_chassis.db.transaction import insert
+from ingot_identity.store.list_counts import EMAILS, total_of
 from ingot_identity.store.searches import contains
 from ingot_identity.store.tables import EmailRow, account, email
 
@@ -71,8 +72,10 @@ async def search(db: Executor, text: str, page: Slice) -> tuple[Sequence[OwnedEm
     """Addresses that contain ``text``, or whose owner's name does, in order; and how many there are."""
     statement = select(email, account.c.login).join(account, account.c.id == email.c.account_id)
     ids = select(email.c.id).where(_has_text(text) if text else true())
-    most = COUNTED if text else None
-    return await fetch_page(db, statement, page, OwnedEmailRow, email.c.address, ids=ids, count_at_most=most)
+    count, most = (None, COUNTED) if text else (total_of(EMAILS), None)
+    return await fetch_page(
+        db, statement, page, OwnedEmailRow, email.c.address, ids=ids, count=count, count_at_most=most
+    )
 
 
 def _has_text(text: str) -> ColumnElement[bool]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import and_, delete, func, select, update
+from sqlalchemy import and_, delete, select, update
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_page
@@ -83,9 +83,9 @@ async def list_page(
     belongs = membership.c.organization_id == organization_id
     if public_only:
         belongs &= membership.c.public
-    statement = select(account).join(membership, membership.c.user_id == account.c.id).where(belongs)
-    count = select(func.count()).select_from(membership).where(belongs)
-    return await fetch_page(db, statement, page, AccountRow, account.c.lower_login, count=count)
+    statement = select(account).join(membership, membership.c.user_id == account.c.id)
+    ids = select(membership.c.organization_id, membership.c.user_id).where(belongs)
+    return await fetch_page(db, statement, page, AccountRow, membership.c.lower_login, ids=ids)
 
 
 async def memberships_of(db: Executor, user_id: int, *, public_only: bool = False) -> Sequence[MembershipRow]:

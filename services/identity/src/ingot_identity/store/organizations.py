@@ -1,12 +1,15 @@
 """SQL for the organizations of a user. Their rows are those of ``accounts``."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, false, or_, select
+from sqlalchemy import ColumnElement, Select, and_, exists, false, func, or_, select
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_page
-from ingot_identity.store.searches import has_name, list_accounts
+from ingot_identity.store import list_counts
+from ingot_identity.store.list_counts import total_of
+from ingot_identity.store.searches import has_name, is_of_kind, list_accounts
 from ingot_identity.store.tables import AccountKind, AccountRow, AccountVisibility, account, membership
 
 
@@ -25,10 +28,22 @@ async def list_visible(
     db: Executor, page: Slice, *, viewer_id: int | None, text: str = ""
 ) -> tuple[Sequence[AccountRow], int]:
     """Organizations with a text in a name, by name; those that ``viewer_id`` may know of (0: nobody), None: all."""
-    matches: ColumnElement[bool] = and_(account.c.kind == AccountKind.ORGANIZATION, has_name(text))
+    matches = and_(is_of_kind(AccountKind.ORGANIZATION, text), has_name(text))
     if viewer_id is not None:
         matches &= or_(_visible_to(viewer_id), _has_member(viewer_id))
-    return await list_accounts(db, text, matches, page, account.c.lower_login)
+    count = None if text else _count_visible(viewer_id)
+    return await list_accounts(db, matches, page, account.c.lower_login, count=count)
+
+
+def _count_visible(viewer_id: int | None) -> Select[Any]:
+    """How many ``viewer_id`` may know of; it looks at those alone that the viewer is in."""
+    if viewer_id is None:
+        return total_of(*map(list_counts.organizations, AccountVisibility))
+    inside = membership.join(account, account.c.id == membership.c.organization_id)
+    hidden = select(func.count()).select_from(inside).where(membership.c.user_id == viewer_id)
+    levels = _levels(viewer_id)
+    more = hidden.where(account.c.visibility.not_in(levels)).scalar_subquery()
+    return total_of(*map(list_counts.organizations, levels), more=more if viewer_id else None)
 
 
 def _shown_to(viewer_id: int) -> ColumnElement[bool]:
@@ -38,8 +53,11 @@ def _shown_to(viewer_id: int) -> ColumnElement[bool]:
 
 def _visible_to(viewer_id: int) -> ColumnElement[bool]:
     """Organizations that do not hide from whoever is no member."""
-    levels = (AccountVisibility.PUBLIC, AccountVisibility.LIMITED)
-    return account.c.visibility.in_(levels if viewer_id else levels[:1])
+    return account.c.visibility.in_(_levels(viewer_id))
+
+
+def _levels(viewer_id: int) -> list[AccountVisibility]:
+    return [AccountVisibility.PUBLIC, *([AccountVisibility.LIMITED] if viewer_id else [])]
 
 
 def _has_member(user_id: int) -> ColumnElement[bool]:

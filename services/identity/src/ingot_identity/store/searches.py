@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import (
     ColumnElement,
+    Select,
     and_,
     false,
     func,
@@ -23,24 +24,27 @@ from ingot_chassis.db.arrays import COUNTED, TRIGRAM, by_index, has_trigrams
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_page
 from ingot_chassis.security.principal import Principal
+from ingot_identity.store.list_counts import USERS, total_of
 from ingot_identity.store.tables import AccountKind, AccountRow, account
 from ingot_identity.store.two_factor_tables import two_factor
 
 
 async def list_accounts(
-    db: Executor, text: str, matches: ColumnElement[bool], page: Slice, *order: Any
+    db: Executor, matches: ColumnElement[bool], page: Slice, *order: Any, count: Select[Any] | None
 ) -> tuple[Sequence[AccountRow], int]:
-    """A page of the accounts that match, and how many there are: with a text, ``COUNTED`` at most."""
-    ids, most = select(account.c.id).where(matches), COUNTED if text else None
-    return await fetch_page(db, select(account), page, AccountRow, *order, ids=ids, count_at_most=most)
+    """A page of the accounts that match, and how many there are: by ``count``, or counted, ``COUNTED`` at most."""
+    ids, most = select(account.c.id).where(matches), COUNTED if count is None else None
+    return await fetch_page(
+        db, select(account), page, AccountRow, *order, ids=ids, count=count, count_at_most=most
+    )
 
 
-def _is_user(search: str) -> ColumnElement[bool]:
-    """Written out where all users are listed: a database uses a partial index only for a condition that it can read.
+def is_of_kind(kind: AccountKind, text: str) -> ColumnElement[bool]:
+    """Written out where all are listed: a database uses a partial index only for a condition that it can read.
 
     Bound where a text is searched: the names in order are not to be walked for the few that have it.
     """
-    return account.c.kind == (AccountKind.USER if search else literal_column("'user'"))
+    return account.c.kind == (kind if text else literal_column(f"'{kind}'"))
 
 
 def has_name(text: str, *, or_address: ColumnElement[bool] | None = None) -> ColumnElement[bool]:
@@ -76,10 +80,11 @@ async def search_users(
     """
     may_see = or_(~account.c.email_private, account.c.id == viewer.id, literal(viewer.admin))
     has_text = has_name(text, or_address=may_see if viewer.signed_in else None)
-    matches = and_(_is_user(text), has_text)
+    matches = and_(is_of_kind(AccountKind.USER, text), has_text)
     if user_id:
         matches &= account.c.id == user_id
-    return await list_accounts(db, text, matches, page, account.c.lower_login)
+    count = None if text or user_id else total_of(USERS)
+    return await list_accounts(db, matches, page, account.c.lower_login, count=count)
 
 
 class UserFilter(msgspec.Struct, frozen=True):
@@ -106,8 +111,9 @@ SORT_COLUMNS = {
 async def list_users(
     db: Executor, user_filter: UserFilter, page: Slice, *, sort: str, descending: bool
 ) -> tuple[Sequence[AccountRow], int]:
-    """Users as administrators list them; ``sort`` is a key of ``SORT_COLUMNS``."""
-    matches = and_(_is_user(user_filter.text), has_name(user_filter.text, or_address=true()))
+    """Users as administrators list them; ``sort`` is a key of ``SORT_COLUMNS``. With a filter ``COUNTED`` are counted at most."""
+    text = user_filter.text
+    matches = and_(is_of_kind(AccountKind.USER, text), has_name(text, or_address=true()))
     for column, value in (
         (account.c.login_name, user_filter.login_name),
         (account.c.admin, user_filter.admin),
@@ -124,4 +130,5 @@ async def list_users(
         matches &= false()
     column = SORT_COLUMNS[sort]
     order = (column.desc(), account.c.id.desc()) if descending else (column, account.c.id)
-    return await list_accounts(db, user_filter.text, matches, page, *order)
+    count = total_of(USERS) if user_filter == UserFilter() else None
+    return await list_accounts(db, matches, page, *order, count=count)

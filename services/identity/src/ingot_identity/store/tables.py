@@ -55,6 +55,12 @@ class TeamPermission(StrEnum):
     OWNER = "owner"
 
 
+def _index_of(kind: AccountKind, name: str, *columns: str) -> Index:
+    """An index of users alone, or of organizations."""
+    where = text(f"kind = '{kind}'")
+    return Index(name, *columns, postgresql_where=where, sqlite_where=where)
+
+
 account = Table(
     "account",
     metadata,
@@ -88,13 +94,13 @@ account = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     CheckConstraint("kind IN ('user', 'organization')", name="kind"),
-    Index(
-        "ix_account_users_by_name",
-        "lower_login",
-        "id",
-        postgresql_where=text("kind = 'user'"),
-        sqlite_where=text("kind = 'user'"),
+    _index_of(AccountKind.USER, "ix_account_users_by_name", "lower_login", "id"),
+    _index_of(AccountKind.USER, "ix_account_users_by_creation", "created_at", "id"),
+    _index_of(AccountKind.USER, "ix_account_users_by_change", "updated_at", "id"),
+    _index_of(
+        AccountKind.ORGANIZATION, "ix_account_organizations_by_name", "lower_login", "id", "visibility"
     ),
+    Index("ix_account_administrators", "id", postgresql_where=text("admin"), sqlite_where=text("admin = 1")),
     sqlite_autoincrement=True,
 )
 
@@ -238,6 +244,15 @@ membership = Table(
     Column("organization_id", ForeignKey("account.id", ondelete="CASCADE"), primary_key=True),
     Column("user_id", ForeignKey("account.id", ondelete="CASCADE"), primary_key=True, index=True),
     Column("public", Boolean, nullable=False, default=False),
+    # The name of the user, by which members are listed; triggers write it (migration 0017).
+    Column("lower_login", String(40), nullable=False, default="", server_default=""),
+    Index("ix_membership_members", "organization_id", "lower_login", "user_id"),
+    Index(
+        "ix_membership_public_members",
+        *("organization_id", "lower_login", "user_id"),
+        postgresql_where=text("public"),
+        sqlite_where=text("public = 1"),
+    ),
 )
 
 team = Table(
@@ -283,7 +298,7 @@ follow = Table(
     metadata,
     Column("id", BigId, primary_key=True, autoincrement=True),
     Column("follower_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False),
-    Column("followed_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("followed_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False),
     UniqueConstraint("follower_id", "followed_id"),
     Index("ix_follow_followers", "followed_id", "id"),
     Index("ix_follow_following", "follower_id", "id"),
