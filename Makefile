@@ -20,6 +20,8 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 # Tests that are not about SQL take turns on SQLite and PostgreSQL in `make test`; DATABASES=both runs each on both.
 DATABASES ?= turns
+# The same for end-to-end tests, one process and a cluster; `make e2e` runs each on both.
+DEPLOYMENTS ?= turns
 # Free words for the program behind a target: make run ARGS="--port 8080", make test ARGS="-k login"
 ARGS ?=
 
@@ -44,7 +46,7 @@ setup: .venv/.dev ## Install everything for development into .venv
 test: .venv/.dev ## Run all tests, those of each service and library alone (ARGS="-k login" and the like go to pytest)
 	@INGOT_TEST_DATABASES=$(DATABASES) WORKERS=$(WORKERS) tools/isolated $(ALONE) -- $(ARGS)
 	@echo "testing them together …"
-	@$(PYTEST) -q -rs -n $(WORKERS) $(TOGETHER) $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
+	@INGOT_TEST_DEPLOYMENTS=$(DEPLOYMENTS) $(PYTEST) -q -rs -n $(WORKERS) $(TOGETHER) $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
 
 .PHONY: test-chassis test-contracts test-standalone $(SERVICES:%=test-%)
 test-identity: ## Run the tests of services/identity

@@ -1,11 +1,13 @@
 """The two deployments, and their logs beside every failure."""
 
+import os
 from collections.abc import Callable, Generator, Iterator
 
 import pytest
 
 from ingot_chassis.testing.plugin import BackendsInUse, bucket
 from ingot_chassis.testing.servers import SessionServers
+from ingot_chassis.testing.turns import take_turns
 
 from .deployments import (
     CHEAP_PASSWORDS,
@@ -18,6 +20,7 @@ from .deployments import (
     running,
 )
 
+STANDALONE, CLUSTER = "standalone", "cluster of two"
 MAX_FILE_BYTES = 6_000_000
 """Of a file that git pushes."""
 VARIABLES = CHEAP_PASSWORDS | {
@@ -27,6 +30,16 @@ VARIABLES = CHEAP_PASSWORDS | {
     # A refusal that comes of many wrong passwords would hide whether a deleted account still opens something.
     "INGOT_IDENTITY_FREE_SIGN_INS": "100000",
 }
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "both_deployments: in one process and on a cluster, whatever is set")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `INGOT_TEST_DEPLOYMENTS=turns` most tests run on one of the deployments, half of them on each."""
+    if os.environ.get("INGOT_TEST_DEPLOYMENTS", "both") != "both":
+        take_turns(config, items, (STANDALONE, CLUSTER), "both_deployments")
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +61,7 @@ def backing_servers(
     return deployment
 
 
-@pytest.fixture(scope="session", params=["standalone", "cluster of two"])
+@pytest.fixture(scope="session", params=[STANDALONE, CLUSTER])
 def deployment(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
@@ -61,7 +74,7 @@ def deployment(
     """
     folder = tmp_path_factory.mktemp(request.param.replace(" ", "-"))
     deployment: Deployment
-    if request.param == "standalone":
+    if request.param == STANDALONE:
         deployment = Standalone(folder, VARIABLES)
     else:
         storage = {f"INGOT_{name.upper()}": value for name, value in bucket(session_servers).items()}

@@ -1,6 +1,10 @@
 """The main job works in both deployments."""
 
+import pytest
+
 from .main_job import MainJob
+
+pytestmark = pytest.mark.both_deployments
 
 
 async def test_the_main_job(deployment, tmp_path, receiver):

@@ -10,6 +10,7 @@ from .history import BIG_FILE, GitFailed
 from .main_job import Hook, MainJob
 
 Act = Callable[..., Hook]
+pytestmark = pytest.mark.both_deployments
 
 
 async def test_the_main_job_survives_kill(deployment, tmp_path, receiver):

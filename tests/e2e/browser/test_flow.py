@@ -9,6 +9,7 @@ from .person import PROGRAM, open_browser
 
 OWNER, PASSWORD = ADMINISTRATOR
 SUBMIT = "main form button"
+pytestmark = pytest.mark.both_deployments
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")

@@ -20,13 +20,11 @@ statement is sent by many tests, so each kind still sees it. What is about SQL i
 
 import os
 import secrets
-from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from zlib import crc32
 
 import pytest
 import pytest_asyncio
@@ -42,6 +40,7 @@ from ingot_chassis.testing.databases import (
 )
 from ingot_chassis.testing.receiver import Receiver
 from ingot_chassis.testing.servers import NatsServer, SessionServers
+from ingot_chassis.testing.turns import take_turns
 
 SERVERS = pytest.StashKey[SessionServers]()
 WORKER_KEY = "ingot_test_folder"
@@ -60,20 +59,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if os.environ.get("INGOT_TEST_DATABASES", "both") == "both":
-        return
-    pairs: dict[str, dict[str, pytest.Item]] = defaultdict(dict)
-    for item in items:
-        if isinstance(item, pytest.Function) and not item.get_closest_marker("both_databases"):
-            name, _, case = item.nodeid.partition("[")
-            for backend in {"sqlite", "postgresql"} & set(parts := case.removesuffix("]").split("-")):
-                parts.remove(backend)
-                pairs[f"{name} {parts}"][backend] = item
-    # By its name, not by its place: workers and later runs must agree.
-    turns = {name: ("sqlite", "postgresql")[crc32(name.encode()) % 2] for name in pairs}
-    left_out = {pair[turns[name]] for name, pair in pairs.items() if len(pair) == 2}
-    config.hook.pytest_deselected(items=list(left_out))
-    items[:] = [item for item in items if item not in left_out]
+    if os.environ.get("INGOT_TEST_DATABASES", "both") != "both":
+        take_turns(config, items, ("sqlite", "postgresql"), "both_databases")
 
 
 @pytest.hookimpl(optionalhook=True)
