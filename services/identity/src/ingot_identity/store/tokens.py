@@ -10,7 +10,7 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
 from ingot_chassis.security.principal import Principal
-from ingot_identity.store.repositories import NAMED, visible
+from ingot_identity.store.repositories import visible
 from ingot_identity.store.tables import (
     AccountRow,
     TokenRow,
@@ -35,7 +35,7 @@ class TokenHolderRow(AccountRow):
 
 
 class TokenRepositoryRow(TypedRow):
-    """A repository that a token is restricted to; ``login`` and ``name`` are None where it may not be seen."""
+    """A repository that a token is restricted to; ``login`` is None where it may not be seen."""
 
     token_id: int
     login: str | None
@@ -104,9 +104,10 @@ async def repositories_of(
 
     Tokens without restriction are left out.
     """
+    # One after the other: SQLite would make the whole table of a join inside of one.
     joined = token_repository.outerjoin(
-        NAMED, and_(owned_repository.c.repository_id == token_repository.c.repository_id, visible(principal))
-    )
+        owned_repository, owned_repository.c.repository_id == token_repository.c.repository_id
+    ).outerjoin(account, and_(account.c.id == owned_repository.c.owner_id, visible(principal)))
     statement = (
         select(token_repository.c.token_id, account.c.login, owned_repository.c.name)
         .select_from(joined)
@@ -116,7 +117,7 @@ async def repositories_of(
     names: dict[int, list[str]] = {}
     for row in await fetch_all(db, statement, TokenRepositoryRow):
         shown = names.setdefault(row.token_id, [])
-        if row.name is not None:
+        if row.login is not None:
             shown.append(f"{row.login}/{row.name}")
     return names
 
