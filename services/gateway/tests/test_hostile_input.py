@@ -1,0 +1,106 @@
+"""Hostile names at every place of a request that the gateway reads: each is answered, and not by a failure.
+
+Nor does a client get a header of its own into an answer, or into what only the gateway says to services.
+"""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from ingot_chassis.testing.hostile_values import VALUES, as_text, is_turn_of, written
+
+from .world import send_raw
+
+LINES = (
+    "{} / HTTP/1.1",
+    "GET /{} HTTP/1.1",
+    "GET /{}/{}/info/refs?service=git-upload-pack HTTP/1.1",
+    "GET /ann/app/pulls/{}.diff HTTP/1.1",
+    "GET /login/{} HTTP/1.1",
+    "GET /api/{} HTTP/1.1",
+    "GET /api/v1/swagger/{} HTTP/1.1",
+    "POST /api/v1/admin/cron/{} HTTP/1.1",
+    "GET /api/v1/admin/audit?before={}&actor={}&action={}&limit={} HTTP/1.1",
+    "GET /api/v1/user?token={} HTTP/1.1",
+    "GET /api/v1/user?access_token={}&sudo={} HTTP/1.1",
+    "GET /api/v1/version?{}={} HTTP/1.1",
+    "GET /livez/{} HTTP/1.1",
+    "GET http://{}/api/v1/user HTTP/1.1",
+    "GET /api/v1/user HTTP/{}",
+)
+HEADERS = (
+    *(
+        "Authorization: token {}",
+        "Authorization: Basic {}",
+        "Authorization: {}",
+        "Cookie: {}",
+        "Cookie: {}={}",
+    ),
+    *("Sudo: {}", "X-Gitea-OTP: {}", "X-Forwarded-For: {}", "X-Request-Id: {}", "X-Forwarded-Proto: {}"),
+    *(
+        "Origin: {}",
+        "Access-Control-Request-Method: {}",
+        "Accept: {}",
+        "Accept-Encoding: {}",
+        "Connection: {}",
+    ),
+    *(
+        "Content-Type: {}",
+        "Transfer-Encoding: {}",
+        "Expect: {}",
+        "Upgrade: {}",
+        "Traceparent: {}",
+        "Range: {}",
+    ),
+    *("Ingot-Principal: {}", "Ingot-Service: {}", "{}: x"),
+)
+LINE = "GET /api/v1/user HTTP/1.1"
+AT_ONCE = 8
+
+
+def filled(place: str, value: str) -> str:
+    return place.replace("{}", value)
+
+
+def requests(values: list[str]) -> Iterator[bytes]:
+    """In lines both as they are and encoded, in headers as they are: what has an end of line in it are two headers."""
+    for number, line in enumerate(LINES):
+        for value in values:
+            if is_turn_of(value, number):
+                for text in (written(value), as_text(value)):
+                    yield f"{filled(line, text)}\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+    for number, header in enumerate(HEADERS):
+        for value in values:
+            if is_turn_of(value, number):
+                text = filled(header, as_text(value))
+                yield f"{LINE}\r\nHost: x\r\n{text}\r\nConnection: close\r\n\r\n".encode()
+
+
+async def test_whatever_stands_in_a_head_is_answered(world):
+    wrong = []
+
+    async def attempt(request: bytes) -> None:
+        head, _, _ = (await send_raw(world.url, request)).partition(b"\r\n\r\n")
+        status = head[9:12]
+        if not head.startswith(b"HTTP/1.1 ") or status >= b"500" or b"set-cookie: a" in head.lower():
+            wrong.append((request[:200], head))
+
+    sent = list(requests(VALUES))
+    for start in range(0, len(sent), AT_ONCE):
+        await asyncio.gather(*map(attempt, sent[start : start + AT_ONCE]))
+    assert len(sent) > 10 * len(VALUES)
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", ["Ingot-Principal", "Ingot-Service", "X-Forwarded-For", "ingot-anything"])
+@pytest.mark.parametrize(
+    "header",
+    ["{}: forged", "{}:forged", "{}:\tforged", "Connection: {}\r\n{}: forged", "X: y\r\n {}: forged"],
+)
+async def test_no_header_of_the_gateway_is_forged(world, name, header):
+    request = f"GET /api/v1/repos/ann/app HTTP/1.1\r\nHost: x\r\n{filled(header, name)}\r\nConnection: close\r\n\r\n"
+    answer = await send_raw(world.url, request.encode())
+    assert answer.startswith((b"HTTP/1.1 200 ", b"HTTP/1.1 400 "))
+    assert f'["{name.lower()}", "forged"]'.encode() not in answer
+    assert b'"forged"' not in answer
