@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 from datetime import timedelta
 from types import SimpleNamespace
@@ -16,6 +17,9 @@ from ingot_chassis.clock import now
 from ingot_chassis.errors import NotFound
 from ingot_repos.api import git_fetches, read_rights, shared_fetches
 from ingot_repos.api.exchanges import Exchange
+from ingot_repos.core.admission import LONG_REQUESTS
+from ingot_repos.git import fetch_requests
+from ingot_repos.git.fetch_requests import FetchRequest
 from ingot_repos.git.smart_http import pkt_line
 
 from .ssh_world import Key, served
@@ -84,7 +88,7 @@ async def decided_again(world, has_ended):
 
 
 @contextlib.asynccontextmanager
-async def session(world, key):
+async def session(world, key, protocol="version=2"):
     """A session of a fetch from ann/app over SSH, in which git has said what it can."""
     login = {"username": "git", "client_keys": [str(key.file)], "known_hosts": None, "encoding": None}
     async with (
@@ -92,7 +96,7 @@ async def session(world, key):
         asyncssh.connect("127.0.0.1", port, config=None, **login) as connection,
         asyncio.timeout(PATIENCE),
     ):
-        version = {"GIT_PROTOCOL": "version=2"}
+        version = {"GIT_PROTOCOL": protocol}
         process = await connection.create_process("git-upload-pack 'ann/app'", env=version)
         await packets(process.stdout)
         yield process
@@ -146,16 +150,67 @@ async def begin(line, headers, git_url, body=b""):
     return reader, writer
 
 
-async def begin_clone(headers, git_url, oid):
+def everything(oid, haves=b""):
+    """A request of protocol 2."""
+    want = pkt_line(f"want {oid}\n".encode())
+    return pkt_line(b"command=fetch") + b"0001" + want + haves + pkt_line(b"done\n") + b"0000"
+
+
+async def begin_clone(headers, git_url, oid, haves=b""):
     """Of a request for everything."""
-    command = pkt_line(b"command=fetch") + b"0001" + pkt_line(f"want {oid}\n".encode()) + pkt_line(b"done\n")
-    body = command + b"0000"
+    body = everything(oid, haves)
     headers |= {
         "content-type": "application/x-git-upload-pack-request",
         "git-protocol": "version=2",
         "content-length": str(len(body)),
     }
     return await begin("POST /ann/app.git/git-upload-pack", headers, git_url, body)
+
+
+LONG = 1000
+HAVES = b"".join(pkt_line(f"have {number:040x}\n".encode()) for number in range(LONG))
+
+
+@pytest.fixture
+def few_are_short(monkeypatch):
+    """Requests are long, and not shared, from few bytes on."""
+    monkeypatch.setattr(fetch_requests, "LONG_REQUEST", LONG)
+    monkeypatch.setattr(shared_fetches, "LONGEST_SHARED", LONG)
+
+
+async def git_has_the_request(world):
+    """Nothing of it is in memory any more, so others may be as long."""
+    async with contextlib.AsyncExitStack() as others:
+        for _ in range(LONG_REQUESTS):
+            slot = world.components.long_requests.slot(99, signed_in=True, waits=False)
+            await others.enter_async_context(slot)
+    gc.collect()
+    requests = [one for one in gc.get_objects() if type(one) is FetchRequest]
+    assert not [one for one in requests if len(one.text) > LONG]
+
+
+async def test_a_long_request_has_its_slot_until_git_has_it(world, bob, git_url, large_tip, few_are_short):
+    async with asyncio.timeout(PATIENCE):
+        reader, writer = await begin_clone(bob.headers(), git_url, large_tip, HAVES)
+        await git_has_the_request(world)
+        assert len(await the_rest(reader, writer)) > NOISE
+
+
+@pytest.mark.parametrize("protocol", ["version=0", "version=2"])
+async def test_a_long_request_of_a_session_has_its_slot_until_git_has_it(
+    world, bob, large_tip, few_are_short, tmp_path, protocol
+):
+    key = Key(tmp_path, "bob")
+    world.identity.ssh_keys[key.public.fingerprint] = (2, "laptop")
+    request = everything(large_tip, HAVES)
+    if protocol == "version=0":
+        request = (
+            pkt_line(f"want {large_tip} side-band-64k\n".encode()) + b"0000" + HAVES + pkt_line(b"done\n")
+        )
+    async with session(world, key, protocol) as process:
+        process.stdin.write(request)
+        await process.stdout.readuntil(b"PACK")
+        await git_has_the_request(world)
 
 
 async def begin_bundle(headers, git_url, _oid):

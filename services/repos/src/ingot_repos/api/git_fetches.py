@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
+from functools import partial
 
 import structlog
 
@@ -15,6 +16,7 @@ from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.api.shared_fetches import (
     answer_to_body,
     answer_to_fetch,
+    body_of,
     shared_bundle,
     visible_body,
     within_limits,
@@ -35,25 +37,35 @@ async def fetch(repository: ResolvedRepository, renew: RenewReader, exchange: Ex
     request, body = exchange.request, exchange.body()
     if exchange.is_gzip:
         body = inflate(body, MAX_INFLATED)
-    async with contextlib.AsyncExitStack() as room:
-        slot = request.components.long_requests.slot(repository.id, signed_in=request.counts_as_signed_in)
-        reader = RequestReader(body, lambda: room.enter_async_context(slot))
-        if not exchange.is_session:
-            stream = answer_to_body(repository, request, reader, takes_files=exchange.takes_files)
-        elif speaks_v2(exchange.protocol):
-            stream = _with_refusal(_answers_to_session(repository, exchange, reader))
-        else:
-            git = serve(
-                request.storage.path(repository.id),
-                "git-upload-pack",
-                exchange.protocol,
-                _body_of_session(repository, request, reader),
-                stateless=False,
-                drain=False,
-                max_memory=request.max_git_memory,
-            )
-            stream = _with_refusal(within_limits(repository, request, git))
+    # In a session of protocol 0 git runs before the client says anything. Who has the room of git waits for no long request,
+    # since those wait for that room.
+    git_speaks_first = exchange.is_session and not speaks_v2(exchange.protocol)
+    long_slot = partial(
+        request.components.long_requests.slot,
+        repository.id,
+        signed_in=request.counts_as_signed_in,
+        waits=not git_speaks_first,
+    )
+    reader = RequestReader(body, long_slot)
+    if not exchange.is_session:
+        stream = answer_to_body(repository, request, reader, takes_files=exchange.takes_files)
+    elif not git_speaks_first:
+        stream = _with_refusal(_answers_to_session(repository, exchange, reader))
+    else:
+        git = serve(
+            request.storage.path(repository.id),
+            "git-upload-pack",
+            exchange.protocol,
+            _body_of_session(repository, request, reader),
+            stateless=False,
+            drain=False,
+            max_memory=request.max_git_memory,
+        )
+        stream = _with_refusal(within_limits(repository, request, git))
+    try:
         await answer(repository, exchange, "git-upload-pack", stream, renew)
+    finally:
+        await reader.release()
 
 
 async def send_bundle(
@@ -95,10 +107,12 @@ async def _body_of_session(
     one, count = await reader.next(), 1
     while one is not None:
         if count <= MOST_REQUESTS:
-            async for chunk in visible_body(repository, request, one.in_version_0()):
-                yield chunk
+            body = visible_body(repository, request, one.in_version_0(), reader)
         else:
-            yield await asyncio.to_thread(one.without, set(one.haves))
+            body = body_of(partial(asyncio.to_thread, one.without, set(one.haves)), reader)
+        del one  # git has it soon, the next one may come much later
+        async for chunk in body:
+            yield chunk
         one, count = await reader.next(ENDS_OF_HAVES), count + 1
 
 
@@ -108,22 +122,22 @@ async def _answers_to_session(
     """What git says in a session of protocol 2, whose requests know nothing of each other, as over HTTP."""
     path, memory = exchange.request.storage.path(repository.id), exchange.request.max_git_memory
     yield await advertise(path, "git-upload-pack", exchange.protocol, is_session=True, max_memory=memory)
-    coming = asyncio.ensure_future(reader.next())
-    try:
-        for _ in range(MOST_REQUESTS):
-            one = await coming
-            if one is None or one.text == FLUSH:  # a flush alone: the client has all that it wants
-                return
-            # Somebody reads on, so a client that goes away meanwhile is noticed.
-            coming = asyncio.ensure_future(reader.next())
-            parts = answer_to_fetch(repository, exchange.request, one, takes_files=exchange.takes_files)
+    for _ in range(MOST_REQUESTS):
+        one = await reader.next()
+        if one is None or one.text == FLUSH:  # a flush alone: the client has all that it wants
+            return
+        parts = answer_to_fetch(repository, exchange.request, one, reader, takes_files=exchange.takes_files)
+        del one  # git has it soon, the client its answer much later
+        coming = asyncio.create_task(reader.read_on())
+        try:
             async with contextlib.aclosing(parts):
                 async for part in parts:
                     yield part
-        yield pkt_line(b"ERR too many requests in one session")
-    finally:
-        coming.cancel()
-        await asyncio.gather(coming, return_exceptions=True)
+            await coming
+        finally:
+            coming.cancel()
+            await asyncio.gather(coming, return_exceptions=True)
+    yield pkt_line(b"ERR too many requests in one session")
 
 
 async def answer(

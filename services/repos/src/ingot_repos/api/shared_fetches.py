@@ -2,7 +2,8 @@
 
 import contextlib
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from functools import partial
 
 from ingot_chassis.clock import now
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
@@ -16,6 +17,7 @@ from ingot_repos.git.spools import Part
 
 LONGEST_SHARED = 256 * 1024
 """Bytes of a request whose answer may be shared."""
+_CHUNK = 64 * 1024
 BUNDLE = "clone.bundle"
 """Where the bundle is, below the address of the repository."""
 
@@ -35,7 +37,8 @@ async def answer_to_body(
     elif await reader.next() is not None:
         # git would not even read it.
         raise BodyRefused("more than one request")
-    parts = answer_to_fetch(repository, request, one, takes_files=takes_files)
+    parts = answer_to_fetch(repository, request, one, reader, takes_files=takes_files)
+    del one  # git has it soon, the client its answer much later
     async with contextlib.aclosing(parts):
         async for part in parts:
             yield part
@@ -45,41 +48,54 @@ async def answer_to_fetch(
     repository: ResolvedRepository,
     request: RepositoryRequest,
     one: FetchRequest,
+    reader: RequestReader,
     *,
     takes_files: bool,
 ) -> AsyncGenerator[Part, None]:
-    """What git answers to one request of a fetch.
+    """What git answers to one request of a fetch, the last one of ``reader``; of a long one nothing stays in memory meanwhile.
 
     ``takes_files``: see `FetchCache.answer`. Raises BodyRefused, WantRefused.
     """
-    protocol = request.headers.get("git-protocol")
-    path = request.storage.path(repository.id)
-    if speaks_v2(protocol):
+    if speaks_v2(request.headers.get("git-protocol")):
         one.require_command()
         if one.command == BUNDLE_URI:
             has_bundle = await commit_of_bundle(repository, request) is not None
             yield list_of_bundles(BUNDLE if has_bundle else None)
             return
 
-    def start() -> AsyncGenerator[bytes, None]:
-        body = visible_body(repository, request, one)
-        stream = serve(path, "git-upload-pack", protocol, body, max_memory=request.max_git_memory)
-        return within_limits(repository, request, stream)
-
+    start = partial(_answer_of_git, repository, request, one, reader)
     if len(one.text) <= LONGEST_SHARED:
         stream = await shared(repository, request, b"fetch", one.text, start, takes_files=takes_files)
     else:
         stream = start()
+    del one, start
     async with contextlib.aclosing(stream):
         async for chunk in stream:
             yield chunk
 
 
-async def visible_body(
-    repository: ResolvedRepository, request: RepositoryRequest, one: FetchRequest
+def _answer_of_git(
+    repository: ResolvedRepository, request: RepositoryRequest, one: FetchRequest, reader: RequestReader
+) -> AsyncGenerator[bytes, None]:
+    stream = serve(
+        request.storage.path(repository.id),
+        "git-upload-pack",
+        request.headers.get("git-protocol"),
+        visible_body(repository, request, one, reader),
+        max_memory=request.max_git_memory,
+    )
+    return within_limits(repository, request, stream)
+
+
+def visible_body(
+    repository: ResolvedRepository, request: RepositoryRequest, one: FetchRequest, reader: RequestReader
 ) -> AsyncIterator[bytes]:
-    """What git gets of a request. The work that this takes has the room of the git that waits for it. Raises WantRefused."""
-    yield await visible_part(
+    """What git gets of a request, the last one of ``reader``. Raises WantRefused.
+
+    The work that this takes has the room of the git that waits for it.
+    """
+    visible = partial(
+        visible_part,
         request.storage,
         repository.id,
         repository.row.default_branch,
@@ -87,6 +103,17 @@ async def visible_body(
         request.components.reads,
         max_memory=request.max_git_memory,
     )
+    return body_of(visible, reader)
+
+
+async def body_of(text_of: Callable[[], Awaitable[bytes]], reader: RequestReader) -> AsyncIterator[bytes]:
+    """A text for git in small parts: whoever writes one remembers it until the next. Then ``reader`` has no slot any more."""
+    text = await text_of()
+    del text_of
+    for position in range(0, len(text), _CHUNK):
+        yield text[position : position + _CHUNK]
+    del text
+    await reader.release()
 
 
 def offers_bundle(repository: ResolvedRepository, request: RepositoryRequest) -> bool:

@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 from ingot_chassis.errors import Unavailable
 
 LONG_REQUESTS = 8
-"""Requests of fetches that are so long that they take much memory, each with a slot of its own."""
+"""Requests of fetches that are so long that they take much memory, each with a slot of its own until git has it."""
 LONGEST_WAIT = 30.0
 """Seconds; less than the gateway waits for the first byte of an answer."""
 _ALL = 0
@@ -27,11 +27,14 @@ class Admission:
         self._semaphores = WeakValueDictionary[tuple[int, bool], asyncio.Semaphore]()
 
     @asynccontextmanager
-    async def slot(self, repository_id: int, *, signed_in: bool) -> AsyncIterator[None]:
-        """A slot inside the block; it is waited for. Raises Unavailable when none becomes free."""
+    async def slot(self, repository_id: int, *, signed_in: bool, waits: bool = True) -> AsyncIterator[None]:
+        """A slot inside the block; it is waited for. Raises Unavailable when none becomes free.
+
+        Without ``waits`` one must be free: for whoever has a slot for which others wait with one of these.
+        """
         async with AsyncExitStack() as stack:
             try:
-                async with asyncio.timeout(self.wait_seconds):
+                async with asyncio.timeout(self.wait_seconds if waits else 0):
                     for semaphore in self._needed(repository_id, signed_in=signed_in):
                         await stack.enter_async_context(semaphore)
             except TimeoutError:

@@ -7,9 +7,11 @@ and resolves hidden refs (`deepen-not`). So the requests are read here before gi
 """
 
 import asyncio
+import contextlib
 import hashlib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,6 +39,8 @@ MOST_HAVES = 1000
 """So many are looked at in a request, the first ones; those that are not there cost most."""
 LONG_REQUEST = 2 * MIB
 """Bytes; so many name some 40,000 refs. What is read of a request takes several times as much memory."""
+LONG_REQUEST_SECONDS = 120.0
+"""In which the rest of a long one must come: others wait for its slot."""
 _MAX_REQUEST = 16 * MIB
 _HEADER = 4
 _COMMAND = b"command="
@@ -122,17 +126,31 @@ class RequestReader:
     """Reads the requests in a body, one after the other."""
 
     def __init__(
-        self, body: AsyncIterator[bytes], before_long: Callable[[], Awaitable[object]] | None = None
+        self,
+        body: AsyncIterator[bytes],
+        long_slot: Callable[[], AbstractAsyncContextManager[object]] = contextlib.nullcontext,
     ) -> None:
-        """``before_long`` is awaited before the first request is read that is longer than ``LONG_REQUEST``."""
+        """``long_slot`` is entered while a request is read that is longer than ``LONG_REQUEST``, and left by ``release``."""
         self._body, self._buffer = aiter(body), bytearray()
-        self._before_long = before_long
+        self._long_slot, self._slot = long_slot, contextlib.AsyncExitStack()
+        self._ends: float | None = None
+        """While it has the slot: when the request must be there, by the clock of the loop."""
+
+    async def release(self) -> None:
+        """Call it when git has what was read last, and nobody else has it any more."""
+        self._ends = None
+        await self._slot.aclose()
+
+    async def read_on(self) -> None:
+        """Read a part of the next request, so that a client that goes away meanwhile is noticed."""
+        if not self._buffer:
+            self._buffer += await anext(self._body, b"")
 
     async def next(self, ends: Collection[bytes] = (FLUSH,)) -> FetchRequest | None:
         """The packets up to the next one of ``ends``, or up to the end of the body; None when there are none.
 
         Raises:
-            BodyRefused: the body has no packets, or a request is longer than 16 MiB.
+            BodyRefused: the body has no packets, or a request is longer than 16 MiB, or a long one does not end in time.
         """
         position, named = 0, _ObjectNames()
         while True:
@@ -144,13 +162,17 @@ class RequestReader:
                     return self._take(position, named)
             if len(self._buffer) > _MAX_REQUEST:
                 raise BodyRefused("the request is too long")
-            chunk = await anext(self._body, None)
+            try:
+                async with asyncio.timeout_at(self._ends):
+                    chunk = await anext(self._body, None)
+            except TimeoutError:
+                raise BodyRefused("the request took too long") from None
             if chunk is None:
                 return self._take(len(self._buffer), named) if self._buffer else None
             self._buffer += chunk
-            if len(self._buffer) > LONG_REQUEST and self._before_long is not None:
-                await self._before_long()
-                self._before_long = None
+            if len(self._buffer) > LONG_REQUEST and self._ends is None:
+                await self._slot.enter_async_context(self._long_slot())
+                self._ends = asyncio.get_running_loop().time() + LONG_REQUEST_SECONDS
 
     def _take(self, end: int, named: "_ObjectNames") -> FetchRequest:
         text = bytes(self._buffer[:end])
