@@ -1,12 +1,14 @@
 """Fetching heads of pull requests from forks."""
 
+import asyncio
 import contextlib
 from pathlib import Path
 
 import pytest
 
+from ingot_repos.git import read_watch
 from ingot_repos.git.errors import InvalidName, RefNotFound
-from ingot_repos.git.heads import fetch_from, local_head, with_head
+from ingot_repos.git.heads import fetch_from, local_head, with_borrowed_head, with_head
 from ingot_repos.git.merge import mergeable
 from ingot_repos.git.refs import ZERO_OID, RefChange, list_refs, update_refs
 from ingot_repos.git.storage import Storage
@@ -79,6 +81,46 @@ async def test_a_head_of_the_same_repository_needs_no_git(storage, repo, diverge
     assert list(git_log) == []
     with pytest.raises(RefNotFound):
         local_head(repo, repo, "none", "refs/pull/1/head")
+
+
+@pytest.fixture
+def fork_head(storage, diverged):
+    """The branch `topic2` of the fork 2, which merges with the main branch of 1 within a file."""
+    base, _, _ = diverged
+    storage.fork(1, 2)
+    fork = storage.open(2)
+    head = commit(fork, {"a": b"head\n" + LINES, "b": LINES}, [base])
+    set_branches(fork, topic2=head)
+    return head
+
+
+async def test_of_a_head_that_is_compared_where_it_is_nothing_stays(storage, diverged, fork_head):
+    _, main, _ = diverged
+
+    def compared(repo, tip):
+        index = repo.merge_commits(main, tip)
+        return tip, index.conflicts, repo[index["a"].id].data, mergeable(repo, main, tip).clean
+
+    before = sorted(storage.root.rglob("*"))
+    result = await with_borrowed_head(storage, 1, compared, source_id=2, branch="topic2")
+    assert result == (fork_head, None, b"head\n" + LINES + b"main\n", True)
+    assert sorted(storage.root.rglob("*")) == before
+
+
+async def test_a_comparison_across_repositories_is_a_read_of_both(storage, fork_head, monkeypatch):
+    watching = asyncio.create_task(storage.watch.run())
+    await asyncio.sleep(0)
+
+    def read(_repo, _tip):
+        monkeypatch.setattr(read_watch, "LONGEST_SECONDS", 0.0)
+        storage.watch.collect()
+        return storage.watch.suspects
+
+    try:
+        assert await with_borrowed_head(storage, 1, read, source_id=2, branch="topic2") == {1, 2}
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
 
 
 def test_the_head_of_a_fork_is_local_if_it_was_fetched_before(storage, repo, diverged):

@@ -21,6 +21,10 @@ MoveBlock = Callable[[], AbstractAsyncContextManager[Any]]
 """A block in which a ref may move that nobody announces."""
 
 _FETCH_SECONDS = 600.0
+_FAST = (1, False)
+"""The level of compression (with 0 libgit2 writes what it cannot read), and whether it is flushed to the disk."""
+_BEFORE_LOOSE = 2
+"""The priority of packs. libgit2 writes to the first store that takes objects one by one; those of repositories have 1."""
 
 
 async def with_head(
@@ -87,8 +91,9 @@ async def with_borrowed_head(
 ) -> _T:
     """Return the result of ``act``, which reads the commits of a branch where they are, beside those of the target.
 
-    No commit is written, nor a ref. Commits that stayed in the target without a ref could be named there by whoever may push to it,
-    and need not be able to read the source. Arguments are those of `with_head`; for git see `borrowing`.
+    Nothing is written, nor a ref moved: what a merge makes is gone afterwards. Objects that stayed in the target without a ref
+    could be named there by whoever may push to it, and need not be able to read the source. Arguments are those of
+    `with_head`; for git see `borrowing`.
 
     Raises:
         RefNotFound: there is no such branch.
@@ -98,11 +103,13 @@ async def with_borrowed_head(
         tip = get_branch(source, branch).oid
         if source_id == target_id:
             return act(source, tip)
-        both = pygit2.Repository(storage.open(target_id).path)
-        both.odb.add_disk_alternate(str(storage.path(source_id) / "objects"))
-        return act(both, tip)
+        # Nobody can say in which of the two libgit2 hangs.
+        with storage.watch.reading(target_id), storage.temporary_folder() as folder:
+            both = pygit2.Repository(storage.open(target_id).path)
+            both.odb.add_disk_alternate(str(storage.path(source_id) / "objects"))
+            both.odb.add_backend(pygit2.OdbBackendLoose(str(folder), *_FAST), _BEFORE_LOOSE)
+            return act(both, tip)
 
-    # What is read is the history of the head above all, so that is what is watched.
     return await storage.call(source_id, act_on_both)
 
 

@@ -55,16 +55,16 @@ class ReadWatch:
 
     Args:
         root: the volume; processes of one volume share what they find.
-        threads: how many there are.
+        reads: how many there are at once; a thread may read two repositories.
     """
 
-    def __init__(self, root: Path, *, threads: int) -> None:
+    def __init__(self, root: Path, *, reads: int) -> None:
         self._files, self._suspects = root / "reads", root / "suspects"
         for folder in (self._files, self._suspects):
             folder.mkdir(parents=True, exist_ok=True)
-        self._size = threads * _SLOT.size
+        self._size = reads * _SLOT.size
         self._slots: mmap.mmap | None = None
-        self._free = list(range(threads))
+        self._free = list(range(reads))
         self._reads: dict[int, _Read] = {}
         self.suspects = frozenset[int]()
         """Repositories that may have held up or ended a process, and that git has not found sound since."""

@@ -94,7 +94,7 @@ class Storage:
         self._open_per_thread = open_per_thread
         self._local = threading.local()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="git-call")
-        self.watch = ReadWatch(self.root, threads=threads)
+        self.watch = ReadWatch(self.root, reads=2 * threads)  # a call may read two repositories
         self._deletions = 0
         self._checked: set[int] = set()
         for folder in (self._staging, self._trash):
@@ -318,6 +318,12 @@ class Storage:
             self._local.cache = LRUCache(self._open_per_thread)
         cache: LRUCache[int, tuple[int, pygit2.Repository]] = self._local.cache
         return cache
+
+    @contextlib.contextmanager
+    def temporary_folder(self) -> Iterator[Path]:
+        """An empty folder on the volume, which is removed with all that is in it at the end of the block. Blocks."""
+        with tempfile.TemporaryDirectory(prefix="temporary-", dir=self._staging) as folder:
+            yield Path(folder)
 
     @contextlib.contextmanager
     def _staging_folder(self, repo_id: int) -> Iterator[Path]:
