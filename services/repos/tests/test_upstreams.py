@@ -44,6 +44,16 @@ async def test_a_fork_follows_its_parent(world, ann, bob, fork):
     assert [parent["sha"] for parent in shown["parents"]] == [own, newest]
 
 
+async def test_of_what_does_not_follow_nothing_stays(world, ann, bob, fork):
+    await write(ann, "ann/app", "same.txt", "theirs")
+    await write(bob, "bob/app", "same.txt", "ours")
+    path = world.components.storage.path((await bob.get("/repos/bob/app")).json()["id"])
+    before = sorted(path.rglob("*"))
+    for options in ({}, {"ff_only": True}):
+        assert (await bob.post(U, options)).status_code == 409
+        assert sorted(path.rglob("*")) == before
+
+
 async def test_what_does_not_follow_says_why(world, ann, bob, fork):
     assert (await ann.post("/repos/ann/app/merge-upstream")).status_code == 400
     assert (await bob.post(U, {"branch": "none"})).status_code == 404
