@@ -7,13 +7,14 @@ import pygit2
 import pytest
 from pygit2.enums import FileMode
 
+from ingot_repos.git import objects
 from ingot_repos.git.commits import commit_info
 from ingot_repos.git.errors import GitFailed, InvalidName, ObjectNotFound, RefMoved
 from ingot_repos.git.objects import initial_commit, is_reachable, is_safe_file_path, read_blob, stream_blob
 from ingot_repos.git.refs import ZERO_OID, RefChange, list_refs, resolve, update_refs
 from ingot_repos.git.storage import Storage
 
-from .git_builders import AUTHOR, commit
+from .git_builders import AUTHOR, commit, set_branches
 
 
 @pytest.fixture
@@ -136,3 +137,18 @@ def test_a_commit_is_reachable_through_visible_refs_only(repo):
     assert not is_reachable(repo, commit(repo, {"a": b"4"}, [two]))
     assert not is_reachable(repo, "1" * 40)
     assert not is_reachable(repo, "--all")
+
+
+def test_in_very_many_histories_no_commit_is_looked_for(repo, monkeypatch):
+    main = commit(repo, {"a": b"1"})
+    firsts, tips = [], []
+    for number in (1, 2):
+        firsts.append(commit(repo, {"a": b"%d" % number}, [main]))
+        tips.append(commit(repo, {"b": b"%d" % number}, [firsts[-1]]))
+        update_refs(Path(repo.path), [RefChange(f"refs/pull/{number}/head", ZERO_OID, tips[-1])])
+    branch = commit(repo, {"a": b"2"}, [main])
+    set_branches(repo, main=branch)
+    every = [main, branch, *firsts, *tips]
+    assert all(is_reachable(repo, oid) for oid in every)
+    monkeypatch.setattr(objects, "MOST_HISTORIES", 2)
+    assert [oid for oid in every if not is_reachable(repo, oid)] == [firsts[0]], "of the older pull request"

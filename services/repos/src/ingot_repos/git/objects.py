@@ -3,8 +3,9 @@
 Paths are entries of trees, never files of the machine: nothing is checked out and no link is followed.
 """
 
+import heapq
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,8 +31,12 @@ from ingot_repos.git.streaming import stream_git
 
 VISIBLE_REFS = ("refs/heads/", "refs/tags/", "refs/pull/", "refs/notes/")
 """Refs whose history is visible to everybody who may read the repository."""
+MOST_HISTORIES = 10_000
+"""In so many refs a commit is looked for; of all others it is the tip, or it is not shown by its id."""
 
+_PREFIXES = tuple(prefix.encode() for prefix in VISIBLE_REFS)
 _FILE_MODES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE, FileMode.LINK)
+_PULL = re.compile(rb"refs/pull/(closed/)?([0-9]{1,18})/")
 # Names that some file systems treat as `.git` (git-config(1), core.protectHFS and core.protectNTFS): by
 # case, trailing dots and spaces, the 8.3 form, streams, and code points that HFS+ ignores.
 _DOT_GIT = re.compile(r"(\.git|git~\d+)[ .]*(:.*)?", re.IGNORECASE | re.DOTALL)
@@ -173,7 +178,7 @@ def initial_commit(
 
 
 def is_reachable(repo: pygit2.Repository, commit: str, prefixes: Sequence[str] = VISIBLE_REFS) -> bool:
-    """Whether a commit belongs to the history of any ref under `prefixes`.
+    """Whether a commit is the tip of any ref under `prefixes`, or belongs to the history of one of `MOST_HISTORIES`.
 
     A repository has more objects than its history, such as those of deleted branches.
     Callers may read only commits by id for which this function returns True. False for unknown ids. Refs of the
@@ -182,13 +187,34 @@ def is_reachable(repo: pygit2.Repository, commit: str, prefixes: Sequence[str] =
     target: object = repo.get(commit) if is_object_id(commit) else None
     if not isinstance(target, pygit2.Commit):
         return False
+    is_tip = False
+
+    def others() -> Iterator[tuple[bytes, bytes]]:
+        nonlocal is_tip
+        for name, oid in raw_refs(Path(repo.path), *prefixes):
+            if oid == commit.encode():
+                is_tip = True
+                return
+            yield name, oid
+
+    refs = heapq.nsmallest(MOST_HISTORIES, others(), key=_rank)
+    if is_tip:
+        return True
     walker = repo.walk(target.id)
-    for _, oid in raw_refs(Path(repo.path), *prefixes):
+    for tip in {oid for _, oid in refs}:
         try:
-            tip = repo[oid.decode()].peel(ObjectType.COMMIT).id
+            hidden = repo[tip.decode()].peel(ObjectType.COMMIT).id
         except (KeyError, ValueError, pygit2.GitError):
             continue  # a tag of an object that is no commit, or a symbolic ref, whose target is a ref as well
-        if tip == target.id:
+        if hidden == target.id:
             return True
-        walker.hide(tip)
+        walker.hide(hidden)
     return next(walker, None) is None
+
+
+def _rank(ref: tuple[bytes, bytes]) -> tuple[int, bool, int, bytes]:
+    """By which the refs come first that lead to most of what is asked for: of pull requests the open and the newest ones."""
+    name = ref[0]
+    pull = _PULL.match(name)
+    kind = next((place for place, prefix in enumerate(_PREFIXES) if name.startswith(prefix)), len(_PREFIXES))
+    return (kind, pull[1] is not None, -int(pull[2]), name) if pull else (kind, False, 0, name)
