@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import os
 from urllib.parse import quote
 
 import pygit2
@@ -17,7 +18,7 @@ from ingot_repos.store import accounts, repositories
 
 from .code_world import opened, repository_with_history
 from .git_builders import commit
-from .world import World
+from .world import World, git
 
 C = "/api/v1/repos/ann/app/contents"
 
@@ -389,6 +390,56 @@ new file mode 100755
 @@ -0,0 +1 @@
 +fresh
 """
+
+
+async def diff(path, *options):
+    return await git("diff", "--binary", "--full-index", "-M", *options, cwd=path)
+
+
+async def test_a_patch_has_binary_files_and_other_names(world, ann, app, tmp_path):
+    work = tmp_path / "work"
+    await git("clone", "-q", str(world.components.storage.path(app["id"])), "work", cwd=tmp_path)
+    noise = os.urandom(1000)
+    (work / "noise").write_bytes(noise)
+    (work / "empty").touch()
+    await git("mv", "README.md", "read me", cwd=work)
+    await git("add", ".", cwd=work)
+    patches = [await diff(work, "--cached")]
+    await git("commit", "-qm", "one", cwd=work)
+    (work / "noise").write_bytes(noise + b"more")
+    (work / "read me").chmod(0o755)
+    patches.append(await diff(work))
+    for patch in patches:
+        answer = await ann.call("POST", "/api/v1/repos/ann/app/diffpatch", {"content": patch})
+        assert answer.status_code == 201, answer.text
+    files = files_of(world, app)
+    assert (files["noise"], files["empty"], files["read me"][0]) == (
+        (0o100644, noise + b"more"),
+        (0o100644, b""),
+        0o100755,
+    )
+    assert "README.md" not in files
+
+
+async def test_a_patch_takes_no_file_of_another_history_by_its_id(world, ann, app):
+    path = world.components.storage.path(app["id"])
+    secret = str(pygit2.Repository(str(path)).create_blob(b"\0secret"))
+    before = sorted(path.rglob("*"))
+    patch = f"""\
+diff --git a/stolen b/stolen
+new file mode 100644
+index {"0" * 40}..{secret}
+GIT binary patch
+literal 0
+HcmV?d00001
+
+literal 0
+HcmV?d00001
+
+"""
+    answer = await ann.call("POST", "/api/v1/repos/ann/app/diffpatch", {"content": patch})
+    assert (answer.status_code, answer.json().get("errors", [{}])[0].get("field")) == (422, "content")
+    assert sorted(path.rglob("*")) == before
 
 
 async def test_a_patch_is_committed_if_it_applies(world, ann, app):

@@ -1,9 +1,17 @@
-"""Commits what a patch says (git-apply(1)), in the bare repository: only an index file is written meanwhile."""
+"""Commits what a patch says (git-apply(1)), in the bare repository: only temporary files are written meanwhile.
 
+Of a binary patch git takes the result by its id, wherever the repository has it, and does not look at what the patch says.
+So it gets the files of the branch that the patch changes, and no other object.
+"""
+
+import os
 import tempfile
+from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 
 import pygit2
+from pygit2.enums import ObjectType
 
 from ingot_repos.git.command import GitArgs, clean_environment, run_git
 from ingot_repos.git.commits import commit_info, find_commit
@@ -12,9 +20,13 @@ from ingot_repos.git.errors import GitFailed, GitTimedOut
 from ingot_repos.git.file_changes import ChangeRefused, NewCommit, PreparedCommit, branch_tips, write_commit
 from ingot_repos.git.objects import is_safe_file_path
 from ingot_repos.git.refs import BRANCHES, RefChange
+from ingot_repos.git.trees import SUBMODULE
 
 _SECONDS = 20.0
 _MEMORY = 1024 * 1024 * 1024
+_MOST_BYTES = 64 * 1024 * 1024
+"""Of all files that a patch changes, before and after."""
+_OPTIONS = ("--recount", "--binary", "--whitespace=nowarn")
 
 
 def prepare_patch(repo: pygit2.Repository, new: NewCommit, *, patch: bytes) -> PreparedCommit:
@@ -33,29 +45,47 @@ def prepare_patch(repo: pygit2.Repository, new: NewCommit, *, patch: bytes) -> P
 def _apply(repo: pygit2.Repository, tip: str, patch: bytes) -> str:
     """The id of the tree with the patch."""
     with tempfile.TemporaryDirectory(prefix="ingot-patch-") as folder:
-        path = Path(folder) / "index"
+        path, objects = Path(folder) / "index", Path(folder) / "objects"
+        objects.mkdir()
         index = pygit2.Index(str(path))
         if tip:
             index.read_tree(find_commit(repo, tip).tree)
         index.write()
-        before = _paths(index)
+        before, store = _paths(index), pygit2.Odb(str(objects))
+        files = {name: oid for name, oid, mode in before if mode != SUBMODULE}
+        environment = clean_environment({"GIT_INDEX_FILE": str(path), "GIT_OBJECT_DIRECTORY": str(objects)})
+        run = partial(
+            run_git,
+            git_dir=Path(repo.path),
+            stdin=patch,
+            environment=environment,
+            time_limit=_SECONDS,
+            max_memory=_MEMORY,
+        )
         try:
-            run_git(
-                GitArgs("apply", ("--cached", "--recount", "--binary", "--whitespace=nowarn")),
-                git_dir=Path(repo.path),
-                stdin=patch,
-                environment=clean_environment({"GIT_INDEX_FILE": str(path)}),
-                time_limit=_SECONDS,
-                max_memory=_MEMORY,
-            )
+            # Backwards, so that files which get another name have the one from before.
+            changed = run(GitArgs("apply", ("-R", "--numstat", "-z", *_OPTIONS))).split(b"\0")
+            names = {os.fsdecode(line.split(b"\t", 2)[2]) for line in changed if line}
+            _copy(repo.odb, store, {files[name] for name in names & files.keys()})
+            run(GitArgs("apply", ("--cached", *_OPTIONS)))
         except (GitFailed, GitTimedOut):
             raise ChangeRefused("patch", "", "does not apply") from None
         index.read(True)
-        for name in _paths(index) - before:
-            if not is_safe_file_path(name[0]):
-                raise ChangeRefused("patch", name[0], f"changes {name[0]!r}, which is no path of a file")
+        entries = _paths(index) - before
+        for name, _, _ in entries:
+            if not is_safe_file_path(name):
+                raise ChangeRefused("patch", name, f"changes {name!r}, which is no path of a file")
         with writing():
+            _copy(store, repo.odb, {oid for _, oid, mode in entries if mode != SUBMODULE})
             return str(index.write_tree(repo))
+
+
+def _copy(source: pygit2.Odb, target: pygit2.Odb, oids: Collection[str]) -> None:
+    """Copy blobs from one store to another. Raises ChangeRefused when they are too large."""
+    if sum(source.read_header(oid)[1] for oid in oids) > _MOST_BYTES:
+        raise ChangeRefused("patch", "", "changes files that are too large")
+    for oid in oids:
+        target.write(ObjectType.BLOB, source.read(oid)[1])
 
 
 def _paths(index: pygit2.Index) -> set[tuple[str, str, int]]:
