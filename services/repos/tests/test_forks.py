@@ -5,6 +5,9 @@ import hashlib
 
 import pytest
 
+from ingot_chassis.testing.service import wait_until_blocked
+from ingot_repos.store import repositories
+
 from .world import commit, git, work_tree
 
 
@@ -35,6 +38,32 @@ async def test_a_fork_has_its_metadata_at_once_and_its_commits_soon(world, bob, 
         "repos.repository.forked.v1",
         "repos.repository.created.v1",
     ]
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_two_forks_that_go_at_once_are_both_counted(world, ann, bob, parent):
+    for person in (bob, world.user(3, "cat")):
+        assert (await person.post("/repos/ann/app/forks")).status_code == 202
+        await world.components.workers.step()
+    first, second = [fork["id"] for fork in (await ann.get("/repos/ann/app/forks")).json()]
+    assert (await ann.get("/repos/ann/app")).json()["forks_count"] == 2
+
+    async def remove_another():
+        async with world.database.transaction() as tx:
+            await repositories.remove(tx, second)
+
+    async with world.database.transaction() as tx:
+        await repositories.remove(tx, first)
+        another = asyncio.create_task(remove_another())
+        await wait_until_blocked(tx, another)
+    await another
+    assert (await ann.get("/repos/ann/app")).json()["forks_count"] == 0
+
+
+async def test_a_fork_that_was_never_ready_does_not_count(ann, bob, parent):
+    assert (await bob.post("/repos/ann/app/forks")).status_code == 202
+    assert (await bob.call("DELETE", "/api/v1/repos/bob/app")).status_code == 204
+    assert (await ann.get("/repos/ann/app")).json()["forks_count"] == 0
 
 
 async def test_the_answer_waits_for_the_commits(world, bob, parent):

@@ -1,6 +1,11 @@
 """Releases: their tags, drafts and lists, and which events there are."""
 
+import asyncio
+
 import pytest
+
+from ingot_chassis.testing.service import wait_until_blocked
+from ingot_repos.store import releases
 
 from .world import commit, git, work_tree
 
@@ -142,6 +147,38 @@ async def test_a_release_that_is_gone_is_no_longer_counted(world, ann, app, way)
     assert (await ann.get("/repos/ann/app")).json()["release_counter"] == 1
     counts = [event["repository"]["release_counter"] for event in await world.events("release")]
     assert counts == [1, 2, 1]
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("way", ["published", "removed"])
+async def test_two_releases_that_change_at_once_are_both_counted(world, ann, app, way):
+    first, second = [(await make(ann, tag, draft=way == "published"))["id"] for tag in ("v1", "v2")]
+
+    async def change(tx, release_id):
+        if way == "published":
+            await releases.change(tx, release_id, draft=False)
+        else:
+            await releases.remove(tx, release_id)
+
+    async def change_another():
+        async with world.database.transaction() as tx:
+            await change(tx, second)
+
+    async with world.database.transaction() as tx:
+        await change(tx, first)
+        another = asyncio.create_task(change_another())
+        await wait_until_blocked(tx, another)
+    await another
+    count = (await ann.get("/repos/ann/app")).json()["release_counter"]
+    assert count == (2 if way == "published" else 0)
+
+
+async def test_a_release_is_counted_once_however_often_it_is_published(world, ann, app):
+    release = await make(ann, draft=True)
+    for draft, count in ((True, 0), (False, 1), (False, 1), (True, 0)):
+        async with world.database.transaction() as tx:
+            await releases.change(tx, release["id"], draft=draft)
+        assert (await ann.get("/repos/ann/app")).json()["release_counter"] == count
 
 
 async def test_one_tag_has_one_release_in_any_letter_case(world, ann, app):
