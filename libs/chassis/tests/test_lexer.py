@@ -7,6 +7,7 @@ from threading import Thread
 
 import pytest
 
+from ingot_chassis import lexer_process
 from ingot_chassis.lexer import Lexer, LexerBusy
 
 PYTHON = "def f(): pass\n"
@@ -67,6 +68,12 @@ def test_a_text_costs_no_more_than_its_time(lexer, name, text):
     assert lexer.tokens(PYTHON, file_name="a.py", seconds=10).tokens
     lexer.close()
     assert of_children() - before < 10
+
+
+def test_of_names_of_files_few_are_remembered():
+    for number in range(2 * lexer_process.MOST_NAMES):
+        lexer_process._class_for_file(f"{number}")
+    assert lexer_process._class_for_file.cache_info().currsize == lexer_process.MOST_NAMES
 
 
 def test_a_process_that_ended_is_started_again(lexer):

@@ -8,7 +8,7 @@ import resource
 import signal
 import sys
 import time
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, BinaryIO
 
 import msgspec
@@ -19,6 +19,8 @@ from ingot_chassis.lexer import LENGTH_BYTES, Answer, Question
 
 MOST_MEMORY = 1 << 30
 """Bytes of addresses."""
+MOST_NAMES = 1000
+"""Of files whose language is remembered: people give them, so there is no end of them."""
 MORE_SECONDS = 0.5
 """CPU time for what was not foreseen: between two tokens a lexer may load another one, for a language inside its own."""
 
@@ -79,7 +81,7 @@ def _tokens(lexer: Any, text: str, end: float) -> list[tuple[str, str]] | None:
     return tokens
 
 
-@cache
+@lru_cache(maxsize=MOST_NAMES)
 def _class_for_file(name: str) -> Any:
     """To look it up among all languages takes as long as to read ten lines."""
     return find_lexer_class_for_filename(name)
