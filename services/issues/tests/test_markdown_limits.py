@@ -171,5 +171,6 @@ async def test_a_page_has_so_much_markdown_and_the_rest_as_it_is_written(world):
     headers = {SERVICE_HEADER: ServiceIdentity("web", WEB).token("issues")}
     answer = await world.http.post("/internal/markdown", json={"texts": texts}, headers=headers)
     *rendered, first, second = answer.json()["html"]
+    assert answer.json()["plain"] == [len(texts) - 2, len(texts) - 1], "alone they have room"
     assert all(html.startswith("<p>") for html in rendered)
     assert (first, second) == ("<pre>*b*</pre>", "<pre>&lt;b&gt;</pre>")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from ingot_chassis.testing.lexers import SlowLexer
 from ingot_issues.core import markdown
 from ingot_issues.core.html_cache import ENTRY_BYTES, HtmlCache
 from ingot_issues.core.markdown import LinkContext, render
@@ -42,7 +43,7 @@ def count(monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[int, int]]:
 async def test_a_text_is_rendered_once_for_each_place(count):
     texts = RenderedTexts()
     for context in (APP, LIB, None, APP, LIB, None):
-        assert await texts.html(TEXT, context) == render(TEXT, context)
+        assert await texts.html(TEXT, context) == (render(TEXT, context), True)
     assert count()[0] == 3 + 6
 
 
@@ -56,13 +57,13 @@ async def test_a_text_is_rendered_once_for_each_place(count):
 )
 async def test_everything_that_links_depend_on_tells_texts_apart(other):
     texts, text = RenderedTexts(), "#1 [[page]] ![picture](a.png)"
-    assert await texts.html(text, APP) != await texts.html(text, other) == render(text, other)
+    assert await texts.html(text, APP) != await texts.html(text, other) == (render(text, other), True)
 
 
 async def test_a_block_is_highlighted_once_for_all_texts(count):
     texts = RenderedTexts()
     for title in ("One", "Two"):
-        assert 'class="k"' in await texts.html(f"{title}\n\n{TEXT}", APP)
+        assert 'class="k"' in (await texts.html(f"{title}\n\n{TEXT}", APP))[0]
     assert count() == (2, 1)
 
 
@@ -70,13 +71,25 @@ async def test_the_same_code_in_another_language_is_another_block():
     texts = RenderedTexts()
     for language in ("python", "text", "javascript"):
         text = f"```{language}\ndef f(): pass\n```\n"
-        assert await texts.html(text, None) == render(text, None)
+        assert await texts.html(text, None) == (render(text, None), True)
 
 
 async def test_many_threads_share_the_blocks():
     texts, long = RenderedTexts(), "word " * 1000
     html = await asyncio.gather(*(texts.html(f"{number}\n\n{TEXT}{long}", APP) for number in range(20)))
-    assert html == [render(f"{number}\n\n{TEXT}{long}", APP) for number in range(20)]
+    assert html == [(render(f"{number}\n\n{TEXT}{long}", APP), True) for number in range(20)]
+
+
+async def test_what_others_took_the_time_of_is_rendered_again(monkeypatch):
+    texts, lexer = RenderedTexts(), SlowLexer(monkeypatch)
+    other = asyncio.create_task(texts.html("```ruby\nputs 1\n```\n", APP))
+    await lexer.begun()
+    html, stays = await texts.html(TEXT, APP)
+    assert ('class="k"' in html, stays) == (False, False)
+    lexer.release()
+    await other
+    html, stays = await texts.html(TEXT, APP)
+    assert ('class="k"' in html, stays) == (True, True)
 
 
 def test_what_was_used_least_recently_goes_first():

@@ -25,9 +25,13 @@ class RenderTexts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RenderedTexts(msgspec.Struct, frozen=True, kw_only=True):
-    """Sanitized HTML, in the order of the texts."""
+    """Sanitized HTML, in the order of the texts.
+
+    ``plain``: the places of those for which there was no time or no room, which may be otherwise when they are asked for again.
+    """
 
     html: list[str]
+    plain: list[int] = []
 
 
 State = Literal["open", "closed"]

@@ -69,7 +69,7 @@ async def _answer(request: IssuesRequest, text: str, linking: LinkContext | None
         hint = "" if principal.signed_in else "; sign in to have longer ones rendered"
         raise TooLarge(f"the text has more than {largest} characters{hint}")
     async with request.components.markdown_queue.slot(caller_of(principal)):
-        html = await request.components.rendered_texts.html(text, linking)
+        html, _ = await request.components.rendered_texts.html(text, linking)
     return Response(html, media_type="text/html")
 
 
@@ -86,16 +86,16 @@ async def render_texts(request: IssuesRequest, data: RenderTexts) -> RenderedTex
     linking = LinkContext.of(root, data.context, wiki=False)
     if data.images:
         linking = replace(linking, images=LinkContext.of(root, data.images, wiki=False).base)
-    html, room = [], MOST_CHARACTERS
-    for text in data.texts:
+    html, plain, room = [], [], MOST_CHARACTERS
+    for place, text in enumerate(data.texts):
         room -= len(text)
-        fits = len(text) <= LARGEST and room >= 0
-        html.append(
-            await request.components.rendered_texts.html(text, linking)
-            if fits
-            else f"<pre>{escape(text)}</pre>"
-        )
-    return RenderedTexts(html=html)
+        rendered, stays = f"<pre>{escape(text)}</pre>", len(text) > LARGEST
+        if len(text) <= LARGEST and room >= 0:
+            rendered, stays = await request.components.rendered_texts.html(text, linking)
+        html.append(rendered)
+        if not stays:
+            plain.append(place)
+    return RenderedTexts(html=html, plain=plain)
 
 
 routes = [render_markdown, render_markdown_raw, render_texts]

@@ -114,10 +114,16 @@ def render(text: str, context: LinkContext | None = None, blocks: HtmlCache | No
 
     ``blocks`` has highlighted blocks of code, of other texts as well.
     """
+    return rendered(text, context, blocks)[0]
+
+
+def rendered(text: str, context: LinkContext | None, blocks: HtmlCache | None) -> tuple[str, bool]:
+    """The same; and whether it stays so. Where the lexer is busy with other texts, code has no colours."""
     if not text.strip():
-        return ""
+        return "", True
     env: dict[str, Any] = {"context": context, "blocks": blocks}
-    return _sanitise(PARSER.render(text, env))
+    html = _sanitise(PARSER.render(text, env))
+    return html, not env.get("lexer_is_busy")
 
 
 def plain_text(text: str) -> str:
@@ -191,6 +197,7 @@ def _highlight(env: Any, code: str, language: str, _attributes: str) -> str:
     try:
         answer = LEXER.tokens(code, language=language, seconds=HIGHLIGHT_SECONDS - spent)
     except LexerBusy:
+        env["lexer_is_busy"] = True
         return ""
     env["highlight_seconds"] = spent + answer.seconds
     html = "".join([_token_html(kind, text) for kind, text in answer.tokens or ()])
