@@ -143,19 +143,20 @@ class Forge:
             key: text for key, text in zip(keys, texts, strict=True) if text and html_by_key[key] is None
         }
         new = await self._rendered_now(list(missing.values()), context=context, images=images)
-        for key, text in zip(missing, new, strict=True):
+        for key, (text, stays) in zip(missing, new, strict=True):
             html = Markup(text.replace(_TASK, _NAMED_TASK))  # noqa: S704 - issues sanitizes it
             html_by_key[key] = html
-            self._rendered.put(key, html)
+            if stays:
+                self._rendered.put(key, html)
         return [html_by_key[key] or Markup() for key in keys]
 
-    async def _rendered_now(self, texts: list[str], *, context: str, images: str) -> list[str]:
-        """HTML as issues makes it, of as many texts at a time as it takes."""
-        html: list[str] = []
+    async def _rendered_now(self, texts: list[str], *, context: str, images: str) -> list[tuple[str, bool]]:
+        """HTML as issues makes it, of as many texts at a time as it takes, and whether it stays so."""
+        html: list[tuple[str, bool]] = []
         for start in range(0, len(texts), MOST_TEXTS):
             body = RenderTexts(texts=texts[start : start + MOST_TEXTS], context=context, images=images)
             rendered = await self._peers["issues"].post("/internal/markdown", body, RenderedTexts)
-            html += rendered.html
+            html += [(text, place not in rendered.plain) for place, text in enumerate(rendered.html)]
         return html
 
 
