@@ -88,28 +88,49 @@ OF_BEFORE = "DROP TABLE oldest_code"
 """Migrated by code that says nothing of older code."""
 
 
-@pytest.mark.parametrize("command", ["serve", "work", "migrate", "doctor"])
-@pytest.mark.parametrize("reason", [NO_OLDER_CODE, OF_BEFORE])
-async def test_a_release_refuses_a_newer_database_on_which_it_does_not_run(command, reason, database_url):
-    assert (await ended("migrate", database_url))[0] == 0
-    await execute(database_url, NEWER)
-    await execute(database_url, reason)
-    code, output = await ended(command, database_url)
+@pytest.fixture
+def migrated(make_database):
+    """The URL of a database of this release."""
+    return make_database("issues", lambda url: asyncio.run(upgrade(url, SCRIPTS)))
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("serve", NO_OLDER_CODE),
+        ("serve", OF_BEFORE),
+        ("work", OF_BEFORE),
+        ("migrate", NO_OLDER_CODE),
+        ("doctor", OF_BEFORE),
+    ],
+)
+async def test_a_release_refuses_a_newer_database_on_which_it_does_not_run(command, reason, migrated):
+    await execute(migrated, NEWER)
+    await execute(migrated, reason)
+    code, output = await ended(command, migrated)
     assert code == 2
     assert "ingot: the database is at revision of-tomorrow, which this release does not know" in output
 
 
+@pytest.fixture
+async def expanded(migrated):
+    """The URL of a database that the next release has migrated, and that this one can use."""
+    await execute(migrated, NEWER)
+    await execute(migrated, f"UPDATE oldest_code SET revision = '{revisions(SCRIPTS)[-1]}'")
+    return migrated
+
+
+@pytest.mark.parametrize("command", ["migrate", "doctor"])
+async def test_commands_run_on_a_database_that_the_next_release_has_expanded(command, expanded):
+    code, output = await ended(command, expanded)
+    assert (code, output.count("the database is newer than this release")) == (0, 1)
+
+
 @pytest.mark.parametrize("command", ["serve", "work"])
-async def test_a_process_starts_again_on_a_database_that_the_next_release_has_expanded(command, database_url):
+async def test_a_process_starts_again_on_a_database_that_the_next_release_has_expanded(command, expanded):
     """One that was evicted between the migration and the first new pod; and the way back to this release."""
     port = free_port()
-    assert (await ended("migrate", database_url))[0] == 0
-    await execute(database_url, NEWER)
-    await execute(database_url, f"UPDATE oldest_code SET revision = '{revisions(SCRIPTS)[-1]}'")
-    for once in ("migrate", "doctor"):
-        code, output = await ended(once, database_url)
-        assert (code, output.count("the database is newer than this release")) == (0, 1)
-    async with issues(command, database_url, port) as process, httpx.AsyncClient(timeout=1.5) as client:
+    async with issues(command, expanded, port) as process, httpx.AsyncClient(timeout=1.5) as client:
         line = await line_about(process, "the database is newer than this release")
         assert (line["level"], line["revision"]) == ("warning", "of-tomorrow")
         await line_about(process, "listening")
