@@ -409,6 +409,16 @@ def test_only_one_of_many_creators_succeeds(repo):
     assert list_refs(repo) == {"refs/heads/race": winners[0]}
 
 
+def test_what_others_may_create_at_the_same_moment_is_created_by_git(repo, git_log):
+    """libgit2 looks before it has the lock whether it is there."""
+    oid = commit(repo, "one")
+    for name, by_git in {"refs/heads/new": True, "refs/tags/new": True, "refs/pull/1/head": False}.items():
+        git_log.clear()
+        move_ref(repo, RefChange(name, ZERO_OID, oid))
+        assert any("update-ref" in line for line in git_log) is by_git
+        assert list_refs(repo)[name] == oid
+
+
 def test_delete_checks_the_expected_value(repo):
     one, two = commit(repo, "one"), commit(repo, "two")
     create_ref(repo, "refs/heads/x", one)

@@ -262,14 +262,15 @@ def update_refs(path: Path, changes: Sequence[RefChange]) -> None:
 
 
 def move_ref(repo: pygit2.Repository, change: RefChange) -> None:
-    """Create or move one ref like `update_refs`, with the same errors, but without a git process.
+    """Create or move one ref like `update_refs`, with the same errors, but mostly without a git process.
 
     libgit2 compares and writes under the lock that git would take. It does not wait if the lock is taken, and it does
-    not report the reason. So git repeats whatever libgit2 refuses.
+    not report the reason. So git repeats whatever libgit2 refuses. Whether a new ref has come meanwhile libgit2 asks before it
+    has the lock, so git creates those that others may create at the same moment.
     """
     if change.after != ZERO_OID and is_valid_ref_name(change.name):
         with contextlib.suppress(pygit2.GitError, LookupError, ValueError, OSError):
-            if change.before == ZERO_OID:
+            if change.before == ZERO_OID and not change.name.startswith((BRANCHES, TAGS)):
                 repo.references.create(change.name, change.after)
                 return
             ref = repo.references.get(change.name)
