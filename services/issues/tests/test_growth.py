@@ -223,6 +223,15 @@ async def test_pages_of_comments_from_the_end_go_on_where_those_from_the_beginni
     assert [row.id for row in last] == ids[-24:]
 
 
+async def test_the_ids_of_a_very_long_timeline_are_the_latest_in_order(world):
+    await comment_on_one_issue(world, comments.MOST_IDS + 10)
+    async with world.db.read() as db:
+        ids = await comments.list_timeline_ids(db, 1, visible=[])
+        last, _ = await comments.list_timeline_page(db, 1, Page(1, 50), visible=[])
+    assert (len(ids), ids) == (comments.MOST_IDS, sorted(ids))
+    assert last[9].id < ids[0] == last[10].id
+
+
 SHOWN = [NotificationStatus.UNREAD, NotificationStatus.PINNED]
 THREADS = """
     INSERT INTO notification (account_id, repository_id, issue_id, status, updated_at)

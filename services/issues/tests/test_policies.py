@@ -96,7 +96,7 @@ async def test_without_the_unit_no_route_shows_pull_requests(world):
     world.repos.repositories[7] = repository(has_pull_requests=False)
     for path in (
         "/pulls", "/pulls/2", "/pulls/2.diff", "/pulls/2/commits", "/pulls/2/files", "/pulls/2/merge",
-        "/issues/2", "/issues/2/comments", "/issue/2/comments", "/issues/2/timeline", "/issues/2/labels",
+        "/issues/2", "/issues/2/comments", "/issue/2/comments", "/issues/2/timeline", "/issues/2/timeline/ids", "/issues/2/labels",
         "/issues/2/times", f"/issues/comments/{comment}",
     ):  # fmt: skip
         assert (await world.call("GET", path)).status_code == 404, path

@@ -84,6 +84,8 @@ async def test_a_reference_from_a_private_repository_is_for_its_readers(world):
     await world.workers.step()
     for as_, kinds in {1: ["issue_ref"], 2: ["issue_ref"], 3: [], 0: []}.items():
         assert await world.kinds(as_=as_) == kinds
+        ids = (await world.call("GET", "/issues/1/timeline/ids", as_=as_)).json()
+        assert ids == [row["id"] for row in await world.timeline(as_=as_)]
     world.repos.repositories[9] = repository(9, name="lib")
     assert await world.kinds(as_=0) == ["issue_ref"]
     await world.deliver(

@@ -22,6 +22,7 @@ MATRIX = {
     "PUT /issues/{issue}/lock": (401, 403, 204, 204),
     "DELETE /issues/{issue}/lock": (401, 403, 204, 204),
     "GET /issues/{issue}/timeline": (200, 200, 200, 200),
+    "GET /issues/{issue}/timeline/ids": (200, 200, 200, 200),
     "GET /issues/{issue}/times": (200, 200, 200, 200),
     "POST /issues/{issue}/times": (401, 403, 200, 200),
     "GET /issues/comments": (200, 200, 200, 200),

@@ -158,16 +158,13 @@ async def list_timeline(
     if abs(up_to) > MAX_ID:
         raise Invalid.field("up_to", "range", "is no id")
     issue_id, page = await issue_id_of(request, index), request.page()
-    async with request.db.read() as db:
-        referring = await comments.list_referring_repositories(db, issue_id)
-    others = referring - {request.repository_id}
-    readable = await request.components.repos.readable(others, request.principal_token)
+    visible = await _visible_repositories(request, issue_id)
     async with request.db.read() as db:
         rows, total = await comments.list_timeline_page(
             db,
             issue_id,
             page,
-            visible=readable | {request.repository_id},
+            visible=visible,
             since=queries.moment(since),
             before=queries.end(before),
             up_to=up_to,
@@ -176,6 +173,29 @@ async def list_timeline(
     presenter = request.presenter
     page_rows = [_present(request.access, presenter, row, related) for row in rows]
     return Response(page_rows, headers=request.page_headers(page, total))
+
+
+@get(
+    "/issues/{index:int}/timeline/ids",
+    policy=in_repository("read", "read:issue", "issues"),
+    operation_id="issueListTimelineIds",
+    tags=["issue"],
+)
+async def list_timeline_ids(request: IssuesRequest, index: int) -> list[int]:
+    """The ids of all comments and events, oldest first; of very many the latest 2,000."""
+    issue_id = await issue_id_of(request, index)
+    visible = await _visible_repositories(request, issue_id)
+    async with request.db.read() as db:
+        return await comments.list_timeline_ids(db, issue_id, visible=visible)
+
+
+async def _visible_repositories(request: IssuesRequest, issue_id: int) -> set[int]:
+    """The repositories whose references to the issue the caller may see."""
+    async with request.db.read() as db:
+        referring = await comments.list_referring_repositories(db, issue_id)
+    others = referring - {request.repository_id}
+    readable = await request.components.repos.readable(others, request.principal_token)
+    return {*readable, request.repository_id}
 
 
 def _present(
@@ -238,4 +258,4 @@ def _reference(
     }
 
 
-routes = [list_timeline]
+routes = [list_timeline, list_timeline_ids]

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias, cast
 
 import msgspec
-from sqlalchemy import ColumnElement, Integer, bindparam, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Integer, bindparam, delete, func, literal_column, or_, select, update
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
@@ -127,7 +127,7 @@ AnyComment: TypeAlias = CommentRow | WrittenComment
 
 
 class CommentIdRow(TypedRow):
-    """The id of a row that was inserted."""
+    """The id of a row."""
 
     id: int
 
@@ -142,6 +142,16 @@ _REFERRING_REPOSITORIES = PreparedQuery(
     .where(_IS_ON_ISSUE, comment.c.ref_repository_id.is_not(None))
     .distinct(),
     RepositoryIdRow,
+)
+_IS_VISIBLE = or_(comment.c.ref_repository_id.is_(None), any_of(comment.c.ref_repository_id, "visible"))
+MOST_IDS = 2_000
+"""Of the timeline of one issue, in one answer."""
+_IDS = PreparedQuery(
+    select(comment.c.id)
+    .where(_IS_ON_ISSUE, _IS_VISIBLE)
+    .order_by(comment.c.id.desc())
+    .limit(literal_column(str(MOST_IDS))),
+    CommentIdRow,
 )
 _REFERENCE_COLUMNS = ("ref_repository_id", "ref_issue_id", "ref_comment_id", "ref_sha")
 _PLAIN_VALUES = {"kind": CommentKind.COMMENT, "details": None, **dict.fromkeys(_REFERENCE_COLUMNS)}
@@ -259,9 +269,7 @@ def _comments(bounds: tuple[str, ...], *, pulls: bool) -> PreparedPage[TimelineR
 @lru_cache
 def _timeline(bounds: tuple[str, ...]) -> PreparedPage[TimelineRow]:
     """The timeline within these bounds."""
-    visible = any_of(comment.c.ref_repository_id, "visible")
-    is_visible = or_(comment.c.ref_repository_id.is_(None), visible)
-    statement = _COMMENTS.where(_IS_ON_ISSUE, is_visible, *(_BOUNDS[name] for name in bounds))
+    statement = _COMMENTS.where(_IS_ON_ISSUE, _IS_VISIBLE, *(_BOUNDS[name] for name in bounds))
     return PreparedPage(statement, TimelineRow, comment.c.id)
 
 
@@ -284,6 +292,15 @@ async def list_timeline_page(
     }
     values = {"issue_id": issue_id, "visible": list(visible), **bounds}
     return await _timeline(tuple(bounds)).read(db, page, **values)
+
+
+async def list_timeline_ids(db: Executor, issue_id: int, *, visible: Collection[int]) -> list[int]:
+    """The ids of all rows of the timeline of an issue, the oldest first; of very many the latest MOST_IDS.
+
+    ``visible`` as in ``list_timeline_page``.
+    """
+    rows = await _IDS.all(db, issue_id=issue_id, visible=list(visible))
+    return [row.id for row in reversed(rows)]
 
 
 async def list_referring_repositories(db: Executor, issue_id: int) -> set[int]:
