@@ -1,6 +1,9 @@
 """Tokens, the password and the picture, as people change them on the pages of their account."""
 
 import time
+from datetime import timedelta
+
+from ingot_chassis.clock import now
 
 from .forge import ANN_USER, MOMENT
 from .test_calls import GPG_KEY
@@ -133,8 +136,9 @@ async def test_what_one_authorized_is_ended(pages, forge):
     assert (answer.headers["location"], forge.sent) == (OAUTH2, [("DELETE", "/user/oauth2_grants/7", {})])
 
 
-async def test_each_session_that_can_be_ended_says_which_one_it_is(pages, forge):
+async def test_each_session_says_when_it_ends_and_each_that_can_be_ended_which_one_it_is(pages, forge):
     session = {"user_agent": "Firefox", "created_at": MOMENT, "last_used_at": None, "current": False}
+    session["expires_at"] = f"{now() + timedelta(hours=5, minutes=30):%Y-%m-%dT%H:%M:%SZ}"
     forge.answers["/user/sessions"] = [
         session | {"id": number, "address": f"192.0.2.{number}"} for number in (1, 2)
     ]
@@ -142,3 +146,5 @@ async def test_each_session_that_can_be_ended_says_which_one_it_is(pages, forge)
     for number in (1, 2):
         label = f"End the session of Firefox at 192.0.2.{number}, signed in 2026-01-02 03:04 UTC"
         assert f'value="{number}" aria-label="{label}">End</button>' in shown
+    ends = f'ends <time datetime="{session["expires_at"]}"'
+    assert (shown.count(ends), shown.count(">in 5 hours</time>")) == (2, 2)

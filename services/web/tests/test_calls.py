@@ -72,7 +72,7 @@ def lists_of(count):
         "/orgs": rows(ORGANIZATION), "/admin/orgs": rows(ORGANIZATION), "/user/orgs": rows(ORGANIZATION),
         "/users/ann/orgs": rows(ORGANIZATION), "/orgs/crew/teams": rows(TEAM), f"{HOME}/teams": rows(TEAM),
         "/user/gpg_keys": rows(GPG_KEY), "/user/keys": rows(key), f"{HOME}/keys": rows(key), "/users/root/tokens": rows({}, name="t"),
-        "/user/sessions": rows({"user_agent": "x", "address": "1", "created_at": MOMENT, "last_used_at": None, "current": False}),
+        "/user/sessions": rows({"user_agent": "x", "address": "1", "created_at": MOMENT, "last_used_at": None, "expires_at": MOMENT, "current": False}),
         "/user/emails": rows({"email": "a@example.org", "primary": False, "verified": True}),
         "/user/applications/oauth2": rows({"client_id": "1", "redirect_uris": []}, name="app"),
         "/user/oauth2_grants": rows({"application": "a", "owner": "o", "scopes": [], "created_at": MOMENT}),
