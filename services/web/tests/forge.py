@@ -8,7 +8,7 @@ from ingot_contracts.testing.calls import parameter_of, recorded_call
 
 HOME = "/repos/ann/demo"
 MOMENT = "2026-01-02T03:04:05Z"
-UNPAGED = ("/branch_protections", "/tag_protections", "/assignees")
+UNPAGED = ("/branch_protections", "/tag_protections", "/assignees", "/timeline/ids")
 """Lists that the API answers whole."""
 ANN_USER = {"id": 1, "login": "ann", "avatar_url": "", "email": "ann@example.org", "full_name": "Ann"}
 

@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from .forge import ANN_USER, HOME, MOMENT, issue
+from .test_forms import HEAD
 from .test_previews import COMMENTS, IN_PLACE, is_part, send_in_place
 from .world import ANN
 
@@ -130,6 +131,28 @@ async def test_a_new_comment_leads_to_the_page_of_the_timeline_that_shows_it(pag
     shown = await pages.get(f"/ann/demo/issues/1{place}", ANN)
     assert f'id="issuecomment-{count}"' in shown.text
     assert ('rel="prev" href="/ann/demo/issues/1?page=1"' in shown.text) == (count > 50)
+
+
+@pytest.mark.parametrize("is_pull", [False, True])
+async def test_an_anchor_of_another_page_of_the_timeline_is_a_link_to_its_entry(pages, forge, is_pull):
+    """The part of an address behind # is not sent, so each page has the anchors of the others."""
+    pull = {"merged": False, "draft": False} if is_pull else None
+    one = issue(pull_request=pull, base={"ref": "main"}, head=HEAD, merged=False, mergeable=True)
+    forge.answers |= {f"{HOME}/pulls/1": one, f"{HOME}/issues/1": one} if is_pull else {}
+    forge.answers |= {
+        f"{HOME}/issues/1/timeline": timeline(51),
+        f"{HOME}/issues/1/timeline/ids": [*range(1, 52)],
+    }
+    page = "/ann/demo/pulls/1" if is_pull else "/ann/demo/issues/1"
+    link = '<a class="other-page" id="issuecomment-{0}" href="/ann/demo/issues/comments/{0}"></a>'
+    for number, others in ((1, [51]), (2, [*range(1, 51)])):
+        shown = (await pages.get(f"{page}?page={number}")).text
+        assert "".join(link.format(other) for other in others) in shown
+        assert sorted(int(n) for n in re.findall(r'id="issuecomment-(\d+)"', shown)) == [*range(1, 52)]
+    forge.answers[f"{HOME}/issues/1/timeline"] = timeline(50)
+    forge.read_paths.clear()
+    assert 'class="other-page"' not in (await pages.get(page)).text
+    assert f"{HOME}/issues/1/timeline/ids" not in forge.read_paths
 
 
 async def test_a_new_comment_is_not_added_below_another_page_of_the_timeline(pages, forge):

@@ -2,8 +2,9 @@
 
 import pytest
 
-from .forge import HOME, MOMENT
-from .test_forms import COMMENT_ON_LINE
+from .forge import HOME, MOMENT, issue
+from .test_calls import REVIEW as SUBMITTED
+from .test_forms import COMMENT_ON_LINE, HEAD
 from .test_issues import timeline
 from .world import ANN
 
@@ -69,3 +70,27 @@ async def test_a_review_that_no_page_shows_leads_to_the_first_and_one_that_is_go
         assert (await pages.get(f"/ann/demo/{path}", ANN)).status_code == 404
     forge.failures[HOME] = 404
     assert (await pages.get("/ann/demo/pulls/comments/5")).status_code == 404
+
+
+async def test_reviews_on_another_page_of_the_timeline_have_links_at_their_anchors(pages, forge):
+    one = issue(
+        pull_request={"merged": False, "draft": False},
+        base={"ref": "main"},
+        head=HEAD,
+        merged=False,
+        mergeable=True,
+    )
+    forge.answers |= {
+        f"{HOME}/pulls/1": one,
+        f"{HOME}/issues/1/timeline": [*timeline(50), timeline(51)[-1] | {"type": "review", "review_id": 7}],
+        f"{HOME}/pulls/1/reviews": [SUBMITTED | {"id": 7}],
+        f"{HOME}/pulls/1/comments": [COMMENT_ON_LINE],
+    }
+    ways = (
+        'id="pullrequestreview-7" href="/ann/demo/pulls/1/reviews/7"',
+        'id="pullrequestreviewcomment-5" href="/ann/demo/pulls/comments/5"',
+    )
+    first, second = [(await pages.get(f"/ann/demo/pulls/1?page={number}")).text for number in (1, 2)]
+    for way in ways:
+        assert (way in first, way in second) == (True, False)
+        assert way.partition(" ")[0] in second

@@ -128,3 +128,27 @@ async def test_more_files_of_a_commit_come_below_the_first(deployment, tmp_path,
         assert await person.page.value("document.body.innerText.includes('quay00.txt')") == javascript
         assert not await person.page.value("document.body.innerText.includes('More files')")
         assert not person.page.complaints
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
+@pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
+@pytest.mark.parametrize("javascript", [True, False], ids=["with JavaScript", "without JavaScript"])
+async def test_a_link_to_a_comment_on_another_page_leads_there(deployment, tmp_path, javascript):
+    name = f"depth-{'with' if javascript else 'without'}"
+    issue = f"repos/{ADMINISTRATOR[0]}/{name}/issues"
+    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+        await http.post("user/repos", json={"name": name})
+        await http.post(issue, json={"title": "How deep is it?"})
+        for fathoms in range(1, 52):
+            said = await http.post(f"{issue}/1/comments", json={"body": f"{fathoms} fathoms"})
+            assert said.status_code == 201, said.text
+    async with open_browser(deployment.url, tmp_path, javascript=javascript) as person:
+        await person.visit(said.json()["html_url"].removeprefix(deployment.url))
+        if not javascript:
+            await person.read("50 fathoms")
+            await person.follow("", within="main .other-page")
+        await person.read("51 fathoms")
+        target = "document.querySelector(':target')?.innerText.includes('51 fathoms')"
+        await person.page.wait_for(target)
+        assert await person.page.value("location.search") == "?page=2"
+        assert not person.page.complaints

@@ -1,5 +1,6 @@
 """Issues: the list with its filters in the address, one with its timeline, and what people do to it."""
 
+from asyncio import gather
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from ingot_web.api.labels import choosable_labels
 from ingot_web.api.previews import preview
 from ingot_web.api.request import PAGE_SIZE, Form, WebRequest, whole_number
 from ingot_web.core.issue_templates import EMPTY_DRAFT, draft_of, is_address
-from ingot_web.core.timelines import is_said, words
+from ingot_web.core.timelines import is_said, links_to_entries, words
 
 ENTRIES = 50
 REACTIONS = {
@@ -204,12 +205,23 @@ def beside(frame: RepositoryFrame, index: int) -> tuple[Any, ...]:
 async def conversation(
     frame: RepositoryFrame, issue: Any, timeline: Any, counts: Any, reviews: Sequence[Any] = ()
 ) -> dict[str, Any]:
-    """The description and the timeline, rendered by one request, with the reactions to each of them."""
+    """The description and the timeline, rendered by one request, with the reactions to each of them.
+
+    For what other pages of the timeline show there are links.
+    """
     verdicts = {review["id"]: review["state"] for review in reviews}
     said = [entry for entry in timeline.rows if is_said(entry)]
-    description, *texts = await frame.forge.render(
-        [issue["body"], *(entry["body"] for entry in said)], context=frame.repository["full_name"]
+    (description, *texts), ids = await gather(
+        frame.forge.render(
+            [issue["body"], *(entry["body"] for entry in said)], context=frame.repository["full_name"]
+        ),
+        frame.forge.get_if_there("issues", frame.api("issues", issue["number"], "timeline", "ids"))
+        if timeline.total > ENTRIES
+        else _nothing(),
     )
+    base = f"{frame.request.root}/{frame.repository['full_name']}"
+    shown = {entry["id"] for entry in timeline.rows}
+    others = [number for number in ids or () if number not in shown]
     html = {entry["id"]: text for entry, text in zip(said, texts, strict=True)}
     entries = [
         {
@@ -227,6 +239,7 @@ async def conversation(
         "reactions": reactions,
         "reaction_contents": REACTIONS,
         "entries": entries,
+        "other_pages": [links_to_entries("issuecomment", f"{base}/issues/comments", others)],
         "pages": frame.request.pages_of(timeline.total, ENTRIES),
     }
 

@@ -10,10 +10,11 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.api.attachments import attach, require_few_files
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.history import comparison_page
-from ingot_web.api.issues import as_issue, beside, conversation, list_page, page_query
+from ingot_web.api.issues import ENTRIES, as_issue, beside, conversation, list_page, page_query
 from ingot_web.api.previews import preview
 from ingot_web.api.request import Form, WebRequest
 from ingot_web.api.reviews import comments_of, conversations_on_lines, line_context, reviews_of
+from ingot_web.core.timelines import links_to_entries
 
 COMMITS = 50
 STYLES = (
@@ -91,6 +92,15 @@ async def _conversation_page(
     shown = {entry["review_id"] for entry in timeline.rows}
     here = [comment for comment in comments.rows if comment["pull_request_review_id"] in shown]
     conversations = await conversations_on_lines(frame, here, reviews)
+    talk = await conversation(frame, issue, timeline, counts, reviews)
+    if timeline.total > ENTRIES:
+        base = f"{frame.request.root}/{repository['full_name']}/pulls"
+        others = [review["id"] for review in reviews if review["id"] not in shown]
+        lines = [comment["id"] for comment in comments.rows if comment["pull_request_review_id"] not in shown]
+        talk["other_pages"] += [
+            links_to_entries("pullrequestreview", f"{base}/{index}/reviews", others),
+            links_to_entries("pullrequestreviewcomment", f"{base}/comments", lines),
+        ]
     styles = [(style, text) for style, text, setting in STYLES if repository.get(setting)]
     return frame.render(
         "pulls/conversation.html",
@@ -115,7 +125,7 @@ async def _conversation_page(
         styles=styles,
         blockers=blockers or [],
         blocks=blocks or [],
-        **await conversation(frame, issue, timeline, counts, reviews),
+        **talk,
     )
 
 

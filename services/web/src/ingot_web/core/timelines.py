@@ -1,7 +1,9 @@
 """What happened to an issue, in words. The kinds are those of the API's timeline."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+from markupsafe import Markup, escape
 
 from ingot_web.core.templates import duration
 
@@ -20,6 +22,16 @@ def words(event: Any, verdict: str = "") -> str:
         return _VERDICTS[verdict]
     describe = _DESCRIBED.get(event["type"])
     return describe(event) if describe else _PLAIN.get(event["type"], "")
+
+
+def links_to_entries(kind: str, address: str, ids: Iterable[int]) -> Markup:
+    """For each entry that another page of the timeline shows, an element that its anchor leads to: a link to that page.
+
+    A browser shows only the one that the address names (``:target``).
+    """
+    way = escape(address)
+    links = (f'<a class="other-page" id="{kind}-{number}" href="{way}/{number}"></a>' for number in ids)
+    return Markup("".join(links))  # noqa: S704 - numbers, and the address is escaped
 
 
 def _label(event: Any) -> str:

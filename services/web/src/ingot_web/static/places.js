@@ -5,7 +5,8 @@
 function findPlace() {
   for (const line of document.querySelectorAll(".marked")) line.classList.remove("marked");
   const place = location.hash.slice(1);
-  if (!place || document.getElementById(place)) return;
+  const element = document.getElementById(place);
+  if (!place || (element && !element.matches(".other-page"))) return;
   const lines = /^L(\d{1,6})-L?(\d{1,6})$/.exec(place);
   if (lines) {
     const [first, last] = [Number(lines[1]), Number(lines[2])].sort((a, b) => a - b);
