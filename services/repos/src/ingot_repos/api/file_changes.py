@@ -1,4 +1,4 @@
-"""Creates, changes and deletes files of a branch: one, or many in one commit, or what a patch says."""
+"""Creates, changes and deletes files of a branch: one, or many in one commit, what a patch says, or what reverts a commit."""
 
 import binascii
 from base64 import b64decode
@@ -10,20 +10,23 @@ import msgspec
 from litestar import Response, delete, post, put
 from litestar.openapi import ResponseSpec
 
-from ingot_chassis.errors import Invalid
+from ingot_chassis.errors import Invalid, NotFound
 from ingot_contracts.limits import Description, Name, Text
 from ingot_contracts.repos import Verification
 from ingot_repos.api.code_views import CodePresenter, ContentsResponse, FileCommit
 from ingot_repos.api.policies import in_repository, own_account
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import names
-from ingot_repos.core.file_changes import CommitRequest, FileEditor, Who
+from ingot_repos.core.file_changes import CommitRequest, FileEditor, Who, revert_message
 from ingot_repos.core.protections import actor_of, rules_of
 from ingot_repos.core.ref_updates import RefUpdates, require_changeable
 from ingot_repos.core.signatures import UNSIGNED
+from ingot_repos.git.errors import ObjectNotFound, RefNotFound, RepositoryNotFound
 from ingot_repos.git.file_changes import FileChange, PreparedCommit
+from ingot_repos.git.history import named_commit
 from ingot_repos.git.patches import prepare_patch
 from ingot_repos.git.refs import BRANCHES, ResolvedName
+from ingot_repos.git.reverts import prepare_revert
 
 MOST_FILES = 500
 Base64 = Annotated[str, msgspec.Meta(max_length=14_000_000)]
@@ -101,6 +104,10 @@ class ApplyPatch(CommitOptions, kw_only=True):
     """`content` is the patch as git writes it."""
 
     content: Patch
+
+
+class RevertCommit(CommitOptions, kw_only=True):
+    """Without `message` it says which commit is reverted, as git does."""
 
 
 class FileResponse(msgspec.Struct):
@@ -197,6 +204,28 @@ async def apply_patch(request: RepositoryRequest, data: ApplyPatch) -> FileRespo
     return FileResponse(None, CodePresenter.of(request).file_commit(prepared.info), UNSIGNED)
 
 
+@post(
+    "/api/v1/repos/{owner:str}/{repo:str}/commits/{sha:str}/revert",
+    policy=in_repository("write", "write:repository", on_disk=True),
+    operation_id="repoRevertCommit",
+    tags=["repository"],
+    status_code=201,
+)
+async def revert_commit(request: RepositoryRequest, sha: str, data: RevertCommit) -> FileResponse:
+    """Take back on a branch what a commit changed, of a merge against its first parent; 409 where it cannot be told apart.
+
+    That is where later commits changed the same lines, or the branch has nothing of it.
+    """
+    try:
+        commit, _ = await request.storage.call(request.resource.id, named_commit, sha)
+    except (RefNotFound, ObjectNotFound, RepositoryNotFound):
+        raise NotFound from None
+    if not data.message.strip():
+        data = msgspec.structs.replace(data, message=revert_message(commit))
+    prepared = await _commit(request, data, [], prepare=partial(prepare_revert, oid=commit.oid))
+    return FileResponse(None, CodePresenter.of(request).file_commit(prepared.info), UNSIGNED)
+
+
 @delete(
     "/api/v1/repos/{owner:str}/{repo:str}/contents/{filepath:path}",
     policy=in_repository("write", "write:repository", on_disk=True),
@@ -282,4 +311,4 @@ def _decoded(text: str, field: str = "content") -> bytes:
         raise Invalid.field(field, "format", "is not base64") from None
 
 
-routes = [change_files, create_file, update_file, apply_patch, delete_file]
+routes = [change_files, create_file, update_file, apply_patch, revert_commit, delete_file]

@@ -1,4 +1,4 @@
-"""Commits files to a branch for requests of the API, so that of two changes at once none is lost."""
+"""Commits files to a branch for requests of the API, so that of two changes at once none is lost; and reverts commits."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -9,7 +9,7 @@ from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_repos.core import names
 from ingot_repos.core.ref_updates import RefUpdates
 from ingot_repos.core.repositories import person
-from ingot_repos.git.commits import Person
+from ingot_repos.git.commits import CommitInfo, Person
 from ingot_repos.git.errors import RefMoved, RefNotFound, RepositoryNotFound
 from ingot_repos.git.file_changes import ChangeRefused, FileChange, NewCommit, PreparedCommit, prepare_commit
 from ingot_repos.git.storage import Storage
@@ -111,7 +111,14 @@ def _message(changes: Sequence[FileChange]) -> str:
     return "\n".join(f"{verb} {', '.join(paths)}" for verb, paths in lines.items()) or "Apply a patch"
 
 
-def _refusal(error: ChangeRefused, prefix: str) -> Invalid | NotFound:
+def revert_message(commit: CommitInfo) -> str:
+    """What a commit says that takes back another one, in the words of git-revert(1)."""
+    subject = commit.message.split("\n", 1)[0]
+    of_merge = f", reversing\nchanges made to {commit.parents[0]}" if len(commit.parents) > 1 else ""
+    return f'Revert "{subject}"\n\nThis reverts commit {commit.oid}{of_merge}.'
+
+
+def _refusal(error: ChangeRefused, prefix: str) -> Invalid | NotFound | Conflict:
     """``prefix`` stands before the names of the fields of a file."""
     match error.reason:
         case "missing":
@@ -120,6 +127,8 @@ def _refusal(error: ChangeRefused, prefix: str) -> Invalid | NotFound:
             return Invalid.field(f"{prefix}sha", "mismatch", f"{error} ({error.path})")
         case "branch-exists":
             return Invalid.field("new_branch", "taken", str(error))
+        case "conflict":
+            return Conflict(str(error))
         case "patch":
             return Invalid.field("content", "patch", str(error))
         case _:

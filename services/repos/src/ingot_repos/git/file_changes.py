@@ -19,7 +19,7 @@ from ingot_repos.git.refs import BRANCHES, ZERO_OID, RefChange, is_empty, ref_ta
 from ingot_repos.git.trees import DEEPEST, FOLDER, entry_at, normal_mode
 
 Operation = Literal["create", "update", "upload", "rename", "delete"]
-Refusal = Literal["path", "exists", "missing", "sha", "branch-exists", "patch"]
+Refusal = Literal["path", "exists", "missing", "sha", "branch-exists", "patch", "conflict"]
 
 _FILE, _EXECUTABLE = 0o100644, 0o100755
 

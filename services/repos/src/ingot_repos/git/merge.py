@@ -207,6 +207,19 @@ def follow(
     return commit, base
 
 
+def reverted_tree(repo: pygit2.Repository, tip: str, oid: str) -> str:
+    """The id of the tree of `tip` without what the commit `oid` changed against its first parent (full ids). Blocks.
+
+    Raises:
+        MergeConflict: the two cannot be merged automatically.
+        ObjectNotFound: one of them is not a commit of this repository.
+    """
+    onto, commit = find_commit(repo, tip), find_commit(repo, oid)
+    before = commit.parents[0].tree if commit.parents else _empty_tree(repo)
+    attempt = partial(repo.merge_trees, commit.tree, onto.tree, before)
+    return str(_write_tree(repo, _merged_index(attempt, ignore_whitespace=False)))
+
+
 def _merge_commit(
     repo: pygit2.Repository,
     base: pygit2.Commit,
