@@ -169,6 +169,8 @@ def test_an_unknown_store_is_named():
         ("GET", f"{REPO}/pulls/1/files", EXPENSIVE),
         ("POST", f"{REPO}/pulls/1/merge", EXPENSIVE),
         ("POST", f"{REPO}/diffpatch", EXPENSIVE),
+        ("POST", f"{REPO}/commits/abc/revert", EXPENSIVE),
+        ("POST", "/ann/app/commit/abc/revert", EXPENSIVE),
         ("GET", f"{REPO}/issues?state=all&q=bread", EXPENSIVE),
         ("GET", "/api/v1/repos/search", EXPENSIVE),
         ("GET", "/api/v1/users/search?q=a", EXPENSIVE),

@@ -37,7 +37,7 @@ _EXPENSIVE = re.compile(
     r"/api/v1/markdown(/raw)?|/api/v1/(.*/)?search|/explore/.*"
     # Of a repository, over the API and as pages. A file may have any name, so its path is not looked at.
     r"|(/api/v1/repos)?/[^/]+/[^/]+/("
-    r"git-(upload|receive)-pack|clone\.bundle|(archive|blame|compare)/.+|diffpatch|merge-upstream"
+    r"git-(upload|receive)-pack|clone\.bundle|(archive|blame|compare)/.+|diffpatch|merge-upstream|commits?/[^/]+/revert"
     r"|(commits|atom|rss)/(branch|tag|commit)/[^/]+/.+|commit/[^/]+|git/commits/[^/]+\.(diff|patch)"
     r"|pulls/[^/]+(\.diff|\.patch|/files|/commits/.+|/merge|/update))",
     re.DOTALL,
