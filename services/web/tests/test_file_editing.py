@@ -5,6 +5,8 @@ from base64 import b64encode
 
 import pytest
 
+from ingot_contracts.testing.forms import form_of
+
 from .forge import HOME
 from .test_previews import IN_PLACE, is_part
 from .world import ANN, BOB
@@ -29,6 +31,14 @@ async def test_a_file_is_changed_in_a_form_and_shown_afterwards(pages, forge):
     assert body["files"][0]["content"] == b64encode(b"one\n").decode()
     await pages.submit("/ann/demo/_delete/fix%231/a.txt", "Delete the file")
     assert forge.sent[1][2]["files"] == [{"operation": "delete", "path": "a.txt", "sha": "1" * 40}]
+
+
+async def test_a_change_for_a_new_branch_without_a_name_goes_to_no_branch(pages, forge):
+    forge.answers[FILE] = _file()
+    form = form_of((await pages.get(EDIT, ANN)).text, "", "Commit")
+    refused = await pages.post(EDIT, form.press("Commit", to="new", new_branch=" "), ANN)
+
+    assert (refused.status_code, "name the new branch" in refused.text, forge.sent) == (422, True, [])
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from .test_suggestions import HUNK
 from .world import ANN, ROOT, World
 
 COMMIT = {
-    "sha": "1" * 40, "commit": {"message": "x", "author": {"name": "ann"}, "committer": {"date": MOMENT}},
+    "sha": "1" * 40, "commit": {"message": "x", "author": {"name": "ann"}, "committer": {"date": MOMENT}, "verification": None},
     "author": None, "parents": [],
 }  # fmt: skip
 SUGGESTION = {
@@ -57,7 +57,7 @@ ANSWERS = {
     f"{HOME}/compare/main...topic": {"commits": [COMMIT], "total_commits": 1},
     f"{HOME}/pulls/1": issue(pull_request={"merged": False, "draft": False}, base={"ref": "main"}, head=HEAD, merged=False, mergeable=True),
     f"{HOME}/pulls/1/comments": [SUGGESTION], f"{HOME}/pulls/1.diff": CHANGED.encode(),
-    f"{HOME}/releases/tags/v1": RELEASE, f"{HOME}/issues/comments/5": COMMENT, f"{HOME}/pulls/comments/5": COMMENT_ON_LINE,
+    f"{HOME}/git/commits/{'1' * 40}": COMMIT, f"{HOME}/releases/tags/v1": RELEASE, f"{HOME}/issues/comments/5": COMMENT, f"{HOME}/pulls/comments/5": COMMENT_ON_LINE,
     f"{HOME}/contents-ext/src/a.py": FILE, f"{HOME}/branch_protections/main": ON_THE_LIST,
     f"{HOME}/tag_protections/1": {"id": 1, "name_pattern": "v*", "whitelist_usernames": [], "whitelist_teams": []},
     **{f"{owner}/hooks/1": HOOK for owner in ("/user", "/orgs/crew", HOME)},
@@ -77,7 +77,7 @@ FORM = {
 PARAMETERS = {
     "owner": "ann", "repo": "demo", "org": "crew", "username": "bob", "index": "1", "hook_id": "1", "delivery_id": "d1",
     "team": "1", "ref": "main/src/a.py", "basehead": "main...topic", "milestone_id": "1", "rule_id": "1", "comment_id": "5",
-    "tag": "v1", "review_id": "7",
+    "tag": "v1", "review_id": "7", "sha": "1" * 40,
 }  # fmt: skip
 OTHERS = ("/admin/tasks", "/admin/events", "/admin/jobs")
 """Their answers do not come from the public API: see test_operations."""

@@ -5,6 +5,7 @@ from html import unescape
 
 import pytest
 
+from ingot_contracts.testing.forms import form_of
 from ingot_web.core import diffs
 
 from .forge import ANN_USER, HOME, MOMENT, issue
@@ -232,21 +233,63 @@ async def test_numbers_in_the_message_of_a_commit_lead_to_issues(pages, forge):
     assert 'Closes <a href="/ann/demo/issues/3">#3</a>.' in shown
 
 
+def _commit(parents=1):
+    """What a page of a commit is made of."""
+    commit = DROPPED["commit"] | {"verification": None}
+    parents = [{"sha": f"{number}" * 40} for number in range(2, 2 + parents)]
+    path = f"{HOME}/git/commits/{'1' * 40}"
+    return {path: DROPPED | {"commit": commit, "parents": parents}, f"{path}.diff": CHANGED.encode()}
+
+
+async def _revert(pages, **fields):
+    """Send the form on the page of the commit."""
+    form = form_of((await pages.get(COMMIT_PAGE, ANN)).text, "/revert", "Revert the commit")
+    return await pages.post(form.action, form.press("Revert the commit", **fields), ANN)
+
+
+COMMIT_PAGE, REVERT = f"/ann/demo/commit/{'1' * 40}", f"{HOME}/commits/{'1' * 40}/revert"
+
+
 @pytest.mark.parametrize(("parents", "options"), [(0, ""), (1, ""), (2, "-m 1 ")])
-async def test_a_commit_says_to_who_may_push_how_it_is_reverted(pages, forge, parents, options):
-    sha, commit = "1" * 40, DROPPED["commit"] | {"verification": None}
-    parents = [{"sha": f"{number}" * 40} for number in range(parents)]
-    forge.answers[f"{HOME}/git/commits/{sha}"] = DROPPED | {"commit": commit, "parents": parents}
-    forge.answers[f"{HOME}/git/commits/{sha}.diff"] = CHANGED.encode()
+async def test_a_commit_offers_its_revert_to_who_may_push(pages, forge, parents, options):
+    forge.answers |= _commit(parents)
     own = forge.answers[HOME]
     readable = own | {"permissions": {"admin": False, "push": False, "pull": True}}
-    for repository, caller, is_said in (
+    for repository, caller, is_offered in (
         (own, ANN, True), (own, None, False), (readable, BOB, False), (own | {"archived": True}, ANN, False),
     ):  # fmt: skip
         forge.answers[HOME] = repository
-        shown = (await pages.get(f"/ann/demo/commit/{sha}", caller)).text
-        assert (f"git revert {options}{sha}" in shown) is is_said
-        assert ('<summary>Revert it</summary><p id="revert">' in shown) is is_said
+        shown = (await pages.get(COMMIT_PAGE, caller)).text
+        assert (f"<code>git revert {options}1111111111</code>" in shown) is is_offered
+        assert ('<summary>Revert it</summary><form id="revert"' in shown) is is_offered
+
+
+@pytest.mark.parametrize(("fields", "new_branch", "place"), [
+    ({}, "revert-1111111111", "compare/main...revert-1111111111"),
+    ({"new_branch": "back#1", "branch": "next"}, "back#1", "compare/next...back%231"),
+    ({"to": "branch", "message": "a\r\nb"}, None, f"commit/{'8' * 40}"),
+])  # fmt: skip
+async def test_a_commit_is_reverted_on_a_new_branch_for_a_pull_request_or_on_one_that_is_there(
+    pages, forge, fields, new_branch, place
+):
+    forge.answers |= _commit() | {f"POST {REVERT}": {"commit": {"sha": "8" * 40}}}
+    answer = await _revert(pages, **fields)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/ann/demo/{place}")
+    body = {"branch": fields.get("branch", "main"), "message": fields.get("message", "").replace("\r", "")}
+    assert forge.sent == [("POST", REVERT, body | ({"new_branch": new_branch} if new_branch else {}))]
+
+
+async def test_a_revert_that_is_refused_says_why_and_keeps_what_was_written(pages, forge):
+    forge.answers |= _commit()
+    unnamed = await _revert(pages, new_branch=" ")
+    assert (unnamed.status_code, "name the new branch" in unnamed.text, forge.sent) == (422, True, [])
+    forge.refusals[REVERT] = (409, b'{"message": "later commits changed the same in a.py", "url": ""}')
+    words = {"branch": "next", "to": "branch", "message": "Say less"}
+    refused = await _revert(pages, **words)
+    assert (refused.status_code, "later commits changed the same in a.py" in refused.text) == (409, True)
+    assert "<details open><summary>Revert it" in refused.text
+    values = form_of(refused.text, "/revert", "Revert the commit").values
+    assert {name: values[name] for name in words} == {name: [value] for name, value in words.items()}
 
 
 async def test_who_administers_a_repository_gets_from_branches_to_their_protection(pages, forge):

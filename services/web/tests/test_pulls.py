@@ -248,7 +248,7 @@ async def test_a_merged_pull_request_leads_who_may_push_to_how_it_is_reverted(pa
         "merged_at": MOMENT,
         "merge_commit_sha": "4" * 40,
     }
-    link = f'href="/ann/demo/commit/{"4" * 40}#revert">How to revert it</a>'
+    link = f'href="/ann/demo/commit/{"4" * 40}#revert">Revert it</a>'
     assert (link in (await pages.get(PAGE, ANN)).text, link in (await pages.get(PAGE)).text) == (True, False)
 
 

@@ -139,11 +139,10 @@ async def save(request: WebRequest) -> Response[Any]:
     if form.has("preview"):
         await _begin(frame)
         return _page(frame, act, ref, form, preview=await _preview(frame, ref, form))
-    new_branch = form.text("new_branch") if form.text("to") == "new" else ""
     try:
         files = _changes(act, ref, form)
         body = {"branch": ref.name, "message": form.lines("message"), "files": files}
-        if new_branch:
+        if new_branch := form.branch_to_make():
             body["new_branch"] = new_branch
         await frame.forge.send("POST", "repos", frame.api("contents"), body)
     except ApiError as error:

@@ -103,6 +103,29 @@ async def commit(request: WebRequest, sha: str) -> Response[Any]:
     frame = RepositoryFrame(request)
     if sha.endswith((".diff", ".patch")):
         return await _text_page(frame, frame.api("git", "commits", sha))
+    return await _commit_page(frame, sha, Form())
+
+
+@post("/{owner:str}/{repo:str}/commit/{sha:str}/revert", policy=anyone(), include_in_schema=False)
+async def revert(request: WebRequest, sha: str) -> Response[Any]:
+    """Take back a commit, on a branch or on a new one for a pull request; or say on its page why not."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    body = {"branch": form.text("branch"), "message": form.lines("message")}
+    try:
+        if new_branch := form.branch_to_make():
+            body["new_branch"] = new_branch
+        answer = await frame.forge.send("POST", "repos", frame.api("commits", sha, "revert"), body)
+    except ApiError as error:
+        return await _commit_page(frame, sha, form, error)
+    if new_branch:
+        return frame.redirect(f"/compare/{quote(body['branch'])}...{quote(new_branch)}")
+    return frame.redirect(f"/commit/{answer['commit']['sha']}")
+
+
+async def _commit_page(
+    frame: RepositoryFrame, sha: str, form: Form, problem: ApiError | None = None
+) -> Response[str]:
+    """With the form that reverts the commit, and what was wrong with it."""
     shown, (changes, pages), checks = await frame.load(
         frame.forge.get("repos", frame.api("git", "commits", sha), files=False),
         read_diff(frame, "repos", frame.api("git", "commits", f"{sha}.diff")),
@@ -113,9 +136,12 @@ async def commit(request: WebRequest, sha: str) -> Response[Any]:
         changes.before = shown["parents"][0]["sha"] if shown["parents"] else ""
     return frame.render(
         "repository/commit.html",
-        in_place=MORE_FILES,
+        in_place="" if problem else MORE_FILES,
         tab="code",
         title=shown["commit"]["message"].split("\n", 1)[0],
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        form=form,
         commit=shown,
         changes=changes,
         pages=pages,
@@ -328,5 +354,5 @@ async def comparison_page(
 
 
 routes = [
-    commits, feed, commit, branches, create_branch, delete_branch, merge_upstream, tags, choose_comparison, compare,
+    commits, feed, commit, revert, branches, create_branch, delete_branch, merge_upstream, tags, choose_comparison, compare,
 ]  # fmt: skip

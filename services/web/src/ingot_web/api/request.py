@@ -83,6 +83,14 @@ class Form(dict[str, str]):
         """The field without spaces around it; empty if it was not sent."""
         return self.get(name, "").strip()
 
+    def branch_to_make(self) -> str:
+        """The branch that is to be made for a commit; empty if that goes to one that is there. Raises Invalid."""
+        if self["to"] != "new":
+            return ""
+        if not (name := self.text("new_branch")):
+            raise Invalid.field("new_branch", "required", "is empty; name the new branch")
+        return name
+
     def lines(self, name: str) -> str:
         """A text of many lines, whose ends browsers send as CRLF."""
         return self.get(name, "").replace("\r\n", "\n")
