@@ -30,7 +30,7 @@ async def test_the_description_is_served(client, path):
 async def test_the_page_allows_only_what_comes_from_here(client, path):
     async with client.get(path) as answer:
         assert answer.content_type == "text/html"
-        assert await answer.read() == page("/")
+        assert await answer.read() == page("/", "Ingot")
         policy = answer.headers["Content-Security-Policy"]
 
     assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'; ")
@@ -41,7 +41,7 @@ async def test_the_page_allows_only_what_comes_from_here(client, path):
 async def test_the_page_finds_its_files(client):
     async with client.get("/api/v1/swagger") as answer:
         files = re.findall(r'(?:src|href)="(/api/v1/swagger/[^"]+)"', await answer.text())
-    assert len(files) == 3
+    assert len(files) == 4
     for file in files:
         async with client.get(file) as answer:
             assert answer.status == 200

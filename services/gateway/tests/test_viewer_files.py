@@ -19,12 +19,17 @@ REPOSITORY = {
         "responses": {"200": {"description": "the repository"}},
     }
 }
+GROUNDS = ("document.documentElement", "document.querySelector('header.bar')")
+"""What is dark where the system is."""
 OPERATION = "#operations-repository-repoGet"
 
 
 def test_the_page_works_below_a_path():
-    below = page("/forge/")
+    below = page("/forge/", "Ships & co")
 
+    assert b"<title>Ships &amp; co API</title>" in below
+    assert b'<a class="brand" href="/forge/">' in below
+    assert b'<a href="/forge/explore/repos">' in below
     assert b'src="/forge/api/v1/swagger/start.js?' in below
     assert b'"/api' not in below
 
@@ -37,6 +42,9 @@ def test_the_viewer_names_its_licence():
 async def test_one_signs_in_with_a_token_and_tries_an_operation(tmp_path):
     async with open_world("asgi") as world, open_page(str(chromium()), tmp_path) as tab:
         world.services["repos"].paths = {"/api/v1/repos/{owner}/{repo}": REPOSITORY}
+        await tab.call(
+            "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}]
+        )
         await tab.open(f"{world.url}/api/v1/swagger")
         await tab.click(".btn.authorize")
         await tab.type("#auth-bearer-value", TOKEN)
@@ -50,10 +58,12 @@ async def test_one_signs_in_with_a_token_and_tries_an_operation(tmp_path):
         status = await tab.wait_for(
             f"document.querySelector('{OPERATION} .live-responses-table tbody .response-col_status')?.innerText"
         )
+        grounds = [await tab.value(f"getComputedStyle({part}).backgroundColor") for part in GROUNDS]
         answer = await tab.value(f"document.querySelector('{OPERATION} .live-responses-table').innerText")
 
     assert status.startswith("200")
     assert "principal of 7" in answer
     assert '"path": "/api/v1/repos/ann/app"' in answer
+    assert grounds == ["rgb(28, 32, 34)", "rgb(30, 31, 35)"]
     assert not tab.complaints
     assert all(url.startswith((world.url, "data:")) for url in tab.requests)

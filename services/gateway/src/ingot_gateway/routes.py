@@ -120,6 +120,7 @@ OWN_PATHS = frozenset(
         "/api/v1/settings/ui",
         "/api/swagger",
         "/api/v1/swagger",
+        "/api/v1/swagger/page.css",
         "/api/v1/swagger/start.js",
         "/api/v1/swagger/swagger-ui-bundle.js",
         "/api/v1/swagger/swagger-ui.css",

@@ -50,7 +50,7 @@ async def describe_at_old_path(request: GatewayRequest) -> bytes:
 @get(["/api/v1/swagger", "/api/swagger"], policy=anyone(), include_in_schema=False)
 async def show_page(request: GatewayRequest) -> Response[bytes]:
     """The page: it shows the description, and sends requests with the credential that one enters there."""
-    page = _page(urlsplit(request.public_url).path)
+    page = _page(urlsplit(request.public_url).path, request.settings.site_name)
     return Response(page, media_type="text/html", headers=PAGE_HEADERS)
 
 

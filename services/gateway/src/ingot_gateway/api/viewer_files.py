@@ -1,12 +1,15 @@
-"""The files of the API page: Swagger UI as it was released, and our two that start it.
+"""The files of the API page: Swagger UI as it was released, and ours that start it and put the site's bar above it.
 
 Nothing is loaded from other hosts. The names in the page carry a digest of the file, so browsers may keep a file for ever.
 """
 
 import gzip
 import hashlib
+from html import escape
 from pathlib import Path
 from typing import NamedTuple
+
+from ingot_contracts.web import PageFrame
 
 FOLDER = Path(__file__).with_name("viewer")
 ROOT = b"/api/v1/"
@@ -37,15 +40,24 @@ FILES = {
     name: _read(name, media_type)
     for name, media_type in (
         ("swagger-ui.css", "text/css"),
+        ("page.css", "text/css"),
         ("swagger-ui-bundle.js", "text/javascript"),
         ("start.js", "text/javascript"),
     )
 }
 
 
-def page(prefix: str) -> bytes:
-    """The page of a server whose public URL has the path ``prefix``."""
+def page(prefix: str, site_name: str) -> bytes:
+    """The page of a site whose public URL has the path ``prefix``."""
+    root = prefix.rstrip("/")
+    bar = (
+        f'<header class="bar"><nav aria-label="Site">{PageFrame(root, site_name).brand} '
+        f'<a href="{escape(root)}/explore/repos">Explore</a></nav></header>'
+    )
     content = (FOLDER / "index.html").read_bytes()
     for name, file in FILES.items():
         content = content.replace(name.encode() + b'"', f'{name}?{file.digest}"'.encode())
-    return content.replace(b'"' + ROOT, b'"' + prefix.rstrip("/").encode() + ROOT)
+    content = content.replace(b'"' + ROOT, b'"' + root.encode() + ROOT)
+    return content.replace(b"<title>", b"<title>" + escape(site_name).encode() + b" ").replace(
+        b"<!-- bar -->", bar.encode()
+    )
