@@ -79,3 +79,18 @@ async def test_the_page_of_an_empty_repository_leads_to_tokens_and_to_keys_where
         shown = (await pages.get("/ann/demo", ANN)).text
         assert 'href="/user/settings/applications">a token</a>' in shown
         assert ("an SSH key</a> the address is <code>" in shown) == bool(address)
+
+
+@pytest.mark.parametrize(
+    ("ref", "archive", "words"),
+    [
+        ("branch/main", "main", "main"),
+        ("tag/v1", "v1", "v1"),
+        (f"commit/{'1' * 40}", "1" * 40, "1" * 10),
+    ],
+)
+async def test_what_is_downloaded_is_what_is_shown(pages, forge, ref, archive, words):
+    forge.answers[f"{HOME}/contents-ext"] = {"dir_contents": []}
+    shown = (await pages.get(f"/ann/demo/src/{ref}")).text
+    for form in ("zip", "tar.gz"):
+        assert f'<a href="/ann/demo/archive/{archive}.{form}">Download {words} as {form}</a>' in shown

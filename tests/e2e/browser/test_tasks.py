@@ -94,7 +94,7 @@ async def test_ten_tasks_need_no_documentation(deployment, tmp_path):
 
 @pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
 @pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
-async def test_seven_other_tasks_need_no_documentation(deployment, tmp_path):
+async def test_eight_other_tasks_need_no_documentation(deployment, tmp_path):
     sha = await _fill_harbour(deployment.url)
     async with open_browser(deployment.url, tmp_path) as person:
         await person.sign_in(*ADMINISTRATOR)
@@ -145,6 +145,16 @@ async def test_seven_other_tasks_need_no_documentation(deployment, tmp_path):
         await person.write("Only in these repositories", f"{ADMINISTRATOR[0]}/harbour")
         await person.follow("Make the token")
         await person.read(f"read:repository · only in {ADMINISTRATOR[0]}/harbour")
+
+        # Take a commit back, by a pull request.
+        await start("depth.txt", "History", "Sound it again")
+        await person.press("Revert it")
+        await person.follow("Revert the commit")
+        await person.press("Open a pull request")
+        await person.follow("Open the pull request")
+        await person.read('Revert "Sound it again"')
+        await person.follow("Files")
+        await person.read("three fathoms")
         assert not person.page.complaints
 
 
