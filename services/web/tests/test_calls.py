@@ -113,7 +113,7 @@ PAGES = (
     "/repo/create",
     *(f"/ann/demo{page}" for page in (
         "", "/src/branch/main", "/commits/branch/main", "/branches", "/tags", "/releases", "/compare/main...topic", "/forks",
-        "/stars", "/watchers", "/fork", "/issues", "/issues/new", "/issues/1", "/issues/1/facts", "/labels", "/milestones",
+        "/stars", "/watchers", "/fork", "/generate", "/issues", "/issues/new", "/issues/1", "/issues/1/facts", "/labels", "/milestones",
         "/pulls", "/pulls/1", "/pulls/1/commits", "/pulls/1/files", "/settings/collaboration", "/settings/hooks",
         "/settings/hooks/1", "/settings/keys", "/settings/branches", "/settings/mirrors", "/settings/teams",
     )),

@@ -1,4 +1,4 @@
-"""Making repositories: a new one, an import, a fork. Stars, and who has starred, watched or forked one."""
+"""Making repositories: a new one, an import, a fork, one of a template. Stars, and who has starred, watched or forked one."""
 
 from asyncio import gather
 from typing import Any
@@ -10,6 +10,14 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import Form, WebRequest
 from ingot_web.clients.forge import at
+
+PARTS = {
+    "git_content": "Files",
+    "topics": "Topics",
+    "labels": "Labels",
+    "protected_branch": "Rules for branches",
+}
+"""What a repository can get of a template: in the API, and in words."""
 
 
 @get("/repo/create", policy=anyone(), include_in_schema=False)
@@ -108,6 +116,47 @@ async def fork(request: WebRequest) -> Response[Any]:
     return request.redirect("/" + repository["full_name"])
 
 
+@get("/{owner:str}/{repo:str}/generate", policy=anyone(), include_in_schema=False)
+async def new_of_template(request: WebRequest) -> Response[str]:
+    """The form of a repository that begins with what a template has."""
+    request.require_signed_in()
+    return await _template_page(RepositoryFrame(request), Form([("git_content", "1")]))
+
+
+async def _template_page(
+    frame: RepositoryFrame, form: Form, problem: ApiError | None = None
+) -> Response[str]:
+    (organizations,) = await frame.load(frame.forge.rows_if_there("identity", "/user/orgs"))
+    return frame.render(
+        "repository/generate.html",
+        tab="code",
+        title="Use this template",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        form=form,
+        owners=[frame.request.principal.name, *(one["username"] for one in organizations or ())],
+        parts=PARTS,
+    )
+
+
+@post("/{owner:str}/{repo:str}/generate", policy=anyone(), include_in_schema=False)
+async def generate(request: WebRequest) -> Response[Any]:
+    """Make a repository of a template."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    body = {
+        "owner": form.text("owner") or request.principal.name,
+        "name": form.text("name"),
+        "description": form.text("description"),
+        "private": form.has("private"),
+        **{name: form.has(name) for name in PARTS},
+    }
+    try:
+        repository = await frame.forge.send("POST", "repos", frame.api("generate"), body)
+    except ApiError as error:
+        return await _template_page(frame, form, error)
+    return request.redirect("/" + repository["full_name"])
+
+
 @post("/{owner:str}/{repo:str}/star", policy=anyone(), include_in_schema=False)
 async def star(request: WebRequest) -> Response[bytes]:
     """Star it."""
@@ -159,4 +208,4 @@ async def forks(request: WebRequest) -> Response[str]:
     return await _people(request, "forks", "Forks")
 
 
-routes = [new, create, new_fork, fork, star, unstar, watch, stars, watchers, forks]
+routes = [new, create, new_fork, fork, new_of_template, generate, star, unstar, watch, stars, watchers, forks]
