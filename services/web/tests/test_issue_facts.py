@@ -1,5 +1,7 @@
 """What people type about an issue."""
 
+import time
+
 import pytest
 
 from ingot_chassis.errors import Invalid
@@ -122,3 +124,19 @@ async def test_the_author_of_a_pull_request_asks_for_reviews_without_writing(pag
     forge.answers[HOME]["permissions"]["push"] = False
     forge.answers[FACTS] = issue(pull_request={"merged": False})
     assert ("Ask for a review" in (await pages.get("/ann/demo/issues/1/facts", caller)).text) is asks
+
+
+@pytest.mark.parametrize(("one", "place"), [(issue(), "issues"), (OPEN, "pulls")])
+async def test_an_issue_is_deleted_once_its_number_was_typed_by_who_administers(pages, forge, one, place):
+    forge.answers[FACTS] = one
+    page = "/ann/demo/issues/1/facts"
+    refused = await pages.submit(page, "Delete it", to="/facts", typed="1")
+    assert (refused.status_code, "type #1 to do that" in refused.text.lower(), forge.sent) == (422, True, [])
+    assert 'name="typed" type="text" value="1"' in refused.text
+    deleted = await pages.submit(page, "Delete it", to="/facts", typed="#1")
+    assert (deleted.headers["location"], forge.sent) == (f"/ann/demo/{place}", [("DELETE", FACTS, {})])
+    forge.answers[HOME]["permissions"]["admin"] = False
+    assert "Delete it" not in (await pages.get(page, ANN)).text
+    forbidden = {"token": pages.form_token(ANN, at=time.time()), "do": "delete", "typed": "1"}
+    assert (await pages.post(page, forbidden, ANN)).status_code == 403
+    assert len(forge.sent) == 1

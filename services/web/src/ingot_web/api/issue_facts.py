@@ -1,4 +1,4 @@
-"""What is decided about an issue: labels, people, milestone, date, what blocks it, time spent, reviewers, who hears of it."""
+"""What is decided about an issue: labels, people, milestone, date, what blocks it, time spent, reviewers, who hears of it, and that it goes."""
 
 from asyncio import gather
 from collections.abc import Mapping
@@ -6,11 +6,11 @@ from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, Invalid
+from ingot_chassis.errors import ApiError, Denied, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.labels import choosable_labels
-from ingot_web.api.request import Form, WebRequest, whole_number
+from ingot_web.api.request import Form, WebRequest, require_typed, whole_number
 from ingot_web.clients.forge import MOST_PAGES, ROWS
 
 
@@ -84,6 +84,8 @@ async def change(request: WebRequest, index: int) -> Response[Any]:
         return await _page(frame, index, form, error)
     if act is _withdraw:
         return frame.redirect(f"/pulls/{index}")
+    if act is _delete:
+        return frame.redirect("/pulls" if form.has("is_pull") else "/issues")
     return frame.redirect(f"/issues/{index}/facts" if form.text("do") else f"/issues/{index}")
 
 
@@ -178,6 +180,15 @@ def _reviewers_of(form: Form) -> dict[str, list[str]]:
     }
 
 
+async def _delete(frame: RepositoryFrame, index: int, form: Form) -> None:
+    await frame.load()
+    permissions = frame.repository["permissions"]
+    if not (permissions and permissions["admin"]):
+        raise Denied("only administrators of the repository may delete it")
+    require_typed(form.text("typed"), f"#{index}")
+    await frame.forge.send("DELETE", "issues", frame.api("issues", index))
+
+
 ACTS = {
     "block": _block,
     "unblock": _unblock,
@@ -189,6 +200,7 @@ ACTS = {
     "ask": _ask,
     "measure": _measure,
     "withdraw": _withdraw,
+    "delete": _delete,
 }
 """What a form does, by the value of its ``do``."""
 
