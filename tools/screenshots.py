@@ -223,6 +223,7 @@ async def take(person: Person, picture: Picture, hook: int) -> bytes:
     await person.page.call("Emulation.setEmulatedMedia", features=[scheme])
     await person.page.call("Emulation.setScrollbarsHidden", hidden=True)
     await person.visit(picture.path.format(hook=hook))
+    await person.page.wait_for("!!document.querySelector('.bell .count')")  # which comes after the page
     shown = await person.page.call("Page.captureScreenshot", format="png")
     return base64.b64decode(shown["data"])
 
