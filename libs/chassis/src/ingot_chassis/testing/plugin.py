@@ -18,6 +18,7 @@ statement is sent by many tests, so each kind still sees it. What is about SQL i
 `pytest.mark.both_databases` and runs on both whatever is set.
 """
 
+import gc
 import os
 import secrets
 from collections.abc import AsyncIterator, Iterator
@@ -29,7 +30,6 @@ from urllib.parse import urlsplit
 import pytest
 import pytest_asyncio
 
-from ingot_chassis.testing.apps import keep_routes, keep_statements
 from ingot_chassis.testing.databases import (
     Backend,
     Databases,
@@ -38,7 +38,6 @@ from ingot_chassis.testing.databases import (
     PostgresDatabases,
     SqliteDatabases,
 )
-from ingot_chassis.testing.receiver import Receiver
 from ingot_chassis.testing.servers import NatsServer, SessionServers
 from ingot_chassis.testing.turns import take_turns
 
@@ -46,13 +45,27 @@ SERVERS = pytest.StashKey[SessionServers]()
 WORKER_KEY = "ingot_test_folder"
 
 
+def hands_out_tests(options: Any) -> bool:
+    """Whether this process is the one of xdist that runs no test: what services import it can do without."""
+    return bool(getattr(options, "numprocesses", None)) and "PYTEST_XDIST_WORKER" not in os.environ
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    options = early_config.known_args_namespace
+    options.noconftest = options.noconftest or hands_out_tests(options)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
     # Markers for `data` and path parameters that Litestar 3 will ask for; 2.x reads both spellings.
     config.addinivalue_line("filterwarnings", "ignore::litestar.exceptions.LitestarDeprecationWarning")
     config.addinivalue_line("markers", "both_databases: on SQLite and on PostgreSQL, whatever is set")
-    keep_routes()
-    keep_statements()
+    if not hands_out_tests(config.option):
+        from ingot_chassis.testing.apps import keep_routes, keep_statements
+
+        keep_routes()
+        keep_statements()
     config.stash[SERVERS] = (
         SessionServers(Path(worker_input[WORKER_KEY])) if worker_input else SessionServers.open()
     )
@@ -61,6 +74,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if os.environ.get("INGOT_TEST_DATABASES", "both") != "both":
         take_turns(config, items, ("sqlite", "postgresql"), "both_databases")
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded now stays to the end: the collector of garbage need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -186,6 +205,8 @@ def bucket(servers: SessionServers) -> dict[str, str]:
 
 
 @pytest_asyncio.fixture
-async def receiver() -> AsyncIterator[Receiver]:
+async def receiver() -> AsyncIterator[Any]:
+    from ingot_chassis.testing.receiver import Receiver
+
     async with Receiver() as receiver:
         yield receiver
