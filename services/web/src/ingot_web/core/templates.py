@@ -2,7 +2,7 @@
 
 import hashlib
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -36,45 +36,51 @@ class Templates:
     """All templates, for one site."""
 
     def __init__(self, *, site_name: str, public_url: str, root: str) -> None:
-        environment = Environment(
-            loader=FileSystemLoader(FOLDER / "templates"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            auto_reload=False,
-        )
-        environment.filters |= {
-            "ago": ago,
-            "moment": moment,
-            "size": size,
-            "path": path,
-            "short": short,
-            "excerpt": excerpt,
-            "duration": duration,
-            "references": references,
-        }
-        frame = PageFrame(root, site_name)
-        environment.globals |= {
-            "skip": Markup(SKIP),  # noqa: S704 - of our own
-            "brand": Markup(frame.brand),  # noqa: S704 - escaped where it is made
-            "footer": Markup(frame.footer),  # noqa: S704 - the same
-            "site_name": site_name,
-            "public_url": public_url,
-            "root": root,
-            "style": _address(root, "style.css"),
-            "scripts": [_address(root, name) for name in SCRIPTS],
-            "query": urlencode,
-            "time_element": time_element,
-            "code_rows": code_rows,
-            "unified_rows": unified_rows,
-            "split_rows": split_rows,
-            "milestone_options": _milestone_options,
-        }
-        self._environment = environment
+        self._environment = _environment(site_name, public_url, root)
 
     def render(self, name: str, **values: Any) -> str:
         return self._environment.get_template(name).render(values)
+
+
+@cache
+def _environment(site_name: str, public_url: str, root: str) -> Environment:
+    """What templates of a site are compiled in. One for all apps of a process: compiling takes longer than most requests."""
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters |= {
+        "ago": ago,
+        "moment": moment,
+        "size": size,
+        "path": path,
+        "short": short,
+        "excerpt": excerpt,
+        "duration": duration,
+        "references": references,
+    }
+    frame = PageFrame(root, site_name)
+    environment.globals |= {
+        "skip": Markup(SKIP),  # noqa: S704 - of our own
+        "brand": Markup(frame.brand),  # noqa: S704 - escaped where it is made
+        "footer": Markup(frame.footer),  # noqa: S704 - the same
+        "site_name": site_name,
+        "public_url": public_url,
+        "root": root,
+        "style": _address(root, "style.css"),
+        "scripts": [_address(root, name) for name in SCRIPTS],
+        "query": urlencode,
+        "time_element": time_element,
+        "code_rows": code_rows,
+        "unified_rows": unified_rows,
+        "split_rows": split_rows,
+        "milestone_options": _milestone_options,
+    }
+    return environment
 
 
 def _milestone_options(milestones: list[Any]) -> list[tuple[Any, str]]:
