@@ -1,6 +1,7 @@
 """The outbox as a transaction writes it: one row for each event, committed together with the change of state."""
 
 import uuid
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -28,6 +29,7 @@ def new_event_row(event: msgspec.Struct, key: str) -> dict[str, Any]:
     }
 
 
+@cache
 def insert_event(outbox: Table) -> PreparedWrite:
     """The INSERT of such a row."""
     columns = ("id", "type", "key", "payload", "traceparent", "created_at")

@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import timedelta
+from functools import cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -100,6 +101,7 @@ class NewRow(TypedRow):
     event_id: str
 
 
+@cache
 def _receive(inbox: Table) -> PreparedWrite:
     """Record events as applied; returns those that were not recorded before."""
     shared = [bindparam(name, type_=inbox.c[name].type) for name in _SHARED]

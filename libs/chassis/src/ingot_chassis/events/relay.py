@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import cache
 
 import msgspec
 import structlog
@@ -203,6 +204,7 @@ class Relay:
             await tx.execute(delete(self._outbox).where(self._outbox.c.sent_at < now() - KEEP))
 
 
+@cache
 def _unsent(outbox: Table) -> PreparedQuery[OutboxRow]:
     """The oldest rows that are not sent; ``payload`` is None where it has more than ``room`` bytes."""
     size = func.length(outbox.c.payload, type_=Integer)
@@ -213,6 +215,7 @@ def _unsent(outbox: Table) -> PreparedQuery[OutboxRow]:
     return PreparedQuery(unsent.limit(bindparam("most", type_=Integer)), OutboxRow)
 
 
+@cache
 def _mark(outbox: Table) -> PreparedWrite:
     """The rows ``numbers`` were handled ``at`` a time: those that are ``too_large`` as dead letters."""
     at = bindparam("at", type_=outbox.c.sent_at.type)

@@ -10,6 +10,7 @@ import os
 import socket
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cache
 from typing import Any, NamedTuple, get_type_hints
 
 import msgspec
@@ -274,6 +275,7 @@ def _constant(state: JobState) -> ColumnElement[str]:
     return literal_column(f"'{state}'", String)
 
 
+@cache
 def _statements(table: Table) -> _Statements:
     added: dict[str, object] = {name: bindparam(name) for name in _ADDED}
     insertion = postgresql.insert(table).values(added | _FRESH | {"fence": 0})
