@@ -8,6 +8,7 @@ from structlog.testing import capture_logs
 from ingot_chassis.security.principal import Principal
 from ingot_identity.core.accounts import ensure_administrator
 
+from .templates import without_rows
 from .world import PASSWORD
 
 
@@ -199,6 +200,7 @@ async def test_the_log_names_both_who_acts_and_as_whom(world):
     assert [(line["user"], line["sudo_by"]) for line in lines] == [("ann", "root")]
 
 
+@pytest.mark.parametrize("template", [without_rows])
 async def test_replicas_that_start_together_make_one_first_administrator(make_world):
     async with make_world(admin_password="") as world:
         components, database = world.app.state.components, world.app.state.database

@@ -66,28 +66,29 @@ async def test_a_picture_stays_while_another_account_has_it(world):
     assert picture.headers["content-type"] == "image/gif"
 
 
-@pytest.mark.parametrize(
-    ("image", "status", "code"),
-    [
-        ("", 422, "required"),
-        ("   ", 422, "required"),
-        ("no base64!", 422, "format"),
-        ("data:text/html;base64,PGI+", 422, "format"),
-        (encoded(b"<svg xmlns='http://www.w3.org/2000/svg'/>"), 422, "type"),
-        (encoded(b"<html>GIF89a"), 422, "type"),
-        (encoded(b"BM rest"), 422, "type"),
-        (encoded(b"GIF89a" + bytes(1_048_576)), 422, "length"),
-        ("x" * 7_000_000, 422, "invalid"),
-        ("\u00fc" * 8, 422, "format"),
-        ([GIF], 400, "type"),
-    ],
-)
-async def test_what_is_no_small_picture_is_refused(world, image, status, code):
+NO_PICTURES = [
+    ("", 422, "required"),
+    ("   ", 422, "required"),
+    ("no base64!", 422, "format"),
+    ("data:text/html;base64,PGI+", 422, "format"),
+    (encoded(b"<svg xmlns='http://www.w3.org/2000/svg'/>"), 422, "type"),
+    (encoded(b"<html>GIF89a"), 422, "type"),
+    (encoded(b"BM rest"), 422, "type"),
+    (encoded(b"GIF89a" + bytes(1_048_576)), 422, "length"),
+    ("x" * 7_000_000, 422, "invalid"),
+    ("\u00fc" * 8, 422, "format"),
+    ([GIF], 400, "type"),
+]
+
+
+async def test_what_is_no_small_picture_is_refused(world):
     await world.add_user("ann")
     before = await shown(world)
-    answer = await world.call("POST", "/user/avatar", {"image": image}, as_="ann")
-    error = answer.json()["errors"][0]
-    assert (answer.status_code, error["field"], error["code"]) == (status, "image", code)
+    for image, status, code in NO_PICTURES:
+        answer = await world.call("POST", "/user/avatar", {"image": image}, as_="ann")
+        error = answer.json()["errors"][0]
+        expected = status, "image", code
+        assert (answer.status_code, error["field"], error["code"]) == expected, image[:80]
     assert await shown(world) == before
 
 

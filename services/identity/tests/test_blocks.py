@@ -25,22 +25,22 @@ async def test_a_block_is_listed_until_it_ends(world, acme, path, caller):
     assert await logins(world, path, caller) == []
 
 
-@pytest.mark.parametrize(
-    ("caller", "path", "status"),
-    [
-        ("sam", "/user/blocks/sam", 422),
-        ("sam", "/user/blocks/nobody", 404),
-        ("sam", "/user/blocks/acme", 404),
-        ("sam", "/user/blocks/mia?note=" + "x" * 256, 422),
-        ("ann", "/orgs/acme/blocks/mia", 422),
-        ("ann", "/orgs/acme/blocks/ann", 422),
-        ("ann", "/orgs/acme/blocks/nobody", 404),
-        ("ann", "/orgs/ann/blocks/sam", 404),
-        ("mia", "/orgs/acme/blocks/sam", 403),
-    ],
-)
-async def test_not_everybody_can_be_blocked(world, acme, caller, path, status):
-    assert (await world.call("PUT", path, as_=caller)).status_code == status
+REFUSED = [
+    ("sam", "/user/blocks/sam", 422),
+    ("sam", "/user/blocks/nobody", 404),
+    ("sam", "/user/blocks/acme", 404),
+    ("sam", "/user/blocks/mia?note=" + "x" * 256, 422),
+    ("ann", "/orgs/acme/blocks/mia", 422),
+    ("ann", "/orgs/acme/blocks/ann", 422),
+    ("ann", "/orgs/acme/blocks/nobody", 404),
+    ("ann", "/orgs/ann/blocks/sam", 404),
+    ("mia", "/orgs/acme/blocks/sam", 403),
+]
+
+
+async def test_not_everybody_can_be_blocked(world, acme):
+    for caller, path, status in REFUSED:
+        assert (await world.call("PUT", path, as_=caller)).status_code == status, (caller, path)
     assert await logins(world, "/orgs/acme/blocks", "ann") == []
 
 

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import zlib
 
-import pytest
 from pysequoia import ArmorKind, Tsk, armor
 from pysequoia.packet import PacketPile
 
@@ -128,15 +127,13 @@ async def test_a_key_is_shown_by_its_id_and_in_the_lists(world):
     assert (await world.call("GET", "/user/gpg_keys/99", as_="ann")).status_code == 404
 
 
-@pytest.mark.parametrize("make", BAD.values(), ids=BAD)
-async def test_a_bad_key_is_refused_by_name(world, make):
+async def test_a_bad_key_is_refused_by_name(world):
     await world.add_user("ann")
     await world.add_user("bob")
-    answer = await add(world, make())
-    assert (answer.status_code, [e["field"] for e in answer.json()["errors"]]) == (
-        422,
-        ["armored_public_key"],
-    )
+    for name, make in BAD.items():
+        answer = await add(world, make())
+        fields = [error["field"] for error in answer.json()["errors"]]
+        assert (name, answer.status_code, fields) == (name, 422, ["armored_public_key"])
     assert (await world.call("GET", "/user/gpg_keys", as_="ann")).json() == []
 
 

@@ -10,6 +10,8 @@ from sqlalchemy import update
 from ingot_identity.core.id_token_keys import LEAD, OVERLAP
 from ingot_identity.store.oauth2_tables import id_token_key
 
+from .templates import without_rows
+
 pytestmark = pytest.mark.both_databases
 
 
@@ -50,6 +52,7 @@ async def test_a_new_key_is_published_before_it_signs_and_the_old_one_afterwards
     assert (await keys.current()).kid == second
 
 
+@pytest.mark.parametrize("template", [without_rows])
 async def test_replicas_make_one_key_together(world, make_world):
     await world.components.id_token_keys.current()
     await pass_time(world, timedelta(days=31))

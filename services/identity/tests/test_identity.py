@@ -29,15 +29,16 @@ def environment(**more: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("command", ["serve", "work"])
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("command", "wrong", "message"),
     [
-        ({}, "INGOT_IDENTITY_DATABASE_URL is not set"),
-        ({"DATABASE_URL": "nonsense"}, "INGOT_IDENTITY_DATABASE_URL"),
-        ({"DATABASE_URL": "sqlite+aiosqlite://", "PORT": "many"}, "INGOT_IDENTITY_PORT"),
-        ({"DATABASE_URL": "sqlite+aiosqlite://", "PRIVATE_KEY": "x"}, "private key"),
+        ("serve", {}, "INGOT_IDENTITY_DATABASE_URL is not set"),
+        ("work", {}, "INGOT_IDENTITY_DATABASE_URL is not set"),
+        ("serve", {"DATABASE_URL": "nonsense"}, "INGOT_IDENTITY_DATABASE_URL"),
+        ("serve", {"DATABASE_URL": "sqlite+aiosqlite://", "PORT": "many"}, "INGOT_IDENTITY_PORT"),
+        ("serve", {"DATABASE_URL": "sqlite+aiosqlite://", "PRIVATE_KEY": "x"}, "private key"),
         (
+            "work",
             {"DATABASE_URL": "sqlite+aiosqlite:////nowhere/x.db", "SEALING_KEY": "x"},
             "INGOT_IDENTITY_SEALING_KEY",
         ),

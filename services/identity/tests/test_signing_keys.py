@@ -8,6 +8,8 @@ from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.settings import SettingsError
 from ingot_identity.store import signing_keys as store
 
+from .templates import without_rows
+
 
 async def test_keys_rotate_and_the_old_one_stays_published(world):
     keys = world.components.signing_keys
@@ -27,6 +29,7 @@ async def test_the_private_half_of_a_key_is_sealed_in_the_database(world):
     assert key.text().encode() not in sealed
 
 
+@pytest.mark.parametrize("template", [without_rows])
 async def test_a_key_that_an_earlier_release_sealed_with_fernet_is_opened(make_world):
     sealing_key, key = Fernet.generate_key(), SigningKey.generate()
     async with make_world(sealing_key=sealing_key.decode(), admin_password="") as world:

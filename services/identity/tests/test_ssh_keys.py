@@ -102,13 +102,14 @@ async def test_a_key_is_accepted(world, key):
     assert (await world.call("GET", "/users/ann/keys", as_="root")).json() == [key]
 
 
-@pytest.mark.parametrize("key", BAD.values(), ids=BAD)
-async def test_a_bad_key_is_refused_by_name(world, key):
+async def test_a_bad_key_is_refused_by_name(world):
     await world.add_user("ann")
-    body = json.dumps({"title": "laptop", "key": key})
     await world.call("GET", "/user", as_="ann")
-    answer = await world.call_raw("POST", "/user/keys", body, as_="ann")
-    assert (answer.status_code, [e["field"] for e in answer.json()["errors"]]) == (422, ["key"])
+    for name, key in BAD.items():
+        body = json.dumps({"title": "laptop", "key": key})
+        answer = await world.call_raw("POST", "/user/keys", body, as_="ann")
+        fields = [error["field"] for error in answer.json()["errors"]]
+        assert (name, answer.status_code, fields) == (name, 422, ["key"])
     assert (await world.call("GET", "/user/keys", as_="ann")).json() == []
 
 

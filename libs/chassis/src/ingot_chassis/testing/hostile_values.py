@@ -1,6 +1,7 @@
 """Names that nobody should be able to do harm with, and the routes of a service that take them.
 
-In the gate each is tried at a third of the places, by ``make soak`` at all (INGOT_SAFETY).
+In the gate each is tried at a third of the places (those of repos, which start git, at a ninth), by ``make soak`` at all
+(INGOT_SAFETY).
 """
 
 import os
@@ -15,7 +16,7 @@ from litestar import Litestar
 
 from ingot_chassis.testing.long_texts import request_fields
 
-EVERY = 1 if os.environ.get("INGOT_SAFETY") == "whole" else 3
+WHOLE = os.environ.get("INGOT_SAFETY") == "whole"
 MARK = "zqx"
 VALUES = [
     f"-{MARK}",
@@ -64,9 +65,9 @@ _TAKEN_BY_LITESTAR = {"request", "data", "state", "scope", "headers", "cookies",
 Schema = dict[str, Any]
 
 
-def is_turn_of(value: str, place: int) -> bool:
-    """Whether a value is tried at the place of that number."""
-    return EVERY == 1 or (place + crc32(value.encode("utf-8", "surrogateescape"))) % EVERY == 0
+def is_turn_of(value: str, place: int, *, every: int = 3) -> bool:
+    """Whether a value is tried at the place of that number: at all of them, or at one of ``every`` so many."""
+    return WHOLE or (place + crc32(value.encode("utf-8", "surrogateescape"))) % every == 0
 
 
 def written(value: str) -> str:
