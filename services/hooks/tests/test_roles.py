@@ -138,12 +138,16 @@ async def test_every_route_declares_the_level_that_it_enforces(world):
 async def test_a_route_answers_each_caller_as_the_matrix_says(peopled, route, place):
     method, path = route.split(" ")
     answers, expected_answers = {}, {}
+    parameters: dict[str, str] = {}
 
     async def attempt(role: str, kind: str, **who: Any) -> None:
-        parameters = await create_hook_with_delivery(peopled, place)
+        if not parameters:
+            parameters.update(await create_hook_with_delivery(peopled, place))
         answer = await peopled.call(
             method, place + path.format(**parameters), BODIES.get(route), user=ROLES.get(role, 0), **who
         )
+        if answer.is_success and method != "GET":
+            parameters.clear()  # it has changed
         answers[role, kind] = answer.status_code
 
     await attempt("anonymous", "")
@@ -165,22 +169,22 @@ async def test_a_route_answers_each_caller_as_the_matrix_says(peopled, route, pl
 
 
 @pytest.mark.parametrize("place", REFUSALS)
-@pytest.mark.parametrize("role", ["anonymous", "stranger", "reader", "writer"])
 @pytest.mark.parametrize("route", BODIES)
-async def test_access_is_decided_before_the_body_is_read(peopled, route, place, role):
+async def test_access_is_decided_before_the_body_is_read(peopled, route, place):
     method, path = route.split(" ")
     parameters = await create_hook_with_delivery(peopled, place)
     unreadable = {"type": 7, "config": [], "active": "x", "since": "never"}
-    answer = await peopled.call(
-        method,
-        place + path.format(**parameters),
-        unreadable,
-        user=ROLES.get(role, 0),
-        organizations=memberships(role, place),
-        via="basic",
-    )
-    status = expected(route, place, role, "password")
-    assert answer.status_code == max(status, 400)
+    for role in ("anonymous", "stranger", "reader", "writer"):
+        answer = await peopled.call(
+            method,
+            place + path.format(**parameters),
+            unreadable,
+            user=ROLES.get(role, 0),
+            organizations=memberships(role, place),
+            via="basic",
+        )
+        status = expected(route, place, role, "password")
+        assert (role, answer.status_code) == (role, max(status, 400))
 
 
 async def test_a_token_that_is_restricted_to_an_id_does_not_reach_the_organization_of_that_id(peopled):

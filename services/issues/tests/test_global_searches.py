@@ -51,32 +51,31 @@ async def test_a_restricted_token_reads_nothing_private_elsewhere(issues):
     assert answer.status_code == 403
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("?state=all", ["lib#1", "app#3", "app#2", "app#1"]),
-        ("?state=", ["lib#1", "app#3", "app#1"]),
-        ("?state=closed", ["app#2"]),
-        ("?type=pulls", ["app#3"]),
-        ("?type=issues", ["lib#1", "app#1"]),
-        ("?q=BURN", ["app#1"]),
-        ("?labels=Bug", ["app#1"]),
-        ("?labels=none", []),
-        ("?milestones=V1", ["app#1"]),
-        ("?owner=ann", ["lib#1", "app#3", "app#1"]),
-        ("?owner=bob", []),
-        ("?owner=nobody", []),
-        ("?created_by=bob", ["app#3"]),
-        ("?created=true", ["lib#1", "app#1"]),
-        ("?assigned=true", []),
-        ("?created=true&assigned=1", ["lib#1", "app#1"]),
-        ("?since=2100-01-01T00:00:00Z", []),
-        ("?before=2100-01-01T00:00:00Z", ["lib#1", "app#3", "app#1"]),
-        ("?page=2&limit=2", ["app#1"]),
-    ],
-)
-async def test_a_search_filters(issues, query, expected):
-    assert await numbers(issues, query) == expected
+FILTERS = {
+    "?state=all": ["lib#1", "app#3", "app#2", "app#1"],
+    "?state=": ["lib#1", "app#3", "app#1"],
+    "?state=closed": ["app#2"],
+    "?type=pulls": ["app#3"],
+    "?type=issues": ["lib#1", "app#1"],
+    "?q=BURN": ["app#1"],
+    "?labels=Bug": ["app#1"],
+    "?labels=none": [],
+    "?milestones=V1": ["app#1"],
+    "?owner=ann": ["lib#1", "app#3", "app#1"],
+    "?owner=bob": [],
+    "?owner=nobody": [],
+    "?created_by=bob": ["app#3"],
+    "?created=true": ["lib#1", "app#1"],
+    "?assigned=true": [],
+    "?created=true&assigned=1": ["lib#1", "app#1"],
+    "?since=2100-01-01T00:00:00Z": [],
+    "?before=2100-01-01T00:00:00Z": ["lib#1", "app#3", "app#1"],
+    "?page=2&limit=2": ["app#1"],
+}
+
+
+async def test_a_search_filters(issues):
+    assert {query: await numbers(issues, query) for query in FILTERS} == FILTERS
 
 
 async def test_what_the_caller_is_assigned_to(issues):

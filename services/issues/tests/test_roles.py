@@ -185,7 +185,7 @@ def public_routes(world: World) -> dict[str, Policy]:
 
 
 class Things:
-    """What the placeholders stand for, made anew for every attempt."""
+    """What the placeholders stand for, made anew for every call of ``filled``."""
 
     def __init__(self, world: World) -> None:
         self._world, self._numbers = world, itertools.count(1)
@@ -263,6 +263,7 @@ async def test_every_route_is_in_the_matrix(world):
 async def test_a_route_answers_each_role_as_the_matrix_says(world, repository_is):
     policies, things = public_routes(world), Things(world)
     answers, expectations = {}, {}
+    last_route = target = ""
     for (route, statuses), (number, role), kind in itertools.product(
         MATRIX.items(), enumerate(ROLES), ("basic", "token", "reading", "other scope")
     ):
@@ -276,7 +277,8 @@ async def test_a_route_answers_each_role_as_the_matrix_says(world, repository_is
             "other scope": ["write:misc"],
         }
         world.repos.repositories[7] = repository()
-        target = await things.filled(path)
+        if route != last_route or not target:
+            last_route, target = route, await things.filled(path)
         world.repos.repositories[7] = repository(
             private=repository_is == "private", archived=repository_is == "archived"
         )
@@ -287,6 +289,8 @@ async def test_a_route_answers_each_role_as_the_matrix_says(world, repository_is
             as_=ROLES[role],
             scopes=scopes.get(kind),
         )
+        if method != "GET" and answer.is_success:
+            target = ""  # it has changed
         answers[route, role, kind] = answer.status_code
         expectations[route, role, kind] = expected(
             kind, role, method, statuses[number], repository_is=repository_is
