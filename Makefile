@@ -98,11 +98,12 @@ axe: .venv/.dev ## Install axe-core from npm and let it look at the pages; needs
 soak: .venv/.dev ## Kill and stop processes and servers under load, many times, and send hostile requests (hours; docs/reliability.md)
 	@echo "killing and stopping processes and servers …"
 	@INGOT_FAULTS=$${INGOT_FAULTS:-100} $(PYTEST) -q -s tests/faults $(ARGS)
-	@INGOT_TEST_KILLS=all $(PYTEST) -q services/repos/tests/test_kill.py $(ARGS)
+	@INGOT_TEST_KILLS=all $(PYTEST) -q libs/chassis/tests/test_kill.py services/repos/tests/test_kill.py $(ARGS)
 	@echo "sending hostile requests …"
 	@INGOT_SAFETY=whole $(PYTEST) -q -s tests/safety $(ARGS)
 	@for service in identity repos issues hooks; do \
-	    INGOT_SAFETY=whole $(PYTEST) -q services/$$service/tests/test_hostile_input.py $(ARGS) || exit 1; \
+	    INGOT_SAFETY=whole $(PYTEST) -q services/$$service/tests/test_hostile_input.py services/$$service/tests/test_roles.py \
+	        $(ARGS) || exit 1; \
 	done
 	@INGOT_FUZZ=$${INGOT_FUZZ:-50} $(PYTEST) -q -s tests/e2e/test_schema.py $(ARGS)
 	@INGOT_BOMBS=whole $(PYTEST) -q services/repos/tests/test_bombs.py $(ARGS)
