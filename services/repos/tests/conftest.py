@@ -17,17 +17,23 @@ def settings():
 
 
 @pytest.fixture
-def arrangement(request):
-    """What has happened in the world before the test, as a function that `arranged_world` runs; None for nothing."""
-    return two_branches if "base" in request.fixturenames else None
+def arrangement(request, settings):
+    """What has happened in the world before the test, as a function that `arranged_world` runs; None for nothing.
+
+    Also where settings are others than those of the world that it runs in: a file of tests says when they do no harm.
+    """
+    if settings:
+        return None
+    arrangements = {"base": two_branches, "history": old_commits}
+    return next((arrangements[name] for name in arrangements if name in request.fixturenames), None)
 
 
 @pytest.fixture
 async def world(make_database, tmp_path, tmp_path_factory, settings, arrangement):
-    if arrangement is None or settings:
+    if arrangement is None:
         world = World(make_database("repos", migrate), tmp_path, **settings)
     else:
-        world = arranged_world(make_database, tmp_path_factory.mktemp, tmp_path, arrangement)
+        world = arranged_world(make_database, tmp_path_factory.mktemp, tmp_path, arrangement, **settings)
     yield world
     await world.close()
 
@@ -92,19 +98,18 @@ def git_log(tmp_path, monkeypatch):
     return GitLog(log)
 
 
-@pytest.fixture
-async def history(world, ann, git_url, tmp_path):
-    """ann/app with two commits on master, and one that was on a branch; ids by name, and the URL."""
+async def old_commits(world, folder):
+    """ann/app with two commits on master, and one that was on a branch; its id, and those of its objects by name."""
+    ann = world.user(1, "ann", full_name="Ann")
     created = await ann.create("app")
-    work = await work_tree(tmp_path)
-    url = f"{git_url}/ann/app.git"
+    work = await work_tree(folder)
     ids = {"first": await commit(work, "a.txt", "one\n")}
     await commit(work, "a.txt", "two\n")
-    await git("push", "-q", url, "master", cwd=work, person=ann)
     await git("checkout", "-q", "-b", "topic", cwd=work)
     ids["gone"] = await commit(work, "secret.txt", "secret\n")
-    await git("push", "-q", url, "topic", cwd=work, person=ann)
-    await git("push", "-q", url, ":topic", cwd=work, person=ann)
+    async with serve(world.app) as url:
+        for branch in ("master", "topic", ":topic"):
+            await git("push", "-q", f"{url}/ann/app.git", branch, cwd=work, person=ann)
     for name, spec in {
         "old blob": "master~1:a.txt",
         "old tree": "master~1^{tree}",
@@ -113,4 +118,11 @@ async def history(world, ann, git_url, tmp_path):
         ids[name] = (await git("rev-parse", spec, cwd=work)).strip()
     for name, spec in {"gone blob": "topic:secret.txt", "gone tree": "topic^{tree}"}.items():
         ids[name] = (await git("rev-parse", spec, cwd=work)).strip()
-    return url, ids, world.components.storage.path(created["id"])
+    return created["id"], ids
+
+
+@pytest.fixture
+async def history(world, ann, git_url, tmp_path):
+    """The URL of ann/app, ids of its objects by name, and where it is; see `old_commits`."""
+    repository_id, ids = world.arranged or await old_commits(world, tmp_path)
+    return f"{git_url}/ann/app.git", ids, world.components.storage.path(repository_id)

@@ -9,7 +9,7 @@ import pytest
 from .lone_process import lone_repos as started
 from .world import migrate
 
-MEGABYTES = 64
+MEGABYTES = 40
 MOST_GROWTH = 24 * 2**20
 PART = bytes(range(256)) * 256
 HERE = Path(__file__).parent

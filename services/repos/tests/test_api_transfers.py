@@ -71,27 +71,27 @@ async def test_what_is_rejected_stays(world, ann, bob, app):
     assert await world.events("edited") == []
 
 
+ANSWERS = [
+    ("anonymous", "bob", 404, 401),
+    ("stranger", "bob", 404, 403),
+    ("reader", "bob", 403, 403),
+    ("giver", "bob", 403, 403),
+    ("bob", "bob", 200, 200),
+    ("site", "bob", 200, 200),
+    ("anonymous", "acme", 404, 401),
+    ("stranger", "acme", 404, 403),
+    ("reader", "acme", 403, 403),
+    ("giver", "acme", 403, 403),
+    ("member", "acme", 404, 403),
+    ("owner", "acme", 200, 200),
+    ("site", "acme", 200, 200),
+]
+"""Who answers, the new owner, and what they get: for a private repository, and for one that all see."""
+
+
 @pytest.mark.parametrize("word", ["accept", "reject"])
-@pytest.mark.parametrize(
-    ("who", "new_owner", "hidden", "open_"),
-    [
-        ("anonymous", "bob", 404, 401),
-        ("stranger", "bob", 404, 403),
-        ("reader", "bob", 403, 403),
-        ("giver", "bob", 403, 403),
-        ("bob", "bob", 200, 200),
-        ("site", "bob", 200, 200),
-        ("anonymous", "acme", 404, 401),
-        ("stranger", "acme", 404, 403),
-        ("reader", "acme", 403, 403),
-        ("giver", "acme", 403, 403),
-        ("member", "acme", 404, 403),
-        ("owner", "acme", 200, 200),
-        ("site", "acme", 200, 200),
-    ],
-)
 @pytest.mark.parametrize("private", [True, False])
-async def test_who_may_answer(world, ann, bob, app, word, who, new_owner, hidden, open_, private):
+async def test_who_may_answer(world, ann, bob, app, word, private):
     people = {
         "anonymous": world.user(0, ""),
         "stranger": world.user(5, "eve"),
@@ -102,17 +102,23 @@ async def test_who_may_answer(world, ann, bob, app, word, who, new_owner, hidden
         "owner": world.user(3, "cid"),
         "site": world.user(6, "root").but(admin=True),
     }
-    if who == "reader":
-        await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/eve", {"permission": "admin"})
-    await ann.call("PATCH", "/api/v1/repos/ann/app", {"private": private})
-    assert (await offer(ann, new_owner)).status_code == 202
-    expected = hidden if private else open_
-    if expected == 200 and word == "accept":
-        expected = 202
-    if who == "giver" and word == "reject":
-        expected = 200
-    assert (await answer(people[who], word)).status_code == expected
-    assert len(await world.rows("transfer")) == (0 if expected < 300 else 1)
+    answers, expectations = {}, {}
+    for number, (who, new_owner, hidden, open_) in enumerate(ANSWERS):
+        path = f"ann/app{number}"
+        await ann.create(f"app{number}", private=private, auto_init=True)
+        if who == "reader":
+            await ann.call("PUT", f"/api/v1/repos/{path}/collaborators/eve", {"permission": "admin"})
+        before = len(await world.rows("transfer"))
+        assert (await offer(ann, new_owner, path)).status_code == 202
+        expected = hidden if private else open_
+        if expected == 200 and word == "accept":
+            expected = 202
+        if who == "giver" and word == "reject":
+            expected = 200
+        status = (await answer(people[who], word, path)).status_code
+        answers[who, new_owner] = status, len(await world.rows("transfer")) - before
+        expectations[who, new_owner] = expected, 0 if expected < 300 else 1
+    assert answers == expectations
 
 
 @pytest.mark.parametrize("admin", [False, True])

@@ -59,7 +59,7 @@ async def work(ann, git_url, tmp_path):
 
 
 @pytest.fixture
-async def history(work):
+async def both_tips(work):
     """The ids of a commit of long ago and of one behind it, which is the newest."""
     old = work.commit(LONG_AGO, OLD_FILES)
     new = work.commit(LATER, OLD_FILES | {"new.txt": b"new\n"}, old)
@@ -84,27 +84,27 @@ def object_counts(repository):
 
 
 @pytest.mark.skipif(tuple(map(int, CLIENT[:2])) < (2, 38), reason="this git takes no bundle")
-async def test_a_clone_reads_the_bundle_and_fetches_only_the_rest(ann, work, history, tmp_path):
+async def test_a_clone_reads_the_bundle_and_fetches_only_the_rest(ann, work, both_tips, tmp_path):
     assert (await capabilities(ann)).endswith(b"000fbundle-uri\n0000")
     assert await bundles(ann) == LIST
     bundle_uri = f"--bundle-uri={work.url}/clone.bundle"
     await git("clone", "-q", bundle_uri, work.url, "copy", cwd=tmp_path, person=ann)
     copy = tmp_path / "copy"
-    assert (await git("rev-parse", "refs/bundles/bundle", "HEAD", cwd=copy)).split() == list(history)
+    assert (await git("rev-parse", "refs/bundles/bundle", "HEAD", cwd=copy)).split() == list(both_tips)
     rest, bundle = object_counts(copy)
     # Of the rest there are a commit, a tree and a file, and what they are deltas to.
     assert (rest < 6, bundle) == (True, len(OLD_FILES) + 2)
 
 
 @pytest.mark.skipif(tuple(map(int, CLIENT[:2])) < (2, 40), reason="this git does not ask for bundles")
-async def test_a_client_that_asks_finds_the_bundle_by_itself(ann, work, history, tmp_path):
+async def test_a_client_that_asks_finds_the_bundle_by_itself(ann, work, both_tips, tmp_path):
     asking = ("-c", "transfer.bundleURI=true")
     await git(*asking, "clone", "-q", work.url, "copy", cwd=tmp_path, person=ann)
     refs = await git("rev-parse", "refs/bundles/bundle", "HEAD", cwd=tmp_path / "copy")
-    assert refs.split() == list(history)
+    assert refs.split() == list(both_tips)
 
 
-async def test_only_who_may_read_the_repository_gets_its_bundle(world, ann, bob, history):
+async def test_only_who_may_read_the_repository_gets_its_bundle(world, ann, bob, both_tips):
     nobody = world.user(0, "")
     refused = await nobody.call("GET", BUNDLE)
     assert (refused.status_code, "www-authenticate" in refused.headers) == (401, True)
@@ -119,19 +119,19 @@ async def test_only_who_may_read_the_repository_gets_its_bundle(world, ann, bob,
     [{}, {"bundle_min_bytes": 0}, {"bundle_min_bytes": 1, "fetch_cache_bytes": 1000}],
     ids=["small", "off", "too large to be shared"],
 )
-async def test_no_other_repository_has_one(ann, history):
+async def test_no_other_repository_has_one(ann, both_tips):
     assert b"bundle-uri" not in await capabilities(ann)
     assert await bundles(ann) == FLUSH
     assert (await ann.call("GET", BUNDLE)).status_code == 404
 
 
-async def test_a_repository_that_is_deleted_meanwhile_has_none(world, ann, history):
+async def test_a_repository_that_is_deleted_meanwhile_has_none(world, ann, both_tips):
     shutil.rmtree(world.components.storage.path(1))
     assert (await ann.call("GET", BUNDLE)).status_code == 404
 
 
-async def test_commits_that_the_branch_has_lost_are_in_no_bundle(ann, work, history):
-    old, _ = history
+async def test_commits_that_the_branch_has_lost_are_in_no_bundle(ann, work, both_tips):
+    old, _ = both_tips
     assert old.encode() in (await ann.call("GET", BUNDLE)).content
     other = work.commit(LONG_AGO, {"other.txt": b"other\n"})
     await work.push(other)
@@ -142,8 +142,8 @@ async def test_commits_that_the_branch_has_lost_are_in_no_bundle(ann, work, hist
     assert (await ann.call("GET", BUNDLE)).status_code == 404
 
 
-async def test_git_packs_it_once_for_all_clones_and_whatever_is_pushed(ann, work, history, git_log):
-    _, new = history
+async def test_git_packs_it_once_for_all_clones_and_whatever_is_pushed(ann, work, both_tips, git_log):
+    _, new = both_tips
     answers = await asyncio.gather(*(ann.call("GET", BUNDLE) for _ in range(4)))
     await work.push(work.commit(LATER, OLD_FILES, new))
     answers.append(await ann.call("GET", BUNDLE))

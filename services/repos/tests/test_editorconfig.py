@@ -2,6 +2,8 @@
 
 import pytest
 
+from ingot_chassis.testing.service import serve
+
 from .world import commit, git, work_tree
 
 # Nothing here depends on the kind of database.
@@ -44,10 +46,10 @@ indent_size = 9
 BELOW = "[*.py]\nindent_size = 3\n[/top.c]\nindent_style=tab\n"
 
 
-@pytest.fixture
-async def work_tree_of_app(ann, git_url, tmp_path):
+async def several_files(world, folder):
+    ann = world.user(1, "ann", full_name="Ann")
     await ann.create("app")
-    work = await work_tree(tmp_path)
+    work = await work_tree(folder)
     await commit(work, ".editorconfig", ROOT.replace("\n", "\r\n"))
     await commit(work, "src/.editorconfig", BELOW)
     await commit(work, "a[b]/.editorconfig", "[x/*]\nindent_size=7\n")
@@ -56,8 +58,18 @@ async def work_tree_of_app(ann, git_url, tmp_path):
     (work / "linked/.editorconfig").symlink_to("../src/.editorconfig")
     (work / "folder/.editorconfig").mkdir(parents=True)
     await commit(work, "folder/.editorconfig/x", "x")
-    await git("push", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
-    return work
+    async with serve(world.app) as url:
+        await git("push", "-q", f"{url}/ann/app.git", "master", cwd=work, person=ann)
+
+
+@pytest.fixture
+def arrangement(request):
+    return several_files if "work_tree_of_app" in request.fixturenames else None
+
+
+@pytest.fixture
+async def work_tree_of_app(world, tmp_path):
+    return tmp_path / "work"
 
 
 FORMATTING = {

@@ -4,6 +4,7 @@ import httpx
 import msgspec
 import pytest
 
+from ingot_chassis.testing.service import serve
 from ingot_contracts.pulls import ChangedPath, Comparison, DiffCounts, HistoryCommit
 from ingot_contracts.repos import Repository
 from ingot_contracts.testing.repos import FakeRepos
@@ -109,24 +110,37 @@ OF_ITS_OWN = {"merge for somebody", "diff", "merge"}
 """Cases where the fake makes values up: only the shape is compared."""
 
 
-@pytest.fixture
-async def samples(world, git_url, tmp_path):
-    """Ann's repositories app (with a branch that is ahead) and secret; ids, tips and callers by name."""
+def people_of(world):
     people = {name: world.user(number, name) for number, name in ((1, "ann"), (2, "bob"), (3, "cat"))}
-    people["root"] = world.user(4, "root", admin=True).but(admin=True)
-    ann = people["ann"]
+    return people | {"root": world.user(4, "root", admin=True).but(admin=True), "": world.user(0, "")}
+
+
+async def two_repositories(world, folder):
+    """Ann's repositories app (with a branch that is ahead) and secret, which bob may write to; ids and tips by name."""
+    ann = people_of(world)["ann"]
     app, secret = await ann.create("app"), await ann.create("secret", private=True, auto_init=True)
     await ann.call("PUT", "/api/v1/repos/ann/secret/collaborators/bob", {"permission": "write"})
-    work = await work_tree(tmp_path)
+    work = await work_tree(folder)
     base = await commit(work, "a.txt", "one\n")
-    await git("push", "-q", f"{git_url}/ann/app.git", "master", "master:a/b", cwd=work, person=ann)
-    await git("checkout", "-q", "-b", "topic", cwd=work)
-    tip = await commit(work, "b.txt", "two\n", message="topic")
-    await git("push", "-q", f"{git_url}/ann/app.git", "topic", cwd=work, person=ann)
-    people[""] = world.user(0, "")
-    people["restricted"] = ann.but(restricted_to=[app["id"]])
-    ids = {name: person.principal.id for name, person in people.items()}
-    return people, ids | {"app": app["id"], "secret": secret["id"], "base": base, "tip": tip}
+    async with serve(world.app) as url:
+        await git("push", "-q", f"{url}/ann/app.git", "master", "master:a/b", cwd=work, person=ann)
+        await git("checkout", "-q", "-b", "topic", cwd=work)
+        tip = await commit(work, "b.txt", "two\n", message="topic")
+        await git("push", "-q", f"{url}/ann/app.git", "topic", cwd=work, person=ann)
+    return {"app": app["id"], "secret": secret["id"], "base": base, "tip": tip}
+
+
+@pytest.fixture
+def arrangement():
+    return two_repositories
+
+
+@pytest.fixture
+async def samples(world, questions):
+    """Callers by name, and ids and tips by name; see `two_repositories`."""
+    people = people_of(world)
+    people["restricted"] = people["ann"].but(restricted_to=[world.arranged["app"]])
+    return people, {name: person.principal.id for name, person in people.items()} | world.arranged
 
 
 async def fake_of(samples):

@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 
 from ingot_chassis.clock import now
 from ingot_chassis.errors import NotFound
+from ingot_chassis.testing.service import serve
 from ingot_repos.api import git_fetches, read_rights, shared_fetches
 from ingot_repos.api.exchanges import Exchange
 from ingot_repos.core.admission import LONG_REQUESTS
@@ -51,9 +52,20 @@ async def tip(ann, bob, git_url, tmp_path):
     return await first_tip(ann, git_url, tmp_path, 10)
 
 
+async def large_file(world, folder):
+    ann, _ = world.user(1, "ann", full_name="Ann"), world.user(2, "bob")
+    async with serve(world.app) as url:
+        return await first_tip(ann, url, folder, NOISE)
+
+
 @pytest.fixture
-async def large_tip(ann, bob, git_url, tmp_path):
-    return await first_tip(ann, git_url, tmp_path, NOISE)
+def arrangement(request):
+    return large_file if "large_tip" in request.fixturenames else None
+
+
+@pytest.fixture
+async def large_tip(world, ann, bob):
+    return world.arranged
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Forks, imports and syncs under SIGKILL before every third step, and git when its worker dies.
+"""Forks, imports and syncs under SIGKILL before every sixth step, and git when its worker dies.
 
 ``make soak`` kills before every step (INGOT_TEST_KILLS).
 """
@@ -20,7 +20,7 @@ from .world import World, commit, git, migrate
 
 MOST_STEPS = 400
 PARTS = 2
-EVERY = 1 if os.environ.get("INGOT_TEST_KILLS") == "all" else 3
+EVERY = 1 if os.environ.get("INGOT_TEST_KILLS") == "all" else 6
 
 
 @pytest.fixture

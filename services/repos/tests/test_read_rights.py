@@ -18,7 +18,7 @@ from .test_git_fetches import (
     PATIENCE,
     begin,
     decided_again,
-    first_tip,
+    large_file,
     nothing,
     remove_the_key,
     set_private,
@@ -36,9 +36,8 @@ def often(monkeypatch):
     monkeypatch.setattr(read_rights, "DECIDE_AGAIN_SECONDS", 0.02)
 
 
-async def of_git(path, ann, git_url, tmp_path):
-    """The address of a file or an archive."""
-    await first_tip(ann, git_url, tmp_path, NOISE)
+async def of_git(path, *_):
+    """The address of a file or an archive of `large_file`."""
     return path
 
 
@@ -74,6 +73,19 @@ DOWNLOADS = {
     "lfs": partial(of_lfs, OBJECT),
     "asset": partial(of_release, False),
 }
+
+
+@pytest.fixture
+def arrangement(request):
+    kind = request.node.callspec.params.get("kind")
+    is_of_git = kind in DOWNLOADS and DOWNLOADS[kind].func is of_git
+    return large_file if is_of_git or "noise" in request.fixturenames else None
+
+
+@pytest.fixture
+def noise():
+    """The address of the file of `large_file`."""
+    return f"{API}/raw/noise"
 
 
 async def cut_off(lines):
@@ -141,23 +153,19 @@ async def test_a_download_by_a_key_of_ssh_ends_with_the_key(
         await ends_with_the_right(world, ann, {TOKEN_HEADER: text}, git_url, path, change)
 
 
-async def test_a_download_of_a_stranger_ends_when_the_repository_becomes_private(
-    world, ann, bob, git_url, often, tmp_path
-):
+async def test_a_download_of_a_stranger_ends_when_the_repository_becomes_private(ann, git_url, often, noise):
     async with asyncio.timeout(PATIENCE):
-        path = await of_git(f"{API}/raw/noise", ann, git_url, tmp_path)
         await set_private(ann, private=False)
-        reader, writer = await begin(f"GET {path}", {}, git_url)
+        reader, writer = await begin(f"GET {noise}", {}, git_url)
         with closed_at_the_end(writer), capture_logs() as lines:
             await set_private(ann, private=True)
             await cut_off(lines)
             assert len(await the_rest(reader, writer)) < NOISE
 
 
-async def test_nothing_is_decided_about_a_client_that_has_left(world, ann, bob, git_url, often, tmp_path):
+async def test_nothing_is_decided_about_a_client_that_has_left(world, ann, bob, git_url, often, noise):
     async with asyncio.timeout(PATIENCE):
-        path = await of_git(f"{API}/raw/noise", ann, git_url, tmp_path)
-        reader, writer = await begin(f"GET {path}", bob.headers(), git_url)
+        reader, writer = await begin(f"GET {noise}", bob.headers(), git_url)
         with closed_at_the_end(writer):
             await decided_again(world, reader.at_eof)
         while any(task.get_name() == "the right to read" for task in asyncio.all_tasks()):

@@ -1,12 +1,18 @@
-"""Who may call what: every public route, by role and by kind of credential."""
+"""Who may call what: every public route, by role and by kind of credential.
+
+A change takes another repository afterwards, which costs more than the call: of those who may make one the gate lets the
+first and one more, ``make soak`` all (INGOT_SAFETY).
+"""
 
 import base64
 import hashlib
 import itertools
+from zlib import crc32
 
 import pytest
 
 from ingot_chassis.security.principal import Principal
+from ingot_chassis.testing.hostile_values import WHOLE
 
 from . import code_matrix
 
@@ -351,6 +357,16 @@ def in_parts(keys, parts=10):
     return lambda test: on_sqlite(some(test))
 
 
+def roles_for(key):
+    """Whom the gate lets call a route: of those who may make a change two, and everybody else."""
+    answers = dict(zip(ROLES, MATRIX[key], strict=True))
+    allowed = [role for role, status in answers.items() if status < 300]
+    if WHOLE or key.startswith("GET") or len(allowed) < 2:
+        return list(ROLES)
+    another = allowed[1 + crc32(key.encode()) % (len(allowed) - 1)]
+    return [role for role in ROLES if role not in allowed or role in (allowed[0], another)]
+
+
 def body_of(key):
     return BODIES.get(key, dict)() if not key.startswith("GET") else None
 
@@ -358,9 +374,10 @@ def body_of(key):
 @in_parts(MATRIX)
 async def test_a_route_answers_each_role_as_the_matrix_says(stage, keys):
     answers, expected = {}, {}
-    for key, role in itertools.product(keys, ROLES):
-        answers[key, role] = (await stage.call(stage.person(role), key, body=body_of(key))).status_code
-        expected[key, role] = dict(zip(ROLES, MATRIX[key], strict=True))[role]
+    for key in keys:
+        for role in roles_for(key):
+            answers[key, role] = (await stage.call(stage.person(role), key, body=body_of(key))).status_code
+            expected[key, role] = dict(zip(ROLES, MATRIX[key], strict=True))[role]
     assert answers == expected
 
 
@@ -375,8 +392,10 @@ async def test_a_token_does_what_its_scopes_say(stage, keys):
         for role, kind in itertools.product(("stranger", "owner", "site"), SCOPES):
             scopes = [scope.replace("write:", "read:")] if kind == "reading" else SCOPES[kind]
             person = stage.person(role, scopes=scopes)
-            answers[key, role, kind] = (await stage.call(person, key, body=body_of(key))).status_code
-            expected[key, role, kind] = by_role[role] if person.principal.may(scope) else 403
+            status = by_role[role] if person.principal.may(scope) else 403
+            if role != "site" or status >= 300 or WHOLE or key.startswith("GET"):
+                answers[key, role, kind] = (await stage.call(person, key, body=body_of(key))).status_code
+                expected[key, role, kind] = status
     assert answers == expected
 
 

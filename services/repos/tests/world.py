@@ -218,11 +218,16 @@ _ARRANGED: dict[str, tuple[Path, FakeIdentity, Any]] = {}
 
 
 def arranged_world(
-    make_database: MakeDatabase, new_folder: Callable[[str], Path], folder: Path, arrange: Arrange
+    make_database: MakeDatabase,
+    new_folder: Callable[[str], Path],
+    folder: Path,
+    arrange: Arrange,
+    **settings: Any,
 ) -> "World":
     """A world in ``folder`` as ``arrange(world, <a folder for work trees>)`` left it; ``world.arranged`` is its result.
 
-    It runs once per worker and kind of database, in a folder of ``new_folder(name)``; each test gets copies.
+    It runs once per worker and kind of database, in a folder of ``new_folder(name)``, without ``settings``; each test gets
+    copies.
     """
     name = f"{arrange.__module__}-{arrange.__name__}"
 
@@ -242,7 +247,7 @@ def arranged_world(
     url = make_database(name, build)
     place, identity, result = _ARRANGED[name + url.partition("+")[0]]
     shutil.copytree(place, folder, symlinks=True, dirs_exist_ok=True)
-    world = World(url, folder, identity=copy.deepcopy(identity))
+    world = World(url, folder, identity=copy.deepcopy(identity), **settings)
     world.arranged = result
     return world
 
