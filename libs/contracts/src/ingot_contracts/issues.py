@@ -25,10 +25,7 @@ class RenderTexts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RenderedTexts(msgspec.Struct, frozen=True, kw_only=True):
-    """Sanitized HTML, in the order of the texts.
-
-    ``plain``: the places of those for which there was no time or no room, which may be otherwise when they are asked for again.
-    """
+    """Sanitized HTML, in the order of the texts. ``plain``: the places of those that lacked time or room, and may be better later."""
 
     html: list[str]
     plain: list[int] = []
@@ -39,10 +36,7 @@ ReactionContent = Literal["+1", "-1", "laugh", "hooray", "confused", "heart", "r
 
 
 class Label(msgspec.Struct, frozen=True, kw_only=True):
-    """``color`` is six hex digits without ``#``.
-
-    An issue has one ``exclusive`` label at most of those whose names are equal up to the last slash.
-    """
+    """``color``: six hex digits. Of ``exclusive`` labels whose names are equal up to the last slash an issue has one at most."""
 
     id: int
     name: str

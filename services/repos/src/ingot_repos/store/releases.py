@@ -127,11 +127,8 @@ async def lock_for_update(tx: Executor, release_id: int) -> bool:
 
 async def remove(tx: Executor, release_id: int) -> bool:
     """Delete a release; whether it was there."""
-    statement = delete(release).where(release.c.id == release_id)
-    removed = (await tx.execute(statement.returning(release.c.repository_id, release.c.draft))).first()
-    if removed is not None and not removed.draft:
-        await add_to_count(tx, "releases_count", removed.repository_id, -1)
-    return removed is not None
+    await _set_draft(tx, release_id, draft=True)  # it no longer counts
+    return (await tx.execute(delete(release).where(release.c.id == release_id))).rowcount == 1
 
 
 def _filtered(

@@ -298,6 +298,14 @@ async def count_owned(db: Executor, owner_id: int) -> int:
     return int(counted.scalar_one())
 
 
+class RemovedRow(TypedRow):
+    """A repository that was deleted."""
+
+    shard: str
+    fork_of: int | None
+    state: str
+
+
 async def remove(db: Executor, repository_id: int) -> str | None:
     """Delete a repository and all rows that refer to it; the shard that has its files, None when it was not there.
 
@@ -305,12 +313,12 @@ async def remove(db: Executor, repository_id: int) -> str | None:
     """
     row = repository.c
     statement = delete(repository).where(row.id == repository_id)
-    removed = (await db.execute(statement.returning(row.shard, row.fork_of, row.state))).first()
+    removed = await fetch_first(db, statement.returning(row.shard, row.fork_of, row.state), RemovedRow)
     if removed is None:
         return None
     if removed.fork_of is not None and removed.state == RepositoryState.READY:
         await add_to_count(db, "forks_count", removed.fork_of, -1)
-    return str(removed.shard)
+    return removed.shard
 
 
 async def list_abandoned(db: Executor, before: datetime, shard: str) -> list[int]:
