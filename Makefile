@@ -105,6 +105,7 @@ soak: .venv/.dev ## Kill and stop processes and servers under load, many times, 
 	    INGOT_SAFETY=whole $(PYTEST) -q services/$$service/tests/test_hostile_input.py services/$$service/tests/test_roles.py \
 	        $(ARGS) || exit 1; \
 	done
+	@INGOT_SAFETY=whole $(PYTEST) -q services/gateway/tests/test_hostile_input.py $(ARGS)
 	@INGOT_FUZZ=$${INGOT_FUZZ:-50} $(PYTEST) -q -s tests/e2e/test_schema.py $(ARGS)
 	@INGOT_BOMBS=whole $(PYTEST) -q services/repos/tests/test_bombs.py $(ARGS)
 	@echo "pushing and cloning at once …"

@@ -13,6 +13,7 @@ from .deployments import ADMINISTRATOR
 from .history import GitFailed, git, make_history
 
 PASSWORD = "what ann knows"
+pytestmark = pytest.mark.both_deployments
 
 
 class Person:

@@ -20,13 +20,15 @@ from .pending import rows
 MANY = 400
 """Acknowledged writes among which there are forks and deletions; a short run may have none."""
 OPEN = "state = 'open' AND repository_id = counter.repository_id"
-NOTED_LISTS = "(SELECT list, CAST(sum(number) AS bigint) AS total FROM list_count GROUP BY 1) AS noted"
-COUNTED_LISTS = """(
-    SELECT CASE kind WHEN 'user' THEN 'users' ELSE visibility || ' organizations' END AS list FROM account
-    UNION ALL SELECT 'emails' FROM email
-) AS counted WHERE counted.list = noted.list"""
+NOTED_LISTS = (
+    "SELECT list, CAST(sum(number) AS bigint) FROM list_count GROUP BY 1 HAVING sum(number) <> 0 ORDER BY 1"
+)
+COUNTED_LISTS = """
+    SELECT list, count(*) FROM (
+        SELECT CASE kind WHEN 'user' THEN 'users' ELSE visibility || ' organizations' END AS list FROM account
+        UNION ALL SELECT 'emails' FROM email
+    ) AS counted GROUP BY 1 ORDER BY 1"""
 COUNTED = {
-    "identity": ((NOTED_LISTS, "list", "total", COUNTED_LISTS),),
     "repos": (
         (
             "repository",
@@ -252,11 +254,15 @@ class Checker:
                 query = f"SELECT {key}, {counter}, (SELECT count(*) FROM {counted}) FROM {table}"
                 for number, value, actual in await rows(self._databases[service], query):
                     self._expect(f"{counter} of {table} {number} in {service}", value, actual)
-        noted, counted = [
-            [tuple(map(str, row)) for row in await rows(self._databases["repos"], query)]
-            for query in (NOTED_REPOSITORIES, COUNTED_REPOSITORIES)
-        ]
-        self._expect("numbers of repositories by kind", noted, counted)
+        for service, queries in {
+            "repos": (NOTED_REPOSITORIES, COUNTED_REPOSITORIES),
+            "identity": (NOTED_LISTS, COUNTED_LISTS),
+        }.items():
+            noted, counted = [
+                [tuple(map(str, row)) for row in await rows(self._databases[service], query)]
+                for query in queries
+            ]
+            self._expect(f"what {service} notes of the lengths of lists", noted, counted)
         query = "SELECT repository_id, open_issues, open_pulls FROM counter"
         of_issues = {row[0]: tuple(row[1:]) for row in await rows(self._databases["issues"], query)}
         query = "SELECT id, open_issues_count, open_pulls_count FROM repository WHERE state = 'ready'"

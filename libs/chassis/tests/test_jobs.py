@@ -317,6 +317,20 @@ async def test_cron_like_work_schedules_itself_again(database):
     assert ((await row(jobs)).state, (await row(jobs)).attempts) == ("waiting", 0)
 
 
+async def test_a_job_that_waits_is_scheduled_with_what_is_known_now(database):
+    jobs = Jobs(database)
+    jobs.wake = asyncio.Event()
+    await add(jobs, run_at=now() + timedelta(hours=1))
+    async with database.transaction() as tx:
+        await jobs.schedule(tx, "kind", "k", Payload("of whom came later"))
+    assert jobs.wake.is_set()
+    [job] = await jobs.claim(["kind"])
+    assert msgspec.json.decode(job.payload, type=Payload).text == "of whom came later"
+    async with database.transaction() as tx:
+        await jobs.schedule(tx, "kind", "other", Payload(), now() + timedelta(hours=1))
+    assert await jobs.claim(["kind"]) == []
+
+
 async def test_a_heartbeat_that_fails_once_does_not_lose_the_lease(database):
     class FailingJobs(Jobs):
         failures = 1

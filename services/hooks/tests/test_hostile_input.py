@@ -19,7 +19,7 @@ ANN = Principal(id=1, name="ann", admin=True, via="basic")
 everywhere = pytest.mark.parametrize(
     ("database_backend", "values"),
     [("sqlite", VALUES), ("postgresql", STORED)],
-    ids=["sqlite", "postgresql"],
+    ids=["all values", "values that are stored"],
     indirect=["database_backend"],
 )
 

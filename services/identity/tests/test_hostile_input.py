@@ -132,7 +132,7 @@ async def test_every_bad_body_gets_an_error_that_names_the_field(world, route):
 everywhere = pytest.mark.parametrize(
     ("database_backend", "values"),
     [("sqlite", VALUES), ("postgresql", STORED)],
-    ids=["sqlite", "postgresql"],
+    ids=["all values", "values that are stored"],
     indirect=["database_backend"],
 )
 GOOD = {"key_ids": ["0"], "fingerprints": ["0"], "owner_id": 1, "name": "app", "private": False, "before": 0}

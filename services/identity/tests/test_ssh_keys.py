@@ -135,6 +135,7 @@ async def test_a_key_is_stored_in_one_form_whatever_it_came_in(world):
     assert key["key"] == f"ssh-ed25519 {BLOB} me and you"
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 async def test_repos_learns_whose_key_it_is_as_long_as_they_may_sign_in(world):
     await world.add_user("ann")
     fingerprint = (await add(world, ED)).json()["fingerprint"]

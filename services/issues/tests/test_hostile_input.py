@@ -19,7 +19,7 @@ GOOD = {"texts": ["x"], "context": "ann/app", "images": "ann/app", "name": "x", 
 everywhere = pytest.mark.parametrize(
     ("database_backend", "values"),
     [("sqlite", VALUES), ("postgresql", STORED)],
-    ids=["sqlite", "postgresql"],
+    ids=["all values", "values that are stored"],
     indirect=["database_backend"],
 )
 

@@ -26,6 +26,7 @@ FILTER = {
 MODULE = Path(__file__).parent / "git_lfs"
 PACKAGE = "github.com/git-lfs/git-lfs/v3"
 TOOLS = Path(__file__).parents[3] / ".tools"
+pytestmark = pytest.mark.both_deployments
 over_http = pytest.mark.parametrize("transport", ["http"], indirect=True)
 
 

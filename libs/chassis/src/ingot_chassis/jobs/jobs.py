@@ -144,18 +144,17 @@ class Jobs:
             tx.on_commit(self.wake.set)
         return is_new
 
-    async def reschedule(self, tx: Tx, kind: str, key: str | int, run_at: datetime) -> bool:
-        """Let a waiting job run at another time; False when there is none, or it is running now."""
-        table = self.table
-        waiting = (table.c.kind == kind) & (table.c.key == str(key)) & (table.c.state == JobState.WAITING)
-        return (await tx.execute(update(table).where(waiting).values(run_at=run_at))).rowcount == 1
-
     async def schedule(
         self, tx: Tx, kind: str, key: str | int, payload: msgspec.Struct, at: datetime | None = None
     ) -> None:
-        """Let a job run at that time, or now: the one that waits, or a new one unless it is running."""
-        if not await self.reschedule(tx, kind, key, at or now()):
+        """Let a job run at that time, or now: the one that waits, with this payload, or a new one unless it is running."""
+        table = self.table
+        waiting = (table.c.kind == kind) & (table.c.key == str(key)) & (table.c.state == JobState.WAITING)
+        values = {"run_at": at or now(), "payload": msgspec.json.encode(payload)}
+        if (await tx.execute(update(table).where(waiting).values(values))).rowcount == 0:
             await self.add(tx, kind, key, payload, run_at=at)
+        elif at is None and self.wake is not None:
+            tx.on_commit(self.wake.set)
 
     async def claim(self, kinds: list[str], limit: int = 1, *, expected: bool = False) -> list[Job]:
         """Take up to ``limit`` due jobs: waiting ones, and running ones whose worker is dead.

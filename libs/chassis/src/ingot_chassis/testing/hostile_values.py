@@ -18,9 +18,11 @@ from ingot_chassis.testing.long_texts import request_fields
 
 WHOLE = os.environ.get("INGOT_SAFETY") == "whole"
 MARK = "zqx"
+WORST = f"--upload-pack={MARK}"
+"""It is tried everywhere: git would start it."""
 VALUES = [
     f"-{MARK}",
-    f"--upload-pack={MARK}",
+    WORST,
     f"--output={MARK}",
     "..",
     f"../{MARK}",
@@ -66,8 +68,8 @@ Schema = dict[str, Any]
 
 
 def is_turn_of(value: str, place: int, *, every: int = 3) -> bool:
-    """Whether a value is tried at the place of that number: at all of them, or at one of ``every`` so many."""
-    return WHOLE or (place + crc32(value.encode("utf-8", "surrogateescape"))) % every == 0
+    """Whether a value is tried at the place of that number: at all of them, or at one of so many."""
+    return WHOLE or value == WORST or (place + crc32(value.encode("utf-8", "surrogateescape"))) % every == 0
 
 
 def written(value: str) -> str:

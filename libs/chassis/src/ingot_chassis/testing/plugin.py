@@ -47,7 +47,10 @@ WORKER_KEY = "ingot_test_folder"
 
 def hands_out_tests(options: Any) -> bool:
     """Whether this process is the one of xdist that runs no test: what services import it can do without."""
-    return bool(getattr(options, "numprocesses", None)) and "PYTEST_XDIST_WORKER" not in os.environ
+    alone = options.usepdb or options.collectonly
+    return (
+        bool(getattr(options, "numprocesses", None)) and not alone and "PYTEST_XDIST_WORKER" not in os.environ
+    )
 
 
 @pytest.hookimpl(tryfirst=True)

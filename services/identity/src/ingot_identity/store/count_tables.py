@@ -1,4 +1,4 @@
-"""The table of how long lists of the whole server are. Triggers write it (migration 0017), so no list has to be counted."""
+"""The table of how long lists of the whole server are. Triggers write it (migration 0018), so no list has to be counted."""
 
 from sqlalchemy import BigInteger, Column, String, Table
 

@@ -244,7 +244,7 @@ membership = Table(
     Column("organization_id", ForeignKey("account.id", ondelete="CASCADE"), primary_key=True),
     Column("user_id", ForeignKey("account.id", ondelete="CASCADE"), primary_key=True, index=True),
     Column("public", Boolean, nullable=False, default=False),
-    # The name of the user, by which members are listed; triggers write it (migration 0017).
+    # The name of the user, by which members are listed; triggers write it (migration 0018).
     Column("lower_login", String(40), nullable=False, default="", server_default=""),
     Index("ix_membership_members", "organization_id", "lower_login", "user_id"),
     Index(

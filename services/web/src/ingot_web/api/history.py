@@ -22,6 +22,8 @@ CHOICES = ("src", "commits")
 MORE_FILES = "repository/more_files.html"
 FEEDS = ("atom", "rss")
 """Endings of a feed, which is Atom: each reader of RSS reads that."""
+TEXTS = (".diff", ".patch")
+"""Endings of a commit as a text."""
 LISTED = {"stat": False, "files": False, "verification": False}
 
 
@@ -101,7 +103,7 @@ async def _feed(frame: RepositoryFrame, name: str, path: str = "") -> Response[s
 async def commit(request: WebRequest, sha: str) -> Response[Any]:
     """One commit with its changes."""
     frame = RepositoryFrame(request)
-    if sha.endswith((".diff", ".patch")):
+    if sha.endswith(TEXTS):
         return await _text_page(frame, frame.api("git", "commits", sha))
     return await _commit_page(frame, sha, Form())
 
@@ -109,6 +111,8 @@ async def commit(request: WebRequest, sha: str) -> Response[Any]:
 @post("/{owner:str}/{repo:str}/commit/{sha:str}/revert", policy=anyone(), include_in_schema=False)
 async def revert(request: WebRequest, sha: str) -> Response[Any]:
     """Take back a commit, on a branch or on a new one for a pull request; or say on its page why not."""
+    if sha.endswith(TEXTS):
+        raise NotFound
     form, frame = await request.sent_form(), RepositoryFrame(request)
     body = {"branch": form.text("branch"), "message": form.lines("message")}
     try:

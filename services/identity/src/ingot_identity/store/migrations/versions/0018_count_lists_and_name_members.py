@@ -1,33 +1,17 @@
-"""totals of lists, and members by name
+"""count lists and name members
 
 Triggers note each account and address that comes or goes, and write the names of users into their memberships. A batch
-operation that makes the table ``account``, ``email`` or ``membership`` anew on SQLite drops its triggers, and has to create
-them again.
-
-An index that was made before (`CREATE INDEX CONCURRENTLY`, under the same name) stays. That of followers by account alone is
-dropped: ``ix_follow_followers`` serves whatever it served, for older code as well.
+operation that makes the table ``account``, ``email`` or ``membership`` anew on SQLite drops its triggers. Before it the
+triggers ``name_member`` and ``name_members_of_account`` have to be dropped, which name another one of these tables, and
+afterwards all have to be created again.
 """
 
-import sqlalchemy as sa
 from alembic import op
 
-revision = "0017"
-down_revision = "0016"
+revision = "0018"
+down_revision = "0017"
 branch_labels = None
 depends_on = None
-
-USERS, ORGANIZATIONS = "kind = 'user'", "kind = 'organization'"
-MEMBERS = ["organization_id", "lower_login", "user_id"]
-INDEXES = {
-    "ix_account_users_by_creation": ("account", ["created_at", "id"], USERS),
-    "ix_account_users_by_change": ("account", ["updated_at", "id"], USERS),
-    "ix_account_organizations_by_name": ("account", ["lower_login", "id", "visibility"], ORGANIZATIONS),
-    "ix_account_administrators": ("account", ["id"], "admin"),
-    "ix_membership_members": ("membership", MEMBERS, None),
-    "ix_membership_public_members": ("membership", MEMBERS, "public"),
-}
-ON_SQLITE = {"admin": "admin = 1", "public": "public = 1"}
-"""How SQLite writes that a column is true."""
 
 LIST = "CASE {row}.kind WHEN 'user' THEN 'users' ELSE {row}.visibility || ' organizations' END"
 OLD, NEW = LIST.format(row="old"), LIST.format(row="new")
@@ -63,15 +47,6 @@ NAME_ON_POSTGRESQL = (
 
 def upgrade() -> None:
     on_sqlite = op.get_bind().dialect.name == "sqlite"
-    op.create_table(
-        "list_count",
-        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
-        sa.Column("list", sa.String(length=30), nullable=False),
-        sa.Column("number", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_list_count")),
-        sqlite_autoincrement=True,
-    )
-    op.add_column("membership", sa.Column("lower_login", sa.String(length=40), server_default="", nullable=False))
     if not on_sqlite:
         # Writers wait until it is over: none comes between the triggers and what was counted.
         op.execute("LOCK TABLE account, email, membership IN SHARE ROW EXCLUSIVE MODE")
@@ -90,16 +65,6 @@ def upgrade() -> None:
     op.execute(f"{INTO} SELECT {LIST.format(row='account')}, count(*) FROM account GROUP BY 1")
     op.execute(f"{INTO} SELECT 'emails', count(*) FROM email")
     op.execute(f"UPDATE membership SET lower_login = {NAME.format(user='user_id')}")  # noqa: S608
-    for name, (table, columns, where) in INDEXES.items():
-        op.create_index(
-            name,
-            table,
-            columns,
-            if_not_exists=True,
-            postgresql_where=sa.text(where) if where else None,
-            sqlite_where=sa.text(ON_SQLITE.get(where, where)) if where else None,
-        )
-    op.drop_index("ix_follow_followed_id", "follow", if_exists=True)
 
 
 def _create_function(name: str, body: str) -> None:
@@ -107,13 +72,9 @@ def _create_function(name: str, body: str) -> None:
 
 
 def downgrade() -> None:
-    op.create_index("ix_follow_followed_id", "follow", ["followed_id"])
-    for name, (table, _columns, _where) in INDEXES.items():
-        op.drop_index(name, table)
     for name in (*TRIGGERS, NAME_MEMBER):
         if op.get_bind().dialect.name == "sqlite":
             op.execute(f"DROP TRIGGER {name}")
         else:
             op.execute(f"DROP FUNCTION {name} CASCADE")
-    op.drop_column("membership", "lower_login")
-    op.drop_table("list_count")
+    op.execute("DELETE FROM list_count")
