@@ -306,20 +306,6 @@ async def test_a_repository_is_packed_after_a_push_of_very_many_refs(
     assert await kinds(world) == []
 
 
-async def test_a_repository_is_packed_after_moves_of_refs_that_are_not_announced(world, base, upkeep):
-    await upkeep.plan()
-    await work(world, upkeep)
-    pushes = world.components.pushes
-    for count, expected in ((WRITES - 1, []), (1, [PACK])):
-        for _ in range(count):
-            async with pushes.uploading(base, 1, "refs/pull/closed/1/head"):
-                pass
-        async with pushes.uploading(base, 1):  # moves none
-            pass
-        await upkeep.plan()
-        assert await kinds(world) == expected
-
-
 async def test_a_quiet_repository_is_packed_daily_and_checked_weekly(world, base, upkeep):
     await upkeep.plan()
     await work(world, upkeep)

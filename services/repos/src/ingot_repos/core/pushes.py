@@ -244,7 +244,7 @@ class Pushes:
             async with self._db.transaction() as tx:
                 await refs.remove_push(tx, entry.id)
                 if entry.moves_refs:  # of notes, for example
-                    await refs.count_move(tx, entry.repository_id)
+                    await replicas.count_change(tx, entry.repository_id)
             return True
         result, changed = await self._read(entry, ledger, names, small=small)
         if result.moved:

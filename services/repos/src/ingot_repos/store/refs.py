@@ -143,15 +143,6 @@ async def advance(tx: Executor, repository_id: int, version: int, *, moved: int,
     return count == 1
 
 
-async def count_move(tx: Executor, repository_id: int) -> None:
-    """Count up the version: a ref may have moved that is not announced, such as that of a pull request.
-
-    No replica has it yet, and the repository is packed as after a push.
-    """
-    statement = update(repository).where(repository.c.id == repository_id)
-    await tx.execute(statement.values(ref_version=repository.c.ref_version + 1))
-
-
 _ADDED_COLUMNS = (
     "repository_id",
     "user_id",

@@ -165,7 +165,7 @@ async def put_off(tx: Executor, repository_id: int, shard: str, until: datetime)
 
 
 async def count_change(tx: Executor, repository_id: int) -> None:
-    """A ref may have moved that is not announced, although nothing else has: no replica has it yet."""
+    """A ref may have moved that is not announced, such as that of a pull request: no replica has it yet."""
     has_any = select(replica.c.shard).where(replica.c.repository_id == repository_id).exists()
     statement = update(repository).where(repository.c.id == repository_id, has_any)
     await tx.execute(statement.values(ref_version=repository.c.ref_version + 1))

@@ -47,7 +47,7 @@ def _on_shard(shard: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
 
 
 async def list_to_pack(db: Executor, shard: str, *, packed_before: datetime, most: int) -> Sequence[int]:
-    """Ids of repositories in which refs moved ``WRITES`` times since they were packed, or once and were packed before that time.
+    """Ids of repositories with ``WRITES`` pushes since they were packed, or one and were packed before that time.
 
     Those with the most come first. Also those of which something may be pruned now. None that are about to move.
     """
