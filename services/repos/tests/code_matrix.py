@@ -28,7 +28,7 @@ WRITE = {
     f"PUT {R}/contents/fresh.txt": 201,
     f"DELETE {R}/contents/README.md": 422,
     f"POST {R}/diffpatch": 422,
-    f"POST {R}/commits/{NOTHING}/revert": 404,
+    f"POST {R}/commits/master/revert": 201,
     f"POST {R}/branches": 201,
     f"PUT {R}/branches/master": 204,
     f"PATCH {R}/branches/master": 422,

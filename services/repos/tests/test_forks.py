@@ -48,12 +48,16 @@ async def test_two_forks_that_go_at_once_are_both_counted(world, ann, bob, paren
     first, second = [fork["id"] for fork in (await ann.get("/repos/ann/app/forks")).json()]
     assert (await ann.get("/repos/ann/app")).json()["forks_count"] == 2
 
+    async def remove(tx, fork_id):
+        await repositories.remove(tx, fork_id)
+        await repositories.count_forks(tx, parent["id"])
+
     async def remove_another():
         async with world.database.transaction() as tx:
-            await repositories.remove(tx, second)
+            await remove(tx, second)
 
     async with world.database.transaction() as tx:
-        await repositories.remove(tx, first)
+        await remove(tx, first)
         another = asyncio.create_task(remove_another())
         await wait_until_blocked(tx, another)
     await another

@@ -197,6 +197,8 @@ class Jobs:
             ended = {"finished_at": now(), "owner": None, "last_error": None}
             again = {"state": JobState.WAITING, "run_at": again_at, "attempts": 0, "progress": None}
             await self._update_leased(tx, job, ended | again)
+            if again_at <= now() and self.wake is not None:
+                tx.on_commit(self.wake.set)
         elif not await self._statements.finish.run(tx, job_id=job.id, claim=job.fence, at=now()):
             raise LeaseLost(f"{job.kind} {job.key}")
 

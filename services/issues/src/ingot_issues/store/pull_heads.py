@@ -24,8 +24,8 @@ class HeadRow(TypedRow):
     head_hidden: bool
 
 
-async def list_page(db: Executor, after: int, limit: int) -> Sequence[HeadRow]:
-    """Pull requests whose issues have ids above ``after``, the lowest first."""
+async def list_page(db: Executor, before: int, limit: int) -> Sequence[HeadRow]:
+    """Pull requests whose issues have ids below ``before``, the newest first."""
     statement = (
         select(
             *(issue.c[name] for name in ("id", "repository_id", "number", "author_id", "state")),
@@ -33,8 +33,8 @@ async def list_page(db: Executor, after: int, limit: int) -> Sequence[HeadRow]:
             pull.c.head_hidden,
         )
         .join(pull, pull.c.issue_id == issue.c.id)
-        .where(issue.c.id > after, pull.c.issue_id > after)
-        .order_by(pull.c.issue_id)
+        .where(issue.c.id < before, pull.c.issue_id < before)
+        .order_by(pull.c.issue_id.desc())
         .limit(limit)
     )
     return await fetch_all(db, statement, HeadRow)

@@ -151,7 +151,8 @@ class JobHandlers:
                 await scheduled_merges.cancel_after_push(tx, context, scheduled_ids)
             await mergeability.record_comparisons(tx, context, recorded, dismisses=dismisses)
             for (row, comparison), own_references in zip(merged, merged_references, strict=True):
-                merge = Merged(sha=comparison.base_sha)
+                # Which commit of the base has brought those of one that was closed, nobody knows any more; its head is in it.
+                merge = Merged(sha=comparison.head_sha if check.reopened else comparison.base_sha)
                 await merges.record_merge(tx, context, row, merge, own_references)
             await self._jobs.finish(tx, job)
 

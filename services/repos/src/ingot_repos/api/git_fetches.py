@@ -110,9 +110,13 @@ async def _body_of_session(
             body = visible_body(repository, request, one.in_version_0(), reader)
         else:
             body = body_of(partial(asyncio.to_thread, one.without, set(one.haves)), reader)
+        is_last = one.is_last
         del one  # git has it soon, the next one may come much later
         async for chunk in body:
             yield chunk
+        if is_last:
+            await reader.skip_rest()
+            return
         one, count = await reader.next(ENDS_OF_HAVES), count + 1
 
 

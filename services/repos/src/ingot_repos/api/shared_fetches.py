@@ -10,7 +10,7 @@ from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.git.archive import stream_bundle
 from ingot_repos.git.bundle_uris import commit_before, list_of_bundles
 from ingot_repos.git.errors import BodyRefused
-from ingot_repos.git.fetch_requests import BUNDLE_URI, FetchRequest, RequestReader, visible_part
+from ingot_repos.git.fetch_requests import BUNDLE_URI, DONE, FetchRequest, RequestReader, visible_part
 from ingot_repos.git.generation import read_generation
 from ingot_repos.git.smart_http import FLUSH, TIME_LIMIT, serve, speaks_v2
 from ingot_repos.git.spools import Part
@@ -31,12 +31,12 @@ async def answer_to_body(
 ) -> AsyncGenerator[Part, None]:
     """What git answers to a body over HTTP, which has one request. Raises as `answer_to_fetch`."""
     is_v2 = speaks_v2(request.headers.get("git-protocol"))
-    one = await reader.next((FLUSH,) if is_v2 else ()) or FetchRequest(b"")
-    if not is_v2:
-        one = one.in_version_0()
-    elif await reader.next() is not None:
+    one = await reader.next((FLUSH,) if is_v2 else DONE) or FetchRequest(b"")
+    if await reader.next() is not None:
         # git would not even read it.
         raise BodyRefused("more than one request")
+    if not is_v2:
+        one = one.in_version_0()
     parts = answer_to_fetch(repository, request, one, reader, takes_files=takes_files)
     del one  # git has it soon, the client its answer much later
     async with contextlib.aclosing(parts):
@@ -59,6 +59,7 @@ async def answer_to_fetch(
     if speaks_v2(request.headers.get("git-protocol")):
         one.require_command()
         if one.command == BUNDLE_URI:
+            await reader.release()
             has_bundle = await commit_of_bundle(repository, request) is not None
             yield list_of_bundles(BUNDLE if has_bundle else None)
             return

@@ -10,7 +10,7 @@ from ingot_repos.core import names
 from ingot_repos.core.ref_updates import RefUpdates
 from ingot_repos.core.repositories import person
 from ingot_repos.git.commits import CommitInfo, Person
-from ingot_repos.git.errors import RefMoved, RefNotFound, RepositoryNotFound
+from ingot_repos.git.errors import ObjectNotFound, RefMoved, RefNotFound, RepositoryNotFound
 from ingot_repos.git.file_changes import ChangeRefused, FileChange, NewCommit, PreparedCommit, prepare_commit
 from ingot_repos.git.storage import Storage
 from ingot_repos.store.accounts import AccountRow
@@ -68,7 +68,7 @@ class FileEditor:
                     return prepared
                 except RefMoved:
                     continue
-                except (RefNotFound, RepositoryNotFound):
+                except (RefNotFound, ObjectNotFound, RepositoryNotFound):
                     raise NotFound(f"there is no branch {new.branch!r}") from None
                 except ChangeRefused as error:
                     raise _refusal(error, f"files[{error.number}]." if request.is_list else "") from None

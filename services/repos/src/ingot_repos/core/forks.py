@@ -15,7 +15,6 @@ from ingot_repos.core.repositories import current_row, is_hidden
 from ingot_repos.store import accounts, lfs_objects, refs, repositories, shards, stars_and_watches
 from ingot_repos.store.accounts import AccountRow
 from ingot_repos.store.repositories import RepositoryRow
-from ingot_repos.store.repository_columns import add_to_count
 from ingot_repos.store.stars_and_watches import WATCHES
 from ingot_repos.store.states import RepositoryState
 
@@ -81,7 +80,7 @@ async def complete(
         return False
     await refs.record(tx, fork_job.repository_id, dict(tips))
     await lfs_objects.copy_links(tx, fork_job.parent_id, fork_job.repository_id)
-    await add_to_count(tx, "forks_count", fork_job.parent_id, 1)
+    await repositories.count_forks(tx, fork_job.parent_id)
     await jobs.finish(tx, job)
     row = await current_row(tx, fork_job.repository_id)
     forker = await accounts.get(tx, fork_job.user_id)

@@ -29,7 +29,7 @@ from ingot_repos.git.objects import is_reachable
 from ingot_repos.git.refs import TAGS, ZERO_OID, RefChange, move_ref, resolve, tag_commit
 from ingot_repos.git.storage import Storage
 from ingot_repos.git.tags import write_tag
-from ingot_repos.store import release_assets, releases
+from ingot_repos.store import release_assets, releases, repositories
 from ingot_repos.store.accounts import AccountRow
 from ingot_repos.store.releases import ReleaseRow
 from ingot_repos.store.repositories import RepositoryRow
@@ -127,7 +127,8 @@ class ReleaseEditor:
     async def announce(
         self, tx: Tx, action: Literal["published", "updated", "deleted"], row: ReleaseRow, sender: User
     ) -> None:
-        """Announce a change of a release that is not a draft."""
+        """Announce a change of a release that is not a draft, and count the releases."""
+        await repositories.count_releases(tx, row.repository_id)
         repository = await current_row(tx, row.repository_id)
         assets = (await release_assets.list_of_releases(tx, [row.id])).get(row.id, [])
         full_name = f"{repository.owner_login}/{repository.name}"

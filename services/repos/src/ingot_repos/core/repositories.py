@@ -271,6 +271,8 @@ async def delete(tx: Tx, jobs: Jobs, presenter: Presenter, row: RepositoryRow, s
     shard = await repositories.remove(tx, row.id)
     if shard is None:
         raise NotFound
+    if row.fork_of is not None:
+        await repositories.count_forks(tx, row.fork_of)
     await deletions.write_tombstone(tx, jobs, row, shard)
     if row.state == RepositoryState.READY:
         tx.emit(

@@ -33,7 +33,9 @@ log = structlog.get_logger()
 BUNDLE_URI = b"bundle-uri"
 COMMANDS = (b"ls-refs", b"fetch", BUNDLE_URI)
 """Of protocol 2. git has others: `object-info` tells of every object."""
-ENDS_OF_HAVES = (FLUSH, b"0008done", b"0009done\n")
+DONE = (b"0008done", b"0009done\n")
+"""With it a request of protocol 0 ends: git reads no further."""
+ENDS_OF_HAVES = (FLUSH, *DONE)
 """What the client of a session of protocol 0 waits for an answer behind."""
 MOST_HAVES = 1000
 """So many are looked at in a request, the first ones; those that are not there cost most."""
@@ -85,6 +87,11 @@ class FetchRequest:
             if line.startswith(_COMMAND, _HEADER):
                 return line[_HEADER + len(_COMMAND) :].rstrip(b"\n")
         return None
+
+    @property
+    def is_last(self) -> bool:
+        """Whether it is the last one of a session of protocol 0."""
+        return self.text.endswith(DONE)
 
     def in_version_0(self) -> "FetchRequest":
         """The same without the wants, which git itself compares with the refs."""
@@ -140,6 +147,12 @@ class RequestReader:
         """Call it when git has what was read last, and nobody else has it any more."""
         self._ends = None
         await self._slot.aclose()
+
+    async def skip_rest(self) -> None:
+        """Read what nobody needs, so that a client that goes away is noticed."""
+        self._buffer.clear()
+        async for _ in self._body:
+            pass
 
     async def read_on(self) -> None:
         """Read a part of the next request, so that a client that goes away meanwhile is noticed."""

@@ -7,6 +7,7 @@ import heapq
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pygit2
@@ -180,6 +181,8 @@ def initial_commit(
 def is_reachable(repo: pygit2.Repository, commit: str, prefixes: Sequence[str] = VISIBLE_REFS) -> bool:
     """Whether a commit is the tip of any ref under `prefixes`, or belongs to the history of one of `MOST_HISTORIES`.
 
+    That of an annotated tag belongs to its history. The default branch and pull requests that are open come first.
+
     A repository has more objects than its history, such as those of deleted branches.
     Callers may read only commits by id for which this function returns True. False for unknown ids. Refs of the
     service itself, such as those that are fetched for a comparison, make nothing visible.
@@ -197,7 +200,8 @@ def is_reachable(repo: pygit2.Repository, commit: str, prefixes: Sequence[str] =
                 return
             yield name, oid
 
-    refs = heapq.nsmallest(MOST_HISTORIES, others(), key=_rank)
+    head = repo.lookup_reference("HEAD").raw_target
+    refs = heapq.nsmallest(MOST_HISTORIES, others(), key=partial(_rank, head))
     if is_tip:
         return True
     walker = repo.walk(target.id)
@@ -212,9 +216,12 @@ def is_reachable(repo: pygit2.Repository, commit: str, prefixes: Sequence[str] =
     return next(walker, None) is None
 
 
-def _rank(ref: tuple[bytes, bytes]) -> tuple[int, bool, int, bytes]:
-    """By which the refs come first that lead to most of what is asked for: of pull requests the open and the newest ones."""
+def _rank(head: object, ref: tuple[bytes, bytes]) -> tuple[int, int, bytes]:
+    """By which the refs come first that lead to most of what is asked for; ``head`` is the default branch."""
     name = ref[0]
-    pull = _PULL.match(name)
+    if name == head:
+        return (0, 0, name)
+    if pull := _PULL.match(name):
+        return (4 if pull[1] else 1, -int(pull[2]), name)
     kind = next((place for place, prefix in enumerate(_PREFIXES) if name.startswith(prefix)), len(_PREFIXES))
-    return (kind, pull[1] is not None, -int(pull[2]), name) if pull else (kind, False, 0, name)
+    return (2 + kind, 0, name)

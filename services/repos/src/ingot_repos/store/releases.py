@@ -14,7 +14,6 @@ from ingot_chassis.db.prepared_pages import PreparedPage
 from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, fetch_first
 from ingot_chassis.db.transaction import insert
 from ingot_chassis.errors import Conflict
-from ingot_repos.store.repository_columns import add_to_count
 from ingot_repos.store.tables import account, release
 
 
@@ -65,12 +64,7 @@ async def add(tx: Executor, **values: Any) -> int | None:
 
 
 async def change(tx: Executor, release_id: int, **values: Any) -> bool:
-    """Change columns; whether the release is there. One that is no draft any more counts, and the other way round.
-
-    Raises Conflict when another one has the new tag.
-    """
-    if "draft" in values:
-        await _set_draft(tx, release_id, draft=values["draft"])
+    """Change columns; whether the release is there. Raises Conflict when another one has the new tag."""
     if "tag_name" in values:
         values |= {"lower_tag_name": values["tag_name"].lower()}
     try:
@@ -78,13 +72,6 @@ async def change(tx: Executor, release_id: int, **values: Any) -> bool:
     except IntegrityError as error:
         raise Conflict("there is a release of that tag already") from error
     return changed.rowcount == 1
-
-
-async def _set_draft(tx: Executor, release_id: int, *, draft: bool) -> None:
-    statement = update(release).where(release.c.id == release_id, release.c.draft.is_not(draft))
-    changed = await tx.execute(statement.values(draft=draft).returning(release.c.repository_id))
-    if (repository_id := changed.scalar()) is not None:
-        await add_to_count(tx, "releases_count", repository_id, -1 if draft else 1)
 
 
 async def get(db: Executor, repository_id: int, release_id: int) -> ReleaseRow | None:
@@ -127,7 +114,6 @@ async def lock_for_update(tx: Executor, release_id: int) -> bool:
 
 async def remove(tx: Executor, release_id: int) -> bool:
     """Delete a release; whether it was there."""
-    await _set_draft(tx, release_id, draft=True)  # it no longer counts
     return (await tx.execute(delete(release).where(release.c.id == release_id))).rowcount == 1
 
 

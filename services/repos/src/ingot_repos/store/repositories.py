@@ -13,6 +13,7 @@ from sqlalchemy import (
     bindparam,
     cast,
     delete,
+    false,
     func,
     literal_column,
     null,
@@ -29,12 +30,13 @@ from ingot_chassis.db.rows import TypedRow, fetch_first
 from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
 from ingot_contracts.pulls import MergeStyle
-from ingot_repos.store.repository_columns import COLUMNS, add_to_count
+from ingot_repos.store.repository_columns import COLUMNS
 from ingot_repos.store.states import AccountKind, RepositoryState, Visibility
 from ingot_repos.store.tables import (
     account,
     collaboration,
     former_name,
+    release,
     repository,
     team_grant,
     transfer,
@@ -270,6 +272,37 @@ async def set_open_counts(db: Executor, repository_id: int, *, issues: int, pull
     )
 
 
+async def count_releases(db: Executor, repository_id: int) -> None:
+    """Set ``releases_count`` to the number of releases that are no drafts."""
+    await lock_for_update(
+        db, repository_id
+    )  # one that is counted at the same moment is committed, or counts after this
+    counted = (
+        select(func.count())
+        .select_from(release)
+        .where(release.c.repository_id == repository_id, release.c.draft.is_(false()))
+        .scalar_subquery()
+    )
+    await db.execute(
+        update(repository).where(repository.c.id == repository_id).values(releases_count=counted)
+    )
+
+
+async def count_forks(db: Executor, repository_id: int) -> None:
+    """Set ``forks_count`` to the number of forks that are ready."""
+    await lock_for_update(
+        db, repository_id
+    )  # one that is counted at the same moment is committed, or counts after this
+    forks = repository.alias("forks")
+    counted = (
+        select(func.count())
+        .select_from(forks)
+        .where(forks.c.fork_of == repository_id, forks.c.state == RepositoryState.READY)
+        .scalar_subquery()
+    )
+    await db.execute(update(repository).where(repository.c.id == repository_id).values(forks_count=counted))
+
+
 async def lock_for_update(tx: Executor, repository_id: int) -> None:
     """Lock the row until the transaction ends; on SQLite as well."""
     await tx.execute(
@@ -298,27 +331,10 @@ async def count_owned(db: Executor, owner_id: int) -> int:
     return int(counted.scalar_one())
 
 
-class RemovedRow(TypedRow):
-    """A repository that was deleted."""
-
-    shard: str
-    fork_of: int | None
-    state: str
-
-
 async def remove(db: Executor, repository_id: int) -> str | None:
-    """Delete a repository and all rows that refer to it; the shard that has its files, None when it was not there.
-
-    Of a fork that was ready its parent has one less.
-    """
-    row = repository.c
-    statement = delete(repository).where(row.id == repository_id)
-    removed = await fetch_first(db, statement.returning(row.shard, row.fork_of, row.state), RemovedRow)
-    if removed is None:
-        return None
-    if removed.fork_of is not None and removed.state == RepositoryState.READY:
-        await add_to_count(db, "forks_count", removed.fork_of, -1)
-    return removed.shard
+    """Delete a repository and all rows that refer to it; the shard that has its files, None when it was not there."""
+    statement = delete(repository).where(repository.c.id == repository_id)
+    return (await db.execute(statement.returning(repository.c.shard))).scalar()
 
 
 async def list_abandoned(db: Executor, before: datetime, shard: str) -> list[int]:

@@ -1,7 +1,7 @@
 """The columns of repositories as they are read, also of rows that are older than a column and not filled yet."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import Select, String, and_, bindparam, case, func, literal_column, or_, select, update
 
@@ -13,9 +13,6 @@ from ingot_repos.store.states import RepositoryState
 from ingot_repos.store.tables import ref, repository
 
 BATCH = 100
-
-Counter = Literal["stars_count", "watchers_count", "forks_count", "releases_count"]
-"""Columns that count who starred and who watches a repository, its forks that are ready, its releases that are no drafts."""
 
 
 class UnreadRow(TypedRow):
@@ -54,13 +51,6 @@ _COUNT = PreparedWrite(
 async def count_branches(db: Executor, repository_id: int) -> None:
     """Count the branches in the ledger."""
     await _COUNT.run(db, of=repository_id)
-
-
-async def add_to_count(db: Executor, counter: Counter, repository_id: int, difference: int) -> None:
-    """Add to a number that the row has; two transactions may do so at once."""
-    number = repository.c[counter]
-    statement = update(repository).where(repository.c.id == repository_id)
-    await db.execute(statement.values({number: number + difference}))
 
 
 async def fill(db: Executor, after: int) -> int | None:

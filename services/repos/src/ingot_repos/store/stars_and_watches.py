@@ -12,7 +12,6 @@ from ingot_chassis.db.prepared_pages import PreparedPage
 from ingot_chassis.db.rows import Slice, TotalRow, TypedRow
 from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
-from ingot_repos.store.repository_columns import Counter, add_to_count
 from ingot_repos.store.star_tables import star, watch
 from ingot_repos.store.tables import account, repository
 
@@ -22,7 +21,7 @@ class Relation:
     """A table of users and repositories; ``counter`` is the column of ``repository`` that counts its users."""
 
     table: Table
-    counter: Counter
+    counter: str
 
 
 STARS = Relation(star, "stars_count")
@@ -48,7 +47,7 @@ async def add(tx: Executor, relation: Relation, repository_id: int, user_id: int
     values = {"repository_id": repository_id, "user_id": user_id, "created_at": now()}
     statement = insert(tx, relation.table).values(values).on_conflict_do_nothing()
     if (await tx.execute(statement.returning(relation.table.c.user_id))).first() is not None:
-        await add_to_count(tx, relation.counter, repository_id, 1)
+        await _count(tx, relation, repository_id, 1)
 
 
 async def remove(tx: Executor, relation: Relation, repository_id: int, user_id: int) -> None:
@@ -57,7 +56,7 @@ async def remove(tx: Executor, relation: Relation, repository_id: int, user_id: 
         delete(relation.table).where(columns.repository_id == repository_id, columns.user_id == user_id)
     )
     if removed.rowcount:
-        await add_to_count(tx, relation.counter, repository_id, -1)
+        await _count(tx, relation, repository_id, -1)
 
 
 async def remove_user(tx: Executor, user_id: int) -> None:
@@ -106,3 +105,10 @@ async def list_users(
 ) -> tuple[Sequence[UserRow], int]:
     """Users who starred or watch a repository, the first one first."""
     return await _USERS[relation].read(db, page, repository_id=repository_id)
+
+
+async def _count(tx: Executor, relation: Relation, repository_id: int, difference: int) -> None:
+    """Add to the number of users; two transactions may do so at once."""
+    number = repository.c[relation.counter]
+    statement = update(repository).where(repository.c.id == repository_id)
+    await tx.execute(statement.values({number: number + difference}))
