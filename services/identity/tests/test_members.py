@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ingot_chassis.testing.service import wait_until_blocked
+from ingot_chassis.testing.service import change_at_once
 from ingot_identity.store import accounts, members
 
 pytestmark = pytest.mark.both_databases
@@ -49,17 +49,8 @@ async def test_a_member_who_is_renamed_meanwhile_is_listed_by_the_new_name(world
     async def join(tx):
         await members.add(tx, acme_id, user_id)
 
-    async def alone(change):
-        async with world.database.transaction() as tx:
-            await change(tx)
-
-    before, after = (rename, join) if first == "the rename" else (join, rename)
-    async with world.database.transaction() as tx:
-        await before(tx)
-        task = asyncio.create_task(alone(after))
-        await wait_until_blocked(tx, task)
-        assert not task.done()
-    await task
+    changes = (rename, join) if first == "the rename" else (join, rename)
+    await change_at_once(world.database, *changes)
     assert await names(world, "/orgs/acme/members", "ann") == ["aaron", "ann", "mia"]
 
 

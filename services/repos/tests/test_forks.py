@@ -2,10 +2,11 @@
 
 import asyncio
 import hashlib
+from functools import partial
 
 import pytest
 
-from ingot_chassis.testing.service import wait_until_blocked
+from ingot_chassis.testing.service import change_at_once
 from ingot_repos.store import repositories
 
 from .world import commit, git, work_tree
@@ -52,15 +53,7 @@ async def test_two_forks_that_go_at_once_are_both_counted(world, ann, bob, paren
         await repositories.remove(tx, fork_id)
         await repositories.count_forks(tx, parent["id"])
 
-    async def remove_another():
-        async with world.database.transaction() as tx:
-            await remove(tx, second)
-
-    async with world.database.transaction() as tx:
-        await remove(tx, first)
-        another = asyncio.create_task(remove_another())
-        await wait_until_blocked(tx, another)
-    await another
+    await change_at_once(world.database, *(partial(remove, fork_id=fork_id) for fork_id in (first, second)))
     assert (await ann.get("/repos/ann/app")).json()["forks_count"] == 0
 
 

@@ -1,10 +1,10 @@
 """Releases: their tags, drafts and lists, and which events there are."""
 
-import asyncio
+from functools import partial
 
 import pytest
 
-from ingot_chassis.testing.service import wait_until_blocked
+from ingot_chassis.testing.service import change_at_once
 from ingot_repos.store import releases, repositories
 
 from .world import commit, git, work_tree
@@ -161,15 +161,9 @@ async def test_two_releases_that_change_at_once_are_both_counted(world, ann, app
             await releases.remove(tx, release_id)
         await repositories.count_releases(tx, app["id"])
 
-    async def change_another():
-        async with world.database.transaction() as tx:
-            await change(tx, second)
-
-    async with world.database.transaction() as tx:
-        await change(tx, first)
-        another = asyncio.create_task(change_another())
-        await wait_until_blocked(tx, another)
-    await another
+    await change_at_once(
+        world.database, *(partial(change, release_id=release_id) for release_id in (first, second))
+    )
     count = (await ann.get("/repos/ann/app")).json()["release_counter"]
     assert count == (2 if way == "published" else 0)
 

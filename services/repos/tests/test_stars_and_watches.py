@@ -1,10 +1,8 @@
 """Stars and watches are counted as they come and go."""
 
-import asyncio
-
 import pytest
 
-from ingot_chassis.testing.service import rows_touched, wait_until_blocked
+from ingot_chassis.testing.service import change_at_once, rows_touched
 from ingot_repos.store import stars_and_watches
 from ingot_repos.store.stars_and_watches import STARS, WATCHES
 
@@ -37,15 +35,10 @@ async def test_what_changes_nothing_is_not_counted(world, app):
 
 @pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
 async def test_two_stars_that_come_at_once_are_both_counted(world, app):
-    async def add_another():
-        async with world.database.transaction() as tx:
-            await stars_and_watches.add(tx, STARS, app, 8)
+    def star(user_id):
+        return lambda tx: stars_and_watches.add(tx, STARS, app, user_id)
 
-    async with world.database.transaction() as tx:
-        await stars_and_watches.add(tx, STARS, app, 7)
-        another = asyncio.create_task(add_another())
-        await wait_until_blocked(tx, another)
-    await another
+    await change_at_once(world.database, star(7), star(8))
     assert (await counts(world))[0] == 2
 
 

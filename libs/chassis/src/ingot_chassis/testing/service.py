@@ -212,6 +212,23 @@ async def wait_until_blocked(tx: Tx, task: asyncio.Task[Any]) -> None:
         pass
 
 
+async def change_at_once(
+    database: Database, first: Callable[[Tx], Awaitable[Any]], second: Callable[[Tx], Awaitable[Any]]
+) -> None:
+    """Do two things in transactions that are open at the same time: the second one waits for a lock of the first. On PostgreSQL."""
+
+    async def follow() -> None:
+        async with database.transaction() as tx:
+            await second(tx)
+
+    async with database.transaction() as tx:
+        await first(tx)
+        task = asyncio.create_task(follow())
+        await wait_until_blocked(tx, task)
+        assert not task.done()
+    await task
+
+
 @asynccontextmanager
 async def serve(app: Any) -> AsyncIterator[str]:
     """The URL of ``app`` behind a socket; its lifespan is the caller's."""
