@@ -1,6 +1,7 @@
 """After pushes: which pull requests are compared again, how often, and what that costs."""
 
 import asyncio
+from collections.abc import Iterable
 
 import msgspec
 import pytest
@@ -17,9 +18,11 @@ from .builders import (
     BASE,
     FORK,
     HEAD,
+    JOINED,
     NEXT,
     comparison,
     fill,
+    history_commit,
     push,
     repository,
 )
@@ -30,7 +33,7 @@ LATER_TABLES = (
     "scheduled_merge", "stopwatch", "team",
 )  # fmt: skip
 LATER_COLUMNS = (
-    "counter.deleted_issues", "issue.content_version", "issue.pin_order", "issue.ref", "pull.additions", "pull.changed_files", "pull.deletions", "pull.head_hidden", "label.description", "label.exclusive", "label.is_archived", "label.organization_id",
+    "counter.deleted_issues", "issue.content_version", "issue.pin_order", "issue.ref", "pull.additions", "pull.changed_files", "pull.deletions", "pull.head_hidden", "pull.head_tip", "label.description", "label.exclusive", "label.is_archived", "label.organization_id",
     "milestone.created_at", "milestone.updated_at", "outbox.dead_lettered_at", "repository.has_issues",
     "repository.has_pulls",
 )  # fmt: skip
@@ -216,16 +219,65 @@ async def test_a_push_to_the_base_that_brings_the_head_merges(world):
 async def test_a_push_of_head_and_base_together_merges(world, refs, *, apart):
     await world.propose()
     await world.workers.step()
-    world.repos.comparison = comparison(base_sha=NEXT, head_sha=NEXT, merge_base=NEXT, commits=0)
-    for ref in refs:
-        await world.deliver(push(f"refs/heads/{ref}", after=NEXT))
-        if apart:
-            await world.workers.step()
-    while await world.workers.step():
-        pass
+    await move_both(world, refs, apart=apart)
     pull = (await world.call("GET", "/pulls/1")).json()
     assert (pull["merged"], pull["merge_commit_sha"], pull["head"]["sha"]) == (True, NEXT, NEXT)
     assert await world.pull_actions() == [("opened", False), ("synchronized", False), ("closed", True)]
+
+
+async def move_both(
+    world: World,
+    refs: Iterable[str],
+    *,
+    apart: bool = False,
+    head_sha: str = NEXT,
+    contained: bool | None = None,
+) -> None:
+    """Push to head and base in this order; when both are compared, the base is at NEXT and has all of the head.
+
+    The base has the head of before as well, and what it had before has nothing of the present one, unless ``contained`` says so
+    of what is asked.
+    """
+    own = [*refs].index("fix") == 0
+    has = (not own) if contained is None else contained
+    world.repos.commits = [] if has else [history_commit(JOINED)]
+    world.repos.comparison = comparison(base_sha=NEXT, head_sha=head_sha, merge_base=head_sha, commits=0)
+    for ref in refs:
+        await world.deliver(push(f"refs/heads/{ref}", after=NEXT if ref == "main" else head_sha))
+        if apart:
+            await world.workers.step()
+    await world.work()
+    assert world.histories() == ([(BASE, head_sha)] if own else [(NEXT, HEAD)])
+
+
+@pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.parametrize(
+    ("refs", "head_sha", "contained"),
+    [(("fix", "main"), JOINED, True), (("main", "fix"), JOINED, False), (("main", "fix"), NEXT, False)],
+    ids=["what the base had before", "that later", "what the base has now"],
+)
+async def test_a_head_branch_that_is_used_for_something_else_is_not_merged(
+    world, refs, head_sha, contained, *, apart
+):
+    """Its new commits are in the base, but no push to the base has brought there what was proposed."""
+    await world.propose()
+    await world.work()
+    await move_both(world, refs, apart=apart, head_sha=head_sha, contained=contained)
+    pull = (await world.call("GET", "/pulls/1")).json()
+    assert (pull["merged"], pull["state"], pull["head"]["sha"]) == (False, "open", head_sha)
+    assert await world.pull_actions() == [("opened", False), ("synchronized", False)]
+    world.repos.comparison = comparison(base_sha="f" * 40, head_sha=head_sha, merge_base=head_sha, commits=0)
+    await world.deliver(push(after="f" * 40))
+    await world.work()
+    assert (await world.call("GET", "/pulls/1")).json()["merged"] is False
+
+
+async def test_a_head_that_no_ref_reaches_any_more_is_not_merged(world):
+    await world.propose()
+    await world.work()
+    world.repos.failures["commits"] = 404, "there is no such commit"
+    await move_both(world, ("main", "fix"))
+    assert (await world.call("GET", "/pulls/1")).json()["merged"] is False
 
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)

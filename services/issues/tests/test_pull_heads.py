@@ -261,7 +261,8 @@ async def test_what_a_former_release_has_closed_is_hidden(world):
             await world.call("POST", f"/pulls/{pull['number']}/merge", {"Do": "merge"})
     async with world.db.transaction() as tx:
         await tx.execute(text("DELETE FROM job"))
-        await tx.execute(text("ALTER TABLE pull DROP COLUMN head_hidden"))
+        for column in ("head_hidden", "head_tip"):
+            await tx.execute(text(f"ALTER TABLE pull DROP COLUMN {column}"))
         await tx.execute(text("UPDATE alembic_version SET version_num = '0025'"))
     url = world.db.url.render_as_string(hide_password=False)
     await asyncio.to_thread(lambda: asyncio.run(upgrade(url, SCRIPTS)))

@@ -220,6 +220,7 @@ async def test_indexes_are_built_when_the_revisions_before_are_kept_and_a_failur
         "DROP TABLE mention",
         "ALTER TABLE issue DROP COLUMN content_version",
         "ALTER TABLE pull DROP COLUMN head_hidden",
+        "ALTER TABLE pull DROP COLUMN head_tip",
         "UPDATE alembic_version SET version_num = '0018'",
     )
     with pytest.raises(ProgrammingError, match="does not exist"):

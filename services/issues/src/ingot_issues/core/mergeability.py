@@ -6,6 +6,7 @@ So does a setting of their repository that says what conflicts (``ignore_whitesp
 import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -28,6 +29,7 @@ CHECK = "pulls.check"
 """The kind of the job."""
 
 Side = Literal["base", "head"]
+NO_HEADS: Mapping[int, str] = MappingProxyType({})
 
 
 class CheckMergeability(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -35,6 +37,7 @@ class CheckMergeability(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
 
     Or the event ``edit_id`` has changed what conflicts: then heads are compared as they were compared last.
     Or one was ``reopened``: both may have moved while nobody compared them.
+    Of a push to the base: the tip ``before``, and ``heads`` to which earlier pushes had moved what was not compared since.
     """
 
     repository_id: int
@@ -46,6 +49,8 @@ class CheckMergeability(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     side: Side
     edit_id: str = ""
     reopened: bool = False
+    before: str = ""
+    heads: dict[int, str] = {}
 
 
 class Outdated(Exception):
@@ -66,7 +71,9 @@ async def invalidate(tx: Tx, jobs: Jobs, push: PushReceived) -> None:
 
     for repository_id in sorted({row.repository_id for row in rows}):
         await counters.lock(tx, repository_id)
-    if push.after == NO_COMMIT:
+    if push.after != NO_COMMIT:
+        await store.set_head_tip(tx, [row.id for row in rows if not is_base_of(row)], push.after)
+    else:
         await store.forget_mergeable(tx, [row.id for row in rows if is_base_of(row)])
         return
     # A mergeable pull request at this very commit was compared after the push. Another one may wait for its check.
@@ -80,7 +87,21 @@ async def invalidate(tx: Tx, jobs: Jobs, push: PushReceived) -> None:
     for row in outdated:
         side: Side = "base" if is_base_of(row) else "head"
         groups[row.repository_id, row.base_branch, side].append(row.issue_id)
-    await _add_checks(tx, jobs, groups, sha=push.after, pusher_id=push.pusher.id, restricted=push.restricted)
+    heads = {
+        row.issue_id: row.head_tip
+        for row in outdated
+        if is_base_of(row) and row.head_tip not in ("", row.head_sha)
+    }
+    await _add_checks(
+        tx,
+        jobs,
+        groups,
+        sha=push.after,
+        pusher_id=push.pusher.id,
+        restricted=push.restricted,
+        before=push.before,
+        heads=heads,
+    )
 
 
 async def invalidate_after_edit(
@@ -116,19 +137,24 @@ async def _add_checks(
     pusher_id: int,
     restricted: bool,
     edit_id: str = "",
+    before: str = "",
+    heads: Mapping[int, str] = NO_HEADS,
 ) -> None:
     """Add the jobs for issues by the repository and the branch of their base, and by ``side``."""
     for (repository_id, base_branch, side), issue_ids in groups.items():
         for start in range(0, len(issue_ids), MOST_HEADS):
+            ids = issue_ids[start : start + MOST_HEADS]
             check = CheckMergeability(
                 repository_id=repository_id,
                 base_branch=base_branch,
-                issue_ids=issue_ids[start : start + MOST_HEADS],
+                issue_ids=ids,
                 sha=sha,
                 pusher_id=pusher_id,
                 restricted=restricted,
                 side=side,
                 edit_id=edit_id,
+                before=before,
+                heads={issue_id: heads[issue_id] for issue_id in ids if issue_id in heads},
             )
             await add_check(tx, jobs, check)
 
@@ -167,18 +193,13 @@ async def record_comparisons(
     await scheduled_merges.wake(tx, context.jobs, [pull.id for pull, _ in compared])
 
 
-def is_merged_by_push(pull: AnyPull, comparison: Comparison) -> bool:
-    """Whether a push to the base has brought all commits of a head that was ahead of it.
+def may_be_merged_by_push(pull: AnyPull, comparison: Comparison) -> bool:
+    """Whether the base has moved and lacks nothing of a head that was ahead of it.
 
-    The head may have moved too, but not back to what the base had before.
+    The head may have moved as well: to what the base had before, or has now.
     """
     was_ahead = pull.head_sha != pull.merge_base
-    return (
-        was_ahead
-        and comparison.commits == 0
-        and comparison.base_sha != pull.base_sha
-        and comparison.head_sha not in (pull.base_sha, pull.merge_base)
-    )
+    return was_ahead and comparison.commits == 0 and comparison.base_sha != pull.base_sha
 
 
 def is_merged_while_closed(pull: AnyPull, comparison: Comparison) -> bool:
@@ -186,4 +207,4 @@ def is_merged_while_closed(pull: AnyPull, comparison: Comparison) -> bool:
 
     So its head must be the one that was compared before.
     """
-    return comparison.head_sha == pull.head_sha and is_merged_by_push(pull, comparison)
+    return comparison.head_sha == pull.head_sha and may_be_merged_by_push(pull, comparison)

@@ -41,6 +41,7 @@ class ComparedRow(TypedRow):
     base_branch: str
     base_sha: str
     head_sha: str
+    head_tip: str
     mergeable: bool
 
 
@@ -113,6 +114,7 @@ _COMPARED = (
     pull.c.base_branch,
     pull.c.base_sha,
     pull.c.head_sha,
+    pull.c.head_tip,
     pull.c.mergeable,
 )
 _OPEN_PULL = (
@@ -179,6 +181,12 @@ async def forget_mergeable(db: Executor, pull_ids: list[int]) -> None:
     await db.execute(update(pull).where(pull.c.id.in_(pull_ids)).values(mergeable=False))
 
 
+async def set_head_tip(db: Executor, pull_ids: list[int], sha: str) -> None:
+    """A push has moved the heads of these pull requests to that commit."""
+    if pull_ids:
+        await db.execute(update(pull).where(pull.c.id.in_(pull_ids)).values(head_tip=sha))
+
+
 async def get_tips(db: Executor, pull_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
     """The commits of base and head of these pull requests that were compared last."""
     statement = select(pull.c.id, pull.c.base_sha, pull.c.head_sha).where(pull.c.id.in_(pull_ids))
@@ -213,6 +221,7 @@ def _compared_values(comparison: Comparison) -> dict[str, str | bool | int | Non
         **_counts(comparison),
         "base_sha": comparison.base_sha,
         "head_sha": comparison.head_sha,
+        "head_tip": "",
         "merge_base": comparison.merge_base,
         "mergeable": comparison.mergeable,
     }

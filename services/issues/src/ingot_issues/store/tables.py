@@ -147,6 +147,8 @@ pull = Table(
     Column("merge_claimed_until", UtcDateTime),
     Column("takes_branch", Boolean, nullable=False, default=False, server_default=false()),
     Column("head_hidden", Boolean, nullable=False, default=False, server_default=false()),
+    # To which commit a push moved the head branch after the last comparison, or empty.
+    Column("head_tip", String(64), nullable=False, default="", server_default=""),
     Index("ix_pull_head", "head_repository_id", "head_branch"),
     Index("ix_pull_merge", "merge_sha"),
     sqlite_autoincrement=True,

@@ -132,10 +132,12 @@ class JobHandlers:
             scheduled_ids = await scheduled_merge_rows.list_among(db, moved) if moved else []
         trusted = not scheduled_ids or await self._may_write(check.pusher_id, repository.id)
         detected = compared if repository.autodetect_manual_merge else []
-        is_merged = mergeability.is_merged_by_push
+        is_merged = mergeability.may_be_merged_by_push
         if check.reopened:
             is_merged = mergeability.is_merged_while_closed
         merged_by_push = [pair for pair in detected if is_merged(*pair)]
+        if check.side == "base":
+            merged_by_push = [pair for pair in merged_by_push if await self._has_come(check, *pair)]
         recorded = [
             (row, comparison)
             for row, comparison in compared
@@ -155,6 +157,26 @@ class JobHandlers:
                 merge = Merged(sha=comparison.head_sha if check.reopened else comparison.base_sha)
                 await merges.record_merge(tx, context, row, merge, own_references)
             await self._jobs.finish(tx, job)
+
+    async def _has_come(self, check: CheckMergeability, pull: PullRow, comparison: Comparison) -> bool:
+        """Whether the base has got the head by the push: the one that the pull request had when the base was pushed.
+
+        A branch that has moved since may be used for something else, which the base has as well.
+        """
+        if comparison.head_sha == pull.head_sha:
+            return True
+        head = check.heads.get(pull.id, pull.head_sha)
+        has_head = head == comparison.head_sha or await self._contains(check, comparison.base_sha, head)
+        had_head = head != pull.head_sha and await self._contains(check, check.before or pull.base_sha, head)
+        return has_head and not had_head
+
+    async def _contains(self, check: CheckMergeability, base: str, sha: str) -> bool:
+        """Whether a commit of the repository is ``base`` or before it; not, when no ref reaches one of them any more."""
+        try:
+            ahead = await self._repos.history(check.repository_id, base, sha, None, limit=1)
+        except NotFound:
+            return False
+        return ahead.total == 0
 
     async def set_pull_head(self, job: Job) -> None:
         """Tell repos who gets the commits of a pull request; once more if that has changed meanwhile.
