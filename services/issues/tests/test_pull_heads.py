@@ -105,6 +105,9 @@ async def test_a_reopened_pull_request_without_commits_of_its_own_was_merged(wor
     assert (pull["merged"], pull["merge_commit_sha"]) == (merged, HEAD if merged else None)
     assert (pull["state"], pull["base"]["sha"]) == ("closed" if merged else "open", HEAD if merged else NEXT)
     assert merged or not pull["mergeable"]
+    assert pull["merged_by"] is None
+    rows = await world.timeline(2)
+    assert [row["user"]["login"] for row in rows if row["type"] == "merge_pull"] == ["Ghost"] * merged
     assert await world.issue_states(1) == ["open"]
     assert world.repos.pull_heads == {(APP, 2): "visible"}
 

@@ -101,9 +101,12 @@ async def record_merge(
     merged: Merged,
     pull_references: list[Reference],
 ) -> None:
-    """Record and announce a merge, once. ``pull_references`` are the references of title and body."""
+    """Record and announce a merge, once. ``pull_references`` are the references of title and body.
+
+    The actor 0 stands for nobody: who merged is not recorded then.
+    """
     await context.lock(tx)
-    takes_branch = await store.mark_merged(tx, pull.pull_id, merged, merged_by=context.actor_id)
+    takes_branch = await store.mark_merged(tx, pull.pull_id, merged, merged_by=context.actor_id or None)
     if takes_branch is None:
         return
     await scheduled_merges.remove(tx, pull.id)

@@ -204,7 +204,7 @@ class Presenter:
             merged=pull.merged,
             merged_at=whole_seconds(pull.merged_at),
             merge_commit_sha=pull.merge_sha,
-            merged_by=self.user(pull.merger) if pull.merged else None,
+            merged_by=self.user(pull.merger) if pull.merged_by else None,
             base=self._branch(
                 pull.base_branch, pull.merge_sha or pull.base_sha, repository.id, repository, permissions
             ),

@@ -285,7 +285,7 @@ _MARK_MERGED = PreparedWrite(
 )
 
 
-async def mark_merged(db: Executor, pull_id: int, merged: Merged, *, merged_by: int) -> bool | None:
+async def mark_merged(db: Executor, pull_id: int, merged: Merged, *, merged_by: int | None) -> bool | None:
     """Record the merge; whether the head branch is to be deleted, or None when the merge was recorded before."""
     row = await _MARK_MERGED.first(
         db,

@@ -1,6 +1,7 @@
 """The jobs: comparing branches, deleting head branches, references to other repositories, messages of long pushes, notifications."""
 
 import asyncio
+from dataclasses import replace
 
 import msgspec
 
@@ -123,7 +124,7 @@ class JobHandlers:
         """Record the comparisons. A pull request whose commits a push has brought to the base is merged by its pusher.
 
         That is so where the repository detects it (``autodetect_manual_merge``); else it stays open. One that was merged
-        while it was closed closes nothing: its text may be younger than the merge.
+        while it was closed was merged by nobody, and closes nothing: its text may be younger than the merge.
         """
         repository = context.repository
         moved = [row.id for row, comparison in compared if comparison.head_sha != row.head_sha]
@@ -153,9 +154,11 @@ class JobHandlers:
                 await scheduled_merges.cancel_after_push(tx, context, scheduled_ids)
             await mergeability.record_comparisons(tx, context, recorded, dismisses=dismisses)
             for (row, comparison), own_references in zip(merged, merged_references, strict=True):
-                # Which commit of the base has brought those of one that was closed, nobody knows any more; its head is in it.
+                # Who brought those of one that was closed, and by which commit of the base, nobody knows any more; its head
+                # is in it.
                 merge = Merged(sha=comparison.head_sha if check.reopened else comparison.base_sha)
-                await merges.record_merge(tx, context, row, merge, own_references)
+                merger = replace(context, actor_id=0) if check.reopened else context
+                await merges.record_merge(tx, merger, row, merge, own_references)
             await self._jobs.finish(tx, job)
 
     async def _has_come(self, check: CheckMergeability, pull: PullRow, comparison: Comparison) -> bool:
