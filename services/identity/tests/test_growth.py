@@ -60,7 +60,7 @@ async def fill(db, **values):
 async def settle(db):
     """As the periodic task and VACUUM do."""
     async with db.transaction() as tx:
-        await list_counts.add_up(tx)
+        await list_counts.recount(tx)
     if not db.is_sqlite:
         async with db.transaction() as tx:
             names = "SELECT indexrelid FROM pg_index WHERE indexrelid::regclass::text LIKE '%trigrams%'"

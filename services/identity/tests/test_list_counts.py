@@ -3,8 +3,9 @@
 import pytest
 from sqlalchemy import func, select
 
+from ingot_chassis.testing.service import change_at_once
 from ingot_identity.store.count_tables import list_count
-from ingot_identity.store.list_counts import add_up
+from ingot_identity.store.list_counts import MOST_NOTES, add_up, recount
 from ingot_identity.store.tables import account, email
 
 pytestmark = pytest.mark.both_databases
@@ -75,11 +76,46 @@ async def test_what_is_undone_is_not_counted(world):
     assert await differences(world) == {}
 
 
-async def test_notes_become_one_of_each_list(world, acme):
+async def test_to_count_anew_leaves_one_row_of_each_list_and_mends_what_is_wrong(world, acme):
+    async with world.database.transaction() as tx:
+        await tx.execute(list_count.insert().values(list="users", number=7))
+    assert (await differences(world))["/admin/users", "root"] == (11, 4)
     for _ in range(2):
         async with world.database.transaction() as tx:
-            await add_up(tx)
+            await recount(tx)
         async with world.database.read() as db:
             rows = await db.execute(select(list_count.c.list, list_count.c.number))
         assert sorted(map(tuple, rows)) == [("emails", 4), ("public organizations", 1), ("users", 4)]
         assert await differences(world) == {}
+
+
+async def test_many_notes_become_one_of_each_list(world, acme):
+    async def added_up():
+        async with world.database.transaction() as tx:
+            return await add_up(tx)
+
+    assert await added_up() == 0
+    before = await rows_of(world, list_count)
+    async with world.database.transaction() as tx:
+        for number in (1, -1):
+            await tx.execute(list_count.insert(), [{"list": "users", "number": number}] * (MOST_NOTES // 2))
+    assert await added_up() == before + MOST_NOTES
+    async with world.database.read() as db:
+        rows = await db.execute(select(list_count.c.list, list_count.c.number))
+    assert sorted(map(tuple, rows)) == [("emails", 4), ("public organizations", 1), ("users", 4)]
+    assert await differences(world) == {}
+    assert await added_up() == 0
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("change", [add_up, recount])
+async def test_one_at_a_time_adds_up_or_counts_anew(world, change):
+    """Of two at once one would count what the other has counted already."""
+
+    async def recount_and_note(tx):
+        await recount(tx)
+        await tx.execute(list_count.insert(), [{"list": "users", "number": 0}] * MOST_NOTES)
+
+    await change_at_once(world.database, recount_and_note, change)
+    assert await differences(world) == {}
+    assert await rows_of(world, list_count) == 2

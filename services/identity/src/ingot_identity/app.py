@@ -54,6 +54,7 @@ from ingot_identity.store.expiring_values import open_values
 from ingot_identity.store.tables import metadata
 
 SCRIPTS = Path(__file__).parent / "store" / "migrations"
+ADD_UP_EVERY = timedelta(minutes=1)
 ROUTES = [
     *action_variables.routes,
     *admin.routes,
@@ -119,6 +120,10 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         async with database.transaction() as tx:
             await oauth2_flow.remove_expired(tx)
 
+    async def recount_lists() -> None:
+        async with database.transaction() as tx:
+            await list_counts.recount(tx)
+
     async def add_up_list_counts() -> None:
         async with database.transaction() as tx:
             await list_counts.add_up(tx)
@@ -150,5 +155,6 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         PeriodicTask("identity_rotate_id_token_keys", timedelta(hours=1), components.id_token_keys.rotate)
     )
     parts.tasks.append(PeriodicTask("identity_delete_expired_sign_ins", CLEANUP, delete_expired_sign_ins))
-    parts.tasks.append(PeriodicTask("identity_add_up_counts", CLEANUP, add_up_list_counts))
+    parts.tasks.append(PeriodicTask("identity_recount", CLEANUP, recount_lists))
+    parts.tasks.append(PeriodicTask("identity_add_up_counts", ADD_UP_EVERY, add_up_list_counts))
     return service_app(parts, routes=ROUTES, request_class=IdentityRequest, state={"components": components})
