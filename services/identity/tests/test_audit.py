@@ -7,6 +7,7 @@ import pytest
 from ingot_chassis.clock import now
 from ingot_chassis.db.audit import delete_entries, list_entries
 from ingot_chassis.security.principal import ANONYMOUS
+from ingot_chassis.testing.service import analyze, rows_touched
 
 from .matrix import application, pgp_key, ssh_key
 from .oauth2 import Person, get_tokens, make_app
@@ -183,6 +184,61 @@ async def test_only_the_gateway_reads_it_and_in_parts(world):
     assert pages == [["user u3", "user u2"], ["user u1", "user u0"]]
     assert (await world.http.get("/internal/audit")).status_code == 404
     assert (await world.get_as_peer("/internal/audit")).status_code == 404
+
+
+AUDIT_READS = {
+    "few actions of many entries": {"action": "token."},
+    "their second page": {"action": "token.", "before": f"{1:014x}"},
+    "many entries of two actions": {"action": "s"},
+    "an action that nobody did": {"action": "zebra."},
+    "what somebody did": {"actor": "ann"},
+    "what somebody did seldom": {"actor": "ann", "action": "token."},
+    "what somebody did never": {"actor": "ann", "action": "team."},
+    "everything": {},
+}
+
+
+@pytest.mark.both_databases
+async def test_filters_look_at_as_many_entries_among_twenty_times_as_many(world):
+    table = world.database.metadata.tables["audit_entry"]
+    values = {
+        "created_at": now(), "subject": "user x", "details": "{}", "actor_id": 1, "sudo_by": "", "via": "token",
+        "address": "", "request_id": "x" * 32,
+    }  # fmt: skip
+    own = [("token.create", "ann"), ("token.delete", "bob"), ("team.edit", "bob")]
+    often = [("session.start", "ann"), ("sign_in.fail", "bob"), ("user.edit", "cat")]
+    number, touched = 0, []
+    for repeated, count in ((own, 6), (often, 200), (often, 4_000)):
+        rows = [
+            {**values, "id": f"{number + n:014x}{n:010x}", "action": action, "actor": actor}
+            for n in range(count)
+            for action, actor in [repeated[n % 3]]
+        ]
+        number += count
+        async with world.database.transaction() as tx:
+            await tx.execute(table.insert(), rows)
+        await analyze(world.database)
+
+        async def cost(fields):
+            return await rows_touched(
+                world.database, lambda tx: list_entries(tx, service="identity", limit=5, **fields)
+            )
+
+        touched.append({name: await cost(fields) for name, fields in AUDIT_READS.items()})
+    _, few, many = touched
+    assert {name: (few[name], many[name]) for name in few if many[name] > 1.5 * few[name] + 300} == {}
+    for fields in ({"action": "token."}, {"action": "s"}, {"actor": "ann", "action": "s"}, {"action": "to"}):
+        async with world.database.read() as db:
+            every = await list_entries(db, service="identity", limit=10_000)
+            expected = [one.id for one in every if is_among(one, **fields)]
+            listed = await list_entries(db, service="identity", limit=10_000, **fields)
+            page = await list_entries(db, service="identity", limit=1, before=expected[0], **fields)
+        assert [one.id for one in listed] == expected
+        assert [one.id for one in page] == expected[1:2] != []
+
+
+def is_among(entry, action, actor=""):
+    return entry.action.startswith(action) and actor in ("", entry.actor)
 
 
 async def test_entries_are_kept_for_their_time(world):

@@ -5,13 +5,28 @@ secret: callers name things, never their contents. A service that keeps a log ad
 """
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import msgspec
 import structlog
-from sqlalchemy import BigInteger, Column, Index, MetaData, String, Table, Text, bindparam, delete, select
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Index,
+    MetaData,
+    String,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    func,
+    select,
+    true,
+    union_all,
+)
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
@@ -75,7 +90,14 @@ def _columns() -> list[Column[object]]:
 
 def audit_table(metadata: MetaData) -> None:
     """Add the table to ``metadata``."""
-    Table(TABLE, metadata, *_columns(), Index("ix_audit_entry_actor", "actor", "id"))
+    Table(
+        TABLE,
+        metadata,
+        *_columns(),
+        Index("ix_audit_entry_actor", "actor", "id"),
+        Index("ix_audit_entry_action", "action", "id"),
+        Index("ix_audit_entry_actor_action", "actor", "action", "id"),
+    )
 
 
 _entries = Table(TABLE, MetaData(), *_columns())
@@ -106,14 +128,25 @@ async def list_entries(
     db: Executor, *, service: str, limit: int, before: str = "", actor: str = "", action: str = ""
 ) -> list[AuditEntry]:
     """The newest entries whose id is below ``before``; by that ``actor``, and with actions that begin with ``action``."""
-    statement = select(_entries).order_by(_entries.c.id.desc()).limit(limit)
-    if before:
-        statement = statement.where(_entries.c.id < before)
-    if actor:
-        statement = statement.where(_entries.c.actor == actor)
-    if action:
-        statement = statement.where(_entries.c.action.startswith(action, autoescape=True))
+    of_actor = _entries.c.actor == actor if actor else true()
+    newest = select(_entries.c.id).where(of_actor, _entries.c.id < before if before else true())
+    candidates = [newest.order_by(_entries.c.id.desc()).limit(limit)]
+    if action:  # an index has the newest of each action, but not those of several in order
+        actions = [one for one in await _list_actions(db, of_actor) if one.startswith(action)]
+        candidates = [candidates[0].where(_entries.c.action == one) for one in actions]
+    if not candidates:
+        return []
+    ids = union_all(*(select(each.subquery().c.id) for each in candidates))
+    statement = select(_entries).where(_entries.c.id.in_(ids)).order_by(_entries.c.id.desc()).limit(limit)
     return [_entry(row, service) for row in await fetch_all(db, statement, AuditRow)]
+
+
+async def _list_actions(db: Executor, of_actor: ColumnElement[bool]) -> Sequence[str]:
+    """The actions of all entries, or of those of one actor: each is the next one after another in an index."""
+    first = select(func.min(_entries.c.action).label("action")).where(of_actor).cte("step", recursive=True)
+    following = select(func.min(_entries.c.action)).where(of_actor, _entries.c.action > first.c.action)
+    steps = first.union_all(select(following.scalar_subquery()).where(first.c.action.is_not(None)))
+    return (await db.execute(select(steps.c.action).where(steps.c.action.is_not(None)))).scalars().all()
 
 
 async def delete_entries(database: Database, *, older_than: timedelta) -> None:
