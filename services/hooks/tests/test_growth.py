@@ -3,6 +3,7 @@
 import pytest
 
 from ingot_chassis.clock import now
+from ingot_chassis.db.arrays import COUNTED
 from ingot_chassis.http.paging import Page
 from ingot_chassis.testing.service import analyze, page_costs, rows_of_pages, rows_touched
 from ingot_hooks.store import deliveries, hooks
@@ -48,12 +49,12 @@ async def test_lists_look_at_as_many_rows_among_twenty_times_as_many(world):
         assert (await hooks.list_page(db, Owner(repository_id=7), Page(1, 20)))[1] == 3
 
 
-async def fill_deliveries(db, number):
+async def fill_deliveries(db, number, body=b"x" * 3_000):
     """So many deliveries of one hook, and now and then one of another, with bodies as large as those of pushes."""
     at = now()
     values = {
         "repository_id": 7, "event": "push", "action": "", "manual": False, "endpoint": "http://receiver.test",
-        "body": b"x" * 3_000, "sequence": 0, "state": "delivered", "attempts": 1, "next_attempt_at": at, "fence": 0,
+        "body": body, "sequence": 0, "state": "delivered", "attempts": 1, "next_attempt_at": at, "fence": 0,
         "status": 200, "response_headers": "{}", "response_body": b"x" * 300, "error": "", "created_at": at,
     }  # fmt: skip
     async with db.transaction() as tx:
@@ -81,3 +82,11 @@ async def test_deliveries_before_a_page_are_counted_by_an_index(world):
     assert costs.middle <= 2.1 * costs.first + CONSTANT
     rows = await rows_of_pages(world.db, deliveries_of_hook)
     assert [row.id for row in rows] == [f"1-{n}" for n in reversed(range(MANY))]
+
+
+async def test_deliveries_are_counted_up_to_a_bound(world):
+    await fill_deliveries(world.db, COUNTED + 20, body=b"x")
+    async with world.db.read() as db:
+        for number, last in ((1, COUNTED + 20), (COUNTED // 20 + 1, 20)):
+            rows, total = await deliveries.list_page(db, 1, Page(number, 20))
+            assert ([row.id for row in rows], total) == ([f"1-{last - 1 - n}" for n in range(20)], COUNTED)

@@ -9,6 +9,7 @@ from sqlalchemy import delete as delete_from
 from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.clock import now
+from ingot_chassis.db.arrays import COUNTED
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedWrite
 from ingot_chassis.db.prepared_pages import PreparedPage
@@ -172,11 +173,12 @@ _OF_HOOK = PreparedPage(
     _ListedDeliveryRow,
     delivery.c.number.desc(),
     ids=select(delivery.c.number).where(delivery.c.hook_id == bindparam("hook_id", type_=BigInteger)),
+    count_at_most=COUNTED,
 )
 
 
 async def list_page(db: Executor, hook_id: int, page: Slice) -> tuple[Sequence[DeliverySummaryRow], int]:
-    """The deliveries of a hook, newest first; and how many there are."""
+    """The deliveries of a hook, newest first; and how many there are, ``COUNTED`` at most."""
     return await _OF_HOOK.read(db, page, hook_id=hook_id)
 
 
