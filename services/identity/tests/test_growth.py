@@ -87,6 +87,15 @@ def users_of_administrators(word, total, sort):
     return read
 
 
+def filtered_users(total, sort="name", **fields):
+    async def read(tx):
+        user_filter = UserFilter(**fields)
+        rows, number = await searches.list_users(tx, user_filter, Page(1, PAGE), sort=sort, descending=True)
+        assert (len(rows), number) == (total, total)
+
+    return read
+
+
 def organizations_for(word, total, viewer_id):
     async def read(tx):
         listed = await organizations.list_visible(tx, Page(1, PAGE), viewer_id=viewer_id, text=word)
@@ -146,6 +155,18 @@ READS = {
     "administrator: all users by creation": first_page(users_by("created", descending=True)),
     "administrator: all users by change": first_page(users_by("updated", descending=True)),
     "administrator: all users by id": first_page(users_by("id")),
+    **{
+        f"administrator: {name} by {sort}": filtered_users(total, sort, **fields)
+        for name, (total, fields) in {
+            "administrators": (1, {"admin": True}),
+            "inactive users": (1, {"active": False}),
+            "users who may not sign in": (1, {"login_prohibited": True}),
+            "users with a name for signing in": (1, {"login_name": "outside"}),
+            "users with a second factor": (0, {"two_factor": True}),
+            "users of another kind": (0, {"nobody": True}),
+        }.items()
+        for sort in ("name", "created", "updated", "id")
+    },
     "administrators who may sign in": accounts.lock_administrators,
     "nobody: all organizations": first_page(organizations_of(0)),
     "somebody: all organizations": first_page(organizations_of(1)),
@@ -156,6 +177,9 @@ READS = {
 
 async def test_searches_look_at_as_many_rows_among_twenty_times_as_many(world):
     await fill(world.database, first=1, last=OWN, word="needle")
+    async with world.database.transaction() as tx:
+        values = "active = false, login_prohibited = true, login_name = 'outside'"
+        await tx.execute(text(f"UPDATE account SET {values} WHERE login = 'needle-user1'"))
     touched = []
     for first, last in ((1, FEW), (FEW + 1, MANY)):
         await fill(world.database, first=first, last=last, word="straw")

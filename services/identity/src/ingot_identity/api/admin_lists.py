@@ -41,7 +41,7 @@ async def list_users(
     _require_one_of("visibility", visibility, [level.value for level in AccountVisibility])
     user_filter = UserFilter(
         text=q.strip(),
-        login_name=login_name or None,
+        login_name=login_name,
         admin=is_admin,
         active=is_active,
         login_prohibited=is_prohibit_login,

@@ -28,7 +28,7 @@ async def list_visible(
     db: Executor, page: Slice, *, viewer_id: int | None, text: str = ""
 ) -> tuple[Sequence[AccountRow], int]:
     """Organizations with a text in a name, by name; those that ``viewer_id`` may know of (0: nobody), None: all."""
-    matches = and_(is_of_kind(AccountKind.ORGANIZATION, text), has_name(text))
+    matches = and_(is_of_kind(AccountKind.ORGANIZATION, is_search=bool(text)), has_name(text))
     if viewer_id is not None:
         matches &= or_(_visible_to(viewer_id), _has_member(viewer_id))
     count = None if text else _count_visible(viewer_id)

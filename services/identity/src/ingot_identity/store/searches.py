@@ -39,12 +39,12 @@ async def list_accounts(
     )
 
 
-def is_of_kind(kind: AccountKind, text: str) -> ColumnElement[bool]:
+def is_of_kind(kind: AccountKind, *, is_search: bool) -> ColumnElement[bool]:
     """Written out where all are listed: a database uses a partial index only for a condition that it can read.
 
-    Bound where a text is searched: the names in order are not to be walked for the few that have it.
+    Bound where few are searched: the names in order are not to be walked for them.
     """
-    return account.c.kind == (kind if text else literal_column(f"'{kind}'"))
+    return account.c.kind == (kind if is_search else literal_column(f"'{kind}'"))
 
 
 def has_name(text: str, *, or_address: ColumnElement[bool] | None = None) -> ColumnElement[bool]:
@@ -80,7 +80,7 @@ async def search_users(
     """
     may_see = or_(~account.c.email_private, account.c.id == viewer.id, literal(viewer.admin))
     has_text = has_name(text, or_address=may_see if viewer.signed_in else None)
-    matches = and_(is_of_kind(AccountKind.USER, text), has_text)
+    matches = and_(is_of_kind(AccountKind.USER, is_search=bool(text)), has_text)
     if user_id:
         matches &= account.c.id == user_id
     count = None if text or user_id else total_of(USERS)
@@ -88,10 +88,10 @@ async def search_users(
 
 
 class UserFilter(msgspec.Struct, frozen=True):
-    """What an administrator looks for; None is any. ``text`` is a part of name, full name or address."""
+    """What an administrator looks for; None is any, and no ``login_name``. ``text`` is a part of name, full name or address."""
 
     text: str = ""
-    login_name: str | None = None
+    login_name: str = ""
     admin: bool | None = None
     active: bool | None = None
     login_prohibited: bool | None = None
@@ -113,15 +113,24 @@ async def list_users(
 ) -> tuple[Sequence[AccountRow], int]:
     """Users as administrators list them; ``sort`` is a key of ``SORT_COLUMNS``. With a filter ``COUNTED`` are counted at most."""
     text = user_filter.text
-    matches = and_(is_of_kind(AccountKind.USER, text), has_name(text, or_address=true()))
-    for column, value in (
-        (account.c.login_name, user_filter.login_name),
-        (account.c.admin, user_filter.admin),
-        (account.c.active, user_filter.active),
-        (account.c.login_prohibited, user_filter.login_prohibited),
+    few = list[ColumnElement[bool]]()
+    matches = has_name(text, or_address=true())
+    if user_filter.login_name:  # what most have is written out: an index leaves them out
+        has_login_name = account.c.login_name != literal_column("''")
+        few += [account.c.login_name == user_filter.login_name, has_login_name]
+    for column, value, of_few in (
+        (account.c.admin, user_filter.admin, True),
+        (account.c.active, user_filter.active, False),
+        (account.c.login_prohibited, user_filter.login_prohibited, True),
     ):
-        if value is not None:
+        if value is of_few:
+            few.append(column == value)
+        elif value is not None:
             matches &= column == value
+    if few:
+        by_filter = by_index(select(account.c.id).where(*few), "by_filter")
+        matches &= account.c.id.in_(select(by_filter.c.id))
+    matches &= is_of_kind(AccountKind.USER, is_search=bool(text or few))
     if user_filter.two_factor is not None:
         confirmed = select(two_factor.c.account_id).where(two_factor.c.confirmed_at.is_not(None))
         has_it = account.c.id.in_(confirmed)

@@ -55,10 +55,18 @@ class TeamPermission(StrEnum):
     OWNER = "owner"
 
 
+BY_NAME = ("lower_login", "id")
+MEMBERS = ("organization_id", "lower_login", "user_id")
+
+
+def _partial_index(name: str, where: str, *columns: str, on_sqlite: str = "") -> Index:
+    """An index of some rows alone; ``on_sqlite`` is the condition as SQLite writes it, where that differs."""
+    return Index(name, *columns, postgresql_where=text(where), sqlite_where=text(on_sqlite or where))
+
+
 def _index_of(kind: AccountKind, name: str, *columns: str) -> Index:
     """An index of users alone, or of organizations."""
-    where = text(f"kind = '{kind}'")
-    return Index(name, *columns, postgresql_where=where, sqlite_where=where)
+    return _partial_index(name, f"kind = '{kind}'", *columns)
 
 
 account = Table(
@@ -100,7 +108,12 @@ account = Table(
     _index_of(
         AccountKind.ORGANIZATION, "ix_account_organizations_by_name", "lower_login", "id", "visibility"
     ),
-    Index("ix_account_administrators", "id", postgresql_where=text("admin"), sqlite_where=text("admin = 1")),
+    _partial_index("ix_account_administrators", "admin", "id", on_sqlite="admin = 1"),
+    _partial_index("ix_account_inactive", "NOT active", *BY_NAME, on_sqlite="active = 0"),
+    _partial_index(
+        "ix_account_login_prohibited", "login_prohibited", *BY_NAME, on_sqlite="login_prohibited = 1"
+    ),
+    _partial_index("ix_account_login_name", "login_name <> ''", "login_name", "lower_login", "id"),
     sqlite_autoincrement=True,
 )
 
@@ -246,13 +259,8 @@ membership = Table(
     Column("public", Boolean, nullable=False, default=False),
     # The name of the user, by which members are listed; triggers write it (migration 0018).
     Column("lower_login", String(40), nullable=False, default="", server_default=""),
-    Index("ix_membership_members", "organization_id", "lower_login", "user_id"),
-    Index(
-        "ix_membership_public_members",
-        *("organization_id", "lower_login", "user_id"),
-        postgresql_where=text("public"),
-        sqlite_where=text("public = 1"),
-    ),
+    Index("ix_membership_members", *MEMBERS),
+    _partial_index("ix_membership_public_members", "public", *MEMBERS, on_sqlite="public = 1"),
 )
 
 team = Table(
