@@ -4,6 +4,7 @@ import time
 from datetime import timedelta
 
 from ingot_chassis.clock import now
+from ingot_web.core.qr_codes import qr_code
 
 from .forge import ANN_USER, MOMENT
 from .test_calls import GPG_KEY
@@ -148,3 +149,18 @@ async def test_each_session_says_when_it_ends_and_each_that_can_be_ended_which_o
         assert f'value="{number}" aria-label="{label}">End</button>' in shown
     ends = f'ends <time datetime="{session["expires_at"]}"'
     assert (shown.count(ends), shown.count(">in 5 hours</time>")) == (2, 2)
+
+
+async def test_the_secret_of_a_second_factor_is_there_for_a_camera(pages, forge):
+    page, uri = "/user/settings/two_factor", "otpauth://totp/Ingot:ann?secret=ABCDEFGH&issuer=Ingot"
+    forge.answers |= {
+        "/user/two_factor": {"enabled": False, "recovery_codes": 0},
+        "POST /user/two_factor": {"secret": "ABCDEFGH", "uri": uri},
+    }
+    picture = qr_code(uri, "QR code for the app")
+    begun = (await pages.submit(page, "Set it up", to=page)).text
+    assert picture in begun
+    forge.refuses = 422
+    refused = await pages.submit(begun, "Turn it on", to=page, code="1")
+    assert (refused.status_code, picture in refused.text) == (422, True)
+    assert 'class="qr"' not in (await pages.get(page, ANN)).text

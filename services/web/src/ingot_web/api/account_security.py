@@ -10,6 +10,7 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.api.account_settings import page
 from ingot_web.api.request import Form, WebRequest
 from ingot_web.clients.forge import at
+from ingot_web.core.qr_codes import qr_code
 
 SHOWN = 50
 FACTOR = "/user/two_factor"
@@ -68,6 +69,7 @@ async def _factor_page(
         problem=problem,
         state=state,
         enrolment=enrolment,
+        picture=qr_code(enrolment["uri"], "QR code for the app") if enrolment else "",
         codes=codes,
     )
 
