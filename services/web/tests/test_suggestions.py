@@ -8,6 +8,7 @@ from ingot_web.core.suggestions import (
     has_lines,
     is_same_line,
     lines_commented,
+    suggestion_draft,
     suggestion_in,
     with_suggestion,
 )
@@ -46,6 +47,30 @@ FILE = f"{FORK}/contents-ext/src/a.py"
 )
 def test_a_block_of_that_name_is_a_suggestion(body, suggested):
     assert suggestion_in(body) == suggested
+
+
+@pytest.mark.parametrize("line", ["x", "", "    ", "a `b` ```c", "~~~", "<b>", "- x"])
+def test_the_draft_of_a_suggestion_suggests_its_line(line):
+    assert suggestion_in(suggestion_draft(line)) == line
+
+
+async def test_a_comment_begins_with_a_suggestion_of_its_line_for_who_asks_for_that(pages, forge):
+    one = issue(
+        pull_request={"merged": False, "draft": False},
+        base={"ref": "main"},
+        head={"ref": "topic", "repo": None, "sha": "1" * 40},
+        merged=False,
+        mergeable=True,
+    )
+    forge.answers |= {PULL: one, f"{PULL}.diff": CHANGED.encode()}
+    page = "/ann/demo/pulls/1/files?style=split&at="
+    link = 'href="?style=split&amp;at={}&amp;suggest=1#write">Suggest a change</a>'
+    shown = (await pages.get(f"{page}1R4", ANN)).text
+    assert (link.format("1R4") in shown, "```suggestion" in shown) == (True, False)
+    shown = (await pages.get(f"{page}1R4&suggest=1", ANN)).text
+    assert (link.format("1R4") in shown, "\n```suggestion\nnew\n```</textarea>" in shown) == (False, True)
+    shown = (await pages.get(f"{page}1L4&suggest=1", ANN)).text
+    assert ("Comment on line 4" in shown, "uggest" in shown.partition('id="write"')[2]) == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import re
 from asyncio import gather
 from collections.abc import Coroutine
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from litestar import Response, get, post
 
@@ -19,6 +19,7 @@ from ingot_web.api.request import Form, WebRequest, whole_number
 from ingot_web.clients.forge import ListPage
 from ingot_web.core import diffs
 from ingot_web.core.conversations import Conversation, conversations_of, place
+from ingot_web.core.suggestions import suggestion_draft
 
 REVIEWS = 50
 STYLES = ("unified", "split")
@@ -74,6 +75,8 @@ def line_context(
         "can_attach": changes_pull,
         "can_apply": viewer.signed_in and _may_push_to_head(frame, pull, can_push=can_push),
         "link": "",
+        "suggest": "",
+        "draft": "",
         "pending": None,
         "leaves_out": False,
     }
@@ -132,6 +135,10 @@ async def files(request: WebRequest, index: int) -> Response[str]:
             own["side"] = "old" if line.kind == "del" else "new"
             own["path"] = (file.old_path or file.path) if line.kind == "del" else file.path
             own["line"] = line.old if line.kind == "del" else line.new
+            if own["link"] and line.kind != "del":
+                at = request.query_params["at"]
+                own["suggest"] = f"{own['link']}{quote(at)}&suggest=1#write"
+                own["draft"] = suggestion_draft(line.text) if request.query_params.get("suggest") else ""
     return frame.render(
         "pulls/files.html",
         in_place=MORE_FILES,

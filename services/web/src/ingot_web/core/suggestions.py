@@ -32,6 +32,13 @@ def suggestion_in(body: str) -> str | None:
     return "\n".join(rest[:end])
 
 
+def suggestion_draft(line: str) -> str:
+    """The body of a comment that suggests the line as it is, to be changed by its author."""
+    text = line.removesuffix("\r")
+    fence = "`" * (1 + max((2, *map(len, re.findall("`+", text)))))
+    return f"{fence}suggestion\n{text}\n{fence}"
+
+
 def lines_commented(diff_hunk: str) -> list[str]:
     """The lines of the file after the changes that a comment has with it, its own last; none if they may be cut."""
     if len(diff_hunk) >= LONGEST_HUNK:
