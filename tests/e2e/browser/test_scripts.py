@@ -146,7 +146,7 @@ async def test_a_link_to_a_comment_on_another_page_leads_there(deployment, tmp_p
         await person.visit(said.json()["html_url"].removeprefix(deployment.url))
         if not javascript:
             await person.read("50 fathoms")
-            await person.follow("", within="main .other-page")
+            await person.follow("", within="main .other-pages a")
         await person.read("51 fathoms")
         target = "document.querySelector(':target')?.innerText.includes('51 fathoms')"
         await person.page.wait_for(target)

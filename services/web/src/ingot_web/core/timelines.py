@@ -30,7 +30,7 @@ def links_to_entries(kind: str, address: str, ids: Iterable[int]) -> Markup:
     A browser shows only the one that the address names (``:target``).
     """
     way = escape(address)
-    links = (f'<a class="other-page" id="{kind}-{number}" href="{way}/{number}"></a>' for number in ids)
+    links = (f'<a id={kind}-{number} href="{way}/{number}"></a>' for number in ids)
     return Markup("".join(links))  # noqa: S704 - numbers, and the address is escaped
 
 

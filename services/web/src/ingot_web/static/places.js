@@ -6,7 +6,7 @@ function findPlace() {
   for (const line of document.querySelectorAll(".marked")) line.classList.remove("marked");
   const place = location.hash.slice(1);
   const element = document.getElementById(place);
-  if (!place || (element && !element.matches(".other-page"))) return;
+  if (!place || (element && !element.matches(".other-pages a"))) return;
   const lines = /^L(\d{1,6})-L?(\d{1,6})$/.exec(place);
   if (lines) {
     const [first, last] = [Number(lines[1]), Number(lines[2])].sort((a, b) => a - b);
