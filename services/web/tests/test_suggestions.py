@@ -66,11 +66,15 @@ async def test_a_comment_begins_with_a_suggestion_of_its_line_for_who_asks_for_t
     page = "/ann/demo/pulls/1/files?style=split&at="
     link = 'href="?style=split&amp;at={}&amp;suggest=1#write">Suggest a change</a>'
     shown = (await pages.get(f"{page}1R4", ANN)).text
-    assert (link.format("1R4") in shown, "```suggestion" in shown) == (True, False)
+    form = shown.partition('id="write"')[2].partition("</form>")[0]
+    assert (link.format("1R4") in form, "```suggestion" in form) == (True, False)
     shown = (await pages.get(f"{page}1R4&suggest=1", ANN)).text
     assert (link.format("1R4") in shown, "\n```suggestion\nnew\n```</textarea>" in shown) == (False, True)
     shown = (await pages.get(f"{page}1L4&suggest=1", ANN)).text
-    assert ("Comment on line 4" in shown, "uggest" in shown.partition('id="write"')[2]) == (True, False)
+    assert (
+        "Comment on line 4" in shown,
+        "uggest" in shown.partition('id="write"')[2].partition("</form>")[0],
+    ) == (True, False)
 
 
 @pytest.mark.parametrize(
