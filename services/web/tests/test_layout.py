@@ -60,7 +60,9 @@ async def test_no_name_of_an_event_breaks_and_a_failed_delivery_says_when_it_is_
     forge.answers |= {f"{HOME}/hooks/3": HOOK, f"{HOME}/hooks/3/deliveries": [DELIVERY | waits | event]}
     value = await show("/ann/demo/settings/hooks/3")
     assert await value(lines_of("pull_request_review_approved")) == 1
-    assert "2 attempts, the next at 2026-01-02 03:04 UTC" in await value("document.querySelector('.rows').innerText")
+    assert "2 attempts, the next at 2026-01-02 03:04 UTC" in await value(
+        "document.querySelector('.rows').innerText"
+    )
 
 
 async def test_all_tabs_and_all_settings_are_on_the_screen(show):
