@@ -9,7 +9,7 @@ from litestar.datastructures import State
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 
-from ingot_chassis.http import litestar_guards, litestar_routes, policy
+from ingot_chassis.http import litestar_guards, litestar_layout, litestar_routes, policy
 from ingot_chassis.http.error_responses import Translations, exception_handlers
 from ingot_chassis.http.health import livez, metrics, readyz
 from ingot_chassis.http.methods import RouteMethods
@@ -21,6 +21,7 @@ from ingot_chassis.jobs.loops import running
 from ingot_chassis.service import ServiceParts
 
 litestar_guards.call_guards_without_copies()
+litestar_layout.lay_out_sooner()
 litestar_routes.call_plain_handlers_directly()
 
 

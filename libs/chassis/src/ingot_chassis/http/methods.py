@@ -72,7 +72,7 @@ def route_methods(app: Litestar, path: str) -> str:
 
 def allowed(error: MethodNotAllowedException) -> str:
     """What ``Allow`` says of a path, after another method was tried there."""
-    methods = set((error.headers or {}).get("allow", "").split(", ")) - {""}
+    methods = set((error.headers or {}).get("allow", "").split(", ")) - {""} | {"OPTIONS"}
     if "GET" in methods:
         methods.add("HEAD")
     return ", ".join(sorted(methods))

@@ -39,7 +39,6 @@ class _Server(DrainingServer):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if not self.should_exit:
-            gc.collect()
             gc.freeze()
             self._on_listening()
 
