@@ -33,8 +33,8 @@ from ingot_chassis.db.migrations import upgrade  # noqa: E402
 from ingot_chassis.security.keys import SigningKey  # noqa: E402
 from ingot_chassis.testing.databases import PostgresDatabases  # noqa: E402
 from ingot_chassis.testing.servers import NatsServer, SessionServers  # noqa: E402
-from ingot_hooks.app import SCRIPTS  # noqa: E402
 from ingot_hooks.settings import Settings  # noqa: E402
+from ingot_hooks.store import SCRIPTS  # noqa: E402
 
 TARGET = 800
 MAX_CHANGE = 0.1

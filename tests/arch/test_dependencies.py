@@ -9,6 +9,8 @@ from importlib.metadata import packages_distributions
 
 import pytest
 
+from ingot_contracts.topology import SERVICES
+
 from .sources import ROOT, sources
 
 MEMBERS = sorted(
@@ -67,11 +69,29 @@ def test_every_dependency_has_its_reason(member):
     assert not {name for name in declared(member) if not name.startswith("ingot-")} - explained
 
 
+def modules_after(program: str) -> set[str]:
+    """What is loaded when the program has run."""
+    command = [sys.executable, "-c", f"import sys\n{program}\nprint(*sys.modules)"]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+
+
 @pytest.mark.parametrize("service", ["gateway", "web"])
 def test_a_service_without_a_database_loads_no_library_for_one(service):
     """They take a quarter of the memory and of the time in which it starts."""
-    program = f"import ingot_{service}.__main__, sys; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout
-    assert not {"sqlalchemy", "alembic", "asyncpg", "aiosqlite"} & set(loaded.split())
+    loaded = modules_after(f"import ingot_{service}.__main__, ingot_{service}.app")
+    assert not {"sqlalchemy", "alembic", "asyncpg", "aiosqlite"} & loaded
+
+
+def test_a_command_loads_the_app_only_if_it_needs_it():
+    """`migrate` and the server of SSH start in half of the time."""
+    assert not {"ingot_repos.app", "pygit2", "asyncssh"} & modules_after("import ingot_repos.__main__")
+
+
+def test_a_process_that_serves_repositories_loads_nothing_that_speaks_ssh():
+    assert "asyncssh" not in modules_after("import ingot_repos.app")
+
+
+def test_what_keeps_ingot_from_starting_is_found_before_its_services_are_loaded():
+    """An error of settings, ports, the folder or its secrets would come a second later."""
+    apps = {f"ingot_{service}.app" for service in SERVICES}
+    assert not (apps | {"sqlalchemy"}) & modules_after("import ingot_standalone.up")

@@ -17,7 +17,7 @@ WITH_DATABASE = ("identity", "repos", "issues", "hooks")
 @pytest.fixture(params=WITH_DATABASE)
 def migrated(request, tmp_path):
     """A service's declared tables, and an engine on a new database with its migrations applied."""
-    scripts = importlib.import_module(f"ingot_{request.param}.app").SCRIPTS
+    scripts = importlib.import_module(f"ingot_{request.param}.store").SCRIPTS
     url = f"sqlite+aiosqlite:///{tmp_path}/x.db"
     asyncio.run(upgrade(url, scripts))
     assert not asyncio.run(pending(url, scripts))
@@ -29,7 +29,7 @@ def migrated(request, tmp_path):
 @pytest.mark.parametrize("service", WITH_DATABASE)
 def test_the_name_of_a_migration_begins_with_its_revision(service):
     """The age of a database is told by these names."""
-    scripts = importlib.import_module(f"ingot_{service}.app").SCRIPTS
+    scripts = importlib.import_module(f"ingot_{service}.store").SCRIPTS
     by_alembic = [script.revision for script in ScriptDirectory(str(scripts)).walk_revisions()]
     assert revisions(scripts) == by_alembic[::-1]
 

@@ -22,7 +22,7 @@ FIRST_THAT_ASKS = {"identity": "0014", "repos": "0031", "issues": "0025", "hooks
 
 
 def scripts_of(service: str) -> Path:
-    scripts: Path = importlib.import_module(f"ingot_{service}.app").SCRIPTS
+    scripts: Path = importlib.import_module(f"ingot_{service}.store").SCRIPTS
     return scripts
 
 

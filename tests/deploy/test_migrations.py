@@ -15,7 +15,7 @@ from ingot_chassis.db.migrations import pending, revisions, upgrade
 from ingot_chassis.errors import DatabaseNewer
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.testing.processes import free_port
-from ingot_issues.app import SCRIPTS
+from ingot_issues.store import SCRIPTS
 
 PATIENCE = 60.0
 pytestmark = pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)

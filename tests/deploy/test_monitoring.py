@@ -116,7 +116,7 @@ async def test_workers_scale_by_the_age_of_the_oldest_work_that_is_due(
     service, table, state, due, database_url
 ):
     """The query on the real schema: nothing at first, then a row that has waited for five minutes."""
-    scripts = importlib.import_module(f"ingot_{service}.app").SCRIPTS
+    scripts = importlib.import_module(f"ingot_{service}.store").SCRIPTS
     tables = importlib.import_module(f"ingot_{service}.store.tables").metadata.tables
     await upgrade(database_url, scripts)
     (query,) = [

@@ -17,7 +17,7 @@ from tests.deploy.test_expansion import LAST_RELEASE, migrate
 from ingot_chassis.clock import now
 from ingot_chassis.db.migrations import revisions
 from ingot_standalone.data_folder import DataFolder
-from ingot_standalone.services import SCHEMAS
+from ingot_standalone.schemas import SCHEMAS
 
 from .ingot_command import MAX_SECONDS, ingot, wait_ended
 

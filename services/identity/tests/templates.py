@@ -11,8 +11,9 @@ from cryptography.fernet import Fernet
 from ingot_chassis.db.migrations import upgrade
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.testing.lifespan import started
-from ingot_identity.app import SCRIPTS, create_app
+from ingot_identity.app import create_app
 from ingot_identity.settings import Settings
+from ingot_identity.store import SCRIPTS
 
 from .world import GATEWAY, PASSWORD, REPOS, World
 

@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 
 from ingot_chassis.db.migrations import pending, upgrade
 from ingot_chassis.testing.roles import without_extensions
-from ingot_identity.app import SCRIPTS
+from ingot_identity.store import SCRIPTS
 
 from .world import PASSWORD
 

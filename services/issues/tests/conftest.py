@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from ingot_chassis.db.migrations import upgrade
 from ingot_chassis.testing.databases import MakeDatabase
-from ingot_issues.app import SCRIPTS
+from ingot_issues.store import SCRIPTS
 
 from .world import World
 

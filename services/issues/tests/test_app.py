@@ -7,7 +7,7 @@ import pytest
 from ingot_chassis.db.migrations import upgrade
 from ingot_chassis.jobs import workers
 from ingot_chassis.jobs.loops import running
-from ingot_issues.app import SCRIPTS
+from ingot_issues.store import SCRIPTS
 
 from .world import World
 

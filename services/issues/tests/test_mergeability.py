@@ -11,7 +11,7 @@ from ingot_chassis.db.migrations import upgrade
 from ingot_chassis.testing.service import count_statements
 from ingot_contracts.identity import User
 from ingot_contracts.repos import RepositoryEdited
-from ingot_issues.app import SCRIPTS
+from ingot_issues.store import SCRIPTS
 
 from .builders import (
     APP,

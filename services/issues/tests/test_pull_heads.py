@@ -10,10 +10,10 @@ from ingot_chassis.db.migrations import upgrade
 from ingot_chassis.jobs.workers import Workers
 from ingot_chassis.testing.service import analyze, rows_touched
 from ingot_contracts.pulls import PullHead
-from ingot_issues.app import SCRIPTS
 from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.core.presenter import Presenter
 from ingot_issues.core.pull_heads import SetPullHead
+from ingot_issues.store import SCRIPTS
 from ingot_issues.store import pull_heads as store
 from ingot_issues.workers import pull_heads
 from ingot_issues.workers.jobs import JobHandlers

@@ -12,8 +12,7 @@ from structlog.testing import capture_logs
 from ingot_chassis.db.migrations import pending, upgrade
 from ingot_chassis.testing.roles import without_extensions
 from ingot_chassis.testing.service import count_statements
-from ingot_issues.app import SCRIPTS
-from ingot_issues.store import accounts, repositories
+from ingot_issues.store import SCRIPTS, accounts, repositories
 from ingot_issues.store.text_searches import FEW
 
 from .builders import APP, account, repository

@@ -8,8 +8,7 @@ from ingot_chassis.db.migrations import pending, upgrade
 from ingot_chassis.http.paging import Page
 from ingot_chassis.testing.roles import without_extensions
 from ingot_chassis.testing.service import count_statements, rows_touched
-from ingot_repos.app import SCRIPTS
-from ingot_repos.store import collaborations
+from ingot_repos.store import SCRIPTS, collaborations
 from ingot_repos.store.search import Search, _list, _shape_of, search
 from ingot_repos.store.tables import metadata
 from ingot_repos.store.viewers import Viewer

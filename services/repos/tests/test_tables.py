@@ -5,7 +5,7 @@ import pytest
 from alembic.config import Config
 from sqlalchemy import create_engine, text
 
-from ingot_repos.app import SCRIPTS
+from ingot_repos.store import SCRIPTS
 
 REQUIRED = {
     "owner_id": 1, "lower_name": "x", "description": "", "website": "", "private": False, "empty": False,

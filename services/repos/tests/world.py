@@ -27,9 +27,10 @@ from ingot_contracts.hooks import HooksForgotten
 from ingot_contracts.identity import Account, OwnershipForgotten
 from ingot_contracts.issues import IssuesForgotten
 from ingot_contracts.testing.identity import FakeIdentity
-from ingot_repos.app import SCRIPTS, create_app
+from ingot_repos.app import create_app
 from ingot_repos.components import Components
 from ingot_repos.settings import Settings
+from ingot_repos.store import SCRIPTS
 
 CALLERS = Callers("repos")
 """One for all worlds of a test, so that a service that starts again, or another shard, knows the same callers."""

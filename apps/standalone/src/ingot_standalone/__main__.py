@@ -93,13 +93,13 @@ def _port(text: str) -> int:
 
 
 async def _up(options: argparse.Namespace) -> None:
+    settings = read({name: getattr(options, name) for name in ("host", "port", "ssh_port", "data")})
     # What a start makes is there to stay. To look through it for garbage again and again took a tenth of the time.
     gc.disable()
     try:
         from ingot_standalone.up import up
 
-        chosen = {name: getattr(options, name) for name in ("host", "port", "ssh_port", "data")}
-        await up(read(chosen))
+        await up(settings)
     finally:
         gc.enable()
 

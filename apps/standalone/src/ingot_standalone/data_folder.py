@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 from cryptography.fernet import Fernet
-from sqlalchemy import URL
 
 from ingot_chassis.errors import CannotStart
 from ingot_chassis.security.keys import KeyUnreadable, SigningKey
@@ -45,6 +44,8 @@ class DataFolder:
         return self.path / f"{service}.db"
 
     def database_url(self, service: str) -> str:
+        from sqlalchemy import URL
+
         return URL.create("sqlite+aiosqlite", database=str(self.database_file(service))).render_as_string()
 
     @contextmanager

@@ -14,7 +14,7 @@ from ingot_hooks.workers.lag import examine_deliveries
 from ingot_repos.core.storage_checks import examine_storage
 from ingot_repos.git.storage import Storage
 from ingot_standalone.data_folder import DataFolder
-from ingot_standalone.services import SCHEMAS
+from ingot_standalone.schemas import SCHEMAS
 from ingot_standalone.settings import ServiceSettingsReader
 
 

@@ -1,7 +1,6 @@
 """The composition root: six apps in one process, which call each other without sockets."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from litestar import Litestar
@@ -27,28 +26,25 @@ from ingot_gateway.upstreams import AsgiUpstream
 from ingot_repos.ssh.repos import Repos
 from ingot_repos.ssh.server import SshServer
 from ingot_repos.ssh.upstreams import AppUpstream
-from ingot_standalone.data_folder import DataFolder
+from ingot_standalone.data_folder import DataFolder, Secrets
+from ingot_standalone.schemas import SCHEMAS
 from ingot_standalone.settings import ServiceSettingsReader, Settings
 from ingot_standalone.ssh import set_urls
-
-SCHEMAS: Mapping[str, Path] = {
-    "identity": ingot_identity.app.SCRIPTS,
-    "repos": ingot_repos.app.SCRIPTS,
-    "issues": ingot_issues.app.SCRIPTS,
-    "hooks": ingot_hooks.app.SCRIPTS,
-}
-"""The folder of migrations of each service that has a database."""
 
 
 class Services:
     """The settings of the six services, read and checked, and their apps."""
 
-    def __init__(self, settings: Settings, folder: DataFolder, *, public_url: str, ssh_port: int = 0) -> None:
-        """``ssh_port``: where git over SSH listens; 0: nowhere.
-
-        Raises SettingsError, and CannotStart for secrets that cannot be used.
-        """
-        secrets = folder.secrets()
+    def __init__(
+        self,
+        settings: Settings,
+        folder: DataFolder,
+        secrets: Secrets,
+        *,
+        public_url: str,
+        ssh_port: int = 0,
+    ) -> None:
+        """``ssh_port``: where git over SSH listens; 0: nowhere. Raises SettingsError."""
         self._keys = secrets.service_keys
         service_settings = ServiceSettingsReader(
             {

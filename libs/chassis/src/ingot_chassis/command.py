@@ -7,12 +7,14 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import structlog
 
 from ingot_chassis.errors import CannotStart
+from ingot_chassis.garbage import no_collection
 from ingot_chassis.http.drain import HEALTH_PATHS
 from ingot_chassis.http.server import bound_socket, metrics_served, metrics_socket, serve_app
 from ingot_chassis.security.keys import KeyUnreadable
@@ -85,7 +87,7 @@ def _print_errors(*lines: str) -> int:
 def service_main(
     service: str,
     settings_class: type[_S],
-    create_app: Callable[[_S], Any],
+    app_module: str,
     *,
     scripts: Path | None,
     more: Mapping[str, tuple[str, Callable[[_S], Awaitable[None]]]] | None = None,
@@ -94,13 +96,15 @@ def service_main(
 ) -> None:
     """The command ``ingot-<service> serve|work|migrate|replay|doctor``.
 
+    ``app_module`` has the function ``create_app``. It is imported for the commands that need it: that takes a second or two.
     ``more``: further commands of the service, with what they are for; each runs until a signal cancels it. ``groups``: those
     that have commands of their own.
     """
     import argparse
 
     if scripts is not None:  # a service without a database starts in less time and memory without all that
-        from ingot_chassis import database_commands
+        with no_collection():
+            from ingot_chassis import database_commands
 
     parser = argparse.ArgumentParser(prog=f"ingot-{service}")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -127,7 +131,8 @@ def service_main(
                 await options.run(settings, options)
                 return
             settings.background = command == "work" or (settings.background and command == "serve")
-            app = create_app(settings)
+            with no_collection():
+                app = import_module(app_module).create_app(settings)
             if command == "replay":
                 await database_commands.replay_events(app)
                 return

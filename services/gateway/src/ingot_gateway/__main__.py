@@ -1,13 +1,12 @@
 """``ingot-gateway serve``."""
 
 from ingot_chassis.command import service_main
-from ingot_gateway.app import create_app
 from ingot_gateway.settings import Settings
 
 
 def main() -> None:
     """Run the command line."""
-    service_main("gateway", Settings, create_app, scripts=None)
+    service_main("gateway", Settings, "ingot_gateway.app", scripts=None)
 
 
 if __name__ == "__main__":

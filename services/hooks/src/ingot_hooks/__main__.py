@@ -1,13 +1,13 @@
 """``ingot-hooks serve|work|migrate|replay|doctor``."""
 
 from ingot_chassis.command import service_main
-from ingot_hooks.app import SCRIPTS, create_app
 from ingot_hooks.settings import Settings
+from ingot_hooks.store import SCRIPTS
 
 
 def main() -> None:
     """Run the command line."""
-    service_main("hooks", Settings, create_app, scripts=SCRIPTS)
+    service_main("hooks", Settings, "ingot_hooks.app", scripts=SCRIPTS)
 
 
 if __name__ == "__main__":

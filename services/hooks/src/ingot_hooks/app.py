@@ -1,7 +1,6 @@
 """Wiring of hooks."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from litestar import Litestar, Router
 
@@ -29,7 +28,6 @@ from ingot_hooks.workers.lag import LagMonitor, examine_deliveries
 from ingot_hooks.workers.permissions import PermissionChecker
 from ingot_hooks.workers.retention import Retention
 
-SCRIPTS = Path(__file__).parent / "store" / "migrations"
 ROUTES = [
     Router(
         REPOSITORY,

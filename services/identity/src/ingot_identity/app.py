@@ -1,7 +1,6 @@
 """Puts the app of identity together."""
 
 from datetime import timedelta
-from pathlib import Path
 
 from litestar import Litestar
 
@@ -53,7 +52,6 @@ from ingot_identity.store import list_counts
 from ingot_identity.store.expiring_values import open_values
 from ingot_identity.store.tables import metadata
 
-SCRIPTS = Path(__file__).parent / "store" / "migrations"
 ADD_UP_EVERY = timedelta(minutes=1)
 ROUTES = [
     *action_variables.routes,

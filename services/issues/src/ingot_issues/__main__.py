@@ -1,13 +1,13 @@
 """``ingot-issues serve|work|migrate``."""
 
 from ingot_chassis.command import service_main
-from ingot_issues.app import SCRIPTS, create_app
 from ingot_issues.settings import Settings
+from ingot_issues.store import SCRIPTS
 
 
 def main() -> None:
     """Run the command line."""
-    service_main("issues", Settings, create_app, scripts=SCRIPTS)
+    service_main("issues", Settings, "ingot_issues.app", scripts=SCRIPTS)
 
 
 if __name__ == "__main__":

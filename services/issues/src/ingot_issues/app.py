@@ -1,7 +1,6 @@
 """Wiring of issues."""
 
 from functools import partial
-from pathlib import Path
 
 from litestar import Litestar, Router
 
@@ -70,7 +69,6 @@ from ingot_issues.workers.proposals import ProposalJobs
 from ingot_issues.workers.pull_heads import PullHeads
 from ingot_issues.workers.scheduled_merges import ScheduledMerges
 
-SCRIPTS = Path(__file__).parent / "store" / "migrations"
 REPOSITORY_ROUTES = Router(
     path=REPOSITORY,
     route_handlers=[

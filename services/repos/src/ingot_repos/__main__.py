@@ -1,11 +1,10 @@
 """``ingot-repos serve|work|migrate|replay|doctor|ssh|fsck|shards|backup|restore``."""
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 
 from ingot_chassis.command import CommandGroup, service_main
-from ingot_repos.app import SCRIPTS, create_app, fsck, run_shard_command
 from ingot_repos.settings import Settings
-from ingot_repos.ssh import process
+from ingot_repos.store import SCRIPTS
 from ingot_repos.workers import backups
 
 
@@ -43,10 +42,28 @@ def add_shard_commands(parser: ArgumentParser) -> None:
         commands.add_parser(name, help=purpose).add_argument("name")
 
 
+async def serve_ssh(settings: Settings) -> None:
+    from ingot_repos.ssh import process
+
+    await process.serve(settings)
+
+
+async def fsck(settings: Settings) -> None:
+    from ingot_repos import app
+
+    await app.fsck(settings)
+
+
+async def run_shard_command(settings: Settings, options: Namespace) -> None:
+    from ingot_repos import app
+
+    await app.run_shard_command(settings, options)
+
+
 def main() -> None:
-    """Run the command line."""
+    """Run the command line. What a command does not need is not imported: it takes longer than some of them."""
     more = {
-        "ssh": ("serve git over SSH, for a process that runs `serve`", process.serve),
+        "ssh": ("serve git over SSH, for a process that runs `serve`", serve_ssh),
         "fsck": ("check all repositories of the shard, say which are damaged, and end", fsck),
     }
     shards = CommandGroup(
@@ -63,7 +80,7 @@ def main() -> None:
             backups.restore,
         ),
     }
-    service_main("repos", Settings, create_app, scripts=SCRIPTS, more=more, groups=groups)
+    service_main("repos", Settings, "ingot_repos.app", scripts=SCRIPTS, more=more, groups=groups)
 
 
 if __name__ == "__main__":

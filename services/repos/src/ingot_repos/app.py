@@ -125,7 +125,6 @@ from ingot_repos.workers.repositories import RepositoryJobs
 from ingot_repos.workers.shard_commands import ShardCommands
 from ingot_repos.workers.upkeep import UpkeepJobs
 
-SCRIPTS = Path(__file__).parent / "store" / "migrations"
 ROUTES = Router(
     path="/",
     middleware=[release_slots],

@@ -1,13 +1,12 @@
 """``ingot-web serve``."""
 
 from ingot_chassis.command import service_main
-from ingot_web.app import create_app
 from ingot_web.settings import Settings
 
 
 def main() -> None:
     """Run the command line."""
-    service_main("web", Settings, create_app, scripts=None)
+    service_main("web", Settings, "ingot_web.app", scripts=None)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,6 @@
 
 import asyncio
 
-import asyncssh
-
 from ingot_chassis.db.database import Database
 from ingot_chassis.security.sealing import Seal
 from ingot_repos.store import host_keys as store
@@ -29,4 +27,6 @@ async def read(database: Database, seal: Seal) -> list[str]:
 
 
 def _generate(algorithm: str) -> str:
+    import asyncssh  # once in the life of an installation
+
     return asyncssh.generate_private_key(algorithm).export_private_key().decode()

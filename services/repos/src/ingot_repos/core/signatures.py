@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-import asyncssh
 from pysequoia import Cert, Sig, verify
 from pysequoia.packet import PacketPile
 
@@ -138,6 +137,8 @@ def _is_valid_openpgp(read: _OpenPgp, payload: bytes, certificate: bytes) -> boo
 def _is_valid_ssh(read: _Ssh) -> bool:
     if read.blob[4:].startswith(b"ssh-rsa") and read.blob[:4] == b"\0\0\0\x07":
         return False  # a signature with SHA-1
+    import asyncssh  # takes a twentieth of the start of a process, of which few see such a signature
+
     try:
         return asyncssh.public_key.decode_ssh_public_key(read.public_key).verify(read.signed, read.blob)
     except (asyncssh.KeyImportError, ValueError):
