@@ -29,9 +29,9 @@ def start(folder: Path) -> Iterator[Start]:
         yield start_ingot
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningIngot]:
-    """An `ingot up` that is ready. Tests share it and do not stop it."""
+    """An `ingot up` that is ready. Tests of all modules share it and do not stop it."""
     ingot = RunningIngot(tmp_path_factory.mktemp("ingot") / "data")
     ingot.wait_ready()
     yield ingot
