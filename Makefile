@@ -3,6 +3,8 @@
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 SHELL := /bin/sh
+# Some hundred processes start in a test run, and each would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 SERVICES := identity repos issues hooks web gateway
 MEMBERS := $(patsubst %/pyproject.toml,%,$(wildcard libs/*/pyproject.toml services/*/pyproject.toml apps/*/pyproject.toml))
@@ -12,8 +14,10 @@ ALONE := $(filter-out apps/%,$(MEMBERS))
 LONGEST := tests/e2e/test_schema.py
 E2E := $(filter-out $(LONGEST),$(sort $(wildcard tests/e2e/test_*.py tests/e2e/*/test_*.py)))
 TOGETHER := $(LONGEST) $(filter apps/%,$(MEMBERS)) $(filter-out tests/e2e tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/))) $(E2E)
-# They wait for other processes a third of their time.
-WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
+# They wait for other processes a third of their time; tests of one distribution wait for servers half of theirs.
+CORES := $(shell getconf _NPROCESSORS_ONLN)
+WORKERS := $(shell echo $$(($(CORES) * 3 / 2)))
+WORKERS_ALONE := $(shell echo $$(($(CORES) * 2)))
 SOURCES := $(addsuffix /src,$(MEMBERS))
 PYPROJECTS := pyproject.toml $(addsuffix /pyproject.toml,$(MEMBERS))
 BIN := .venv/bin
@@ -44,7 +48,7 @@ setup: .venv/.dev ## Install everything for development into .venv
 
 .PHONY: test
 test: .venv/.dev ## Run all tests, those of each service and library alone (ARGS="-k login" and the like go to pytest)
-	@INGOT_TEST_DATABASES=$(DATABASES) WORKERS=$(WORKERS) tools/isolated $(ALONE) -- $(ARGS)
+	@INGOT_TEST_DATABASES=$(DATABASES) WORKERS=$(WORKERS_ALONE) tools/isolated $(ALONE) -- $(ARGS)
 	@echo "testing them together …"
 	@INGOT_TEST_DEPLOYMENTS=$(DEPLOYMENTS) $(PYTEST) -q -rs -n $(WORKERS) $(TOGETHER) $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
 
