@@ -464,8 +464,32 @@ async def test_a_long_request_that_does_not_come_to_its_end_is_refused(monkeypat
         with pytest.raises(BodyRefused, match="took too long"):
             await reader.next(())
     assert slots.locked()
-    await reader.release()
+    await reader.close()
     assert not slots.locked()
+
+
+async def test_what_is_said_before_the_answer_is_read_up_to_a_limit_and_nothing_of_it_is_lost(monkeypatch):
+    monkeypatch.setattr(fetch_requests, "LONG_REQUEST", 1000)
+    size, request = 0, FETCH[0] + b"0001" + WANT + b"0000"
+
+    async def body():
+        nonlocal size
+        while True:
+            for part in (request[:9], request[9:]):
+                size += len(part)
+                yield part
+
+    reader = RequestReader(body())
+    assert (await reader.next()).text == request
+    await reader.read_on()
+    assert 1000 < size - len(request) <= 1000 + len(request)
+    for _ in range(50):
+        reading = asyncio.create_task(reader.read_on())
+        await asyncio.sleep(0)
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        assert (await reader.next()).text == request
+    await reader.close()
 
 
 async def test_of_very_many_haves_few_are_remembered():

@@ -15,17 +15,20 @@ from structlog.testing import capture_logs
 
 from ingot_chassis.clock import now
 from ingot_chassis.errors import NotFound
+from ingot_chassis.peers.asgi import http_scope
+from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
 from ingot_chassis.testing.service import serve
 from ingot_repos.api import git_fetches, read_rights, shared_fetches
 from ingot_repos.api.exchanges import Exchange
 from ingot_repos.core.admission import LONG_REQUESTS
+from ingot_repos.core.ssh_sessions import KEY_HEADER
 from ingot_repos.git import fetch_requests
 from ingot_repos.git.fetch_requests import FetchRequest
 from ingot_repos.git.smart_http import pkt_line
 
 from .ssh_world import Key, served
 from .test_push_rights import WRITER, end_the_token, remove, rename, suspend
-from .world import commit, git, work_tree
+from .world import REPOS_KEY, commit, git, work_tree
 
 pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 PATIENCE = 60
@@ -302,31 +305,38 @@ async def test_a_bundle_that_takes_as_long_as_no_fetch_may_is_broken_off(
     assert not rest.endswith(WHOLE)
 
 
-async def test_a_bundle_ends_when_its_client_goes_away(world, bob, tip, bundles):
+async def leave_in_the_middle(world, method, path, headers, body, beginning):
+    """Send the parts of a body, and leave when the ``beginning`` of the answer comes, of which nothing is read. Returns when it ends."""
     messages = asyncio.Queue()
-    messages.put_nowait({"type": "http.request", "body": b"", "more_body": False})
+    for part in body:
+        messages.put_nowait({"type": "http.request", "body": part, "more_body": bool(part)})
 
     async def send(message):
-        if message["type"] == "http.response.body":
+        if beginning in message.get("body", b""):
             messages.put_nowait({"type": "http.disconnect"})
-            await asyncio.Event().wait()  # the client reads nothing
+            await asyncio.Event().wait()
 
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": "GET",
-        "scheme": "http",
-        "path": "/ann/app.git/clone.bundle",
-        "raw_path": b"/ann/app.git/clone.bundle",
-        "root_path": "",
-        "query_string": b"",
-        "headers": [(name.lower().encode(), value.encode()) for name, value in bob.headers().items()],
-        "client": ("127.0.0.1", 1),
-        "server": ("repos", 80),
-    }
+    raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    scope = http_scope(method, path=path, raw_path=path.encode(), query=b"", headers=raw)
     async with asyncio.timeout(PATIENCE):
         await world.app(scope, messages.get, send)
+    assert messages.empty()
+
+
+async def test_a_bundle_ends_when_its_client_goes_away(world, bob, tip, bundles):
+    await leave_in_the_middle(world, "GET", "/ann/app.git/clone.bundle", bob.headers(), [b""], b"bundle")
+
+
+@pytest.mark.parametrize("more", [[], [b"00"], [b"0", b"0", b"11"], [LIST_REFS, LIST_REFS[:9]]])
+async def test_a_session_ends_when_its_client_goes_away_whatever_it_has_said_meanwhile(
+    world, tip, tmp_path, more
+):
+    key = Key(tmp_path, "bob").public.fingerprint
+    world.identity.ssh_keys[key] = (2, "laptop")
+    token = ServiceIdentity("repos", REPOS_KEY).token("repos")
+    headers = {SERVICE_HEADER: token, KEY_HEADER: key, "git-protocol": "version=2"}
+    path = "/internal/ssh/ann/app/git-upload-pack"
+    await leave_in_the_middle(world, "POST", path, headers, [everything(tip), *more], b"PACK")
 
 
 async def test_who_is_refused_and_leaves_does_not_interrupt_how_the_answer_ends(world, often):

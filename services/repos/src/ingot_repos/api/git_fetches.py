@@ -65,7 +65,7 @@ async def fetch(repository: ResolvedRepository, renew: RenewReader, exchange: Ex
     try:
         await answer(repository, exchange, "git-upload-pack", stream, renew)
     finally:
-        await reader.release()
+        await reader.close()
 
 
 async def send_bundle(
@@ -137,7 +137,6 @@ async def _answers_to_session(
             async with contextlib.aclosing(parts):
                 async for part in parts:
                     yield part
-            await coming
         finally:
             coming.cancel()
             await asyncio.gather(coming, return_exceptions=True)

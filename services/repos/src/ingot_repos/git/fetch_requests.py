@@ -139,6 +139,7 @@ class RequestReader:
     ) -> None:
         """``long_slot`` is entered while a request is read that is longer than ``LONG_REQUEST``, and left by ``release``."""
         self._body, self._buffer = aiter(body), bytearray()
+        self._coming: asyncio.Future[bytes | None] | None = None
         self._long_slot, self._slot = long_slot, contextlib.AsyncExitStack()
         self._ends: float | None = None
         """While it has the slot: when the request must be there, by the clock of the loop."""
@@ -151,13 +152,23 @@ class RequestReader:
     async def skip_rest(self) -> None:
         """Read what nobody needs, so that a client that goes away is noticed."""
         self._buffer.clear()
-        async for _ in self._body:
+        while await self._next_chunk() is not None:
             pass
 
     async def read_on(self) -> None:
-        """Read a part of the next request, so that a client that goes away meanwhile is noticed."""
-        if not self._buffer:
-            self._buffer += await anext(self._body, b"")
+        """Read what the client says before it has its answer, so that one that goes away is noticed. It may be cancelled.
+
+        Clients of git say nothing then. Of one that says as much as a long request has, no more is read.
+        """
+        while len(self._buffer) <= LONG_REQUEST and (chunk := await self._next_chunk()) is not None:
+            self._buffer += chunk
+
+    async def close(self) -> None:
+        """Call it when nobody reads any more."""
+        await self.release()
+        if self._coming is not None:
+            self._coming.cancel()
+            await asyncio.gather(self._coming, return_exceptions=True)
 
     async def next(self, ends: Collection[bytes] = (FLUSH,)) -> FetchRequest | None:
         """The packets up to the next one of ``ends``, or up to the end of the body; None when there are none.
@@ -177,7 +188,7 @@ class RequestReader:
                 raise BodyRefused("the request is too long")
             try:
                 async with asyncio.timeout_at(self._ends):
-                    chunk = await anext(self._body, None)
+                    chunk = await self._next_chunk()
             except TimeoutError:
                 raise BodyRefused("the request took too long") from None
             if chunk is None:
@@ -186,6 +197,14 @@ class RequestReader:
             if len(self._buffer) > LONG_REQUEST and self._ends is None:
                 await self._slot.enter_async_context(self._long_slot())
                 self._ends = asyncio.get_running_loop().time() + LONG_REQUEST_SECONDS
+
+    async def _next_chunk(self) -> bytes | None:
+        """What comes next of the body; None at its end. If this is cancelled, the next call returns it."""
+        if self._coming is None:
+            self._coming = asyncio.ensure_future(anext(self._body, None))
+        chunk = await asyncio.shield(self._coming)
+        self._coming = None
+        return chunk
 
     def _take(self, end: int, named: "_ObjectNames") -> FetchRequest:
         text = bytes(self._buffer[:end])
