@@ -28,7 +28,7 @@ from pathlib import Path
 from ingot_repos.git.storage import Storage
 
 async def main():
-    storage = Storage(Path(sys.argv[1]))
+    storage = Storage(Path(sys.argv[1]), threads=int(sys.argv[3]))
     watching = asyncio.create_task(storage.watch.run(most_seconds=0.3))
     await storage.call(1, lambda repo: repo.path)  # at this time all of its objects are sound
     bystander = asyncio.create_task(storage.call(2, lambda repo: time.sleep(60)))
@@ -45,8 +45,13 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("end", [signal.SIGPROF, signal.SIGSEGV])
-def test_a_process_that_loops_or_crashes_in_libgit2_ends_and_its_repository_is_left_alone(tmp_path, end):
+@pytest.mark.parametrize(
+    ("end", "threads"), [(signal.SIGPROF, 8), (signal.SIGSEGV, 8), (signal.SIGSEGV, 2), (signal.SIGSEGV, 40)]
+)
+def test_a_process_that_loops_or_crashes_in_libgit2_ends_and_its_repository_is_left_alone(
+    tmp_path, end, threads
+):
+    """Also one with fewer or more threads than the next has."""
     storage = Storage(tmp_path)
     repo = pygit2.Repository(str(storage.create(1, "main")))
     storage.create(2, "main")
@@ -55,8 +60,8 @@ def test_a_process_that_loops_or_crashes_in_libgit2_ends_and_its_repository_is_l
     oid = str(repo[tip].tree["a"].id)
     file = storage.path(1) / "objects" / oid[:2] / oid[2:]
     sound, what = file.read_bytes(), oid if end == signal.SIGPROF else "crash"
-    done = subprocess.run([sys.executable, "-c", READER, str(tmp_path), what], check=False, timeout=60)
-    assert done.returncode == -end
+    command = [sys.executable, "-c", READER, str(tmp_path), what, str(threads)]
+    assert subprocess.run(command, check=False, timeout=60).returncode == -end
     other = Storage(tmp_path)
     other.watch.collect()
     assert (other.watch.suspects, list((tmp_path / "reads").iterdir())) == ({1}, [])

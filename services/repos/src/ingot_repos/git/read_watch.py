@@ -33,6 +33,8 @@ LONGEST_SECONDS = 900.0
 """Of a read that lets others work meanwhile."""
 _SLOT = struct.Struct("qQd")
 """The repository, the thread that reads it, and since when."""
+_FILE_NAME = re.compile(r"([0-9]{1,9})-")
+"""How many bytes of slots the file has: processes of one volume may have others, as while their settings change."""
 _CURRENT = re.compile(rb"^Current thread 0x([0-9a-f]+)", re.MULTILINE)
 _DAMAGED = b"damaged"
 _STDERR = 2
@@ -118,7 +120,7 @@ class ReadWatch:
     def _file(self) -> Iterator[IO[bytes]]:
         """The file of this process, with room for the slots; traces come behind. While it is locked, the process lives."""
         while True:
-            descriptor, name = tempfile.mkstemp(dir=self._files)
+            descriptor, name = tempfile.mkstemp(prefix=f"{self._size}-", dir=self._files)
             with os.fdopen(descriptor, "r+b") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 if not Path(name).exists():  # another process took it for one that was left
@@ -142,7 +144,9 @@ class ReadWatch:
                 except BlockingIOError:
                     continue
                 content, ended = file.read(), os.fstat(file.fileno()).st_mtime
-                slots, traces = content[: self._size], content[self._size :]
+                match = _FILE_NAME.match(path.name)
+                size = int(match[1]) if match else self._size  # a former release named no size
+                slots, traces = content[:size], content[size:]
                 if traces:  # without them it ended for another reason
                     ids = _culprits(slots, traces, ended)
                     for repo_id in ids:
