@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,11 @@ import pytest
 from ingot_repos.git import read_watch
 from ingot_repos.git.errors import InvalidName, RefNotFound
 from ingot_repos.git.heads import fetch_from, local_head, with_borrowed_head, with_head
-from ingot_repos.git.merge import mergeable
+from ingot_repos.git.merge import mergeable, update
 from ingot_repos.git.refs import ZERO_OID, RefChange, list_refs, update_refs
 from ingot_repos.git.storage import Storage
 
-from .git_builders import LINES, commit, diverged_branches, set_branches
+from .git_builders import AUTHOR, LINES, commit, diverged_branches, set_branches
 
 
 @pytest.fixture
@@ -107,7 +108,27 @@ async def test_of_a_head_that_is_compared_where_it_is_nothing_stays(storage, div
     assert sorted(storage.root.rglob("*")) == before
 
 
-async def test_a_comparison_across_repositories_is_a_read_of_both(storage, fork_head, monkeypatch):
+@pytest.mark.parametrize("source_id", [1, 2])
+async def test_of_what_an_update_would_make_nothing_stays(storage, repo, diverged, fork_head, source_id):
+    """Where the merge writes a file, trees and a commit."""
+    _, main, _ = diverged
+    if source_id == 1:
+        set_branches(repo, topic2=commit(repo, {"a": b"head\n" + LINES, "b": LINES}, [diverged[0]]))
+    make = partial(
+        update, head_ref="refs/heads/main", expected_head=main, style="merge", message="m\n", who=AUTHOR
+    )
+
+    def act(view, tip):
+        return len(view[make(view, tip)].parent_ids)
+
+    before = sorted(storage.root.rglob("*"))
+    assert await with_borrowed_head(storage, 1, act, source_id=source_id, branch="topic2") == 2
+    assert sorted(storage.root.rglob("*")) == before
+
+
+async def test_a_comparison_across_repositories_is_a_read_of_the_fork_and_then_of_the_parent(
+    storage, fork_head, monkeypatch
+):
     watching = asyncio.create_task(storage.watch.run())
     await asyncio.sleep(0)
 
@@ -117,7 +138,9 @@ async def test_a_comparison_across_repositories_is_a_read_of_both(storage, fork_
         return storage.watch.suspects
 
     try:
-        assert await with_borrowed_head(storage, 1, read, source_id=2, branch="topic2") == {1, 2}
+        assert await with_borrowed_head(storage, 1, read, source_id=2, branch="topic2") == {2}
+        storage.note_check(2, is_sound=True)
+        assert storage.watch.suspects == {1}
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)

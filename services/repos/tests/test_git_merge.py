@@ -77,6 +77,20 @@ def test_merge_creates_a_merge_commit(repo, diverged):
     assert read_blob(repo, new, "b", max_bytes=999).data == LINES + b"topic\n"
 
 
+@pytest.mark.parametrize(("ending", "clean"), [(b"topic\n", True), (b"\n", False)])
+def test_of_a_merge_that_is_tried_nothing_stays(repo, ending, clean):
+    """Where both change a file: what a merge makes of it is written."""
+    base = commit(repo, {"a": LINES, "b": LINES})
+    main = commit(repo, {"a": b"main\n" + LINES, "b": b"main\n" + LINES}, [base])
+    topic = commit(
+        repo, {"a": LINES + b"topic\n", "b": (b"" if clean else b"topic\n") + LINES + ending}, [base]
+    )
+    folder = Path(repo.path)
+    before = sorted(folder.rglob("*"))
+    assert mergeable(repo, main, topic).clean is clean
+    assert sorted(folder.rglob("*")) == before
+
+
 def test_squash_creates_one_commit(repo, diverged):
     _, main, topic = diverged
     new = merge_into(repo, main, topic, "squash")

@@ -16,7 +16,7 @@ from ingot_repos.git import read_watch
 from ingot_repos.git.errors import RepositoryDamaged, RepositorySuspect
 from ingot_repos.git.storage import Storage
 
-from .git_builders import commit
+from .git_builders import commit, set_branches
 from .test_moves import make_due
 from .test_packs import damage_one, kinds, upkeep, work  # noqa: F401 - upkeep is a fixture
 from .world import commit as commit_in
@@ -77,6 +77,46 @@ def test_a_process_that_loops_or_crashes_in_libgit2_ends_and_its_repository_is_l
     other.open(1)
 
 
+COMPARER = """
+import asyncio, signal, sys
+from functools import partial
+from pathlib import Path
+from ingot_repos.git.heads import with_borrowed_head, with_head
+from ingot_repos.git.storage import Storage
+
+async def main():
+    storage = Storage(Path(sys.argv[1]))
+    watching = asyncio.create_task(storage.watch.run(most_seconds=0.3))
+    for repository_id in (1, 2):  # at this time all of their objects are sound
+        await storage.call(repository_id, lambda repo: repo.path)
+    file = storage.path(2) / "objects" / sys.argv[2][:2] / sys.argv[2][2:]
+    content = file.read_bytes()
+    file.unlink()
+    file.write_bytes(content[: len(content) // 2])
+    compare = partial(with_head, keep_ref="refs/pull/1/head") if sys.argv[3] == "kept" else with_borrowed_head
+    await compare(storage, 1, lambda repo, tip: tip, source_id=2, branch="topic")
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("what", ["kept", "borrowed"])
+def test_a_fork_on_which_libgit2_hangs_leaves_its_parent_in_no_suspicion(tmp_path, what):
+    storage = Storage(tmp_path)
+    parent = pygit2.Repository(str(storage.create(1, "main")))
+    set_branches(parent, main=commit(parent, {"a": b"a"}))
+    fork = pygit2.Repository(str(storage.fork(1, 2)))
+    message = "".join(f"{number}\n" for number in range(2000))
+    tip = commit(fork, {"a": b"b"}, message=message)
+    set_branches(fork, topic=tip)
+    command = [sys.executable, "-c", COMPARER, str(tmp_path), tip, what]
+    assert subprocess.run(command, check=False, timeout=60).returncode == -signal.SIGPROF
+    storage.watch.collect()
+    assert storage.watch.suspects == {2}
+    storage.note_check(2, is_sound=False)
+    assert (storage.watch.suspects, storage.watch.damaged) == ({2}, {2})
+
+
 def leave(storage, slots, traces):
     """The file of a process that ended: repository, thread and time of each read."""
     content = b"".join(read_watch._SLOT.pack(*slot) for slot in slots).ljust(storage.watch._size, b"\0")
@@ -98,6 +138,27 @@ def test_only_long_reads_are_in_suspicion_when_a_thread_that_reads_nothing_ran_l
     )
     storage.watch.collect()
     assert storage.watch.suspects == {1}
+
+
+def test_of_two_repositories_of_one_read_the_first_is_a_suspect_when_git_finds_the_last_sound(tmp_path):
+    storage, moment = Storage(tmp_path), time.time()
+    slots = [(1, 7, moment - 60), (2, 7, moment - 59), (3, 7, moment - 58), (4, 8, moment - 60)]
+    leave(storage, slots, b"Current thread 0x07 (most recent call first):\n")
+    storage.watch.collect()
+    for repository_id in (3, 2, 1):
+        other = Storage(tmp_path)
+        other.watch.collect()
+        assert other.watch.suspects == {repository_id}
+        other.note_check(repository_id, is_sound=True)
+    storage.watch.collect()
+    assert storage.watch.suspects == set()
+
+
+def test_of_a_suspect_that_was_deleted_nothing_follows_for_another(tmp_path):
+    storage = Storage(tmp_path)
+    storage.watch.suspect(2, others=[1])
+    storage.delete(2)
+    assert storage.watch.suspects == set()
 
 
 def test_other_files_among_suspects_do_no_harm(tmp_path):

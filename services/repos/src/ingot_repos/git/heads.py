@@ -14,6 +14,7 @@ from ingot_repos.git.command import GitArgs, clean_environment, run_git
 from ingot_repos.git.errors import InvalidName, RefMoved, RefNotFound
 from ingot_repos.git.packs import in_use
 from ingot_repos.git.refs import BRANCHES, delete_ref, get_branch, is_valid_ref_name, ref_target, set_ref
+from ingot_repos.git.scratch import scratch
 from ingot_repos.git.storage import Storage
 
 _T = TypeVar("_T")
@@ -21,10 +22,6 @@ MoveBlock = Callable[[], AbstractAsyncContextManager[Any]]
 """A block in which a ref may move that nobody announces."""
 
 _FETCH_SECONDS = 600.0
-_FAST = (1, False)
-"""The level of compression (with 0 libgit2 writes what it cannot read), and whether it is flushed to the disk."""
-_BEFORE_LOOSE = 2
-"""The priority of packs. libgit2 writes to the first store that takes objects one by one; those of repositories have 1."""
 
 
 async def with_head(
@@ -57,8 +54,11 @@ async def with_head(
     """
 
     def act_locally(repo: pygit2.Repository) -> _T | None:
-        source = repo if source_id == target_id else storage.open(source_id)
-        tip = local_head(repo, source, branch, keep_ref)
+        if source_id == target_id:
+            tip = local_head(repo, repo, branch, keep_ref)
+        else:
+            with storage.watch.reading(source_id):
+                tip = local_head(repo, storage.open(source_id), branch, keep_ref)
         return None if tip is None else act(repo, tip)
 
     def keep_and_act(repo: pygit2.Repository) -> _T:
@@ -101,18 +101,18 @@ async def with_borrowed_head(
         RefNotFound: there is no such branch.
     """
 
-    def act_on_both(source: pygit2.Repository) -> _T:
-        tip = get_branch(source, branch).oid
+    def act_on_both(target: pygit2.Repository) -> _T:
         if source_id == target_id:
-            return act(source, tip)
-        # Nobody can say in which of the two libgit2 hangs.
-        with storage.watch.reading(target_id), storage.temporary_folder() as folder:
-            both = pygit2.Repository(storage.open(target_id).path)
-            both.odb.add_disk_alternate(str(storage.path(source_id) / "objects"))
-            both.odb.add_backend(pygit2.OdbBackendLoose(str(folder), *_FAST), _BEFORE_LOOSE)
-            return act(both, tip)
+            with scratch(target) as view:
+                return act(view, get_branch(view, branch).oid)
+        # Nobody can say in which of the two libgit2 hangs: git looks at the source first.
+        with storage.watch.reading(source_id):
+            tip = get_branch(storage.open(source_id), branch).oid
+            with scratch(target) as both:
+                both.odb.add_disk_alternate(str(storage.path(source_id) / "objects"))
+                return act(both, tip)
 
-    return await storage.call(source_id, act_on_both)
+    return await storage.call(target_id, act_on_both)
 
 
 def borrowing(lender: Path | None) -> dict[str, str] | None:

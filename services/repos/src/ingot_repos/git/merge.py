@@ -19,6 +19,7 @@ from ingot_repos.git.commits import Person, describe, find_commit, signature
 from ingot_repos.git.disk import writing
 from ingot_repos.git.errors import MergeConflict, RefMoved, RefNotFound
 from ingot_repos.git.refs import RefChange, move_ref, ref_target
+from ingot_repos.git.scratch import scratch
 
 MergeStyle = Literal["merge", "rebase", "rebase-merge", "squash", "fast-forward-only"]
 
@@ -69,13 +70,14 @@ def merge_base(repo: pygit2.Repository, base: str, head: str) -> str | None:
 def mergeable(
     repo: pygit2.Repository, base: str, head: str, *, ignore_whitespace: bool = False
 ) -> Mergeability:
-    """Try to merge `head` into `base` (full ids), in memory. Blocks; costs grow with the changed files.
+    """Try to merge `head` into `base` (full ids); nothing of it stays. Blocks; costs grow with the changed files.
 
     Raises:
         ObjectNotFound: one of them is not a commit of this repository.
     """
-    attempt = partial(repo.merge_commits, find_commit(repo, base), find_commit(repo, head))
-    conflicts = _conflicts(_merged_index(attempt, ignore_whitespace))
+    with scratch(repo) as view:
+        attempt = partial(view.merge_commits, find_commit(view, base), find_commit(view, head))
+        conflicts = _conflicts(_merged_index(attempt, ignore_whitespace))
     return Mergeability(clean=not conflicts, conflicts=conflicts)
 
 

@@ -5,12 +5,16 @@ runs then. So a timer of the kernel counts the time of the processor since the e
 the traces of all threads are written and the process ends. The same is written when it crashes, as on a damaged index of a
 pack. Which thread read which repository stands in the same file, which another process, or the next one, finds. The thread
 that ran at this moment is marked in the traces.
+
+A thread that reads two repositories has begun with one and reads the other for it, such as a parent and its fork. The one that it
+began to read last is the suspect; only when git finds that one sound, the other is.
 """
 
 import asyncio
 import contextlib
 import faulthandler
 import fcntl
+import math
 import mmap
 import os
 import re
@@ -19,7 +23,7 @@ import struct
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -42,9 +46,18 @@ _STDERR = 2
 
 @dataclass(slots=True)
 class _Read:
+    """``outer`` is what the same thread reads already, ``time`` that of the file."""
+
     repo_id: int
+    outer: "_Read | None"
     began: float
+    time: float
     is_suspect: bool = False
+
+    @property
+    def others(self) -> list[int]:
+        """What the same thread reads already, the last one first."""
+        return [] if self.outer is None else [self.outer.repo_id, *self.outer.others]
 
 
 def most_processor_seconds() -> float:
@@ -68,6 +81,7 @@ class ReadWatch:
         self._slots: mmap.mmap | None = None
         self._free = list(range(reads))
         self._reads: dict[int, _Read] = {}
+        self._local = threading.local()
         self.suspects = frozenset[int]()
         """Repositories that may have held up or ended a process, and that git has not found sound since."""
         self.damaged = frozenset[int]()
@@ -80,11 +94,17 @@ class ReadWatch:
             yield
             return
         slot = self._free.pop()
-        self._reads[slot] = _Read(repo_id, time.monotonic())
-        _SLOT.pack_into(self._slots, slot * _SLOT.size, repo_id, threading.get_ident(), time.time())
+        outer: _Read | None = getattr(self._local, "read", None)
+        read = _Read(repo_id, outer, time.monotonic(), time.time())
+        if outer is not None:
+            # The file says only by the times which one began last; a clock may stand still, or go back.
+            read.time = max(read.time, math.nextafter(outer.time, math.inf))
+        self._reads[slot] = self._local.read = read
+        _SLOT.pack_into(self._slots, slot * _SLOT.size, repo_id, threading.get_ident(), read.time)
         try:
             yield
         finally:
+            self._local.read = outer
             _SLOT.pack_into(self._slots, slot * _SLOT.size, 0, 0, 0.0)
             del self._reads[slot]
             self._free.append(slot)
@@ -148,11 +168,13 @@ class ReadWatch:
                 size = int(match[1]) if match else self._size  # a former release named no size
                 slots, traces = content[:size], content[size:]
                 if traces:  # without them it ended for another reason
-                    ids = _culprits(slots, traces, ended)
-                    for repo_id in ids:
-                        self.suspect(repo_id)
+                    culprits = _culprits(slots, traces, ended)
+                    for repo_id, others in culprits.items():
+                        self.suspect(repo_id, others=others)
                     text = traces.decode(errors="replace")
-                    log.error("a process ended in the middle of reads", repositories=ids, traces=text)
+                    log.error(
+                        "a process ended in the middle of reads", repositories=sorted(culprits), traces=text
+                    )
                 path.unlink()
         self._suspect_long_reads()
         notes = {}
@@ -165,30 +187,53 @@ class ReadWatch:
 
     def _suspect_long_reads(self) -> None:
         """Each of them once. A disk may be slow: the thread goes on, and so do all others."""
-        for read in list(self._reads.values()):
-            if not read.is_suspect and time.monotonic() - read.began > LONGEST_SECONDS:
-                self.suspect(read.repo_id)
+        reads = list(self._reads.values())
+        outer = {id(read.outer) for read in reads}
+        for read in reads:
+            is_long = time.monotonic() - read.began > LONGEST_SECONDS
+            if is_long and not read.is_suspect and id(read) not in outer:
+                self.suspect(read.repo_id, others=read.others)
                 read.is_suspect = True
                 log.error("a read does not end", repository=read.repo_id, seconds=LONGEST_SECONDS)
 
-    def suspect(self, repo_id: int, *, is_damaged: bool = False) -> None:
-        """Let nobody read a repository; ``is_damaged``: git has looked at it already."""
-        (self._suspects / str(repo_id)).write_bytes(_DAMAGED if is_damaged else b"")
+    def suspect(self, repo_id: int, *, is_damaged: bool = False, others: Sequence[int] = ()) -> None:
+        """Let nobody read a repository; ``is_damaged``: git has looked at it already.
+
+        ``others`` are suspects when git has found it sound: the first of them, and after it the rest.
+        """
+        note = b" ".join(b"%d" % other for other in others)
+        (self._suspects / str(repo_id)).write_bytes(_DAMAGED if is_damaged else note)
         self.suspects |= {repo_id}
         self.damaged = self.damaged | {repo_id} if is_damaged else self.damaged - {repo_id}
 
-    def trust(self, repo_id: int) -> None:
-        """Let it be read again, once git has found it sound, or when it was deleted."""
-        (self._suspects / str(repo_id)).unlink(missing_ok=True)
+    def trust(self, repo_id: int, *, is_sound: bool = False) -> None:
+        """Let it be read again, when it was deleted or replaced, or if it ``is_sound``: git has looked at it."""
+        file = self._suspects / str(repo_id)
+        if is_sound:
+            with contextlib.suppress(FileNotFoundError):
+                others = [int(word) for word in file.read_bytes().split() if word.isdigit()]
+                if others:
+                    self.suspect(others[0], others=others[1:])
+        file.unlink(missing_ok=True)
         self.suspects -= {repo_id}
         self.damaged -= {repo_id}
 
 
-def _culprits(slots: bytes, traces: bytes, ended: float) -> list[int]:
-    """What the thread read that ran last; if it read nothing, all that was read for longer than a beat."""
+def _culprits(slots: bytes, traces: bytes, ended: float) -> dict[int, list[int]]:
+    """What the thread read that ran last; if it read nothing, all that was read for longer than a beat.
+
+    Of several reads of a thread that is the last one, with the others, the last one first.
+    """
     whole = slots[: len(slots) // _SLOT.size * _SLOT.size]
-    reads = [read for read in _SLOT.iter_unpack(whole) if read[0]]
+    by_thread: dict[int, list[tuple[float, int]]] = {}
+    for repo_id, thread, began in _SLOT.iter_unpack(whole):
+        if repo_id:
+            by_thread.setdefault(thread, []).append((began, repo_id))
     current = _CURRENT.search(traces)
-    thread = int(current[1], 16) if current else 0
-    ids = {repo_id for repo_id, reader, _ in reads if reader == thread}
-    return sorted(ids or {repo_id for repo_id, _, began in reads if ended - began > BEAT_SECONDS})
+    last = by_thread.get(int(current[1], 16)) if current else None
+    long = [reads for reads in by_thread.values() if ended - min(reads)[0] > BEAT_SECONDS]
+    culprits = {}
+    for reads in [last] if last is not None else long:
+        repo_id, *others = [repo_id for _, repo_id in sorted(reads, reverse=True)]
+        culprits[repo_id] = others
+    return culprits

@@ -233,8 +233,8 @@ class Storage:
         """
         if repo_id in self.watch.suspects:
             if repo_id in self.watch.damaged:
-                raise RepositoryDamaged("libgit2 could not read it, and git finds damage")
-            raise RepositorySuspect("libgit2 did not come back from it; git looks at it first")
+                raise RepositoryDamaged(f"libgit2 could not read repository {repo_id}, and git finds damage")
+            raise RepositorySuspect(f"libgit2 did not come back from repository {repo_id}; git looks first")
         cache = self._thread_cache()
         path = self.path(repo_id)
         try:
@@ -283,7 +283,7 @@ class Storage:
     def note_check(self, repo_id: int, *, is_sound: bool) -> None:
         """Read a repository again, now that git has found it sound; or not, if libgit2 hangs on it. Blocks."""
         if is_sound:
-            self.watch.trust(repo_id)
+            self.watch.trust(repo_id, is_sound=True)
             return
         is_unreadable = repo_id in self.watch.suspects
         try:
@@ -318,12 +318,6 @@ class Storage:
             self._local.cache = LRUCache(self._open_per_thread)
         cache: LRUCache[int, tuple[int, pygit2.Repository]] = self._local.cache
         return cache
-
-    @contextlib.contextmanager
-    def temporary_folder(self) -> Iterator[Path]:
-        """An empty folder on the volume, which is removed with all that is in it at the end of the block. Blocks."""
-        with tempfile.TemporaryDirectory(prefix="temporary-", dir=self._staging) as folder:
-            yield Path(folder)
 
     @contextlib.contextmanager
     def _staging_folder(self, repo_id: int) -> Iterator[Path]:

@@ -164,7 +164,7 @@ class UpkeepJobs:
 
     async def _check_replica(self, repository_id: int) -> str:
         """The same of what may be a replica. One with damage is put away, and copied anew."""
-        damage = ""
+        damage, is_sound = "", False
         async with self._db.exclusive(lock_name(repository_id, self._shard)) as is_alone:
             if not is_alone:  # it is being brought up to date, and remains a suspect
                 return ""
@@ -176,13 +176,14 @@ class UpkeepJobs:
                 except GitTimedOut as error:
                     log.warning("replica not checked", repository=repository_id, error=str(error))
                     return ""
+                is_sound = not damage
             if damage:
                 log.error("replica is damaged", repository=repository_id, damage=damage)
                 # A new copy would go on with files that are still there.
                 await asyncio.to_thread(self._storage.move_to_trash, repository_id)
                 async with self._db.transaction() as tx:
                     await replicas.begin_anew(tx, repository_id, self._shard)
-            await asyncio.to_thread(self._storage.watch.trust, repository_id)
+            await asyncio.to_thread(self._storage.watch.trust, repository_id, is_sound=is_sound)
         return damage
 
     async def _to_pack(self) -> Sequence[int]:
