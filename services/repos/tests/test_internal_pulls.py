@@ -64,6 +64,27 @@ async def test_many_heads_are_compared_with_one_base_at_once(world, ann, bob, ba
     assert [one and one["commits"] for one in alone] == [1, None, 0, 1, 1, None, None]
 
 
+@pytest.mark.parametrize("is_in_tip", [True, False])
+async def test_a_damaged_fork_is_no_reason_to_compare_no_other_head(world, ann, bob, base, is_in_tip):
+    fork = (await bob.post("/repos/ann/app/forks")).json()["id"]
+    await world.components.workers.step()
+    content = {"content": "b25l", "message": "m", "branch": "topic"}
+    created = (await bob.post("/repos/bob/app/contents/new.txt", content)).json()
+    oid = created["commit"]["sha"] if is_in_tip else created["content"]["sha"]
+    (world.components.storage.path(fork) / "objects" / oid[:2] / oid[2:]).unlink()
+    world.components.storage.delete(9999)  # after this no thread remembers an object
+    heads = [
+        {"repository_id": base, "branch": "topic", "number": 1},
+        {"repository_id": fork, "branch": "topic", "number": 2},
+        {"repository_id": base, "branch": "master", "number": 3},
+    ]
+    answer = await ann.internal("POST", f"{base}/comparisons", {"base_branch": "master", "heads": heads})
+    assert [one and one["commits"] for one in answer.json()["found"]] == [1, None, 0]
+    own = [{"repository_id": fork, "branch": "topic", "number": 2}]
+    answer = await bob.internal("POST", f"{fork}/comparisons", {"base_branch": "topic", "heads": own})
+    assert answer.status_code == (500 if is_in_tip else 200)
+
+
 async def test_what_heads_may_be_asked_for(ann, bob, base):
     head = {"repository_id": base, "branch": "topic"}
     other = await ann.create("secret", private=True)

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import dropwhile
 
 import msgspec
+import structlog
 from litestar import Response, get, post
 
 from ingot_chassis.errors import BadRequest, Invalid, NotFound, TooLarge, Unavailable
@@ -52,11 +53,14 @@ from ingot_repos.git.errors import (
     InvalidName,
     ObjectNotFound,
     OutputTooLarge,
+    RepositoryDamaged,
     RepositoryNotFound,
 )
 from ingot_repos.git.objects import is_reachable
 from ingot_repos.git.signatures import commit_signatures
 from ingot_repos.store import accounts, proposals
+
+log = structlog.get_logger()
 
 REPOSITORY = "/internal/repositories/{repository_id:int}"
 LONGEST_COMPARE = 120.0
@@ -88,7 +92,7 @@ async def compare_branch(
 async def compare_branches(
     request: RepositoryRequest, repository_id: int, data: CompareHeads, unattended: bool = False
 ) -> Comparisons:
-    """The same for many heads; None for a branch that does not exist, or that the caller may not read."""
+    """The same for many heads; None for a branch that does not exist, that the caller may not read, or of a damaged fork."""
     if len(data.heads) > MOST_HEADS:
         raise BadRequest(f"more than {MOST_HEADS} heads")
     base = await _enter(request, repository_id, unattended)
@@ -98,6 +102,13 @@ async def compare_branches(
         try:
             comparisons.append(await _compare(request, base, data.base_branch, head, unattended))
         except (NotFound, RepositoryNotFound):
+            comparisons.append(None)
+        except (RepositoryDamaged, Unavailable) as error:
+            is_damaged = isinstance(error, RepositoryDamaged) or isinstance(error.__cause__, GitFailed)
+            if head.repository_id == base.id or not is_damaged:
+                raise
+            # A damaged fork is no reason to tell nothing about the others.
+            log.exception("head not compared", repository=base.id, head=head.repository_id)
             comparisons.append(None)
     return Comparisons(comparisons=comparisons)
 
