@@ -2,6 +2,7 @@
 
 import pytest
 
+from .test_protections import protect
 from .world import commit, git
 
 
@@ -368,6 +369,38 @@ async def test_a_branch_gets_the_commits_of_its_base_as_a_push(
     assert moved.status_code == 409
     again = await ann.internal("POST", f"{base}/update-branch", body | {"head_sha": comparison["head_sha"]})
     assert again.json() == answer.json()
+
+
+@pytest.mark.parametrize(
+    ("style", "rule", "status"),
+    [
+        ("merge", {"enable_push": False}, 403),
+        ("rebase", {"enable_push": True}, 403),
+        ("rebase", {"enable_push": True, "enable_force_push": True}, 200),
+        ("merge", {"enable_push": True, "require_signed_commits": True}, 403),
+        ("merge", {"enable_push": True, "protected_file_patterns": "new.*"}, 403),
+        ("merge", {"enable_push": True, "protected_file_patterns": "old.*"}, 200),
+    ],
+)
+async def test_a_branch_of_a_fork_gets_nothing_of_the_base_that_a_rule_refuses(
+    world, ann, bob, base, style, rule, status
+):
+    storage = world.components.storage
+    fork = (await bob.post("/repos/ann/app/forks")).json()["id"]
+    await world.components.workers.step()
+    content = {"content": "b25l", "message": "m", "branch": "master"}
+    newest = (await ann.post("/repos/ann/app/contents/new.txt", content)).json()["commit"]["sha"]
+    await protect(bob, "topic", repository="bob/app", **rule)
+    head = (await bob.internal("GET", f"{fork}/branches/topic")).json()["sha"]
+    body = {
+        "head_branch": "topic", "head_sha": head, "base_repository_id": base, "base_branch": "master",
+        "style": style,
+    }  # fmt: skip
+    before = sorted(storage.path(fork).rglob("*"))
+    answer = await bob.internal("POST", f"{fork}/update-branch", body)
+    assert answer.status_code == status, answer.text
+    assert (sorted(storage.path(fork).rglob("*")) == before) is (status == 403)
+    assert await storage.call(fork, lambda repo: newest in repo) is (status == 200)
 
 
 @pytest.mark.parametrize(

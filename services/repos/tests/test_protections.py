@@ -22,8 +22,8 @@ async def push(person, git_url, work, *refs):
     return await git("push", f"{git_url}/ann/app.git", *refs, cwd=work, person=person, check=False)
 
 
-async def protect(ann, name, **fields):
-    answer = await ann.post(BRANCHES, {"rule_name": name, **fields})
+async def protect(person, name, *, repository="ann/app", **fields):
+    answer = await person.post(f"/repos/{repository}/branch_protections", {"rule_name": name, **fields})
     assert answer.status_code == 201, answer.text
     return answer.json()
 

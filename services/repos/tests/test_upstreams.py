@@ -4,6 +4,8 @@ from base64 import b64encode
 
 import pytest
 
+from .test_protections import protect
+
 U = "/repos/bob/app/merge-upstream"
 
 
@@ -52,6 +54,28 @@ async def test_of_what_does_not_follow_nothing_stays(world, ann, bob, fork):
     for options in ({}, {"ff_only": True}):
         assert (await bob.post(U, options)).status_code == 409
         assert sorted(path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("rule", "status"),
+    [
+        ({"enable_push": False}, 403),
+        ({"enable_push": True, "require_signed_commits": True}, 403),
+        ({"enable_push": True, "protected_file_patterns": "new/*"}, 403),
+        ({"enable_push": True, "protected_file_patterns": "old/*"}, 200),
+    ],
+)
+async def test_of_what_a_rule_refuses_nothing_comes(world, ann, bob, fork, rule, status):
+    """Whoever may push to the fork could name it there."""
+    await write(bob, "bob/app", "own.txt")
+    newest = await write(ann, "ann/app", "new/file.txt")
+    await protect(bob, "master", repository="bob/app", **rule)
+    storage, fork_id = world.components.storage, (await bob.get("/repos/bob/app")).json()["id"]
+    path = storage.path(fork_id)
+    before = sorted(path.rglob("*"))
+    assert (await bob.post(U)).status_code == status
+    assert (sorted(path.rglob("*")) == before) is (status == 403)
+    assert await storage.call(fork_id, lambda repo: newest in repo) is (status == 200)
 
 
 async def test_what_does_not_follow_says_why(world, ann, bob, fork):

@@ -180,6 +180,10 @@ async def update_branch(
     )
     async with pushes.turn(row.id):
         try:
+            borrow = partial(
+                with_borrowed_head, storage, row.id, source_id=base.id, branch=request.base_branch
+            )
+            await updates.require_update(borrow, head_ref, request.head_sha, make_commit)
             sha = await with_head(
                 storage,
                 row.id,

@@ -6,7 +6,9 @@ changes by the API and merges are all judged here, before the branch moves.
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
+from typing import Any
 
 import msgspec
 import structlog
@@ -16,7 +18,7 @@ from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.core import globs
 from ingot_repos.core.signatures import Signed, verify_all
 from ingot_repos.git.hook_questions import UNKNOWN
-from ingot_repos.git.new_contents import MOST_COMMITS, NewCommit, new_contents
+from ingot_repos.git.new_contents import MOST_COMMITS, NewCommit, NewContents, new_contents
 from ingot_repos.git.read_cache import SharedCache
 from ingot_repos.git.refs import BRANCHES, RefChange
 from ingot_repos.git.storage import Storage
@@ -28,6 +30,10 @@ MOST_PATTERNS = 50
 _SHOWN = 12
 _MOST_STEPS = 5_000_000
 """Steps of ``globs``, some seconds of work."""
+
+
+Read = Callable[..., Awaitable[Any]]
+"""Runs a function, with its arguments, on a repository that has the commits of a change (see `Storage.call`)."""
 
 
 class _TooMuch(Exception):
@@ -69,19 +75,19 @@ class ContentJudge:
             log.exception("the contents of a push were not judged")
             return UNKNOWN
 
-    async def require(self, refusals: Sequence[RefRefusal], changes: Sequence[RefChange]) -> None:
+    async def require(self, refusals: Sequence[RefRefusal], changes: Sequence[RefChange], read: Read) -> None:
         """Raises Denied, with the reason, if one of the changes is refused for its contents."""
         by_ref = {change.name: change for change in changes}
         for refusal in refusals:
             if refusal.question:
                 rule = msgspec.json.decode(refusal.question, type=ContentRule)
-                if reason := await self.refusal(rule, by_ref[refusal.ref]):
+                if reason := await self.refusal(rule, by_ref[refusal.ref], read):
                     raise Denied(reason)
 
-    async def refusal(self, rule: ContentRule, change: RefChange) -> str:
+    async def refusal(self, rule: ContentRule, change: RefChange, read: Read | None = None) -> str:
         """Why the change may not be made; nothing if it may. One question to identity at most."""
-        contents = await self._storage.call(
-            rule.repository_id,
+        read = read or partial(self._storage.call, rule.repository_id)
+        contents: NewContents = await read(
             new_contents,
             change.before,
             change.after,

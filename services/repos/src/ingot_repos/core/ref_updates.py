@@ -1,12 +1,14 @@
 """Moves branches and tags for requests of the API: the one way, with the journal and the rules of a push."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any
 
 from ingot_chassis.errors import Denied
 from ingot_repos.core import access
-from ingot_repos.core.protected_contents import ContentJudge
+from ingot_repos.core.protected_contents import ContentJudge, Read
 from ingot_repos.core.protections import Actor, Rules
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.git.branches import is_fast_forward
@@ -14,6 +16,9 @@ from ingot_repos.git.refs import BRANCHES, ZERO_OID, RefChange, move_ref, update
 from ingot_repos.git.storage import Storage
 from ingot_repos.store.accounts import AccountRow
 from ingot_repos.store.repositories import RepositoryRow
+
+Borrow = Callable[[Callable[[Any, str], Any]], Awaitable[Any]]
+"""Runs a function on the repository, which has the commits of a branch meanwhile, and on the tip of that."""
 
 
 def require_changeable(row: RepositoryRow) -> None:
@@ -52,9 +57,7 @@ class RefUpdates:
 
         Raises RefMoved when one has another value, InvalidName, Denied.
         """
-        require_changeable(self.row)
-        self._rules.require(self._mover, changes, forced=await self._is_forced(changes))
-        await self._judge.require(self._rules.refusals(self._mover, changes), changes)
+        await self._require(changes, partial(self._storage.call, self.row.id))
         names = [change.name for change in changes]
         async with self._pushes.journaled(
             self.row.id, self.actor.id, names, restricted=self._restricted
@@ -67,18 +70,41 @@ class RefUpdates:
             finally:
                 await asyncio.shield(self._pushes.settle(push_id, small=True))
 
-    async def _is_forced(self, changes: Sequence[RefChange]) -> bool:
+    async def require_update(
+        self, borrow: Borrow, ref: str, before: str, make_commit: Callable[[Any, str], str]
+    ) -> None:
+        """Raise what ``make_commit`` raises, which gets the repository and a tip, and what ``apply`` would for its commit.
+
+        It is for commits of another repository: of what is refused here nothing has come, which whoever may push could name.
+        ``make_commit`` makes the same commit each time.
+        """
+        tip, after = await borrow(lambda repo, tip: (tip, make_commit(repo, tip)))
+
+        async def read(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+            def act(repo: Any, _tip: str) -> Any:
+                make_commit(repo, tip)
+                return function(repo, *args, **kwargs)
+
+            return await borrow(act)
+
+        if after != before:
+            await self._require([RefChange(ref, before, after)], read)
+
+    async def _require(self, changes: Sequence[RefChange], read: Read) -> None:
+        """Raises Denied unless the rules let the actor make these changes. ``read`` has their commits."""
+        require_changeable(self.row)
+        self._rules.require(self._mover, changes, forced=await self._is_forced(changes, read))
+        await self._judge.require(self._rules.refusals(self._mover, changes), changes, read)
+
+    async def _is_forced(self, changes: Sequence[RefChange], read: Read) -> bool:
         """Whether a branch gets a commit that does not continue its old one. Asked only where there are rules."""
         if not self._rules.branches:
             return False
         for change in changes:
             moves = ZERO_OID not in (change.before, change.after)
-            if change.name.startswith(BRANCHES) and moves:
-                continued = await self._storage.call(
-                    self.row.id, is_fast_forward, change.before, change.after
-                )
-                if not continued:
-                    return True
+            is_branch = change.name.startswith(BRANCHES)
+            if is_branch and moves and not await read(is_fast_forward, change.before, change.after):
+                return True
         return False
 
     def uploading(self) -> AbstractAsyncContextManager[None]:

@@ -10,7 +10,7 @@ from ingot_repos.core.ref_updates import RefUpdates
 from ingot_repos.core.repositories import person
 from ingot_repos.git import merge
 from ingot_repos.git.errors import InvalidName, MergeConflict, ObjectNotFound, RefMoved, RefNotFound
-from ingot_repos.git.heads import with_head
+from ingot_repos.git.heads import with_borrowed_head, with_head
 from ingot_repos.git.lfs_pointers import pointers_between
 from ingot_repos.git.refs import BRANCHES, RefChange, ref_target
 from ingot_repos.git.storage import Storage
@@ -39,6 +39,8 @@ async def merge_upstream(
                 message=f"Merge branch '{branch}' of the parent\n",
                 who=person(updates.actor),
             )
+            borrow = partial(with_borrowed_head, storage, row.id, source_id=parent_id, branch=branch)
+            await updates.require_update(borrow, ref, before, lambda repo, tip: act(repo, tip)[0])
             after, tip = await with_head(
                 storage, row.id, act, source_id=parent_id, branch=branch, keep_ref=""
             )

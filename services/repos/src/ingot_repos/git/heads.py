@@ -44,8 +44,8 @@ async def with_head(
         act: gets the repository and the id of the branch's tip; returns plain values, and never None.
         source_id: the repository that has the branch; may be the same.
         branch: short name.
-        keep_ref: full name of the ref that is set to the tip and keeps it; empty for none: then ``act`` is tried first where the
-            commits are, so that none are fetched for what fails.
+        keep_ref: full name of the ref that is set to the tip and keeps it; empty for none: then whoever may push to the target can
+            name the commits there, so try first what may fail (see `with_borrowed_head`).
         moving: the block in which `keep_ref` moves; it is not entered where that is at the tip already.
 
     Raises:
@@ -75,7 +75,6 @@ async def with_head(
             if source_id == target_id:
                 return await storage.call(target_id, keep_and_act)
             return await storage.call(target_id, act, await asyncio.to_thread(fetch, keep_ref))
-    await with_borrowed_head(storage, target_id, act, source_id=source_id, branch=branch)
     ref = f"refs/scratch/{secrets.token_hex(8)}"
     try:
         return await storage.call(target_id, act, await asyncio.to_thread(fetch, ref))
