@@ -322,6 +322,27 @@ async def test_a_quiet_repository_is_packed_daily_and_checked_weekly(world, base
     assert await kinds(world) == [CHECK, PACK]
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_very_many_loose_refs_of_a_quiet_repository_become_one_list_with_its_weekly_check(
+    world, base, path, upkeep
+):
+    await upkeep.plan()
+    await work(world, upkeep)
+    tip = (await git("rev-parse", "topic", cwd=path)).strip()
+    for number in range(2000):
+        (path / "refs/tags" / f"v{number}").write_text(f"{tip}\n")
+    before = list_refs(pygit2.Repository(str(path)))
+    (row,) = await world.rows("upkeep")
+    async with world.database.transaction() as tx:
+        table = world.database.metadata.tables["upkeep"]
+        await tx.execute(table.update().values(checked_at=row.checked_at - 7 * DAY))
+    await upkeep.plan()
+    assert await kinds(world) == [CHECK]
+    await work(world, upkeep)
+    assert [file for file in path.glob("refs/tags/*") if file.is_file()] == []
+    assert (len(before), list_refs(pygit2.Repository(str(path)))) == (2002, before)
+
+
 async def test_what_waits_to_be_pruned_is_looked_at_again(world, base, path, upkeep):
     await delete_topic(path)
     await upkeep.plan()

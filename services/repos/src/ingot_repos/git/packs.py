@@ -65,10 +65,14 @@ def _pack(path: Path, grace: timedelta) -> None:
             cruft = ("--cruft", f"--cruft-expiration={expiration}", "--write-bitmap-index")
             _run(path, GitArgs("repack", (*cruft, *options)))
     _run(path, GitArgs("commit-graph write", ("--reachable", "--changed-paths", "--no-progress")))
+    pack_loose_refs(path)
+
+
+def pack_loose_refs(path: Path) -> None:
+    """Make one list of very many loose refs. Blocks. Raises GitTimedOut, StorageFull."""
     if sum(1 for _, _, names in os.walk(path / "refs") for _ in names) > _MOST_LOOSE_REFS:
-        with contextlib.suppress(
-            GitFailed
-        ):  # a push that deletes refs holds their lock; the next time does as well
+        # A push that deletes refs holds their lock; the next time does as well.
+        with contextlib.suppress(GitFailed):
             _run(path, GitArgs("pack-refs", ("--all",)))
 
 

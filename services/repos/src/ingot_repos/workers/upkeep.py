@@ -19,7 +19,7 @@ from ingot_repos.core.job_kinds import job_kind
 from ingot_repos.core.lfs_objects import LfsObjects
 from ingot_repos.git.errors import GitFailed, GitTimedOut, PackedByAnother
 from ingot_repos.git.lfs_pointers import history_pointers
-from ingot_repos.git.packs import check_repository, pack_repository
+from ingot_repos.git.packs import check_repository, pack_loose_refs, pack_repository
 from ingot_repos.git.storage import Storage
 from ingot_repos.git.temporary_files import remove_old_temporary_files
 from ingot_repos.store import replicas, repositories, upkeep
@@ -116,14 +116,19 @@ class UpkeepJobs:
         await self._save(repository_id, packed_version=row.ref_version, packed_at=now(), prune_at=prune_at)
 
     async def check(self, job: Job) -> None:
-        """Check one repository. If it is sound, it loses the objects of LFS that it has not needed for long."""
+        """Check one repository. A sound one gets one list of very many loose refs, and loses LFS objects long unneeded."""
         repository_id = msgspec.json.decode(job.payload, type=Upkeep).repository_id
-        if await self.check_now(repository_id) or not await self._lfs.has_any(repository_id):
+        if await self.check_now(repository_id):
             return
         async with self._db.read() as db:
             row = await repositories.get_unfiltered(db, repository_id)
-        if row is not None and row.shard == self._shard:
-            pointers = history_pointers(self._storage.path(repository_id), at_once=POINTERS_AT_ONCE)
+        if row is None or row.shard != self._shard:
+            return
+        path = self._storage.path(repository_id)
+        # Where packing failed at them: nothing is packed again without a push.
+        await asyncio.to_thread(pack_loose_refs, path)
+        if await self._lfs.has_any(repository_id):
+            pointers = history_pointers(path, at_once=POINTERS_AT_ONCE)
             async with contextlib.aclosing(pointers):
                 await self._lfs.release(row, pointers, self._grace)
 
