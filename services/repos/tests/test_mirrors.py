@@ -102,6 +102,24 @@ async def test_a_branch_gives_way_to_a_folder_of_its_name(world, bob, mirror, wo
     assert await refs(bob) == ["old/below", "trunk"]
 
 
+async def test_what_a_dead_worker_has_fetched_is_in_the_way_of_no_other_branch(world, bob, mirror, work):
+    path = world.components.storage.path(mirror["id"])
+    await git("update-ref", "refs/incoming/heads/new", "refs/heads/trunk", cwd=path)
+    await git("push", "-q", "origin", "trunk:refs/heads/new/below", cwd=work)
+    await sync(world, bob)
+    assert ((await row_of(world)).failures, await refs(bob)) == (0, ["new/below", "old", "trunk"])
+    assert "incoming" not in await git("for-each-ref", "--format=%(refname)", cwd=path)
+
+
+async def test_a_branch_whose_name_is_too_long_keeps_no_other_from_moving(world, bob, mirror, work):
+    """As long as git takes: with the names of its folders it is longer than any that is stored."""
+    long = "/".join(["x" * 201] * 5)
+    await git("push", "-q", "origin", f"trunk:refs/heads/{long}", "trunk:refs/heads/new", cwd=work)
+    assert await sync(world, bob) == 1
+    assert ((await row_of(world)).failures, await refs(bob)) == (0, ["new", "old", "trunk"])
+    assert await world.rows("push") == []
+
+
 async def test_a_rewritten_branch_is_followed(world, bob, mirror, work):
     await git("commit", "-q", "--amend", "-m", "rewritten", cwd=work)
     await git("push", "-q", "-f", "origin", "trunk", cwd=work)

@@ -56,6 +56,8 @@ Reason = Literal[
     "unreachable",
 ]
 
+INCOMING = "refs/incoming/"
+"""What a mirror has fetched is here until its refs move to their places."""
 MAX_REFS = 100_000
 _MAX_OUTPUT = 64 * MIB
 _TIME_LIMIT = 24 * 3600.0
@@ -222,7 +224,9 @@ def _storable(names: Iterable[str]) -> list[str]:
     for name in sorted(names):
         segments = name.split("/")
         folders = {"/".join(segments[:count]) for count in range(3, len(segments))}
-        if is_valid_ref_name(name.split("/", 2)[2]) and not folders & storable:
+        incoming = INCOMING + name.removeprefix("refs/")  # longer than the name itself
+        is_valid = is_valid_ref_name(name.split("/", 2)[2]) and is_valid_ref_name(incoming)
+        if is_valid and not folders & storable:
             storable.add(name)
     return sorted(storable)
 

@@ -24,7 +24,7 @@ from ingot_repos.git.refs import (
     set_default_branch,
     update_refs,
 )
-from ingot_repos.git.remote import RemoteFailed, RemoteRefs, fetch, list_remote_refs
+from ingot_repos.git.remote import INCOMING, RemoteFailed, RemoteRefs, fetch, list_remote_refs
 from ingot_repos.git.storage import Storage
 from ingot_repos.git.temporary_files import remove_temporary_files
 from ingot_repos.store import imports as import_rows
@@ -36,9 +36,6 @@ from ingot_repos.workers.connections import RemoteConnector, default_branch_of
 from ingot_repos.workers.lfs_fetches import LfsFetches
 
 log = structlog.get_logger()
-
-INCOMING = "refs/incoming/"
-"""Fetched refs are here until they are moved to their places."""
 
 
 class MirrorJobs:
@@ -101,6 +98,7 @@ class MirrorJobs:
             async def fetch_moved() -> RemoteRefs:
                 offer = await list_remote_refs(connection.remote, connection.progress)
                 moved = [name for name, oid in offer.refs.items() if before.get(name) != oid]
+                await self._drop_incoming(row.id, offer)
                 await fetch(connection.remote, path, moved, connection.progress, into=INCOMING)
                 return offer
 
@@ -120,6 +118,16 @@ class MirrorJobs:
             async with self._pushes.uploading(row.id, remote.user_id):
                 await self._storage.call(row.id, set_default_branch, main)
         return main
+
+    async def _drop_incoming(self, repository_id: int, offer: RemoteRefs) -> None:
+        """Delete what a worker that died had fetched and the remote has no more: one name may prevent another."""
+        incoming = await self._storage.call(repository_id, list_refs, (INCOMING,))
+        changes = [
+            RefChange(name, oid, ZERO_OID)
+            for name, oid in incoming.items()
+            if "refs/" + name.removeprefix(INCOMING) not in offer.refs
+        ]
+        await self._update(self._storage.path(repository_id), changes)
 
     async def _record_lfs(self, repository_id: int, fetch_lfs: Awaitable[list[str]]) -> None:
         """Fetch objects of LFS before a branch names them, and record what is wrong: it keeps no branch from moving.
