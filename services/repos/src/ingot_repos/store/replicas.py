@@ -105,6 +105,13 @@ async def list_all(db: Executor, *, shard: str = "") -> Sequence[ReplicaRow]:
     return await fetch_all(db, statement.order_by(replica.c.repository_id, replica.c.shard), ReplicaRow)
 
 
+async def has_any(db: Executor, shard: str) -> bool:
+    """Whether a shard has a replica of anything."""
+    return (
+        await db.execute(select(replica.c.shard).where(replica.c.shard == shard).limit(1))
+    ).first() is not None
+
+
 async def get(db: Executor, repository_id: int, shard: str) -> ReplicaRow | None:
     return await fetch_first(
         db, _rows().where(replica.c.repository_id == repository_id, replica.c.shard == shard), ReplicaRow

@@ -44,8 +44,10 @@ class Maintenance:
         ]
 
     async def sweep(self) -> None:
-        """Remove what dead processes left in the storage."""
-        await asyncio.to_thread(self._storage.sweep)
+        """Remove what dead processes left in the storage. One process at a time: it looks into every repository."""
+        async with self._db.exclusive(f"repos_sweep_storage:{self._shard}") as mine:
+            if mine:
+                await asyncio.to_thread(self._storage.sweep)
 
     async def release_unconfirmed(self) -> None:
         """Release the files of repositories whose deletion a service has not confirmed in ``CONFIRMATION_TIME``."""
@@ -58,9 +60,11 @@ class Maintenance:
                     await release(tx, self._jobs, row.repository_id, row.shard)
 
     async def recount(self) -> None:
-        """Count all repositories anew, and add up what was noted of each since the last time."""
-        async with self._db.transaction() as tx:
-            await repository_counts.recount(tx)
+        """Count all repositories anew, and add up what was noted of each since the last time. One process at a time."""
+        async with self._db.exclusive("repos_recount") as mine:
+            if mine:
+                async with self._db.transaction() as tx:
+                    await repository_counts.recount(tx)
 
     async def add_up_counts(self) -> None:
         """Add up what was noted of many new repositories, so that totals stay cheap until they are counted anew."""

@@ -77,8 +77,8 @@ class Replicas:
         """Once the shard has any; all others need not hear."""
         while True:
             async with self._db.read() as db:
-                rows = await replicas.list_all(db, shard=self._shard)
-            if rows:
+                has_any = await replicas.has_any(db, self._shard)
+            if has_any:
                 await self._bus.wake(subject(event_type(PushReceived)), self._wakes[False])
             await asyncio.sleep(POLL_SECONDS)
 
