@@ -127,9 +127,9 @@ async def test_a_branch_comes_before_a_tag_and_a_shorter_name_before_a_longer_on
     assert (await raw(ann, "v1/dir/a%20b.txt")).text == "of the branch"
     assert (await raw(ann, "deep/er/dir/a%20b.txt")).text == "of the branch"
     assert (await raw(ann, "deep/dir/a%20b.txt")).text == "in a folder"
-    packed = await ann.get("/repos/ann/app/archive/v1.zip")
-    with zipfile.ZipFile(io.BytesIO(packed.content)) as result:
-        assert result.read("app/dir/a b.txt") == b"of the branch"
+    for name, text in (("v1", b"of the branch"), ("refs/tags/v1", b"in a folder")):
+        packed = await ann.get(f"/repos/ann/app/archive/{name}.zip")
+        assert zipfile.ZipFile(io.BytesIO(packed.content)).read("app/dir/a b.txt") == text
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ async def test_a_large_file_is_streamed_whole(ann, first_tip):
 
 
 async def test_archives_hold_one_folder(ann, first_tip):
-    packed = await ann.get("/repos/ann/app/archive/feature/one.zip")
+    packed = await ann.get("/repos/ann/app/archive/refs/heads/feature/one.zip")
     assert "app/dir/a b.txt" in zipfile.ZipFile(io.BytesIO(packed.content)).namelist()
     assert 'filename="app-feature-one.zip"' in packed.headers["content-disposition"]
     assert packed.headers["content-type"] == "application/octet-stream"
@@ -255,7 +255,7 @@ async def test_archives_hold_one_folder(ann, first_tip):
     with tarfile.open(fileobj=io.BytesIO(packed.content)) as files:
         assert "app/later.txt" in files.getnames()
     assert (await ann.get("/repos/ann/app/archive/HEAD.zip")).status_code == 200
-    for name in ("refs/heads/feature/one.zip", "heads/feature/one.tar.gz", "refs/heads/feature/one.bundle"):
+    for name in ("feature/one.zip", "heads/feature/one.tar.gz", "refs/heads/feature/one.bundle"):
         assert (await ann.get(f"/repos/ann/app/archive/{name}")).status_code == 200, name
     assert (await raw(ann, "HEAD/later.txt")).content == (await raw(ann, "master/later.txt")).content
     for wrong in ("master.rar", "nothing.zip", "refs/heads/nothing.zip", ".zip", "master", "master.zip/x"):

@@ -85,7 +85,7 @@ async def test_the_page_of_an_empty_repository_leads_to_tokens_and_to_keys_where
     ("ref", "archive", "words"),
     [
         ("branch/main", "main", "main"),
-        ("tag/v1", "v1", "v1"),
+        ("tag/v1", "refs/tags/v1", "v1"),
         (f"commit/{'1' * 40}", "1" * 40, "1" * 10),
     ],
 )

@@ -36,6 +36,7 @@ from ingot_repos.git.file_contents import blob_at
 from ingot_repos.git.lfs_pointers import read_pointer
 from ingot_repos.git.named_refs import named_ref
 from ingot_repos.git.objects import Blob, file_at, is_safe_file_path, stream_blob
+from ingot_repos.git.refs import BRANCHES, TAGS
 
 log = structlog.get_logger()
 
@@ -199,14 +200,14 @@ async def _archive(request: RepositoryRequest, name: str, only: list[str]) -> Re
     commit = await named_commit(request, ref)
     if only:
         await _check_paths(request, commit, only, kind)
-    folder = repository.row.lower_name
+    folder, shown = repository.row.lower_name, ref.removeprefix(BRANCHES).removeprefix(TAGS)
     part = f"-{sha256(repr(only).encode()).hexdigest()[:16]}" if only else ""
     etag = f'"{commit}-{folder}{part}{suffix}"'
     headers = INERT | {
         "ETag": etag,
         "Cache-Control": _caching(repository),
         "Content-Disposition": _disposition(
-            "attachment", f"{repository.row.name}-{ref}{suffix}".replace("/", "-")
+            "attachment", f"{repository.row.name}-{shown}{suffix}".replace("/", "-")
         ),
     }
     if has_etag(request.headers, etag):
