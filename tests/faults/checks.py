@@ -66,6 +66,7 @@ SWEPT = (
     "objects/pack/tmp_*",
     "objects/pack/.tmp*",
     "objects/[0-9a-f][0-9a-f]/tmp_obj_*",
+    "objects/tmp_object_git2_*",
 )
 """What a killed git leaves; it is swept when no push can need it any more."""
 ABANDONED = {

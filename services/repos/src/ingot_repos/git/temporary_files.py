@@ -1,4 +1,4 @@
-"""Temporary files that killed git processes leave inside a repository."""
+"""Temporary files that killed processes leave inside a repository."""
 
 import contextlib
 import time
@@ -10,6 +10,8 @@ from ingot_repos.git.packs import packed_by_nobody_else
 from ingot_repos.git.ref_locks import EVERY_LOCK, remove_old_locks
 
 _PACKS = ("objects/pack/tmp_*", "objects/pack/.tmp*", "objects/pack/*.keep", "objects/??/tmp_obj_*")
+_OF_LIBGIT2 = "objects/tmp_object_git2_*"
+"""Objects that libgit2 writes, also where nobody pushes."""
 _OLD_PACK_SECONDS = 3600.0
 """Longer than git writes on at a file."""
 ABANDONED_SECONDS = 2 * 3600.0
@@ -38,7 +40,7 @@ def remove_abandoned_locks(path: Path) -> None:
 
 def remove_old_temporary_files(path: Path) -> None:
     """Remove those to which nobody writes any more, from a repository that may be in use. Blocks."""
-    _remove(path, _PACKS, _OLD_PACK_SECONDS)
+    _remove(path, (*_PACKS, _OF_LIBGIT2), _OLD_PACK_SECONDS)
 
 
 def remove_temporary_files(path: Path, *, lock_seconds: float = 0.0) -> None:
