@@ -6,6 +6,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from ingot_chassis.testing.service import serve
+from ingot_repos.git import file_changes as git_file_changes
+from ingot_repos.git import storage
+from ingot_repos.git.errors import ObjectNotFound, RepositoryDamaged
 
 from .world import Person, World, commit, git, work_tree
 
@@ -138,3 +141,65 @@ async def test_a_fork_of_a_damaged_repository_fails_in_words(world, ann, bob, gi
     await world.components.workers.step()
     branches = await bob.get("/repos/bob/damaged/branches")
     assert (branches.status_code, branches.json()["message"]) == (404, "its commits could not be fetched")
+
+
+def missing_at_first(monkeypatch, target, file):
+    """The file is away until the function ``target`` has failed for want of it."""
+    owner, name = target
+    real, hidden = getattr(owner, name), file.with_suffix(".hidden")
+
+    def function(*args, **kwargs):
+        try:
+            return real(*args, **kwargs)
+        except (RepositoryDamaged, ObjectNotFound):
+            if hidden.exists():
+                hidden.rename(file)
+            raise
+
+    monkeypatch.setattr(owner, name, function)
+    file.rename(hidden)
+    return hidden
+
+
+@pytest.fixture
+async def restarted(world, ann, git_url, tmp_path):
+    """Another process on the same data, which has read nothing yet, and a commit of `ann/app` as a file."""
+    created = await ann.create("app")
+    work = await work_tree(tmp_path)
+    oid = await commit(work, "f.txt", "hello " * 10)
+    await git("push", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
+    file = world.components.storage.path(created["id"]) / "objects" / oid[:2] / oid[2:]
+    other = World(world.settings.database_url, world.folder)
+    other.identity.accounts = world.identity.accounts
+    yield other, file
+    await other.close()
+
+
+async def test_a_commit_that_is_missing_for_a_moment_refuses_no_change(restarted, ann, monkeypatch):
+    """Git replaces one pack by another, and a list of files may have neither."""
+    other, file = restarted
+    hidden = missing_at_first(monkeypatch, (git_file_changes, "commit_info"), file)
+    change = {"content": "bmV3", "branch": "master"}
+    answer = await Person(other, ann.principal).post("/repos/ann/app/contents/new.txt", change)
+    assert (answer.status_code, hidden.exists()) == (201, False), answer.text
+
+
+async def test_a_commit_that_stays_away_is_no_missing_branch(restarted, ann):
+    other, file = restarted
+    file.unlink()
+    change = {"content": "bmV3", "branch": "master"}
+    answer = await Person(other, ann.principal).post("/repos/ann/app/contents/new.txt", change)
+    assert answer.status_code == 500
+    assert answer.json()["message"].startswith("The repository cannot be read")
+
+
+async def test_what_is_missing_for_a_moment_fails_no_fork(restarted, bob, monkeypatch):
+    other, file = restarted
+    person = Person(other, bob.principal)
+    hidden = missing_at_first(monkeypatch, (storage, "copy_history"), file)
+    assert (await person.post("/repos/ann/app/forks")).status_code == 202
+    assert await other.components.workers.step() == 1
+    assert ((await person.get("/repos/bob/app/branches")).json()[0]["name"], hidden.exists()) == (
+        "master",
+        False,
+    )

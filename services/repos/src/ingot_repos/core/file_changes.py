@@ -10,7 +10,13 @@ from ingot_repos.core import names
 from ingot_repos.core.ref_updates import RefUpdates
 from ingot_repos.core.repositories import person
 from ingot_repos.git.commits import CommitInfo, Person
-from ingot_repos.git.errors import ObjectNotFound, RefMoved, RefNotFound, RepositoryNotFound
+from ingot_repos.git.errors import (
+    ObjectNotFound,
+    RefMoved,
+    RefNotFound,
+    RepositoryDamaged,
+    RepositoryNotFound,
+)
 from ingot_repos.git.file_changes import ChangeRefused, FileChange, NewCommit, PreparedCommit, prepare_commit
 from ingot_repos.git.storage import Storage
 from ingot_repos.store.accounts import AccountRow
@@ -56,7 +62,9 @@ class FileEditor:
     ) -> PreparedCommit:
         """Commit changes on top of the branch as it is now. Raises Invalid, NotFound, Conflict, Denied.
 
-        When the branch moves meanwhile, the changes are judged again, on top of what it has then.
+        When the branch moves meanwhile, the changes are judged again, on top of what it has then; and when an object of it
+        cannot be found, which may be so for a moment while git replaces one pack by another. Raises RepositoryDamaged, if it
+        is so again and again.
         """
         new = self._new_commit(request, changes)
         repository_id = self._updates.row.id
@@ -66,12 +74,14 @@ class FileEditor:
                     prepared = await self._storage.call(repository_id, prepare, new)
                     await self._updates.apply([prepared.move])
                     return prepared
-                except RefMoved:
-                    continue
-                except (RefNotFound, ObjectNotFound, RepositoryNotFound):
+                except (RefMoved, ObjectNotFound) as error:
+                    failure = error
+                except (RefNotFound, RepositoryNotFound):
                     raise NotFound(f"there is no branch {new.branch!r}") from None
                 except ChangeRefused as error:
                     raise _refusal(error, f"files[{error.number}]." if request.is_list else "") from None
+        if isinstance(failure, ObjectNotFound):
+            raise RepositoryDamaged("an object of the branch is missing") from failure
         raise Conflict("the branch moves too often; try again")
 
     def _new_commit(self, request: CommitRequest, changes: Sequence[FileChange]) -> NewCommit:

@@ -4,6 +4,7 @@ import asyncio
 from typing import NoReturn
 
 import msgspec
+import structlog
 
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import GiveUp, Work
@@ -16,6 +17,8 @@ from ingot_repos.git.archive import Archives
 from ingot_repos.git.branches import readable_tips
 from ingot_repos.git.errors import RepositoryDamaged, RepositoryNotFound
 from ingot_repos.git.storage import Storage
+
+log = structlog.get_logger()
 
 
 class RepositoryJobs:
@@ -35,8 +38,7 @@ class RepositoryJobs:
         payload = msgspec.json.decode(job.payload, type=forks.Fork)
         target = payload.repository_id
         try:
-            await asyncio.to_thread(self._storage.fork, payload.parent_id, target)
-            tips = await self._storage.call(target, readable_tips)
+            tips = await self._copy(payload)
         except RepositoryNotFound:
             await self._give_up(target, "the parent of the fork was deleted")
         except RepositoryDamaged:
@@ -48,6 +50,24 @@ class RepositoryJobs:
             )
         if not is_ready:
             await asyncio.to_thread(self._storage.delete, target)
+
+    async def _copy(self, fork: forks.Fork) -> dict[str, str]:
+        """The tips of the copy. Raises RepositoryNotFound, and RepositoryDamaged if something is missing twice.
+
+        Something may seem to be missing while git replaces one pack by another.
+        """
+        try:
+            return await self._copy_once(fork)
+        except RepositoryDamaged as error:
+            log.warning(
+                "fork not copied", parent=fork.parent_id, error=str(error), cause=repr(error.__cause__)
+            )
+        await asyncio.to_thread(self._storage.delete, fork.repository_id)
+        return await self._copy_once(fork)
+
+    async def _copy_once(self, fork: forks.Fork) -> dict[str, str]:
+        await asyncio.to_thread(self._storage.fork, fork.parent_id, fork.repository_id)
+        return await self._storage.call(fork.repository_id, readable_tips)
 
     async def _give_up(self, repository_id: int, reason: str) -> NoReturn:
         async with self._jobs.database.transaction() as tx:
