@@ -5,12 +5,12 @@ import re
 from ingot_web.core.qr_codes import qr_code
 
 URI = "otpauth://totp/Ingot:ann?secret=ABCDEFGH&issuer=Ingot"
-LIGHT_AROUND = 4
+MARGIN = 4
 
 
 def test_the_drawing_has_the_three_corners_that_a_phone_looks_for():
     picture = qr_code(URI, "code")
-    side = int(re.search(r'viewBox="0 0 (\d+) ', picture)[1]) - 2 * LIGHT_AROUND
+    side = int(re.search(r'viewBox="0 0 (\d+) ', picture)[1]) - 2 * MARGIN
     assert side in range(21, 42, 4)
     rows = re.search(r'stroke="#000" d="M4 4\.5([^"]*)"', picture)[1].split(f"m-{side} 1")
     first, last = rows[0], rows[-1]
