@@ -43,6 +43,22 @@ async def test_a_delivery_in_a_final_state_can_be_sent_again(world, receiver):
     assert [request.headers["webhook-id"] for request in receiver.requests] == [waiting["id"]] * 2
 
 
+async def test_a_delivery_that_waits_for_its_next_attempt_can_be_sent_at_once(world, receiver):
+    """As somebody does who has mended the receiver."""
+    hook_id = await world.create_hook(receiver.url)
+    receiver.answer(500)
+    await world.deliver(push())
+    await world.worker.step()
+    (waiting,) = await world.history(hook_id)
+    assert (waiting["state"], waiting["attempts"]) == ("pending", 1)
+    receiver.answer(200)
+    path = f"{HOOKS}/{hook_id}/deliveries/{waiting['id']}/attempts"
+    assert (await world.call("POST", path)).status_code == 202
+    await world.worker.step()
+    (sent,) = await world.history(hook_id)
+    assert (sent["state"], sent["attempts"]) == ("delivered", 1)
+
+
 async def test_the_history_of_another_hook_is_not_found(world, receiver):
     one, other = await world.create_hook(receiver.url), await world.create_hook(receiver.url, active=False)
     await world.deliver(push())

@@ -47,12 +47,18 @@ async def test_a_webhook_is_made_and_what_failed_is_seen_and_sent_again(pages, f
     assert (await pages.get(f"{page}/3")).status_code == 401
 
 
-async def test_a_delivery_that_is_still_tried_says_when_it_can_be_sent_again(pages, forge):
-    waits = {"state": "pending", "finished_at": None, "next_attempt_at": MOMENT}
-    forge.answers["/user/hooks/3/deliveries/d1"] = DELIVERY | waits
+@pytest.mark.parametrize(
+    ("attempts", "waits", "can_send"), [(0, True, False), (2, False, False), (2, True, True)]
+)
+async def test_a_delivery_that_waits_for_its_next_attempt_can_be_sent_now(
+    pages, forge, attempts, waits, can_send
+):
+    state = {"state": "pending" if waits else "running", "next_attempt_at": MOMENT if waits else None}
+    forge.answers["/user/hooks/3/deliveries/d1"] = (
+        DELIVERY | state | {"finished_at": None, "attempts": attempts}
+    )
     shown = (await pages.get("/user/settings/hooks/3/deliveries/d1", ANN)).text
-
-    assert ("Send it again" in shown, "when its attempts are over" in shown) == (False, True)
+    assert ("Send it now" in shown, "It is being sent" in shown) == (can_send, not can_send)
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ async def get_delivery(request: HooksRequest, hook_id: int, delivery_id: str) ->
 
 
 async def redeliver(request: HooksRequest, hook_id: int, delivery_id: str) -> Delivery:
-    """Send an ended delivery once more, under the same id."""
+    """Send a delivery once more, under the same id: one that has ended, or that waits for its next attempt."""
     await request.hook(hook_id)
     async with request.db.transaction() as tx:
         row = await deliveries.redeliver(tx, hook_id, delivery_id)

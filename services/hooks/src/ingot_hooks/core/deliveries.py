@@ -1,4 +1,4 @@
-"""Redelivery: sending a delivery in a final state again."""
+"""Redelivery: sending a delivery again that has ended or waits for its next attempt."""
 
 from datetime import UTC, datetime
 
@@ -11,7 +11,7 @@ EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo
 
 
 async def redeliver(tx: Tx, hook_id: int, delivery_id: str) -> DeliveryRow:
-    """Send one delivery again, under its id. Raises NotFound, or Conflict while it is pending or running."""
+    """Send one delivery again, under its id. Raises NotFound, or Conflict before its first attempt and during one."""
     if await store.get(tx, hook_id, delivery_id) is None:
         raise NotFound
     row = await store.redeliver(tx, hook_id, delivery_id)

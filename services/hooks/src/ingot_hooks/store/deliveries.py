@@ -4,7 +4,18 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, TypedDict
 
-from sqlalchemy import BigInteger, ColumnElement, bindparam, func, literal_column, or_, select, text, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    and_,
+    bindparam,
+    func,
+    literal_column,
+    or_,
+    select,
+    text,
+    update,
+)
 from sqlalchemy import delete as delete_from
 from sqlalchemy.dialects import postgresql
 
@@ -196,11 +207,14 @@ def _redelivery() -> dict[str, object]:
 
 
 async def redeliver(db: Executor, hook_id: int, delivery_id: str) -> DeliveryRow | None:
-    """Start a delivery in a final state again; None when it is in no final state."""
+    """Start a delivery again that has ended, or that waits after an attempt; None when it is neither."""
+    waits_again = and_(delivery.c.state == DeliveryState.PENDING, delivery.c.attempts > 0)
     statement = (
         update(delivery)
         .where(
-            delivery.c.hook_id == hook_id, delivery.c.id == delivery_id, delivery.c.state.in_(FINAL_STATES)
+            delivery.c.hook_id == hook_id,
+            delivery.c.id == delivery_id,
+            or_(delivery.c.state.in_(FINAL_STATES), waits_again),
         )
         .values(_redelivery())
     )
