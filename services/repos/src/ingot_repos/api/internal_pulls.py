@@ -97,20 +97,28 @@ async def compare_branches(
         raise BadRequest(f"more than {MOST_HEADS} heads")
     base = await _enter(request, repository_id, unattended)
     await branch_tip(request, base, data.base_branch)
-    comparisons: list[Comparison | None] = []
-    for head in data.heads:
+    comparisons = [
+        await _compare_if_there(request, base, data.base_branch, head, unattended) for head in data.heads
+    ]
+    return Comparisons(comparisons=comparisons)
+
+
+async def _compare_if_there(
+    request: RepositoryRequest, base: ResolvedRepository, base_branch: str, head: Head, unattended: bool
+) -> Comparison | None:
+    """None is said of a damaged fork only after a second look: git may have packed it anew, or held a lock, at the first."""
+    for is_last in (False, True):
         try:
-            comparisons.append(await _compare(request, base, data.base_branch, head, unattended))
+            return await _compare(request, base, base_branch, head, unattended)
         except (NotFound, RepositoryNotFound):
-            comparisons.append(None)
+            return None
         except (RepositoryDamaged, Unavailable) as error:
             is_damaged = isinstance(error, RepositoryDamaged) or isinstance(error.__cause__, GitFailed)
             if head.repository_id == base.id or not is_damaged:
                 raise
-            # A damaged fork is no reason to tell nothing about the others.
-            log.exception("head not compared", repository=base.id, head=head.repository_id)
-            comparisons.append(None)
-    return Comparisons(comparisons=comparisons)
+            if is_last:
+                log.exception("head not compared", repository=base.id, head=head.repository_id)
+    return None
 
 
 @post(REPOSITORY + "/merge", policy=ISSUES, include_in_schema=False, status_code=200)

@@ -62,7 +62,6 @@ class RepositoryJobs:
             log.warning(
                 "fork not copied", parent=fork.parent_id, error=str(error), cause=repr(error.__cause__)
             )
-        await asyncio.to_thread(self._storage.delete, fork.repository_id)
         return await self._copy_once(fork)
 
     async def _copy_once(self, fork: forks.Fork) -> dict[str, str]:

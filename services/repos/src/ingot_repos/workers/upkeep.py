@@ -17,7 +17,7 @@ from ingot_chassis.jobs.periodic import PeriodicTask
 from ingot_chassis.jobs.workers import Work
 from ingot_repos.core.job_kinds import job_kind
 from ingot_repos.core.lfs_objects import LfsObjects
-from ingot_repos.git.errors import GitFailed, GitTimedOut, PackedByAnother
+from ingot_repos.git.errors import GitFailed, GitTimedOut, PackedByAnother, StorageFull
 from ingot_repos.git.lfs_pointers import history_pointers
 from ingot_repos.git.packs import check_repository, pack_loose_refs, pack_repository
 from ingot_repos.git.storage import Storage
@@ -126,7 +126,10 @@ class UpkeepJobs:
             return
         path = self._storage.path(repository_id)
         # Where packing failed at them: nothing is packed again without a push.
-        await asyncio.to_thread(pack_loose_refs, path)
+        try:
+            await asyncio.to_thread(pack_loose_refs, path)
+        except (GitTimedOut, StorageFull) as error:
+            log.warning("refs not packed", repository=repository_id, error=str(error))
         if await self._lfs.has_any(repository_id):
             pointers = history_pointers(path, at_once=POINTERS_AT_ONCE)
             async with contextlib.aclosing(pointers):
