@@ -24,3 +24,7 @@ def test_another_text_is_another_drawing():
 def test_nothing_in_text_or_label_becomes_markup():
     assert 'aria-label="&lt;b&gt;"' in qr_code("<script>", "<b>")
     assert "script" not in qr_code("<script>", "code")
+
+
+def test_a_text_that_is_empty_or_too_long_has_none():
+    assert [bool(qr_code("é" * count, "code")) for count in (0, 1, 500, 501)] == [False, True, True, False]

@@ -70,6 +70,10 @@ async def test_a_comment_begins_with_a_suggestion_of_its_line_for_who_asks_for_t
     assert (link.format("1R4") in form, "```suggestion" in form) == (True, False)
     shown = (await pages.get(f"{page}1R4&suggest=1", ANN)).text
     assert (link.format("1R4") in shown, "\n```suggestion\nnew\n```</textarea>" in shown) == (False, True)
+    forge.answers[f"{PULL}.diff"] = CHANGED.encode().replace(b"new", b"n\xe4w")
+    shown = (await pages.get(f"{page}1R4&suggest=1", ANN)).text
+    form = shown.partition('id="write"')[2].partition("</form>")[0]
+    assert ("Comment on line 4" in form, "uggest" in form) == (True, False)  # its bytes would be lost
     shown = (await pages.get(f"{page}1L4&suggest=1", ANN)).text
     assert (
         "Comment on line 4" in shown,

@@ -135,7 +135,8 @@ async def files(request: WebRequest, index: int) -> Response[str]:
             own["side"] = "old" if line.kind == "del" else "new"
             own["path"] = (file.old_path or file.path) if line.kind == "del" else file.path
             own["line"] = line.old if line.kind == "del" else line.new
-            if own["link"] and line.kind != "del":
+            # Bytes that are not UTF-8 would be lost in the file.
+            if own["link"] and line.kind != "del" and "\ufffd" not in line.text:
                 at = request.query_params["at"]
                 own["suggest"] = f"{own['link']}{quote(at)}&suggest=1#write"
                 own["draft"] = suggestion_draft(line.text) if request.query_params.get("suggest") else ""
