@@ -7,6 +7,13 @@ import pytest
 from ingot_chassis.garbage import no_collection
 
 
+@pytest.fixture(autouse=True)
+def _thaw():
+    """Other tests of the process look at what was made before."""
+    yield
+    gc.unfreeze()
+
+
 def test_nothing_is_collected_in_the_block_and_what_it_makes_is_not_looked_at_again():
     with no_collection():
         parts = [[] for _ in range(1000)]
