@@ -65,6 +65,7 @@ async def test_a_comment_begins_with_a_suggestion_of_its_line_for_who_asks_for_t
     forge.answers |= {PULL: one, f"{PULL}.diff": CHANGED.encode()}
     page = "/ann/demo/pulls/1/files?style=split&at="
     link = 'href="?style=split&amp;at={}&amp;suggest=1#write">Suggest a change</a>'
+    assert 'id="write"' not in (await pages.get(f"{page}1R4")).text
     shown = (await pages.get(f"{page}1R4", ANN)).text
     form = shown.partition('id="write"')[2].partition("</form>")[0]
     assert (link.format("1R4") in form, "```suggestion" in form) == (True, False)

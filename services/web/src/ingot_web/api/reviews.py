@@ -129,14 +129,14 @@ async def files(request: WebRequest, index: int) -> Response[str]:
         changes.text = f"/pulls/{index}.diff"
         own["leaves_out"] = comments.total > len(comments.rows)
         place(changes, await conversations_on_lines(frame, comments.rows, reviews))
-        if target := diffs.line_at(changes, request.query_params.get("at", "")):
+        if own["link"] and (target := diffs.line_at(changes, request.query_params.get("at", ""))):
             file, line = target
             line.has_form = True
             own["side"] = "old" if line.kind == "del" else "new"
             own["path"] = (file.old_path or file.path) if line.kind == "del" else file.path
             own["line"] = line.old if line.kind == "del" else line.new
             # Bytes that are not UTF-8 would be lost in the file.
-            if own["link"] and line.kind != "del" and "\ufffd" not in line.text:
+            if line.kind != "del" and "\ufffd" not in line.text:
                 at = request.query_params["at"]
                 own["suggest"] = f"{own['link']}{quote(at)}&suggest=1#write"
                 own["draft"] = suggestion_draft(line.text) if request.query_params.get("suggest") else ""
