@@ -21,7 +21,11 @@ from ingot_issues.store.comments import CommentKind, CommentRow
 
 ONE_COMMENT = "/issues/comments/{comment_id:int}"
 ONE_COMMENT_DEPRECATED = on_issue("/comments/{comment_id:int}")
-NO_TEXT = {204: ResponseSpec(None, description="It has no text of its own that could be edited")}
+NO_TEXT = {
+    204: ResponseSpec(
+        None, generate_examples=False, description="It has no text of its own that could be edited"
+    )
+}
 
 
 class WriteComment(msgspec.Struct):

@@ -226,7 +226,7 @@ async def get_pull_by_branches(request: IssuesRequest, base: str, head: str) -> 
     policy=in_repository("read", "read:repository", "pulls"),
     operation_id="repoGetPullRequest",
     tags=["repository"],
-    responses={200: ResponseSpec(PullRequest, description="The pull request")},
+    responses={200: ResponseSpec(PullRequest, generate_examples=False, description="The pull request")},
     text_forms=TextForms(
         "repoDownloadPullDiffOrPatch",
         "diffType",

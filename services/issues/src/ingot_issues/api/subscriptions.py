@@ -17,7 +17,7 @@ from ingot_issues.store import accounts
 from ingot_issues.store import subscriptions as store
 from ingot_issues.store.issues import IssueDetails
 
-UNCHANGED = {200: ResponseSpec(None, description="It was so already")}
+UNCHANGED = {200: ResponseSpec(None, generate_examples=False, description="It was so already")}
 
 
 class WatchInfo(msgspec.Struct):

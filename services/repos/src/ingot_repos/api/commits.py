@@ -142,7 +142,7 @@ async def list_commits(
     policy=in_repository("read", "read:repository", on_disk=True),
     operation_id="repoGetSingleCommit",
     tags=["repository"],
-    responses={200: ResponseSpec(FullCommit, description="The commit")},
+    responses={200: ResponseSpec(FullCommit, generate_examples=False, description="The commit")},
     text_forms=TextForms(
         "repoDownloadCommitDiffOrPatch", "diffType", ("diff", "patch"), "The changes of a commit as text."
     ),

@@ -52,7 +52,11 @@ class Compare(msgspec.Struct):
     operation_id="repoCompareDiff",
     tags=["repository"],
     is_paged=True,
-    responses={200: ResponseSpec(Compare, description="What the head has, unless a text is asked for")},
+    responses={
+        200: ResponseSpec(
+            Compare, generate_examples=False, description="What the head has, unless a text is asked for"
+        )
+    },
 )
 async def compare_refs_of(
     request: RepositoryRequest,

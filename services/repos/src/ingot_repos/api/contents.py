@@ -80,7 +80,11 @@ def _raw_id(_handler: Any, _method: Any, path: list[Any]) -> str:
 
 
 # Not as the media type of the route: that would stand before the one of each answer.
-CONTENT = {200: ResponseSpec(bytes, media_type="application/octet-stream", description="The file")}
+CONTENT = {
+    200: ResponseSpec(
+        bytes, media_type="application/octet-stream", generate_examples=False, description="The file"
+    )
+}
 
 
 @get(

@@ -171,7 +171,7 @@ async def create_file(request: RepositoryRequest, filepath: str, data: CreateFil
     policy=in_repository("write", "write:repository", on_disk=True),
     operation_id="repoUpdateFile",
     tags=["repository"],
-    responses={201: ResponseSpec(FileResponse, description="The file is new")},
+    responses={201: ResponseSpec(FileResponse, generate_examples=False, description="The file is new")},
 )
 async def update_file(
     request: RepositoryRequest,
