@@ -340,8 +340,7 @@ class Pushes:
             "restricted": entry.confined,
             "options": msgspec.json.decode(entry.options, type=list[str]),
         }
-        # The default branch last: whether it got a pull request depends on where the branch of that is by the same push.
-        for moved in sorted(result.moved, key=lambda one: one.change.name == BRANCHES + row.default_branch):
+        for moved in result.in_order(BRANCHES + row.default_branch):
             event = self._event(moved, repository, as_user(pusher) if pusher else GHOST, logins)
             if moved.change.name.startswith(BRANCHES) and entry.merged_pull:
                 await refs.record_merge(tx, row.id, entry.merged_pull, moved.change.after)

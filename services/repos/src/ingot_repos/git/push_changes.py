@@ -11,6 +11,7 @@ from ingot_repos.git.commits import Clip, find_commit
 from ingot_repos.git.errors import ObjectNotFound
 from ingot_repos.git.refs import (
     BRANCHES,
+    TAGS,
     ZERO_OID,
     RefChange,
     diff_refs,
@@ -56,6 +57,13 @@ class PushChanges:
 
     moved: tuple[MovedRef, ...]
     empty: bool
+
+    def in_order(self, main: str) -> list[MovedRef]:
+        """Branches before tags, and ``main``, a full ref name, as the last branch.
+
+        Whether it got a pull request depends on where the same push moved the head of that.
+        """
+        return sorted(self.moved, key=lambda one: (one.change.name.startswith(TAGS), one.change.name == main))
 
 
 def read_push_changes(
