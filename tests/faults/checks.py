@@ -175,7 +175,7 @@ class Checker:
             is_deleted = bool(deletion) or (deletion is False and number not in titles)
             self._expect(f"{name}#{number}", titles.get(number), None if is_deleted else title)
         for (repository, number), milestone in self._ledger.closed.items():
-            if repository == name:
+            if repository == name and self._deletion(name, "issues", number) is None:
                 self._expect(f"{name}#{number} in {milestone}", states.get(number), "closed")
         for title in titles.values():
             self._expect(f"{title} was asked for", title in self._ledger.attempted, True)
