@@ -3,9 +3,10 @@
 import pytest
 from sqlalchemy import func, select
 
+from ingot_chassis.db.noted_counts import MOST_NOTES
 from ingot_chassis.testing.service import change_at_once
 from ingot_identity.store.count_tables import list_count
-from ingot_identity.store.list_counts import MOST_NOTES, add_up, recount
+from ingot_identity.store.list_counts import add_up, recount
 from ingot_identity.store.tables import account, email
 
 pytestmark = pytest.mark.both_databases

@@ -3,12 +3,13 @@
 import pytest
 from sqlalchemy import func, select, text, update
 
+from ingot_chassis.db.noted_counts import MOST_NOTES
 from ingot_chassis.http.paging import Page
 from ingot_chassis.testing.service import count_statements, rows_touched
 from ingot_contracts.identity import Account
 from ingot_repos.store import accounts, collaborations, topics
 from ingot_repos.store.count_tables import repository_count
-from ingot_repos.store.repository_counts import MOST_NOTES, add_up, count_visible, recount
+from ingot_repos.store.repository_counts import add_up, count_visible, recount
 from ingot_repos.store.tables import account, repository
 from ingot_repos.store.viewers import Viewer, visible
 

@@ -1,6 +1,5 @@
 """SQL for how many repositories there are, without counting them: triggers note each that comes or goes."""
 
-from collections import Counter
 from functools import cache
 
 from sqlalchemy import (
@@ -9,7 +8,6 @@ from sqlalchemy import (
     and_,
     bindparam,
     cast,
-    delete,
     func,
     literal_column,
     not_,
@@ -18,28 +16,19 @@ from sqlalchemy import (
     union,
 )
 
+from ingot_chassis.db import noted_counts
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import TotalRow, TypedRow, fetch_all, fetch_count
+from ingot_chassis.db.rows import TotalRow
 from ingot_chassis.db.tables import BigId
-from ingot_chassis.db.transaction import Tx, insert
+from ingot_chassis.db.transaction import Tx
 from ingot_repos.store.count_tables import repository_count
 from ingot_repos.store.tables import account, collaboration, repository, team_grant
 from ingot_repos.store.viewers import LIMITED, PUBLIC, Viewer, ViewerKind, visible
 
-MOST_NOTES = 1_000
-"""Rows that every total adds up, at most for a minute more."""
 _LOCK = "recount repositories"
 _NONE: ColumnElement[int] = literal_column("0", BigInteger)
-
-
-class _NoteRow(TypedRow):
-    """That so many repositories of a kind came; a negative number: that they went."""
-
-    visibility: str
-    private: bool
-    number: int
 
 
 async def count_visible(db: Executor, viewer: Viewer) -> int:
@@ -89,22 +78,8 @@ def _more(viewer: ViewerKind) -> ColumnElement[int]:
 
 
 async def add_up(tx: Tx) -> int:
-    """Make one row of each kind of what triggers noted, if that is more than ``MOST_NOTES`` rows; how many there were."""
-    await tx.advisory_lock(_LOCK)
-    if await fetch_count(tx, select(repository_count.c.id).limit(MOST_NOTES + 1)) <= MOST_NOTES:
-        return 0
-    kind = repository_count.c
-    removed = delete(repository_count).returning(kind.visibility, kind.private, kind.number)
-    notes = await fetch_all(tx, removed, _NoteRow)
-    sums: Counter[tuple[str, bool]] = Counter()
-    for note in notes:
-        sums[note.visibility, note.private] += note.number
-    rows = [
-        {"visibility": visibility, "private": private, "number": number}
-        for (visibility, private), number in sums.items()
-    ]
-    await tx.execute(insert(tx, repository_count), rows)
-    return len(notes)
+    """See `noted_counts.add_up`."""
+    return await noted_counts.add_up(tx, repository_count, lock=_LOCK)
 
 
 async def recount(tx: Tx) -> None:
@@ -113,15 +88,9 @@ async def recount(tx: Tx) -> None:
     Whoever changes the visibility of an owner and whoever creates a repository of theirs do not wait for each other, so
     what triggers note may be wrong by one.
     """
-    await tx.advisory_lock(_LOCK)
     kind = (account.c.visibility, repository.c.private)
     counted = select(*kind, func.count()).join_from(
         repository, account, account.c.id == repository.c.owner_id
     )
     counted = counted.where(repository.c.state != "creating").group_by(*kind)
-    statement = insert(tx, repository_count).from_select(["visibility", "private", "number"], counted)
-    if tx.dialect_name == "sqlite":
-        await tx.execute(delete(repository_count))
-    else:  # in one statement, which sees one state: what a trigger notes meanwhile is neither counted nor deleted
-        statement = statement.add_cte(delete(repository_count).cte("former"))
-    await tx.execute(statement)
+    await noted_counts.recount(tx, repository_count, counted, lock=_LOCK)
