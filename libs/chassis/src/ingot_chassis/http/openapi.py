@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, get_args, get_origin
 
 import msgspec
-from litestar import Litestar, Response, get
+from litestar import Litestar, MediaType, Response, get
 from litestar.handlers import HTTPRouteHandler
+from litestar.openapi import ResponseSpec
 from litestar.routes import HTTPRoute
 
 from ingot_chassis.http import policy
@@ -25,6 +26,16 @@ PAGE_PARAMETERS = [
         ("limit", f"Entries on a page, at most {MAX_LIMIT}.", {"minimum": 1, "maximum": MAX_LIMIT}),
     )
 ]
+
+
+def response_spec(
+    body: type | None, description: str, *, media_type: MediaType | str = MediaType.JSON
+) -> ResponseSpec:
+    """A further answer of a route, for its ``responses``.
+
+    Without an example: Litestar makes them at random, and needs pydantic for it, which no service has.
+    """
+    return ResponseSpec(body, generate_examples=False, description=description, media_type=media_type)
 
 
 class TextForms(NamedTuple):

@@ -2,9 +2,9 @@
 
 import msgspec
 from litestar import Response, delete, get, patch, post
-from litestar.openapi import ResponseSpec
 
 from ingot_chassis.errors import Denied, NotFound
+from ingot_chassis.http.openapi import response_spec
 from ingot_contracts.issues import Comment
 from ingot_issues.api import queries
 from ingot_issues.api.issues import issue_of
@@ -21,11 +21,7 @@ from ingot_issues.store.comments import CommentKind, CommentRow
 
 ONE_COMMENT = "/issues/comments/{comment_id:int}"
 ONE_COMMENT_DEPRECATED = on_issue("/comments/{comment_id:int}")
-NO_TEXT = {
-    204: ResponseSpec(
-        None, generate_examples=False, description="It has no text of its own that could be edited"
-    )
-}
+NO_TEXT = {204: response_spec(None, "It has no text of its own that could be edited")}
 
 
 class WriteComment(msgspec.Struct):

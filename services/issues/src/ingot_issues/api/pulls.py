@@ -6,11 +6,10 @@ from typing import Literal
 
 import msgspec
 from litestar import Response, get, patch, post
-from litestar.openapi import ResponseSpec
 from msgspec import UNSET, UnsetType
 
 from ingot_chassis.errors import ApiError, Conflict, Denied, Invalid, NotFound
-from ingot_chassis.http.openapi import TextForms
+from ingot_chassis.http.openapi import TextForms, response_spec
 from ingot_contracts.issues import PullRequest
 from ingot_contracts.limits import Name
 from ingot_contracts.pulls import Compare, Comparison
@@ -226,7 +225,7 @@ async def get_pull_by_branches(request: IssuesRequest, base: str, head: str) -> 
     policy=in_repository("read", "read:repository", "pulls"),
     operation_id="repoGetPullRequest",
     tags=["repository"],
-    responses={200: ResponseSpec(PullRequest, generate_examples=False, description="The pull request")},
+    responses={200: response_spec(PullRequest, "The pull request")},
     text_forms=TextForms(
         "repoDownloadPullDiffOrPatch",
         "diffType",

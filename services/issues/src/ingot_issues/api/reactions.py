@@ -4,9 +4,9 @@ from datetime import datetime
 
 import msgspec
 from litestar import Response, delete, get, post
-from litestar.openapi import ResponseSpec
 
 from ingot_chassis.errors import Denied, NotFound
+from ingot_chassis.http.openapi import response_spec
 from ingot_contracts.identity import User
 from ingot_contracts.issues import ReactionContent
 from ingot_issues.api.comments import comment_of
@@ -36,7 +36,7 @@ class Reaction(msgspec.Struct):
     created_at: datetime
 
 
-UNCHANGED = {200: ResponseSpec(Reaction, generate_examples=False, description="It was so already")}
+UNCHANGED = {200: response_spec(Reaction, "It was so already")}
 
 
 def _present(presenter: Presenter, row: ReactionRow, people: People) -> Reaction:

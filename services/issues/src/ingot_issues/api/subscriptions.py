@@ -4,9 +4,9 @@ from datetime import datetime
 
 import msgspec
 from litestar import MediaType, Response, delete, get, put
-from litestar.openapi import ResponseSpec
 
 from ingot_chassis.errors import Denied
+from ingot_chassis.http.openapi import response_spec
 from ingot_contracts.identity import User
 from ingot_contracts.limits import Name
 from ingot_issues.api import queries
@@ -17,7 +17,7 @@ from ingot_issues.store import accounts
 from ingot_issues.store import subscriptions as store
 from ingot_issues.store.issues import IssueDetails
 
-UNCHANGED = {200: ResponseSpec(None, generate_examples=False, description="It was so already")}
+UNCHANGED = {200: response_spec(None, "It was so already")}
 
 
 class WatchInfo(msgspec.Struct):

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from litestar import Response, get
-from litestar.openapi import ResponseSpec
 from litestar.params import QueryParameter
 
 from ingot_chassis.errors import Conflict, Invalid, NotFound, TooLarge
-from ingot_chassis.http.openapi import TextForms
+from ingot_chassis.http.openapi import TextForms, response_spec
 from ingot_chassis.http.paging import Page
 from ingot_repos.api.code_views import (
     CodePresenter,
@@ -142,7 +141,7 @@ async def list_commits(
     policy=in_repository("read", "read:repository", on_disk=True),
     operation_id="repoGetSingleCommit",
     tags=["repository"],
-    responses={200: ResponseSpec(FullCommit, generate_examples=False, description="The commit")},
+    responses={200: response_spec(FullCommit, "The commit")},
     text_forms=TextForms(
         "repoDownloadCommitDiffOrPatch", "diffType", ("diff", "patch"), "The changes of a commit as text."
     ),

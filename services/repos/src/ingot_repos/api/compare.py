@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 from litestar import Response, get
-from litestar.openapi import ResponseSpec
 
 from ingot_chassis.errors import Invalid, NotFound, TooLarge, Unavailable
+from ingot_chassis.http.openapi import response_spec
 from ingot_chassis.http.paging import Page
 from ingot_repos.api.code_views import FullCommit
 from ingot_repos.api.commits import CommitParts, full_commits, page_of_diff
@@ -52,11 +52,7 @@ class Compare(msgspec.Struct):
     operation_id="repoCompareDiff",
     tags=["repository"],
     is_paged=True,
-    responses={
-        200: ResponseSpec(
-            Compare, generate_examples=False, description="What the head has, unless a text is asked for"
-        )
-    },
+    responses={200: response_spec(Compare, "What the head has, unless a text is asked for")},
 )
 async def compare_refs_of(
     request: RepositoryRequest,

@@ -9,11 +9,11 @@ from urllib.parse import quote
 import msgspec
 import structlog
 from litestar import Response, get
-from litestar.openapi import ResponseSpec
 from litestar.response import Stream
 
 from ingot_chassis.errors import Invalid, NotFound, TooLarge
 from ingot_chassis.http.downloads import StoredFile, file_answer
+from ingot_chassis.http.openapi import response_spec
 from ingot_chassis.http.ranges import has_etag, requested_range
 from ingot_repos.api.media_types import SNIFFED, content_type
 from ingot_repos.api.policies import in_repository, require_on_disk
@@ -80,11 +80,7 @@ def _raw_id(_handler: Any, _method: Any, path: list[Any]) -> str:
 
 
 # Not as the media type of the route: that would stand before the one of each answer.
-CONTENT = {
-    200: ResponseSpec(
-        bytes, media_type="application/octet-stream", generate_examples=False, description="The file"
-    )
-}
+CONTENT = {200: response_spec(bytes, "The file", media_type="application/octet-stream")}
 
 
 @get(

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import Response, delete, post, put
-from litestar.openapi import ResponseSpec
 
 from ingot_chassis.errors import Invalid, NotFound
+from ingot_chassis.http.openapi import response_spec
 from ingot_contracts.limits import Description, Name, Text
 from ingot_contracts.repos import Verification
 from ingot_repos.api.code_views import CodePresenter, ContentsResponse, FileCommit
@@ -171,7 +171,7 @@ async def create_file(request: RepositoryRequest, filepath: str, data: CreateFil
     policy=in_repository("write", "write:repository", on_disk=True),
     operation_id="repoUpdateFile",
     tags=["repository"],
-    responses={201: ResponseSpec(FileResponse, generate_examples=False, description="The file is new")},
+    responses={201: response_spec(FileResponse, "The file is new")},
 )
 async def update_file(
     request: RepositoryRequest,
