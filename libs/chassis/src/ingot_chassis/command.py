@@ -87,7 +87,6 @@ def _print_errors(*lines: str) -> int:
 def service_main(
     service: str,
     settings_class: type[_S],
-    app_module: str,
     *,
     scripts: Path | None,
     more: Mapping[str, tuple[str, Callable[[_S], Awaitable[None]]]] | None = None,
@@ -96,7 +95,7 @@ def service_main(
 ) -> None:
     """The command ``ingot-<service> serve|work|migrate|replay|doctor``.
 
-    ``app_module`` has the function ``create_app``. It is imported for the commands that need it: that takes a second or two.
+    ``ingot_<service>.app`` has the function ``create_app``. It is imported for the commands that need it: that takes a second or two.
     ``more``: further commands of the service, with what they are for; each runs until a signal cancels it. ``groups``: those
     that have commands of their own.
     """
@@ -132,7 +131,7 @@ def service_main(
                 return
             settings.background = command == "work" or (settings.background and command == "serve")
             with no_collection():
-                app = import_module(app_module).create_app(settings)
+                app = import_module(f"ingot_{service}.app").create_app(settings)
             if command == "replay":
                 await database_commands.replay_events(app)
                 return

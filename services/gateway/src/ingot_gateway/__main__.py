@@ -6,7 +6,7 @@ from ingot_gateway.settings import Settings
 
 def main() -> None:
     """Run the command line."""
-    service_main("gateway", Settings, "ingot_gateway.app", scripts=None)
+    service_main("gateway", Settings, scripts=None)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from ingot_hooks.store import SCRIPTS
 
 def main() -> None:
     """Run the command line."""
-    service_main("hooks", Settings, "ingot_hooks.app", scripts=SCRIPTS)
+    service_main("hooks", Settings, scripts=SCRIPTS)
 
 
 if __name__ == "__main__":

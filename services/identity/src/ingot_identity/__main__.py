@@ -7,7 +7,7 @@ from ingot_identity.store import SCRIPTS
 
 def main() -> None:
     """Run the command line."""
-    service_main("identity", Settings, "ingot_identity.app", scripts=SCRIPTS)
+    service_main("identity", Settings, scripts=SCRIPTS)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from ingot_issues.store import SCRIPTS
 
 def main() -> None:
     """Run the command line."""
-    service_main("issues", Settings, "ingot_issues.app", scripts=SCRIPTS)
+    service_main("issues", Settings, scripts=SCRIPTS)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def main() -> None:
             backups.restore,
         ),
     }
-    service_main("repos", Settings, "ingot_repos.app", scripts=SCRIPTS, more=more, groups=groups)
+    service_main("repos", Settings, scripts=SCRIPTS, more=more, groups=groups)
 
 
 if __name__ == "__main__":

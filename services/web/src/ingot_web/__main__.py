@@ -6,7 +6,7 @@ from ingot_web.settings import Settings
 
 def main() -> None:
     """Run the command line."""
-    service_main("web", Settings, "ingot_web.app", scripts=None)
+    service_main("web", Settings, scripts=None)
 
 
 if __name__ == "__main__":
