@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import gc
 import secrets
 import sys
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from ingot_chassis.command import run_command
 from ingot_chassis.errors import CannotStart
+from ingot_chassis.garbage import no_collection
 from ingot_chassis.telemetry import configure_logging
 from ingot_standalone.console import say
 from ingot_standalone.data_folder import DataFolder
@@ -94,14 +94,10 @@ def _port(text: str) -> int:
 
 async def _up(options: argparse.Namespace) -> None:
     settings = read({name: getattr(options, name) for name in ("host", "port", "ssh_port", "data")})
-    # What a start makes is there to stay. To look through it for garbage again and again took a tenth of the time.
-    gc.disable()
-    try:
+    with no_collection():  # until it serves: then `server` enables it
         from ingot_standalone.up import up
 
         await up(settings)
-    finally:
-        gc.enable()
 
 
 async def _version(_options: argparse.Namespace) -> None:
