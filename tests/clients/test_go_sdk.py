@@ -6,7 +6,6 @@ reasons of those that fail.
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import httpx
 import pytest
 
 from ..e2e.deployments import Standalone, running  # noqa: TID252 - the folder above is no package with a name
+from ..e2e.go_modules import go, require_modules  # noqa: TID252
 
 MODULE = Path(__file__).parent / "go_sdk"
 PACKAGE = "code.gitea.io/sdk/gitea/tests"
@@ -38,24 +38,12 @@ NEEDS_INTERNET = {"TestRepoMigrateAndLanguages"}
 LEAST_PASSED = 56
 
 
-def go(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the Go tool-chain in the module that pins the version of the SDK."""
-    # Without C, of which none is needed: to compile it takes as long as a tenth of the rest.
-    environment = os.environ | {"CGO_ENABLED": "0"}
-    return subprocess.run(
-        ["go", *arguments], cwd=MODULE, env=environment, capture_output=True, text=True, check=False
-    )
-
-
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tests of the SDK, compiled."""
-    if shutil.which("go") is None:
-        pytest.skip("there is no Go on PATH")
-    if go("mod", "download").returncode != 0:
-        pytest.skip("the Go modules of the SDK cannot be fetched")
+    require_modules(MODULE, "the SDK")
     target = tmp_path_factory.mktemp("go-sdk") / "sdk.test"
-    built = go("test", "-c", "-vet=off", "-ldflags=-s -w", "-o", str(target), PACKAGE)
+    built = go(MODULE, "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", str(target), PACKAGE)
     assert built.returncode == 0, built.stderr
     return target
 
@@ -82,7 +70,7 @@ def url(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 
 def names_of_tests() -> list[str]:
     """Every test of the package, in the order in which Go runs them: some count what those before them created."""
-    folder = Path(go("list", "-f", "{{.Dir}}", PACKAGE).stdout.strip())
+    folder = Path(go(MODULE, "list", "-f", "{{.Dir}}", PACKAGE).stdout.strip())
     sources = "".join(file.read_text() for file in sorted(folder.glob("*_test.go")))
     return re.findall(r"^func (Test\w+)\(t ", sources, re.MULTILINE)
 

@@ -6,12 +6,11 @@ Of a cluster the objects are in S3-compatible storage.
 import hashlib
 import os
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from tests.e2e.deployments import ADMINISTRATOR
+from tests.e2e.go_modules import go, require_modules
 from tests.e2e.history import ENVIRONMENT, git
 
 from .people import PASSWORD
@@ -36,25 +35,13 @@ def program():
     version = re.search(rf"{PACKAGE} (\S+)", (MODULE / "go.mod").read_text())[1]
     program = TOOLS / f"git-lfs-{version}" / "git-lfs"
     if not program.exists():
-        if shutil.which("go") is None:
-            pytest.skip("there is no Go on PATH")
-        if go("mod", "download").returncode != 0:
-            pytest.skip("the Go modules of git-lfs cannot be fetched")
+        require_modules(MODULE, "git-lfs")
         program.parent.mkdir(parents=True, exist_ok=True)
         partial = program.with_name(f"{os.getpid()}")
-        built = go("build", "-buildvcs=false", "-ldflags=-s -w", "-o", partial, PACKAGE)
+        built = go(MODULE, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", str(partial), PACKAGE)
         assert built.returncode == 0, built.stderr
         partial.rename(program)
     return program
-
-
-def go(*arguments):
-    """Run the Go tool-chain in the module that pins the version of git-lfs."""
-    # Without C, of which none is needed: to compile it takes as long as a tenth of the rest.
-    environment = os.environ | {"CGO_ENABLED": "0"}
-    return subprocess.run(
-        ["go", *arguments], cwd=MODULE, env=environment, capture_output=True, text=True, check=False
-    )
 
 
 @pytest.fixture
