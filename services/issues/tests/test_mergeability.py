@@ -5,13 +5,15 @@ from collections.abc import Iterable
 
 import msgspec
 import pytest
-from sqlalchemy import delete, select, text
+from sqlalchemy import delete, select, text, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.migrations import upgrade
-from ingot_chassis.testing.service import count_statements
+from ingot_chassis.testing.service import count_statements, wait_until_blocked
 from ingot_contracts.identity import User
 from ingot_contracts.repos import RepositoryEdited
-from ingot_issues.store import SCRIPTS
+from ingot_issues.store import SCRIPTS, counters
+from ingot_issues.workers.jobs import COMPARE_AGAIN
 
 from .builders import (
     APP,
@@ -121,6 +123,29 @@ async def test_each_comparison_is_recorded(world):
     assert {name for name, pull in shown.items() if pull["merged"]} == {"joined"}
     assert (shown["moved"]["head"]["sha"], shown["fits"]["head"]["sha"]) == ("1" * 40, HEAD)
     assert (await world.pull_actions())[5:] == [("synchronized", False), ("closed", True)]
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_a_comparison_is_made_again_soon_however_often_another_one_was_recorded_meanwhile(world):
+    await world.propose_many("fix")
+    world.repos.comparison = comparison(base_sha=NEXT)
+    await world.deliver(push(after=NEXT))
+    job, pull = (world.db.metadata.tables[name] for name in ("job", "pull"))
+    async with world.db.transaction() as tx:
+        await tx.execute(update(job).values(attempts=9))
+    async with world.db.transaction() as tx:
+        await counters.lock(tx, APP)
+        step = asyncio.create_task(world.workers.step())
+        await wait_until_blocked(tx, step)
+        await tx.execute(update(pull).values(base_sha=JOINED))
+    assert await step == 1
+    async with world.db.transaction() as tx:
+        [waiting] = (await tx.execute(select(job).where(job.c.state == "waiting"))).all()
+        assert waiting.run_at - now() <= COMPARE_AGAIN
+        await tx.execute(update(job).where(job.c.id == waiting.id).values(run_at=now()))
+    assert await world.workers.step() == 1
+    shown = (await world.call("GET", "/pulls/1")).json()
+    assert (shown["mergeable"], shown["base"]["sha"]) == (True, NEXT)
 
 
 @pytest.mark.parametrize(("ref", "after"), [("refs/heads/main", BASE), ("refs/heads/fix", HEAD)])

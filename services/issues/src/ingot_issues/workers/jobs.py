@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 
 import msgspec
 
@@ -43,6 +44,8 @@ from ingot_issues.store.states import State
 from ingot_issues.workers.watchers import Watchers
 
 QUESTIONS_AT_ONCE = 10
+COMPARE_AGAIN = timedelta(seconds=1)
+"""So long after something else was recorded meanwhile, which is no failure of the job."""
 
 
 class JobHandlers:
@@ -88,7 +91,11 @@ class JobHandlers:
             for row, comparison in zip(rows, comparisons, strict=True)
             if comparison is not None
         ]
-        await self._record(job, check, context, compared)
+        try:
+            await self._record(job, check, context, compared)
+        except mergeability.Outdated:
+            async with self._db.transaction() as tx:
+                await self._jobs.finish(tx, job, again_at=now() + COMPARE_AGAIN)
 
     async def _head(
         self, row: PullRow, head_repositories: dict[int, Repository], *, follows_branch: bool
