@@ -7,7 +7,6 @@ from structlog.testing import capture_logs
 
 from ingot_chassis.testing.service import serve
 from ingot_repos.git import file_changes as git_file_changes
-from ingot_repos.git import storage
 from ingot_repos.git.errors import ObjectNotFound, RepositoryDamaged
 
 from .world import Person, World, commit, git, work_tree
@@ -191,15 +190,3 @@ async def test_a_commit_that_stays_away_is_no_missing_branch(restarted, ann):
     answer = await Person(other, ann.principal).post("/repos/ann/app/contents/new.txt", change)
     assert answer.status_code == 500
     assert answer.json()["message"].startswith("The repository cannot be read")
-
-
-async def test_what_is_missing_for_a_moment_fails_no_fork(restarted, bob, monkeypatch):
-    other, file = restarted
-    person = Person(other, bob.principal)
-    hidden = missing_at_first(monkeypatch, (storage, "copy_history"), file)
-    assert (await person.post("/repos/ann/app/forks")).status_code == 202
-    assert await other.components.workers.step() == 1
-    assert ((await person.get("/repos/bob/app/branches")).json()[0]["name"], hidden.exists()) == (
-        "master",
-        False,
-    )

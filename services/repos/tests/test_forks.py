@@ -5,8 +5,11 @@ import hashlib
 from functools import partial
 
 import pytest
+from sqlalchemy import select
 
 from ingot_chassis.testing.service import change_at_once
+from ingot_repos.git import forks as git_forks
+from ingot_repos.git.command import run_git
 from ingot_repos.store import repositories
 
 from .world import commit, git, work_tree
@@ -116,6 +119,31 @@ async def test_a_fork_deleted_before_it_was_ready_leaves_nothing(world, bob, par
     await world.components.workers.step()
     assert not world.components.storage.exists(fork["id"])
     assert await world.events("deleted") == []
+
+
+async def test_a_fork_whose_files_are_removed_while_it_is_copied_says_nothing_of_its_parent(
+    world, bob, parent, monkeypatch
+):
+    """A fork that was never ready is removed at once when it is deleted, maybe by another worker than that which copies."""
+    storage = world.components.storage
+    storage.open(parent["id"]).create_blob(b"no ref needs it, so git packs what is needed")
+    await git("repack", "-dq", "--geometric=2", cwd=storage.path(parent["id"]))
+    fork = (await bob.post("/repos/ann/app/forks")).json()
+    assert (await bob.call("DELETE", "/api/v1/repos/bob/app")).status_code == 204
+    verbs = []
+
+    def run_git_beside_the_removal(args, **options):
+        verbs.append(args.verb)
+        if args.verb == "repack":
+            storage.delete(fork["id"])
+        return run_git(args, **options)
+
+    monkeypatch.setattr(git_forks, "run_git", run_git_beside_the_removal)
+    assert await world.components.workers.step() == 2
+    assert "repack" in verbs
+    table = world.database.metadata.tables["job"]
+    async with world.database.read() as db:
+        assert (await db.execute(select(table.c.state).distinct())).scalars().all() == ["done"]
 
 
 async def test_anonymous_callers_cannot_fork(ann, parent):

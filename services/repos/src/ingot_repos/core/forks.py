@@ -99,6 +99,9 @@ async def complete(
     return True
 
 
-async def give_up(tx: Tx, repository_id: int) -> None:
-    """The parent was deleted before it was copied, or is damaged: the fork stays, as failed, until somebody deletes it."""
-    await repositories.change(tx, repository_id, state=RepositoryState.FAILED)
+async def give_up(tx: Tx, repository_id: int) -> bool:
+    """The parent was deleted before it was copied, or is damaged: the fork stays, as failed, until somebody deletes it.
+
+    False when somebody has.
+    """
+    return await repositories.change(tx, repository_id, state=RepositoryState.FAILED)

@@ -1,7 +1,6 @@
 """Jobs that copy the commits of forks and remove the files of deleted repositories."""
 
 import asyncio
-from typing import NoReturn
 
 import msgspec
 import structlog
@@ -38,11 +37,13 @@ class RepositoryJobs:
         payload = msgspec.json.decode(job.payload, type=forks.Fork)
         target = payload.repository_id
         try:
-            tips = await self._copy(payload)
+            await asyncio.to_thread(self._storage.fork, payload.parent_id, target)
+            tips = await self._storage.call(target, readable_tips)
         except RepositoryNotFound:
-            await self._give_up(target, "the parent of the fork was deleted")
-        except RepositoryDamaged:
-            await self._give_up(target, "the parent of the fork is damaged")
+            return await self._give_up(target, "the parent of the fork was deleted")
+        except RepositoryDamaged as error:
+            log.warning("fork not copied", parent=payload.parent_id, error=str(error))
+            return await self._give_up(target, "the parent of the fork is damaged")
         size = await asyncio.to_thread(self._storage.size, target)
         async with self._jobs.database.transaction() as tx:
             is_ready = await forks.complete(
@@ -51,27 +52,12 @@ class RepositoryJobs:
         if not is_ready:
             await asyncio.to_thread(self._storage.delete, target)
 
-    async def _copy(self, fork: forks.Fork) -> dict[str, str]:
-        """The tips of the copy. Raises RepositoryNotFound, and RepositoryDamaged if something is missing twice.
-
-        Something may seem to be missing while git replaces one pack by another.
-        """
-        try:
-            return await self._copy_once(fork)
-        except RepositoryDamaged as error:
-            log.warning(
-                "fork not copied", parent=fork.parent_id, error=str(error), cause=repr(error.__cause__)
-            )
-        return await self._copy_once(fork)
-
-    async def _copy_once(self, fork: forks.Fork) -> dict[str, str]:
-        await asyncio.to_thread(self._storage.fork, fork.parent_id, fork.repository_id)
-        return await self._storage.call(fork.repository_id, readable_tips)
-
-    async def _give_up(self, repository_id: int, reason: str) -> NoReturn:
+    async def _give_up(self, repository_id: int, reason: str) -> None:
+        """Raises GiveUp, unless the fork was deleted: its files may have been removed while they were copied."""
         async with self._jobs.database.transaction() as tx:
-            await forks.give_up(tx, repository_id)
-        raise GiveUp(reason) from None
+            is_there = await forks.give_up(tx, repository_id)
+        if is_there:
+            raise GiveUp(reason) from None
 
     async def remove(self, job: Job) -> None:
         """Remove the files of a deleted repository. Idempotent."""
