@@ -162,20 +162,21 @@ def missing_at_first(monkeypatch, target, file):
 
 @pytest.fixture
 async def restarted(world, ann, git_url, tmp_path):
-    """Another process on the same data, which has read nothing yet, and a commit of `ann/app` as a file."""
+    """Another process on the same data, which has read nothing yet, and the index of the one pack of `ann/app`."""
     created = await ann.create("app")
     work = await work_tree(tmp_path)
-    oid = await commit(work, "f.txt", "hello " * 10)
+    await commit(work, "f.txt", "hello " * 10)
     await git("push", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
-    file = world.components.storage.path(created["id"]) / "objects" / oid[:2] / oid[2:]
+    path = world.components.storage.path(created["id"])
+    await git("repack", "-adq", cwd=path)
     other = World(world.settings.database_url, world.folder)
     other.identity.accounts = world.identity.accounts
-    yield other, file
+    yield other, next(path.glob("objects/pack/*.idx"))
     await other.close()
 
 
 async def test_a_commit_that_is_missing_for_a_moment_refuses_no_change(restarted, ann, monkeypatch):
-    """Git replaces one pack by another, and a list of files may have neither."""
+    """Git replaces one pack by another, and who has listed the first may open it too late."""
     other, file = restarted
     hidden = missing_at_first(monkeypatch, (git_file_changes, "commit_info"), file)
     change = {"content": "bmV3", "branch": "master"}

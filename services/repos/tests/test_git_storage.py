@@ -5,13 +5,21 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pygit2
 import pytest
 
-from ingot_repos.git.errors import InvalidName, RepositoryExists, RepositoryNotFound, StorageFull
+from ingot_repos.git.errors import (
+    InvalidName,
+    ObjectNotFound,
+    RepositoryExists,
+    RepositoryNotFound,
+    StorageFull,
+)
 from ingot_repos.git.refs import default_branch, is_empty, list_refs
+from ingot_repos.git.scratch import scratch
 from ingot_repos.git.storage import Storage
 
 ME = pygit2.Signature("me", "me@example.org", 1_700_000_000, 60)
@@ -221,6 +229,47 @@ async def test_libgit2_says_in_words_alone_that_the_disk_is_full(storage, text):
 
     with pytest.raises(StorageFull):
         await storage.call(7, store)
+
+
+@pytest.mark.parametrize("step", ["before a merge is tried", "after"])
+async def test_a_repository_that_is_deleted_while_it_is_used_is_not_found(storage, step):
+    storage.create(7, "main")
+
+    def delete_and_write(repo):
+        if step == "after":
+            with scratch(repo) as view:
+                storage.delete(7)
+                view.create_blob(b"1")
+                repo.create_blob(b"1")
+        storage.delete(7)
+        with scratch(repo):
+            pass
+
+    with pytest.raises(RepositoryNotFound):
+        await storage.call(7, delete_and_write)
+
+
+async def test_what_is_missing_is_looked_for_again_only_if_packs_have_changed(storage):
+    """Of any repository that the function has opened."""
+    old = time.time() - 60
+    for repo_id in (7, 8):
+        os.utime(storage.create(repo_id, "main") / "objects" / "pack", (old, old))
+    looks = []
+
+    def look(_repo, *, changed):
+        storage.open(8)
+        looks.append(changed)
+        if changed:
+            os.utime(storage.path(changed) / "objects" / "pack")
+        if len(looks) == 1:
+            raise ObjectNotFound
+        return "there"
+
+    with pytest.raises(ObjectNotFound):
+        await storage.call(7, look, changed=0)
+    for changed in (7, 8):
+        looks.clear()
+        assert await storage.call(7, look, changed=changed) == "there"
 
 
 async def test_an_object_is_stored_though_git_removes_the_folder_for_it(storage):

@@ -62,9 +62,8 @@ class FileEditor:
     ) -> PreparedCommit:
         """Commit changes on top of the branch as it is now. Raises Invalid, NotFound, Conflict, Denied.
 
-        When the branch moves meanwhile, the changes are judged again, on top of what it has then; and when an object of it
-        cannot be found, which may be so for a moment while git replaces one pack by another. Raises RepositoryDamaged, if it
-        is so again and again.
+        When the branch moves meanwhile, the changes are judged again, on top of what it has then. Raises RepositoryDamaged
+        when an object of it is missing.
         """
         new = self._new_commit(request, changes)
         repository_id = self._updates.row.id
@@ -74,14 +73,14 @@ class FileEditor:
                     prepared = await self._storage.call(repository_id, prepare, new)
                     await self._updates.apply([prepared.move])
                     return prepared
-                except (RefMoved, ObjectNotFound) as error:
-                    failure = error
+                except RefMoved:
+                    continue
+                except ObjectNotFound as error:
+                    raise RepositoryDamaged("an object of the branch is missing") from error
                 except (RefNotFound, RepositoryNotFound):
                     raise NotFound(f"there is no branch {new.branch!r}") from None
                 except ChangeRefused as error:
                     raise _refusal(error, f"files[{error.number}]." if request.is_list else "") from None
-        if isinstance(failure, ObjectNotFound):
-            raise RepositoryDamaged("an object of the branch is missing") from failure
         raise Conflict("the branch moves too often; try again")
 
     def _new_commit(self, request: CommitRequest, changes: Sequence[FileChange]) -> NewCommit:

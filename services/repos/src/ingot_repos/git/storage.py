@@ -27,6 +27,8 @@ from pygit2.enums import ConfigLevel, ObjectType
 from ingot_repos.git.disk import check_loose_objects, disk_errors, flush_files
 from ingot_repos.git.errors import (
     InvalidName,
+    ObjectNotFound,
+    RefNotFound,
     RepositoryDamaged,
     RepositoryExists,
     RepositoryNotFound,
@@ -57,6 +59,9 @@ _ABANDONED_SECONDS = 2 * 86400.0
 # After it has packed, git removes empty folders of objects: also one that libgit2 has just made to rename an object into.
 _FOLDER_REMOVED = re.compile(r"failed to rename lockfile to '.*/objects/[0-9a-f]{2}/")
 _REPETITIONS = 4
+_OF_MISSING_FILES = (OSError, KeyError, pygit2.GitError, ObjectNotFound, RefNotFound, RepositoryDamaged)
+"""What is raised where files are not there, or not as expected."""
+_PACKS_CHANGE_SECONDS = 1.0
 
 
 def _isolate_libgit2() -> None:
@@ -236,6 +241,8 @@ class Storage:
                 raise RepositoryDamaged(f"libgit2 could not read repository {repo_id}, and git finds damage")
             raise RepositorySuspect(f"libgit2 did not come back from repository {repo_id}; git looks first")
         cache = self._thread_cache()
+        opened: set[int] = getattr(self._local, "opened", set())
+        opened.add(repo_id)
         path = self.path(repo_id)
         try:
             inode = path.stat().st_ino
@@ -262,23 +269,39 @@ class Storage:
         """Run a function of this package on a repository, in a thread that opens the repository itself.
 
         The result must be plain values, not objects of pygit2. The function must leave no trace before it has stored its
-        objects: it runs again where git removed the folder of an object at that moment.
+        objects: it runs again where git removed the folder of an object at that moment, or replaced packs. libgit2 lists the
+        packs once more before it says that an object is missing, but packs that it has listed may be gone when it opens them.
 
         Raises:
+            RepositoryNotFound: there is none, or it was deleted meanwhile.
             RepositoryDamaged, RepositorySuspect, StorageFull: in addition to the errors of the function.
         """
 
         def act() -> _T:
             with disk_errors(self.root), self.watch.reading(repo_id):
+                began, self._local.opened = time.time(), {repo_id}
                 for _ in range(_REPETITIONS):
                     try:
                         return function(self.open(repo_id), *args, **kwargs)
-                    except OSError as error:
-                        if not _FOLDER_REMOVED.search(str(error)):
+                    except _OF_MISSING_FILES as error:
+                        if not self._passes(error, began):
                             raise
                 return function(self.open(repo_id), *args, **kwargs)
 
         return await asyncio.get_running_loop().run_in_executor(self._threads, act)
+
+    def _passes(self, error: Exception, began: float) -> bool:
+        """Whether what failed in this thread may go well at once. Raises RepositoryNotFound when a repository of it is gone."""
+        packs = [self.path(repo_id) / "objects" / "pack" for repo_id in self._local.opened]
+        try:
+            changed = max(folder.stat().st_mtime for folder in packs)
+        except FileNotFoundError:
+            if all(map(self.exists, self._local.opened)):
+                return False
+            raise RepositoryNotFound("the repository was deleted meanwhile") from error
+        if isinstance(error, OSError):
+            return _FOLDER_REMOVED.search(str(error)) is not None
+        return changed > began - _PACKS_CHANGE_SECONDS
 
     def note_check(self, repo_id: int, *, is_sound: bool) -> None:
         """Read a repository again, now that git has found it sound; or not, if libgit2 hangs on it. Blocks."""

@@ -40,10 +40,12 @@ class RepositoryJobs:
             await asyncio.to_thread(self._storage.fork, payload.parent_id, target)
             tips = await self._storage.call(target, readable_tips)
         except RepositoryNotFound:
-            return await self._give_up(target, "the parent of the fork was deleted")
+            await self._give_up(target, "the parent of the fork was deleted")
+            return
         except RepositoryDamaged as error:
             log.warning("fork not copied", parent=payload.parent_id, error=str(error))
-            return await self._give_up(target, "the parent of the fork is damaged")
+            await self._give_up(target, "the parent of the fork is damaged")
+            return
         size = await asyncio.to_thread(self._storage.size, target)
         async with self._jobs.database.transaction() as tx:
             is_ready = await forks.complete(
