@@ -2,14 +2,23 @@
 
 import asyncio
 import contextlib
+import os
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from ingot_repos.git import read_watch
-from ingot_repos.git.errors import InvalidName, RefNotFound
-from ingot_repos.git.heads import fetch_from, local_head, with_borrowed_head, with_head
+from ingot_repos.git.command import GitArgs, run_git
+from ingot_repos.git.errors import InvalidName, RefMoved, RefNotFound
+from ingot_repos.git.heads import (
+    borrowed_head,
+    fetch_from,
+    local_head,
+    with_borrowed_head,
+    with_commit,
+    with_head,
+)
 from ingot_repos.git.merge import mergeable, update
 from ingot_repos.git.refs import ZERO_OID, RefChange, list_refs, update_refs
 from ingot_repos.git.storage import Storage
@@ -78,7 +87,7 @@ async def test_a_head_of_the_same_repository_needs_no_git(storage, repo, diverge
     assert await tip() == main
     assert list_refs(repo)["refs/pull/1/head"] == main
     assert moves == [None, topic]
-    assert local_head(repo, repo, "topic", "") == main
+    assert local_head(repo, repo, "topic", "refs/pull/1/head") == main
     assert list(git_log) == []
     with pytest.raises(RefNotFound):
         local_head(repo, repo, "none", "refs/pull/1/head")
@@ -106,6 +115,47 @@ async def test_of_a_head_that_is_compared_where_it_is_nothing_stays(storage, div
     result = await with_borrowed_head(storage, 1, compared, source_id=2, branch="topic2")
     assert result == (fork_head, None, b"head\n" + LINES + b"main\n", True)
     assert sorted(storage.root.rglob("*")) == before
+
+
+async def test_what_one_read_of_a_borrowed_head_writes_the_next_one_finds(storage, diverged, fork_head):
+    """And the tip is the same, though the branch has moved."""
+    before = sorted(storage.path(1).rglob("*"))
+    async with borrowed_head(storage, 1, source_id=2, branch="topic2") as head:
+        oid = await head.act(lambda view, _: str(view.create_blob(b"new")))
+        set_branches(storage.open(2), topic2=diverged[0])
+        read = await head.act(lambda view, tip: (view[oid].data, view[tip].message, tip))
+    assert read == (b"new", "x\n", head.tip) == (b"new", "x\n", fork_head)
+    assert sorted(storage.path(1).rglob("*")) == before
+
+
+async def test_a_commit_comes_alone_though_its_branch_has_moved(storage, repo, diverged, fork_head):
+    later = commit(storage.open(2), {"later": b"x"}, [fork_head])
+    set_branches(storage.open(2), topic2=later)
+    bring = partial(with_commit, storage, 1, lambda repo, oid: repo[oid].message, source_id=2, oid=fork_head)
+    assert await bring() == "x\n"
+    assert (fork_head in repo, later in repo) == (True, False)
+    assert [name for name in list_refs(repo) if not name.startswith("refs/heads/")] == []
+
+
+async def test_a_commit_that_is_gone_does_not_come(storage, repo, diverged, fork_head):
+    set_branches(storage.open(2), topic2=diverged[0])
+    run_git(GitArgs("prune", ("--expire=now",)), git_dir=storage.path(2))
+    before = sorted(storage.path(1).rglob("*"))
+    with pytest.raises(RefMoved):
+        await with_commit(storage, 1, lambda _repo, oid: oid, source_id=2, oid=fork_head)
+    assert sorted(storage.path(1).rglob("*")) == before
+
+
+def test_the_lock_of_a_ref_stops_a_fetch_unless_it_is_old(storage, repo, fork_head):
+    path = storage.path(1)
+    lock = path / "refs/pull/1/head.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    fetch = partial(fetch_from, path, storage.path(2), "refs/heads/topic2", "refs/pull/1/head")
+    with pytest.raises(RefMoved):
+        fetch()
+    os.utime(lock, (0, 0))
+    assert fetch() == fork_head
 
 
 @pytest.mark.parametrize("source_id", [1, 2])

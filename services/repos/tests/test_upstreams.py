@@ -1,8 +1,13 @@
 """Following the parent of a fork."""
 
 from base64 import b64encode
+from types import SimpleNamespace
 
 import pytest
+
+from ingot_repos.core import upstreams
+from ingot_repos.git import merge
+from ingot_repos.git.heads import with_commit
 
 from .test_protections import protect
 
@@ -76,6 +81,33 @@ async def test_of_what_a_rule_refuses_nothing_comes(world, ann, bob, fork, rule,
     assert (await bob.post(U)).status_code == status
     assert (sorted(path.rglob("*")) == before) is (status == 403)
     assert await storage.call(fork_id, lambda repo: newest in repo) is (status == 200)
+
+
+async def test_what_the_parent_gets_after_the_rules_were_asked_does_not_come(
+    world, ann, bob, fork, monkeypatch
+):
+    """The rules are asked about one commit, which is tried once and made once."""
+    await write(bob, "bob/app", "own.txt")
+    judged = await write(ann, "ann/app", "new/file.txt")
+    await protect(bob, "master", repository="bob/app", enable_push=True, protected_file_patterns="later.*")
+    later, commits = [], []
+
+    async def bring_later(*args, **options):
+        later.append(await write(ann, "ann/app", "later.txt"))
+        return await with_commit(*args, **options)
+
+    def follow(*args, **options):
+        commits.append(merge.follow(*args, **options))
+        return commits[-1]
+
+    monkeypatch.setattr(upstreams, "with_commit", bring_later)
+    monkeypatch.setattr(upstreams, "merge", SimpleNamespace(follow=follow))
+    assert (await bob.post(U)).json() == {"merge_type": "merge"}
+    assert commits == [await tip(bob, "bob/app")] * 2
+    shown = (await bob.get(f"/repos/bob/app/git/commits/{commits[0]}")).json()
+    assert shown["parents"][1]["sha"] == judged
+    fork_id = (await bob.get("/repos/bob/app")).json()["id"]
+    assert await world.components.storage.call(fork_id, lambda repo: later[0] in repo) is False
 
 
 async def test_what_does_not_follow_says_why(world, ann, bob, fork):

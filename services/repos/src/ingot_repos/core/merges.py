@@ -40,7 +40,7 @@ from ingot_repos.git.errors import (
     RefNotFound,
     RepositoryNotFound,
 )
-from ingot_repos.git.heads import MoveBlock, with_borrowed_head, with_head
+from ingot_repos.git.heads import MoveBlock, borrowed_head, with_borrowed_head, with_commit, with_head
 from ingot_repos.git.lfs_pointers import pointers_between
 from ingot_repos.git.proposals import with_proposal
 from ingot_repos.git.pull_heads import HeadState, changes_of_state, head_ref
@@ -180,18 +180,9 @@ async def update_branch(
     )
     async with pushes.turn(row.id):
         try:
-            borrow = partial(
-                with_borrowed_head, storage, row.id, source_id=base.id, branch=request.base_branch
-            )
-            await updates.require_update(borrow, head_ref, request.head_sha, make_commit)
-            sha = await with_head(
-                storage,
-                row.id,
-                make_commit,
-                source_id=base.id,
-                branch=request.base_branch,
-                keep_ref="",
-            )
+            async with borrowed_head(storage, row.id, source_id=base.id, branch=request.base_branch) as head:
+                await updates.require_update(head, head_ref, request.head_sha, make_commit)
+            sha = await with_commit(storage, row.id, make_commit, source_id=base.id, oid=head.tip)
             if sha != request.head_sha:
                 await updates.apply([RefChange(head_ref, request.head_sha, sha)])
         except (RefNotFound, InvalidName, ObjectNotFound, RepositoryNotFound):
@@ -199,7 +190,7 @@ async def update_branch(
         except MergeConflict as error:
             raise Conflict(str(error)) from error
         except RefMoved:
-            raise Conflict("the branch has moved") from None
+            raise Conflict("one of the branches has moved") from None
     return UpdatedBranch(sha=sha)
 
 

@@ -1,7 +1,7 @@
 """Moves branches and tags for requests of the API: the one way, with the journal and the rules of a push."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
@@ -12,13 +12,11 @@ from ingot_repos.core.protected_contents import ContentJudge, Read
 from ingot_repos.core.protections import Actor, Rules
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.git.branches import is_fast_forward
+from ingot_repos.git.heads import BorrowedHead
 from ingot_repos.git.refs import BRANCHES, ZERO_OID, RefChange, move_ref, update_refs
 from ingot_repos.git.storage import Storage
 from ingot_repos.store.accounts import AccountRow
 from ingot_repos.store.repositories import RepositoryRow
-
-Borrow = Callable[[Callable[[Any, str], Any]], Awaitable[Any]]
-"""Runs a function on the repository, which has the commits of a branch meanwhile, and on the tip of that."""
 
 
 def require_changeable(row: RepositoryRow) -> None:
@@ -71,21 +69,16 @@ class RefUpdates:
                 await asyncio.shield(self._pushes.settle(push_id, small=True))
 
     async def require_update(
-        self, borrow: Borrow, ref: str, before: str, make_commit: Callable[[Any, str], str]
+        self, head: BorrowedHead, ref: str, before: str, make_commit: Callable[[Any, str], str]
     ) -> None:
-        """Raise what ``make_commit`` raises, which gets the repository and a tip, and what ``apply`` would for its commit.
+        """Raise what ``make_commit`` raises, which gets the repository and the tip, and what ``apply`` would for its commit.
 
         It is for commits of another repository: of what is refused here nothing has come, which whoever may push could name.
-        ``make_commit`` makes the same commit each time.
         """
-        tip, after = await borrow(lambda repo, tip: (tip, make_commit(repo, tip)))
+        after = await head.act(make_commit)
 
         async def read(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-            def act(repo: Any, _tip: str) -> Any:
-                make_commit(repo, tip)
-                return function(repo, *args, **kwargs)
-
-            return await borrow(act)
+            return await head.act(lambda repo, _tip: function(repo, *args, **kwargs))
 
         if after != before:
             await self._require([RefChange(ref, before, after)], read)

@@ -10,7 +10,7 @@ from ingot_repos.core.ref_updates import RefUpdates
 from ingot_repos.core.repositories import person
 from ingot_repos.git import merge
 from ingot_repos.git.errors import InvalidName, MergeConflict, ObjectNotFound, RefMoved, RefNotFound
-from ingot_repos.git.heads import with_borrowed_head, with_head
+from ingot_repos.git.heads import borrowed_head, with_commit
 from ingot_repos.git.lfs_pointers import pointers_between
 from ingot_repos.git.refs import BRANCHES, RefChange, ref_target
 from ingot_repos.git.storage import Storage
@@ -31,7 +31,7 @@ async def merge_upstream(
             before = await storage.call(row.id, ref_target, ref)
             if before is None:
                 raise NotFound("the fork has no such branch")
-            act = partial(
+            make_commit = partial(
                 merge.follow,
                 head_ref=ref,
                 expected_head=before,
@@ -39,11 +39,9 @@ async def merge_upstream(
                 message=f"Merge branch '{branch}' of the parent\n",
                 who=person(updates.actor),
             )
-            borrow = partial(with_borrowed_head, storage, row.id, source_id=parent_id, branch=branch)
-            await updates.require_update(borrow, ref, before, lambda repo, tip: act(repo, tip)[0])
-            after, tip = await with_head(
-                storage, row.id, act, source_id=parent_id, branch=branch, keep_ref=""
-            )
+            async with borrowed_head(storage, row.id, source_id=parent_id, branch=branch) as head:
+                await updates.require_update(head, ref, before, make_commit)
+            after = await with_commit(storage, row.id, make_commit, source_id=parent_id, oid=head.tip)
             if after == before:
                 return "up-to-date"
             if await lfs.has_any(parent_id):
@@ -55,5 +53,5 @@ async def merge_upstream(
         except MergeConflict as error:
             raise Conflict(str(error)) from error
         except RefMoved:
-            raise Conflict("the branch has moved") from None
-    return "fast-forward" if after == tip else "merge"
+            raise Conflict("one of the branches has moved") from None
+    return "fast-forward" if after == head.tip else "merge"

@@ -198,15 +198,14 @@ def follow(
     only_forward: bool,
     message: str,
     who: Person,
-) -> tuple[str, str]:
-    """What `update` does by merging, and `base`; with `only_forward` a MergeConflict where it would make a commit."""
+) -> str:
+    """What `update` does by merging; with `only_forward` a MergeConflict where it would make a commit."""
     head, onto = find_commit(repo, expected_head), find_commit(repo, base)
     if only_forward and not (_contains(repo, head, onto) or _contains(repo, onto, head)):
         raise MergeConflict(reason="the branch has commits of its own")
-    commit = update(
+    return update(
         repo, base, head_ref=head_ref, expected_head=expected_head, style="merge", message=message, who=who
     )
-    return commit, base
 
 
 def reverted_tree(repo: pygit2.Repository, tip: str, oid: str) -> str:

@@ -1,6 +1,7 @@
-"""Views of repositories in which nothing stays of what is written, such as the files that a merge makes for an answer."""
+"""Views of repositories whose objects are in a folder of their own at first, such as the files that a merge makes for an answer."""
 
 import contextlib
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,16 +17,27 @@ _PREFIX = "tmp_objdir-scratch-"
 
 
 class ScratchRepository(pygit2.Repository):
-    """A repository as `scratch` yields it."""
+    """A repository with its objects and refs; objects that are written to it go to ``folder``."""
+
+    def __init__(self, path: str, folder: Path) -> None:
+        super().__init__(path)
+        self.folder = folder
+        self.odb.add_backend(pygit2.OdbBackendLoose(str(folder), *_FAST), _BEFORE_LOOSE)
+
+
+def make_folder(repo: pygit2.Repository) -> Path:
+    """A folder for scratch repositories of one repository."""
+    return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=Path(repo.path) / "objects"))
 
 
 @contextlib.contextmanager
-def scratch(repo: pygit2.Repository) -> Iterator[pygit2.Repository]:
-    """The repository with its objects and refs; objects that are written to it go to a folder of this block. Blocks."""
+def scratch(repo: pygit2.Repository) -> Iterator[ScratchRepository]:
+    """A view of the repository; nothing stays of what is written to it. Blocks."""
     if isinstance(repo, ScratchRepository):
         yield repo
         return
-    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=Path(repo.path) / "objects") as folder:
-        view = ScratchRepository(repo.path)
-        view.odb.add_backend(pygit2.OdbBackendLoose(folder, *_FAST), _BEFORE_LOOSE)
-        yield view
+    folder = make_folder(repo)
+    try:
+        yield ScratchRepository(repo.path, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
