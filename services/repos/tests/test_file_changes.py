@@ -146,11 +146,13 @@ async def test_many_files_in_one_commit_all_or_none(world, ann, app, readme):
         {"operation": "upload", "path": "src/new.txt", "content": encoded("n")},
     ]
     before = files_of(world, app)
+    stored = sorted(world.components.storage.path(app["id"]).rglob("*"))
     wrong = await ann.call(
         "POST", C, {"files": [*files, {"operation": "create", "path": "a/b/c.txt", "content": ""}]}
     )
     assert wrong.status_code == 422, wrong.text
     assert files_of(world, app) == before
+    assert sorted(world.components.storage.path(app["id"]).rglob("*")) == stored
     answer = await ann.call("POST", C, {"files": files, "message": "all at once"})
     assert answer.status_code == 201, answer.text
     assert [one and one["path"] for one in answer.json()["files"]] == [

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pygit2.enums import FileMode
 
+from ingot_repos.git import merge as merge_module
 from ingot_repos.git.commits import Person, commit_info, signature
 from ingot_repos.git.errors import MergeConflict, ObjectNotFound, RefMoved
 from ingot_repos.git.merge import merge, mergeable, update
@@ -190,15 +191,34 @@ def test_white_space_that_conflicts_with_nothing_is_merged_although_it_is_ignore
 
 @pytest.mark.parametrize("style", ["merge", "squash", "rebase", "rebase-merge"])
 def test_conflicts_change_nothing(repo, style):
-    base = commit(repo, {"a": LINES, "d": b"1\n"})
-    main = commit(repo, {"a": b"main\n" + LINES, "d": b"2\n"}, [base])
-    topic = commit(repo, {"a": b"topic\n" + LINES}, [base])
+    base = commit(repo, {"a": LINES, "d": b"1\n", "fits": LINES})
+    main = commit(repo, {"a": b"main\n" + LINES, "d": b"2\n", "fits": b"main\n" + LINES}, [base])
+    topic = commit(repo, {"a": b"topic\n" + LINES, "fits": LINES + b"topic\n"}, [base])
     set_branches(repo, main=main)
+    before = sorted(Path(repo.path).rglob("*"))
     assert mergeable(repo, main, topic).conflicts == ("a", "d")
     with pytest.raises(MergeConflict) as caught:
         merge_into(repo, main, topic, style)
     assert caught.value.paths == ("a", "d")
     assert list_refs(repo) == {"refs/heads/main": main}
+    assert sorted(Path(repo.path).rglob("*")) == before
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_merge_writes_what_it_needs_and_nothing_else(repo, monkeypatch, many):
+    """Whether it is made beside the repository or not: with a file that both have changed, or too many to be looked at."""
+    if many:
+        monkeypatch.setattr(merge_module, "_MOST_PATHS", 0)
+    base = commit(repo, {"a": LINES, "b": b"1"})
+    main = commit(repo, {"a": LINES + b"main\n", "b": b"1"}, [base])
+    topic = commit(repo, {"a": LINES if many else b"topic\n" + LINES, "b": b"2"}, [base])
+    set_branches(repo, main=main)
+    before = set(repo)
+    new = merge_into(repo, main, topic, "merge")
+    tree = repo[new].tree
+    assert set(repo) - before == {repo[new].id, tree.id} | (set() if many else {tree["a"].id})
+    subprocess.run(["git", "fsck", "--strict", "--full"], cwd=repo.path, check=True, capture_output=True)
+    assert sorted(Path(repo.path, "objects").glob("tmp*")) == []
 
 
 @pytest.mark.parametrize("style", ["merge", "squash", "rebase", "rebase-merge", "fast-forward-only"])

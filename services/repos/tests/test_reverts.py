@@ -60,6 +60,7 @@ async def test_what_cannot_be_taken_back_is_said_and_moves_nothing(world, ann, a
     repo = opened(world, app["id"])
     hidden = commit(repo, {"README.md": b"hidden"}, [app["third"]])
     await ann.call("POST", path_of("master"), {"new_branch": "back"})
+    before = sorted(world.components.storage.path(app["id"]).rglob("*"))
     for sha, body, status, words in (
         (app["third"], {"branch": "back"}, 409, "the branch 'back' has nothing of what the commit changed"),
         (app["first"], {}, 409, "later commits changed the same in README.md, src/main.py"),
@@ -73,6 +74,7 @@ async def test_what_cannot_be_taken_back_is_said_and_moves_nothing(world, ann, a
         assert (answer.status_code, answer.json()["message"]) == (status, words)
     assert (await world.user(7, "eve").call("POST", path_of(app["third"]), {})).status_code == 403
     assert str(repo.references["refs/heads/master"].target) == app["third"]
+    assert sorted(world.components.storage.path(app["id"]).rglob("*")) == before
 
 
 async def test_the_first_commit_of_all_is_taken_back_too(world, ann, app):

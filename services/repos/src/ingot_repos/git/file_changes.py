@@ -178,9 +178,10 @@ class _TreeEdit:
     def __init__(self, repo: pygit2.Repository, root: str | None) -> None:
         self._repo = repo
         self._root = _Folder(self._tree(root) if root else None)
+        self._contents: list[bytes] = []
 
     def apply(self, change: FileChange) -> None:
-        """Make one change. Raises ChangeRefused."""
+        """Make one change; nothing is written yet. Raises ChangeRefused."""
         moves = change.operation in ("update", "rename")
         source = (change.from_path if moves else "") or change.path
         for path in {change.path, source}:
@@ -204,13 +205,15 @@ class _TreeEdit:
         if change.content is None and change.operation == "rename" and before is not None:
             self._put(change.path, mode, before[1])
         else:
-            with writing():
-                oid = str(self._repo.create_blob(change.content or b""))
-            self._put(change.path, mode, oid)
+            content = change.content or b""
+            self._contents.append(content)
+            self._put(change.path, mode, str(pygit2.hash(content)))
 
     @writing()
     def write(self) -> str:
-        """The id of the changed tree."""
+        """Write the files and folders; the id of the changed tree."""
+        for content in self._contents:
+            self._repo.create_blob(content)
         return self._root.write(self._repo) or str(self._repo.TreeBuilder().write())
 
     @staticmethod

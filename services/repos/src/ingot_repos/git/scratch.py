@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pygit2
 
+from ingot_repos.git.disk import flush_files
+
 _FAST = (1, False)
-"""The level of compression (with 0 libgit2 writes what it cannot read), and whether it is flushed to the disk."""
+"""The level of compression (with 0 libgit2 writes what it cannot read). `Storage` has everything flushed to the disk."""
 _BEFORE_LOOSE = 2
 """The priority of packs. libgit2 writes to the first store that takes objects one by one; those of repositories have 1."""
 _PREFIX = "tmp_objdir-scratch-"
 """As git names its own: of a process that died `Storage.sweep` removes it, and git takes it for no object."""
+
+
+_REPETITIONS = 4
 
 
 class ScratchRepository(pygit2.Repository):
@@ -41,3 +46,29 @@ def scratch(repo: pygit2.Repository) -> Iterator[ScratchRepository]:
         yield ScratchRepository(repo.path, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def staged(repo: pygit2.Repository) -> Iterator[ScratchRepository]:
+    """The same, but the repository gets what is written when the block ends; nothing of it when the block raises."""
+    with scratch(repo) as view:
+        yield view
+        if view is not repo:
+            _move_objects(view.folder, Path(repo.path) / "objects")
+
+
+def _move_objects(source: Path, target: Path) -> None:
+    """The objects are on the disk already, as all that libgit2 writes, and under their new names when this ends."""
+    folders = set()
+    for file in source.glob("??/*"):
+        folder = target / file.parent.name
+        for _ in range(_REPETITIONS):
+            folder.mkdir(exist_ok=True)
+            # After it has packed, git removes empty folders: also one that was made just now.
+            with contextlib.suppress(FileNotFoundError):
+                file.rename(folder / file.name)
+                break
+        else:
+            file.rename(folder / file.name)
+        folders.add(folder)
+    flush_files(folders)
