@@ -86,6 +86,23 @@ async def test_a_damaged_fork_is_no_reason_to_compare_no_other_head(world, ann, 
     assert answer.status_code == (500 if is_in_tip else 200)
 
 
+async def test_a_head_that_somebody_moves_is_no_damaged_fork(world, ann, bob, base):
+    """It is said that it cannot be compared now, so that whoever asks comes again."""
+    fork = (await bob.post("/repos/ann/app/forks")).json()["id"]
+    await world.components.workers.step()
+    lock = world.components.storage.path(base) / "refs/pull/2/head.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    body = {
+        "base_branch": "master",
+        "heads": [{"repository_id": fork, "branch": "topic", "number": 2}],
+    }
+    assert (await ann.internal("POST", f"{base}/comparisons", body)).status_code == 503
+    lock.unlink()
+    answer = await ann.internal("POST", f"{base}/comparisons", body)
+    assert answer.json()["found"][0]["commits"] == 1
+
+
 async def test_what_heads_may_be_asked_for(ann, bob, base):
     head = {"repository_id": base, "branch": "topic"}
     other = await ann.create("secret", private=True)

@@ -53,6 +53,7 @@ from ingot_repos.git.errors import (
     InvalidName,
     ObjectNotFound,
     OutputTooLarge,
+    RefMoved,
     RepositoryDamaged,
     RepositoryNotFound,
 )
@@ -106,19 +107,16 @@ async def compare_branches(
 async def _compare_if_there(
     request: RepositoryRequest, base: ResolvedRepository, base_branch: str, head: Head, unattended: bool
 ) -> Comparison | None:
-    """None is said of a damaged fork only after a second look: git may have packed it anew, or held a lock, at the first."""
-    for is_last in (False, True):
-        try:
-            return await _compare(request, base, base_branch, head, unattended)
-        except (NotFound, RepositoryNotFound):
-            return None
-        except (RepositoryDamaged, Unavailable) as error:
-            is_damaged = isinstance(error, RepositoryDamaged) or isinstance(error.__cause__, GitFailed)
-            if head.repository_id == base.id or not is_damaged:
-                raise
-            if is_last:
-                log.exception("head not compared", repository=base.id, head=head.repository_id)
-    return None
+    try:
+        return await _compare(request, base, base_branch, head, unattended)
+    except (NotFound, RepositoryNotFound):
+        return None
+    except (RepositoryDamaged, Unavailable) as error:
+        is_damaged = isinstance(error, RepositoryDamaged) or isinstance(error.__cause__, GitFailed)
+        if head.repository_id == base.id or not is_damaged:
+            raise
+        log.exception("head not compared", repository=base.id, head=head.repository_id)
+        return None
 
 
 @post(REPOSITORY + "/merge", policy=ISSUES, include_in_schema=False, status_code=200)
@@ -336,7 +334,7 @@ async def _compare(
             comparison = await merges.comparison(
                 request.storage, request.components.pushes, base.row, base_branch, head
             )
-    except (TimeoutError, GitTimedOut, GitFailed) as error:
+    except (TimeoutError, GitTimedOut, GitFailed, RefMoved) as error:
         raise Unavailable("the comparison could not be made") from error
     if head.number and (proposed := proposal_id(head.branch)):
         async with request.db.transaction() as tx:
