@@ -93,6 +93,23 @@ async def test_tags_deletions_and_forced_moves_are_distinguished(world, ann, wor
     assert events["refs/heads/master", False]["forced"] is True
 
 
+async def test_a_branch_that_was_forced_is_announced_before_those_that_may_have_got_it(
+    world, ann, work, git_url
+):
+    """A pull request whose head was rebased is merged by a push of both, whatever its base is called."""
+    await commit(work)
+    await push(work, git_url, ann, "master", "master:release")
+    await git("checkout", "-q", "-b", "topic", cwd=work)
+    await commit(work)
+    await push(work, git_url, ann, "topic")
+    await git("commit", "-q", "--amend", "-m", "rebased", cwd=work)
+    count = len(await world.events("push"))
+    refs = ("topic:a-new-one", "topic:master", "topic:release", "topic:refs/tags/v1", "+topic")
+    await push(work, git_url, ann, *refs)
+    moved = [event["ref"].removeprefix("refs/") for event in (await world.events("push"))[count:]]
+    assert moved == ["heads/topic", "heads/a-new-one", "heads/release", "heads/master", "tags/v1"]
+
+
 async def test_the_first_push_may_bring_another_default_branch(ann, work, git_url):
     await commit(work)
     await push(work, git_url, ann, "master:trunk")

@@ -59,11 +59,16 @@ class PushChanges:
     empty: bool
 
     def in_order(self, main: str) -> list[MovedRef]:
-        """Branches before tags, and ``main``, a full ref name, as the last branch.
+        """Branches before tags; first those that were forced, and ``main``, a full ref name, as the last of each.
 
-        Whether it got a pull request depends on where the same push moved the head of that.
+        Whether a branch got a pull request depends on where the same push moved the head of that. One that went on has the
+        commits from before as well.
         """
-        return sorted(self.moved, key=lambda one: (one.change.name.startswith(TAGS), one.change.name == main))
+
+        def place(one: MovedRef) -> tuple[bool, bool, bool]:
+            return one.change.name.startswith(TAGS), not one.forced, one.change.name == main
+
+        return sorted(self.moved, key=place)
 
 
 def read_push_changes(
