@@ -191,3 +191,29 @@ async def test_a_commit_that_stays_away_is_no_missing_branch(restarted, ann):
     answer = await Person(other, ann.principal).post("/repos/ann/app/contents/new.txt", change)
     assert answer.status_code == 500
     assert answer.json()["message"].startswith("The repository cannot be read")
+
+
+async def test_what_changes_a_repository_whose_files_are_gone_is_not_found(world, ann, bob):
+    """Its row goes first, and a request may have read that before."""
+    parent = await ann.create("app", auto_init=True)
+    fork = (await bob.post("/repos/ann/app/forks")).json()["id"]
+    await world.components.workers.step()
+    tip = (await bob.get("/repos/bob/app/branches/master")).json()["commit"]["id"]
+    world.components.storage.delete(fork)
+    for method, path, body in (
+        ("POST", "/merge-upstream", {}),
+        ("POST", "/contents/new.txt", {"content": "bmV3"}),
+        ("POST", f"/commits/{tip}/revert", {}),
+        ("PATCH", "", {"default_branch": "other"}),
+        ("PATCH", "/branches/master", {"name": "other"}),
+        ("PUT", "/branches/master", {"new_commit_id": tip}),
+        ("DELETE", "/branches/master", None),
+        ("POST", "/tags", {"tag_name": "v1"}),
+        ("DELETE", "/tags/v1", None),
+        ("GET", f"/git/commits/{tip}", None),
+    ):
+        answer = await bob.call(method, f"/api/v1/repos/bob/app{path}", body)
+        assert answer.status_code == 404, (path, answer.text)
+    compare = {"base_branch": "master", "head_repository_id": fork, "head_branch": "master"}
+    answer = await bob.internal("POST", f"{parent['id']}/compare", compare)
+    assert answer.status_code == 404, answer.text

@@ -1,8 +1,15 @@
 """What callers get when the storage fails. The log has the cause, as an error, for the operator."""
 
-from ingot_chassis.errors import ApiError, InsufficientStorage, Unavailable
+from ingot_chassis.errors import ApiError, InsufficientStorage, NotFound, Unavailable
 from ingot_chassis.http.error_responses import Translations
-from ingot_repos.git.errors import GitFailed, HooksNotRun, RepositoryDamaged, RepositorySuspect, StorageFull
+from ingot_repos.git.errors import (
+    GitFailed,
+    HooksNotRun,
+    RepositoryDamaged,
+    RepositoryNotFound,
+    RepositorySuspect,
+    StorageFull,
+)
 
 CHECK_SECONDS = 15
 """After which git looks at a repository from which libgit2 did not come back."""
@@ -13,6 +20,7 @@ class Damaged(ApiError):
 
 
 TRANSLATIONS: Translations = {
+    RepositoryNotFound: lambda _error: NotFound(),  # it was deleted meanwhile
     RepositoryDamaged: lambda _error: Damaged(),
     RepositorySuspect: lambda _error: Unavailable(
         "the repository is being checked", retry_after=CHECK_SECONDS
