@@ -6,7 +6,9 @@ import pytest
 from sqlalchemy import func, select
 
 from ingot_repos.store.count_tables import repository_count
-from ingot_repos.workers.maintenance import Maintenance
+from ingot_repos.workers.maintenance import FAILING, Maintenance
+
+from .lfs_client import upload
 
 pytestmark = pytest.mark.both_databases
 
@@ -40,3 +42,24 @@ async def test_one_process_at_a_time_counts_all_repositories(world, ann, mainten
         assert await total() == 8
     await maintenance.recount()
     assert await total() == 1
+
+
+async def test_one_process_at_a_time_measures_mirrors(world, maintenance):
+    failing = FAILING.labels(world.settings.shard)
+    failing.set(7)
+    async with world.database.exclusive(f"repos_measure_mirrors:{world.settings.shard}"):
+        await maintenance.measure()
+        assert failing._value.get() == 7
+    await maintenance.measure()
+    assert failing._value.get() == 0
+
+
+async def test_one_process_at_a_time_frees_objects_of_lfs(world, ann):
+    await ann.create("app")
+    await upload(ann)
+    await ann.call("DELETE", "/api/v1/repos/ann/app")
+    async with world.database.exclusive(f"repos_free_lfs_objects:{world.settings.shard}"):
+        await world.components.lfs.free_unlinked()
+        assert len(await world.rows("lfs_object")) == 1
+    await world.components.lfs.free_unlinked()
+    assert await world.rows("lfs_object") == []

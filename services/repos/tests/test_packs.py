@@ -20,7 +20,7 @@ from ingot_repos.git.packs import check_repository, in_use, is_in_use, pack_repo
 from ingot_repos.git.refs import ZERO_OID, RefChange, list_refs, update_refs
 from ingot_repos.git.smart_http import pkt_line
 from ingot_repos.store.upkeep import WRITES
-from ingot_repos.workers.upkeep import CHECK, DAMAGED, PACK, UpkeepJobs
+from ingot_repos.workers.upkeep import CHECK, DAMAGED, PACK, UNCHECKED, UpkeepJobs
 
 from .world import commit, git, work_tree
 
@@ -288,6 +288,21 @@ async def test_a_repository_is_packed_after_its_first_push_and_then_by_the_numbe
             await tx.execute(table.update().values(ref_version=2 + pushes))
         await upkeep.plan()
         assert await kinds(world) == expected
+
+
+async def test_one_process_at_a_time_looks_which_repositories_are_due(world, base, upkeep):
+    shard = world.settings.shard
+    async with world.database.exclusive(f"repos_plan_upkeep:{shard}"):
+        await upkeep.plan()
+        assert await kinds(world) == []
+    await upkeep.plan()
+    assert await kinds(world) == [CHECK, PACK]
+    UNCHECKED.labels(shard).set(7)
+    async with world.database.exclusive(f"repos_measure_damage:{shard}"):
+        await upkeep.measure()
+        assert UNCHECKED.labels(shard)._value.get() == 7
+    await upkeep.measure()
+    assert UNCHECKED.labels(shard)._value.get() == 1
 
 
 async def test_a_repository_is_packed_after_a_push_of_very_many_refs(

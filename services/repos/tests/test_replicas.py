@@ -415,6 +415,40 @@ async def test_a_copy_that_takes_long_holds_up_no_other(worlds, ann, monkeypatch
         await until(partial(is_current, a, small))
 
 
+async def test_one_process_at_a_time_makes_replicas_and_the_next_goes_on(worlds, ann, monkeypatch):
+    a, b, _ = worlds
+    monkeypatch.setattr(workers, "POLL_SECONDS", 0.01)
+    app, attempts, exclusive = await ann.create("app", auto_init=True), [], b.database.exclusive
+
+    def counted(name):
+        attempts.append(name)
+        return exclusive(name)
+
+    async def has_tried_twice():
+        return attempts.count(lock) >= 2
+
+    await said(a, "replicate", "ann/app", "b")
+    lock = workers.due_lock_name("b", is_new=True)
+    async with exclusive(lock):
+        monkeypatch.setattr(b.database, "exclusive", counted)
+        async with running(loops_of(b, "makes")):
+            await until(has_tried_twice)
+            assert set(attempts) == {lock}
+    async with running(loops_of(b, "makes")):
+        await until(partial(is_current, a, app["id"]))
+
+
+async def test_one_process_at_a_time_looks_at_the_files_of_replicas(worlds, ann):
+    a, b, _ = worlds
+    app = await replicated(worlds, ann)
+    shutil.rmtree(b.components.storage.path(app))
+    async with b.database.exclusive("repos_examine_replicas:b"):
+        await b.app.state.replicas.examine_stamps()
+        assert await is_current(a, app)
+    await b.app.state.replicas.examine_stamps()
+    assert not await is_current(a, app)
+
+
 @no_sql
 async def test_a_shard_that_died_with_replicas_is_removed(worlds, ann):
     a, _, _ = worlds

@@ -184,16 +184,20 @@ class LfsObjects:
                     log.info("objects of LFS are needed no more", repository=repository.id, objects=count)
 
     async def free_unlinked(self) -> None:
-        """Delete the objects that no repository has; jobs free their bytes."""
-        more = True
-        while more:
-            async with self._db.transaction() as tx:
-                uuids = await lfs_objects.remove_unlinked(tx, self._shard, FREED_AT_ONCE)
-                if uuids:
-                    keys = [object_key(one) for one in uuids]
-                    await self._jobs.add(tx, job_kind(FREE, self._shard), keys[0], FreeObjects(keys))
-                    log.info("objects of LFS are freed", objects=len(keys))
-            more = len(uuids) == FREED_AT_ONCE
+        """Delete the objects that no repository has; jobs free their bytes. One process at a time: it looks at all objects."""
+        async with self._db.exclusive(f"repos_free_lfs_objects:{self._shard}") as mine:
+            more = bool(mine)
+            while more:
+                more = await self._free_some() == FREED_AT_ONCE
+
+    async def _free_some(self) -> int:
+        async with self._db.transaction() as tx:
+            uuids = await lfs_objects.remove_unlinked(tx, self._shard, FREED_AT_ONCE)
+            if uuids:
+                keys = [object_key(one) for one in uuids]
+                await self._jobs.add(tx, job_kind(FREE, self._shard), keys[0], FreeObjects(keys))
+                log.info("objects of LFS are freed", objects=len(keys))
+        return len(uuids)
 
     async def _give(self, repository: RepositoryRow, oid: str, size: int, object_uuid: str = "") -> bool:
         """Let the repository have an object; whether ``object_uuid`` became it. Raises InsufficientStorage."""

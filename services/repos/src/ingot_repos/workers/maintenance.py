@@ -99,7 +99,12 @@ class Maintenance:
             await repository_columns.add_licenses(tx, row, licenses)
 
     async def measure(self) -> None:
-        """Set the metrics."""
+        """Set the metrics. One process at a time: it looks at all mirrors of the shard."""
+        async with self._db.exclusive(f"repos_measure_mirrors:{self._shard}") as mine:
+            if mine:
+                await self._measure()
+
+    async def _measure(self) -> None:
         async with self._db.read() as db:
             oldest, failing = await mirrors.overdue(db, self._shard)
         late = (now() - oldest).total_seconds() if oldest is not None else 0.0

@@ -12,7 +12,7 @@ from functools import partial
 import structlog
 
 from ingot_chassis.clock import now
-from ingot_chassis.db.database import Database
+from ingot_chassis.db.database import Database, ExclusiveLock
 from ingot_chassis.errors import NotFound
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.events.envelope import event_type, subject
@@ -54,6 +54,11 @@ def lock_name(repository_id: int, shard: str) -> str:
     return f"replica of {repository_id} on {shard}"
 
 
+def due_lock_name(shard: str, *, is_new: bool) -> str:
+    """The name of the lock of the process that makes the replicas of a shard, or brings them up to date."""
+    return f"{'new' if is_new else 'later'} copies of replicas on {shard}"
+
+
 class Replicas:
     """The replicas of this shard."""
 
@@ -65,10 +70,10 @@ class Replicas:
         self._wakes = {True: asyncio.Event(), False: asyncio.Event()}
 
     def loops(self) -> list[tuple[str, Loop]]:
-        """First copies take long, so what follows pushes has loops of its own; a large repository holds up one of them."""
+        """First copies take long, so what follows pushes has a loop of its own; a large repository holds up a part of it."""
         return [
-            *[("repos makes replicas", partial(self._run, is_new=True))] * AT_ONCE,
-            *[("repos brings replicas up to date", partial(self._run, is_new=False))] * AT_ONCE,
+            ("repos makes replicas", partial(self._run, is_new=True)),
+            ("repos brings replicas up to date", partial(self._run, is_new=False)),
             ("repos looks after files of replicas", self._examine_for_ever),
             ("repos hears of pushes for replicas", self._hear_of_pushes),
         ]
@@ -83,7 +88,18 @@ class Replicas:
             await asyncio.sleep(POLL_SECONDS)
 
     async def _run(self, *, is_new: bool) -> None:
+        """In one process at a time: each step looks at all replicas of the shard."""
         while True:
+            async with (
+                self._db.exclusive(due_lock_name(self._shard, is_new=is_new)) as mine,
+                asyncio.TaskGroup() as group,
+            ):
+                for _ in range(AT_ONCE if mine else 0):
+                    group.create_task(self._step_while(mine, is_new=is_new))
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _step_while(self, mine: ExclusiveLock, *, is_new: bool) -> None:
+        while mine:
             if not await self.step(is_new=is_new):
                 await wait_for(self._wakes[is_new], POLL_SECONDS)
 
@@ -93,7 +109,15 @@ class Replicas:
             await asyncio.sleep(EXAMINE_SECONDS)
 
     async def examine_stamps(self) -> None:
-        """Let those be copied anew whose files are not the ones that the row means: a backup was restored, or a disk lost."""
+        """Let those be copied anew whose files are not the ones that the row means: a backup was restored, or a disk lost.
+
+        One process at a time: it looks at the files of all replicas of the shard.
+        """
+        async with self._db.exclusive(f"repos_examine_replicas:{self._shard}") as mine:
+            if mine:
+                await self._examine_stamps()
+
+    async def _examine_stamps(self) -> None:
         async with self._db.read() as db:
             rows = await replicas.list_all(db, shard=self._shard)
         for repository_id in [row.repository_id for row in rows if await self._has_other_files(row)]:

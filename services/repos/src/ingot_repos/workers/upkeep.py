@@ -64,22 +64,32 @@ class UpkeepJobs:
         ]
 
     async def plan(self) -> None:
-        """Add jobs for the repositories that are due."""
+        """Add jobs for the repositories that are due. One process at a time: it looks at all repositories of the shard."""
+        async with self._db.exclusive(f"repos_plan_upkeep:{self._shard}") as mine:
+            if mine:
+                await self._plan_due()
+        # One in which git finds damage is not checked again at once: it waits for somebody to repair it.
+        for repository_id in sorted(self._storage.watch.suspects - self._storage.watch.damaged):
+            await self._add(job_kind(CHECK, self._shard), repository_id)
+
+    async def _plan_due(self) -> None:
         due = await self._jobs.due_since()
         for kind, list_ids in ((PACK, self._to_pack), (CHECK, self._to_check)):
             name = job_kind(kind, self._shard)
             for repository_id in await list_ids() if name not in due else ():
                 await self._add(name, repository_id)
-        # One in which git finds damage is not checked again at once: it waits for somebody to repair it.
-        for repository_id in sorted(self._storage.watch.suspects - self._storage.watch.damaged):
-            await self._add(job_kind(CHECK, self._shard), repository_id)
 
     async def _add(self, kind: str, repository_id: int) -> None:
         async with self._db.transaction() as tx:
             await self._jobs.add(tx, kind, repository_id, Upkeep(repository_id))
 
     async def measure(self) -> None:
-        """Set the metrics."""
+        """Set the metrics. One process at a time: it looks at all repositories of the shard."""
+        async with self._db.exclusive(f"repos_measure_damage:{self._shard}") as mine:
+            if mine:
+                await self._measure()
+
+    async def _measure(self) -> None:
         async with self._db.read() as db:
             row = await upkeep.health(db, self._shard)
         if row is not None:
