@@ -7,6 +7,8 @@ import pytest
 from ingot_chassis.errors import CannotStart
 from ingot_repos.clients import shards
 from ingot_repos.core.rebalancing import Load, Network, plan, total_of, weight
+from ingot_repos.store.tables import repository
+from ingot_repos.workers import shard_commands
 from ingot_repos.workers.shard_commands import ShardCommands
 
 from .shard_world import two_shards
@@ -79,6 +81,24 @@ async def test_a_shard_is_filled_drained_and_removed(worlds):
     assert list(a.components.storage.ids()) == []
     assert (await said(commands.remove("a")))[0].startswith("a is removed")
     assert await refusal(commands.drain("b")) == "there is no other shard that takes repositories"
+
+
+async def test_a_drain_goes_on_past_a_repository_that_cannot_be_moved(worlds, monkeypatch):
+    monkeypatch.setattr(shard_commands, "AT_ONCE", 1)
+    a, b, _ = worlds
+    ann = a.user(1, "ann")
+    damaged, fork, sound = [
+        (await ann.create(name, auto_init=True))["id"] for name in ("damaged", "fork", "sound")
+    ]
+    async with a.database.transaction() as tx:
+        await tx.execute(repository.update().where(repository.c.id == fork).values(fork_of=damaged))
+    tip = a.components.storage.path(damaged) / "refs/heads/master"
+    commit = tip.read_text().strip()
+    (tip.parents[2] / "objects" / commit[:2] / commit[2:]).unlink()
+    commands = ShardCommands(a.components.jobs, ["a", "b"], poll_seconds=0.01)
+    with pytest.raises(CannotStart, match="2 repositories are left on a, since moves failed"):
+        await said(commands.drain("a"), b)
+    assert (await shard_of(a, damaged), await shard_of(a, fork), await shard_of(a, sound)) == ("a", "a", "b")
 
 
 async def test_a_shard_that_was_added_by_its_url_is_reached(worlds, monkeypatch):

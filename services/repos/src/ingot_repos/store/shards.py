@@ -165,14 +165,14 @@ async def find(db: Executor, owner: str, name: str) -> int | None:
     return (await db.execute(statement)).scalar()
 
 
-async def list_on(db: Executor, name: str, *, most: int) -> Sequence[int]:
-    """Ids of the first repositories of a shard."""
-    statement = select(repository.c.id).where(repository.c.shard == name)
+async def list_on(db: Executor, name: str, *, after: int, most: int) -> Sequence[int]:
+    """Ids of the first repositories of a shard that are greater than ``after``."""
+    statement = select(repository.c.id).where(repository.c.shard == name, repository.c.id > after)
     return (await db.execute(statement.order_by(repository.c.id).limit(most))).scalars().all()
 
 
 async def list_largest_on(db: Executor, name: str, *, most: int) -> Sequence[int]:
-    """The same, the largest first."""
+    """Ids of repositories of a shard, the largest first."""
     statement = select(repository.c.id).where(repository.c.shard == name)
     return (await db.execute(statement.order_by(repository.c.size.desc()).limit(most))).scalars().all()
 

@@ -176,20 +176,33 @@ class ShardCommands:
         async with self._db.transaction() as tx:
             await shards.save(tx, name, state=ShardState.DRAINING)
             await replicas.retire(tx, name)
+        failed, after = False, 0
         while True:
             _, usage = await self._state()
-            loads = {one: _load(usage.get(one)) for one in others}
-            planned: list[PlannedMove] = []
-            for network in await self._first_networks(name):
-                total = total_of({**loads, "": network.load})
-                target = min(others, key=lambda one: weight(loads[one], total))
-                planned.append(PlannedMove(network, name, target))
-                loads[target] = total_of({"": loads[target], "network": network.load})
+            async with self._db.read() as db:
+                ids = await shards.list_on(db, name, after=after, most=AT_ONCE)
+            if not ids:
+                if failed or name not in usage:
+                    break
+                after = 0  # what came meanwhile
+                continue
+            # Of those that are met again the moves failed before.
+            networks = [one for one in await self._networks_of(ids, name) if one.id > after]
+            planned = _to_the_emptiest(networks, name, {one: _load(usage.get(one)) for one in others})
+            after = ids[-1]
             if not planned:
-                break
-            async for line in self._done(planned):
-                yield line
-            yield f"{usage[name].repositories - sum(one.network.repositories for one in planned)} repositories are left"
+                continue
+            try:
+                async for line in self._done(planned):
+                    yield line
+            except CannotStart as error:  # no reason to leave the others where they are
+                failed = True
+                yield str(error)
+            yield f"{await self._count(name)} repositories are left"
+        if failed:
+            raise CannotStart(
+                f"{await self._count(name)} repositories are left on {name}, since moves failed"
+            )
         yield f"{name} is empty; `ingot-repos shards remove {name}` says when it may go"
 
     async def remove(self, name: str) -> AsyncGenerator[str, None]:
@@ -268,10 +281,10 @@ class ShardCommands:
         if not self._is_active(name, added):
             raise CannotStart(f"{name} takes no repositories")
 
-    async def _first_networks(self, name: str) -> list[Network]:
+    async def _count(self, name: str) -> int:
+        """The repositories of a shard."""
         async with self._db.read() as db:
-            ids = await shards.list_on(db, name, most=AT_ONCE)
-        return await self._networks_of(ids, name)
+            return (await shards.holdings(db, name))["repositories"]
 
     async def _networks(self, name: str) -> list[Network]:
         async with self._db.read() as db:
@@ -291,6 +304,19 @@ class ShardCommands:
             if members:
                 networks.append(_network(members))
         return networks
+
+
+def _to_the_emptiest(
+    networks: Sequence[Network], source: str, loads: Mapping[str, Load]
+) -> Sequence[PlannedMove]:
+    """Moves of all these, each to the shard that is the emptiest then."""
+    after, planned = dict(loads), list[PlannedMove]()
+    for network in networks:
+        total = total_of({**after, "": network.load})
+        target = min(after, key=lambda one: weight(after[one], total))
+        planned.append(PlannedMove(network, source, target))
+        after[target] = total_of({"": after[target], "network": network.load})
+    return planned
 
 
 def _network(members: Sequence[MemberRow]) -> Network:
