@@ -220,7 +220,7 @@ async def test_a_request_that_has_come_over_an_idle_connection_is_answered():
 
 @pytest.fixture
 def slow_link():
-    """Two network namespaces with 4 Mbit/s between them: the prefixes of a program of the server and of the client."""
+    """Two network namespaces with 8 Mbit/s between them: the prefixes of a program of the server and of the client."""
     if os.geteuid() != 0 or not (shutil.which("ip") and shutil.which("tc")):
         pytest.skip("network namespaces need root, ip and tc")
     server, client = (f"ingot-{side}-{os.getpid()}" for side in "sc")
