@@ -94,8 +94,10 @@ class Replicas:
                 self._db.exclusive(due_lock_name(self._shard, is_new=is_new)) as mine,
                 asyncio.TaskGroup() as group,
             ):
-                for _ in range(AT_ONCE if mine else 0):
+                _tasks = [
                     group.create_task(self._step_while(mine, is_new=is_new))
+                    for _ in range(AT_ONCE if mine else 0)
+                ]
             await asyncio.sleep(POLL_SECONDS)
 
     async def _step_while(self, mine: ExclusiveLock, *, is_new: bool) -> None:
