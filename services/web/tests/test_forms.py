@@ -66,6 +66,7 @@ ANSWERS = {
 CHANGED_ANSWER = {
     "id": 1, "number": 1, "body": "words", "full_name": "ann/demo", "sha1": "secret", "commit": {"sha": "1" * 40},
     "username": "crew", "name": "app", "client_id": "1", "client_secret": "secret", "secret": "S", "uri": "otpauth://totp/x",
+    "merge_type": "merge",
 }  # fmt: skip
 """What changes answer, with all that any page needs of it."""
 FORM = {
@@ -87,6 +88,7 @@ FIELDS = {
     "/ann/demo/transfer": {"do": "accept"},
     "/ann/demo/milestones/1": {"do": "closed"},
     "/ann/demo/branches/merge-upstream": {"branch": "main"},
+    "/user/settings/applications": {"repository": "read"},
     "/user/settings/two_factor": {"do": "begin"},
     "/user/settings/avatar": {"remove": "1"},
     "/org/crew/settings/avatar": {"remove": "1"},

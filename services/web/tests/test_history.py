@@ -59,7 +59,8 @@ async def test_a_branch_of_a_fork_gets_what_its_parent_has(pages, forge):
     own = forge.answers[HOME]
     forge.answers |= {f"{HOME}/contents-ext": {"dir_contents": []}, f"{HOME}/languages": {}}
     forge.answers |= {f"{HOME}/contents-ext/src": {"dir_contents": []}}
-    fork = own | {"fork": True, "parent": {"full_name": "bob/demo", "default_branch": "trunk"}}
+    parent = {"full_name": "bob/demo", "default_branch": "trunk", "clone_url": "http://forge/bob/demo.git"}
+    fork = own | {"fork": True, "parent": parent}
     readable = {"permissions": {"admin": False, "push": False, "pull": True}}
     for repository, page, caller, is_offered in (
         (fork, "", ANN, True), (fork, "/src/branch/topic/one", ANN, True), (own, "", ANN, False), (fork, "", None, False),
@@ -71,12 +72,21 @@ async def test_a_branch_of_a_fork_gets_what_its_parent_has(pages, forge):
         assert ("Update from bob/demo</button>" in shown) is is_offered, (page, caller)
     forge.answers[HOME] = fork
     page, to = "/ann/demo/src/branch/topic/one", "/branches/merge-upstream"
+    forge.answers[f"POST {HOME}/merge-upstream"] = {"merge_type": "fast-forward"}
     done = await pages.submit(page, "Update from bob/demo", to=to)
     assert forge.sent == [("POST", f"{HOME}/merge-upstream", {"branch": "topic/one"})]
-    assert done.headers["location"] == "/ann/demo/commits/branch/topic/one"
+    assert done.headers["location"] == "/ann/demo/commits/branch/topic/one?merge=fast-forward"
+    for merge, words in (
+        ("fast-forward", "its parent now."),
+        ("up-to-date", "its parent already."),
+        ("x", ""),
+    ):
+        shown = (await pages.get(f"/ann/demo/commits/branch/topic/one?merge={merge}", ANN)).text
+        assert (words in shown, "its parent" in shown) == (True, bool(words)), merge
     forge.refusals[f"{HOME}/merge-upstream"] = (409, b'{"message": "the branches conflict", "url": ""}')
     refused = await pages.submit(page, "Update from bob/demo", to=to)
     assert (refused.status_code, "the branches conflict" in refused.text) == (409, True)
+    assert "git pull --no-rebase http://forge/bob/demo.git topic/one\n" in refused.text
 
 
 async def test_the_files_of_a_commit_and_of_a_comparison_have_pages(pages, forge):

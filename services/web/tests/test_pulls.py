@@ -66,6 +66,24 @@ async def test_what_a_merge_looks_at_anew_leaves_the_button_on(pages, forge):
     await pages.submit(shown, "Merge", to="/pulls/1/merge")
 
 
+async def test_branches_that_conflict_have_the_commands_that_solve_it(pages, forge):
+    pull = forge.answers[PULL]
+    assert "If the branches conflict" not in (await pages.get(PAGE, ANN)).text
+    forge.answers[f"{PULL}/merge/refusals"] = [
+        {"reason": "the branches conflict", "overridable": False, "recorded": True}
+    ]
+    fork = HEAD["repo"] | {"full_name": "bob/demo", "clone_url": "http://forge/bob/demo.git"}
+    for ref, quoted in (("topic", "HEAD:topic"), ("x;echo$IFS", "&#39;HEAD:x;echo$IFS&#39;")):
+        forge.answers[PULL] = pull | {"mergeable": False, "head": HEAD | {"ref": ref, "repo": fork}}
+        shown = (await pages.get(PAGE, ANN)).text
+        assert "git pull --no-rebase http://forge/ann/demo.git main<" in shown
+        assert f"git push http://forge/bob/demo.git {quoted}<" in shown, (
+            "what is copied is one word of a shell"
+        )
+    forge.answers[PULL] = pull | {"mergeable": False, "head": HEAD | {"repo": None}}
+    assert "git push" not in (await pages.get(PAGE, ANN)).text
+
+
 @pytest.mark.parametrize("writes", [True, False])
 async def test_issues_that_knows_no_reasons_leaves_the_form_to_who_may_push(pages, forge, writes):
     forge.failures[f"{HOME}/pulls/1/merge/refusals"] = 404

@@ -55,6 +55,7 @@ async def commits(request: WebRequest) -> Response[Any]:
         title="Commits",
         ref=ref,
         author=author,
+        merge=request.query_params.get("merge", "") if frame.repository["fork"] else "",
         listing=listing,
         pages=request.pages_of(listing.total, COMMITS),
     )
@@ -221,8 +222,9 @@ async def branches(request: WebRequest) -> Response[str]:
 
 
 async def _branches_page(
-    frame: RepositoryFrame, form: Form, problem: ApiError | None = None
+    frame: RepositoryFrame, form: Form, problem: ApiError | None = None, *, follows: str = ""
 ) -> Response[str]:
+    """``follows``: the branch that was to get what the parent has."""
     name, sha, proof = (frame.request.query_params.get(key, "") for key in ("deleted", "sha", "proof"))
     is_own = frame.request.proves(_deletion(frame, name, sha), proof)
     return await frame.list_page(
@@ -236,6 +238,7 @@ async def _branches_page(
         problem=problem.message if problem else "",
         form=form,
         deleted={"name": name, "sha": sha} if is_own else None,
+        conflict=follows if problem and problem.status == 409 else "",
     )
 
 
@@ -276,10 +279,10 @@ async def merge_upstream(request: WebRequest) -> Response[Any]:
     """Bring what the parent of a fork has on a branch to the same branch here; its commits are shown then."""
     branch, frame = (await request.sent_form()).text("branch"), RepositoryFrame(request)
     try:
-        await frame.forge.send("POST", "repos", frame.api("merge-upstream"), {"branch": branch})
+        merge = await frame.forge.send("POST", "repos", frame.api("merge-upstream"), {"branch": branch})
     except ApiError as error:
-        return await _branches_page(frame, Form(), error)
-    return frame.redirect(f"/commits/branch/{quote(branch)}")
+        return await _branches_page(frame, Form(), error, follows=branch)
+    return frame.redirect(f"/commits/branch/{quote(branch)}?{urlencode({'merge': merge['merge_type']})}")
 
 
 @get("/{owner:str}/{repo:str}/tags", policy=anyone(), include_in_schema=False)

@@ -1,6 +1,7 @@
 """Templates into HTML. Every value is escaped; what is HTML already is said to be so where it is made."""
 
 import hashlib
+import shlex
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from pathlib import Path
@@ -62,6 +63,7 @@ def _environment(site_name: str, public_url: str, root: str) -> Environment:
         "excerpt": excerpt,
         "duration": duration,
         "references": references,
+        "shell": shlex.quote,
     }
     frame = PageFrame(root, site_name)
     environment.globals |= {
