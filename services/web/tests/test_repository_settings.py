@@ -45,6 +45,13 @@ async def test_a_form_without_a_name_is_its_page_with_what_is_wrong(pages, forge
     assert not forge.sent
 
 
+async def test_deploy_keys_come_with_the_address_that_they_open(pages, forge):
+    page, address = "/ann/demo/settings/keys", "ssh://git@forge/ann/demo.git"
+    assert "address for git" not in (await pages.get(page, ANN)).text
+    forge.answers[HOME]["ssh_url"] = address
+    assert f"address for git is then <code>{address}</code>" in (await pages.get(page, ANN)).text
+
+
 SETTINGS = "/ann/demo/settings"
 UNTOUCHED = {
     "name": "demo", "description": "", "website": "", "default_branch": "main", "private": False, "template": False,
@@ -71,7 +78,7 @@ async def test_the_form_of_settings_changes_what_was_changed_in_it_and_nothing_e
     await pages.submit(SETTINGS, "Save", to=SETTINGS)
     assert forge.sent == [("PUT", f"{HOME}/topics", {"topics": []}), ("PATCH", HOME, UNTOUCHED)]
     answer = await pages.submit(SETTINGS, "Save", to=SETTINGS, **CHANGES)
-    assert answer.headers["location"] == "/ann/other/settings"
+    assert answer.headers["location"] == "/ann/other/settings?saved=1"
     changed = {name: bool(value) for name, value in CHANGES.items() if name in UNTOUCHED}
     tracker = UNTOUCHED["internal_tracker"] | {"enable_time_tracker": False}
     texts = {"name": "other", "default_merge_style": "squash", "default_update_style": "rebase"}
