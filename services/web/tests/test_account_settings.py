@@ -45,10 +45,16 @@ async def test_a_key_of_openpgp_is_added_with_its_lines_and_removed(pages, forge
 
 async def test_a_token_whose_days_are_no_number_is_not_made(pages, forge):
     for days in ("9" * 5, "soon", "²"):
-        answer = await pages.submit(PAGE, "Make the token", to=PAGE, name="ci", days=days)
+        answer = await pages.submit(PAGE, "Make the token", to=PAGE, name="ci", days=days, issue="read")
         assert "is no number of days" in answer.text, days
     assert forge.sent == []
     assert (await pages.get(PAGE, ANN)).status_code == 200
+
+
+async def test_a_token_for_nothing_is_not_made(pages, forge):
+    refused = await pages.submit(PAGE, "Make the token", to=PAGE, name="ci")
+    assert (refused.status_code, "choose what the token may do" in refused.text) == (422, True)
+    assert (forge.sent, 'value="ci"' in refused.text) == ([], True)
 
 
 async def test_a_new_password_is_typed_twice_and_ends_the_session(pages, forge):
@@ -80,7 +86,7 @@ async def test_pictures_of_people_and_organizations_are_sent_and_removed(pages, 
         form = {"token": pages.form_token(ANN, at=time.time())}
         file = {"files": ("a.png", b"png")}
         sent = await pages.client.post(f"{page}/avatar", data=form, files=file, headers=headers)
-        assert sent.headers["location"] == page
+        assert sent.headers["location"] == f"{page}?saved=1"
         await pages.submit(page, "Remove it", to="/avatar")
         assert forge.sent[-2:] == [("POST", to, {"image": "cG5n"}), ("DELETE", to, {})]
         refused = await pages.submit(page, "Upload it", to="/avatar")
@@ -151,7 +157,7 @@ async def test_each_session_says_when_it_ends_and_each_that_can_be_ended_which_o
     assert (shown.count(ends), shown.count(">in 5 hours</time>")) == (2, 2)
 
 
-async def test_the_secret_of_a_second_factor_is_there_for_a_camera(pages, forge):
+async def test_a_second_factor_is_turned_on_by_a_camera_and_off_without_one(pages, forge):
     page, uri = "/user/settings/two_factor", "otpauth://totp/Ingot:ann?secret=ABCDEFGH&issuer=Ingot"
     forge.answers |= {
         "/user/two_factor": {"enabled": False, "recovery_codes": 0},
@@ -164,3 +170,5 @@ async def test_the_secret_of_a_second_factor_is_there_for_a_camera(pages, forge)
     refused = await pages.submit(begun, "Turn it on", to=page, code="1")
     assert (refused.status_code, picture in refused.text) == (422, True)
     assert 'class="qr"' not in (await pages.get(page, ANN)).text
+    forge.answers["/user/two_factor"] = {"enabled": True, "recovery_codes": 9}
+    assert ">Code of the app, or a recovery code</label>" in (await pages.get(page, ANN)).text

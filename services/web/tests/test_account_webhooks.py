@@ -37,7 +37,7 @@ async def test_a_webhook_is_made_and_what_failed_is_seen_and_sent_again(pages, f
     assert "&lt;main&gt;" in (await pages.get(f"{page}/3/deliveries/d1", ANN)).text
     again = await pages.submit(f"{page}/3/deliveries/d1", "Send it again", to="/deliveries/d1")
     assert again.headers["location"] == f"{page}/3/deliveries/d1"
-    for button, body in (("Try it", {}), ("Switch off", {"active": False}), ("Delete", {})):
+    for button, body in (("Try it", {}), ("Switch off", {"active": False}), ("Delete the webhook", {})):
         answer = await pages.submit(f"{page}/3", button, to="/hooks/3")
         assert forge.sent[-1][2] == body
     assert answer.headers["location"] == page
@@ -59,6 +59,9 @@ async def test_a_delivery_that_waits_for_its_next_attempt_can_be_sent_now(
     )
     shown = (await pages.get("/user/settings/hooks/3/deliveries/d1", ANN)).text
     assert ("Send it now" in shown, "It is being sent" in shown) == (can_send, not can_send)
+    # What failed and is tried again is no delivery that merely waits; what is being sent can be looked at again.
+    assert (">Failing<" in shown, "tried again at" in shown) == (can_send, can_send)
+    assert ('href="/user/settings/hooks/3/deliveries/d1">Look again' in shown) is not can_send
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,20 @@ async def test_an_address_that_is_not_typed_stays_as_it_is(pages, forge):
     assert second["email"] == "bob@example.org"
 
 
+async def test_what_was_done_to_a_person_is_said(pages, forge):
+    forge.answers["/users/bob"] = {**ANN_USER, "login": "bob", "is_admin": False}
+    for button, words in (
+        ("Save", ">Saved.<"),
+        ("Remove the second factor", ">The second factor is removed.<"),
+    ):
+        done = await pages.submit(PAGE, button, to=PAGE, caller=ROOT)
+        shown = (await pages.get(done.headers["location"], ROOT)).text
+        assert (words in shown, words in (await pages.get(PAGE, ROOT)).text) == (True, False)
+    forge.failures["/admin/users/bob/two_factor"] = 404
+    refused = await pages.submit(PAGE, "Remove the second factor", to=PAGE, caller=ROOT)
+    assert (refused.status_code, "the account has no second factor" in refused.text) == (404, True)
+
+
 async def test_people_are_searched_and_the_words_stay_on_the_next_page(pages, forge):
     person = ANN_USER | {"created": MOMENT, "is_admin": False}
     forge.answers["/admin/users"] = [person] * 51

@@ -23,7 +23,7 @@ async def test_a_label_is_made_changed_and_removed(pages, forge, page, path):
     new = {"name": "sea", "color": "#0000ff", "description": "wet"}
     await pages.submit(page, "Make the label", to=f"{page}/new", **new)
     await pages.submit(page, "Save the label", to=f"{page}/edit", name="fault")
-    removed = await pages.submit(page, "Delete", to=f"{page}/delete")
+    removed = await pages.submit(page, "Delete bug", to=f"{page}/delete")
     assert removed.headers["location"] == page
     body = {"name": "fault", "color": "#ff0000", "description": "wrong"}
     assert forge.sent == [("POST", path, new), ("PATCH", f"{path}/3", body), ("DELETE", f"{path}/3", {})]
@@ -53,7 +53,7 @@ async def test_a_milestone_is_changed_closed_and_removed(pages, forge):
     path = f"{HOME}/milestones"
     forge.answers |= {path: [MILESTONE], f"{path}/3": MILESTONE}
     await pages.submit("/ann/demo/milestones/3/edit", "Save the milestone", to="/3/edit", description="y")
-    for button in ("Close", "Delete"):
+    for button in ("Close", "Delete One & two"):
         await pages.submit("/ann/demo/milestones", button, to="/milestones/3")
     body = {"title": "One & two", "description": "y", "due_on": "2030-01-02T23:59:59Z"}
     assert forge.sent == [

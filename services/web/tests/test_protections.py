@@ -95,7 +95,7 @@ async def test_rules_for_tags_are_made_changed_and_removed(pages, forge):
     tags = "/ann/demo/settings/tags"
     await pages.submit(f"{tags}/new", "Make the rule", to="/tags/new", name_pattern="v*")
     await pages.submit(f"{tags}/7", "Save the rule", to="/tags/7", name_pattern="w*")
-    await pages.submit(PAGE, "Remove", to="/tags/delete")
+    await pages.submit(PAGE, "Remove the rule v*", to="/tags/delete")
     same = {name: rule[name] for name in ("whitelist_usernames", "whitelist_teams")}
     assert forge.sent == [
         ("POST", path, {"name_pattern": "v*", "whitelist_usernames": [], "whitelist_teams": []}),
@@ -107,8 +107,8 @@ async def test_rules_for_tags_are_made_changed_and_removed(pages, forge):
 
 async def test_a_rule_is_removed_or_it_is_said_why_not(pages, forge):
     forge.answers[f"{HOME}/branch_protections"] = [ON_THE_LIST]
-    assert (await pages.submit(PAGE, "Remove", to="/branches/delete")).status_code == 303
+    assert (await pages.submit(PAGE, "Remove the rule release/*", to="/branches/delete")).status_code == 303
     assert forge.sent == [("DELETE", f"{HOME}/branch_protections/release/*", {})]
     forge.failures[f"{HOME}/branch_protections/release/*"] = 409
-    refused = await pages.submit(PAGE, "Remove", to="/branches/delete")
+    refused = await pages.submit(PAGE, "Remove the rule release/*", to="/branches/delete")
     assert (refused.status_code, "refused" in refused.text) == (409, True)

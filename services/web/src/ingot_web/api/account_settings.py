@@ -74,7 +74,7 @@ async def edit_profile(request: WebRequest) -> Response[Any]:
         await request.forge.send("PATCH", "identity", "/user/settings", body)
     except ApiError as error:
         return await _profile_page(request, error, body)
-    return request.redirect("/user/settings")
+    return request.redirect("/user/settings?saved=1")
 
 
 @post("/user/settings/avatar", policy=anyone(), include_in_schema=False)
@@ -85,7 +85,7 @@ async def change_avatar(request: WebRequest) -> Response[Any]:
         await send_avatar(request.forge, "/user/avatar", form)
     except ApiError as error:
         return await _profile_page(request, error)
-    return request.redirect("/user/settings")
+    return request.redirect("/user/settings?saved=1")
 
 
 async def send_avatar(forge: Forge, path: str, form: Form) -> None:
@@ -203,8 +203,10 @@ def _new_token(form: Form) -> dict[str, Any]:
     chosen = ((form.text(group), group) for group in GROUPS)
     body: dict[str, Any] = {
         "name": form.text("name"),
-        "scopes": [f"{act}:{group}" for act, group in chosen if act in ("read", "write")] or ["read:misc"],
+        "scopes": [f"{act}:{group}" for act, group in chosen if act in ("read", "write")],
     }
+    if not body["scopes"]:
+        raise Invalid("choose what the token may do")
     if repositories := form.text("repositories").split():
         body["repositories"] = repositories
     days = whole_number(form.text("days"), 4)

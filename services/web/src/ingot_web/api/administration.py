@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError
+from ingot_chassis.errors import ApiError, NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.request import Form, WebRequest, require_typed
 from ingot_web.clients.forge import at
@@ -105,14 +105,22 @@ async def change_person(request: WebRequest, username: str) -> Response[Any]:
                 )
                 return request.redirect(f"/admin/users{at(form.text('new_name'))}")
             case "factor":
-                await request.forge.send("DELETE", "identity", f"{path}/two_factor")
+                await _remove_second_factor(request, path)
+                return request.redirect(f"/admin/users{at(username)}?saved=factor")
             case "delete":
                 require_typed(form.text("typed"), username)
                 await request.forge.send("DELETE", "identity", path)
                 return request.redirect("/admin/users")
     except ApiError as error:
         return await _person_page(request, username, form, error)
-    return request.redirect(f"/admin/users{at(username)}")
+    return request.redirect(f"/admin/users{at(username)}?saved=1")
+
+
+async def _remove_second_factor(request: WebRequest, path: str) -> None:
+    try:
+        await request.forge.send("DELETE", "identity", f"{path}/two_factor")
+    except NotFound:
+        raise NotFound("the account has no second factor") from None
 
 
 @get("/admin/orgs", policy=anyone(), include_in_schema=False)

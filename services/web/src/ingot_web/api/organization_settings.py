@@ -150,7 +150,7 @@ async def edit(request: WebRequest, org: str) -> Response[Any]:
                 await pages.forge.send("PATCH", "identity", pages.api(), body)
     except ApiError as error:
         return await _general(pages, form, error)
-    return pages.redirect()
+    return pages.redirect("?saved=1")
 
 
 @post(f"{SETTINGS}/avatar", policy=anyone(), include_in_schema=False)
@@ -161,7 +161,7 @@ async def change_avatar(request: WebRequest, org: str) -> Response[Any]:
         await send_avatar(pages.forge, pages.api("avatar"), form)
     except ApiError as error:
         return await _general(pages, form, error)
-    return pages.redirect()
+    return pages.redirect("?saved=1")
 
 
 @get(f"{SETTINGS}/members", policy=anyone(), include_in_schema=False)

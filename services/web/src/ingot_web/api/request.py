@@ -229,6 +229,7 @@ class WebRequest(ApiRequest):
             form_token=self.components.form_tokens.token(self._caller, int(time.time())) if viewer else "",
             here=self.scope["path"],
             sign_in=self._sign_in,
+            change_saved=self.query_params.get("saved", "") if status < 400 else "",
             **values,
         )
         return Response(html, status_code=status, media_type="text/html", headers=HEADERS)
