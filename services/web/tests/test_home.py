@@ -23,6 +23,9 @@ async def test_a_notification_leads_to_the_latest_comment_wherever_it_stands(pag
     for subject, place in ((SUBJECT, SUBJECT["html_url"]), (said, "/ann/demo/issues/comments/51")):
         forge.answers["/notifications"] = [THREAD | {"subject": subject}]
         assert f'href="{place}">Fire</a>' in (await pages.get("/notifications", ANN)).text
+    for kind, words in (("Pull", "Pull request"), ("Issue", "Issue")):
+        forge.answers["/notifications"] = [THREAD | {"subject": SUBJECT | {"type": kind}}]
+        assert f"ann/demo · {words}<" in (await pages.get("/notifications", ANN)).text
 
 
 async def test_notifications_are_marked_as_read_one_by_one_or_all_at_once(pages, forge):

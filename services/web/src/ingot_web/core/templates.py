@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 
 from ingot_chassis.clock import now
 from ingot_contracts.web import SKIP, PageFrame
+from ingot_web.core.browsers import browser
 from ingot_web.core.diff_rows import split_rows, unified_rows
 from ingot_web.core.highlighting import code_rows
 from ingot_web.core.references import references
@@ -64,6 +65,7 @@ def _environment(site_name: str, public_url: str, root: str) -> Environment:
         "duration": duration,
         "references": references,
         "shell": shlex.quote,
+        "browser": browser,
     }
     frame = PageFrame(root, site_name)
     environment.globals |= {
