@@ -89,7 +89,7 @@ SENT = (
     ("root/lit/settings/hooks/new", "Make the webhook", {"url": "x"}, 422),
     ("repo/create", "Make the repository", {"name": "a b"}, 422),
     ("user/settings/keys", "Add the key", {"title": "k", "key": "x"}, 422),
-    ("user/settings/applications", "Make the token", {"name": "made"}, 200),
+    ("user/settings/applications", "Make the token", {"name": "made", "repository": "read"}, 200),
     ("user/settings/oauth2", "Register it", {"name": "app", "redirect_uris": "http://127.0.0.1/"}, 200),
 )
 """A page, a button on it, what is filled in before that is pressed, and the status of the page that is the answer."""

@@ -87,6 +87,7 @@ async def test_ten_tasks_need_no_documentation(deployment, tmp_path):
         await person.follow("Settings", within=BAR)
         await person.follow("Access tokens")
         await person.write("Name", "backup")
+        await person.choose("Repositories", "Read")
         await person.follow("Make the token")
         await person.read("It is shown only now.")
         assert not person.page.complaints
