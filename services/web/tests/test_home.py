@@ -1,11 +1,13 @@
 """What waits for somebody."""
 
+import re
 import time
+from html import unescape
 
 import pytest
 
 from .forge import MOMENT, issue
-from .world import ANN, World
+from .world import ANN, BOB, World
 
 SUBJECT = {
     "html_url": "http://forge/ann/demo/issues/1",
@@ -20,12 +22,30 @@ THREAD = {
 
 async def test_a_notification_leads_to_the_latest_comment_wherever_it_stands(pages, forge):
     said = SUBJECT | {"latest_comment_url": "http://forge/api/v1/repos/ann/demo/issues/comments/51"}
-    for subject, place in ((SUBJECT, SUBJECT["html_url"]), (said, "/ann/demo/issues/comments/51")):
-        forge.answers["/notifications"] = [THREAD | {"subject": subject}]
+    for subject, place in ((SUBJECT, "/ann/demo/issues/1"), (said, "/ann/demo/issues/comments/51")):
+        forge.answers["/notifications"] = [THREAD | {"subject": subject, "unread": False}]
         assert f'href="{place}">Fire</a>' in (await pages.get("/notifications", ANN)).text
     for kind, words in (("Pull", "Pull request"), ("Issue", "Issue")):
         forge.answers["/notifications"] = [THREAD | {"subject": SUBJECT | {"type": kind}}]
         assert f"ann/demo · {words}<" in (await pages.get("/notifications", ANN)).text
+
+
+async def test_a_notification_that_is_opened_is_read_and_no_other_site_opens_one(pages, forge):
+    thread = "/notifications/threads/7"
+    forge.answers |= {"/notifications": [THREAD], thread: THREAD}
+    link = unescape(re.search(r'href="([^"]+)">Fire</a>', (await pages.get("/notifications", ANN)).text)[1])
+    forged = (("/notifications?open=7", ANN), (link + "0", ANN), (link.replace("=7", "=8"), ANN), (link, BOB))
+    forge.answers["/notifications/threads/8"] = THREAD
+    for address, caller in forged:
+        answer = await pages.get(address, caller)
+        assert (answer.headers["location"], forge.sent) == ("/ann/demo/issues/1", []), address
+    opened = await pages.get(link, ANN)
+    assert opened.headers["location"] == "/ann/demo/issues/1"
+    assert [call[:2] for call in forge.sent] == [("PATCH", thread)]
+    forge.answers[thread] = THREAD | {"unread": False}
+    await pages.get(link, ANN)
+    assert len(forge.sent) == 1
+    assert (await pages.get(link)).status_code == 401
 
 
 async def test_notifications_are_marked_as_read_one_by_one_or_all_at_once(pages, forge):

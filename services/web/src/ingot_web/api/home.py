@@ -3,6 +3,7 @@
 from asyncio import gather
 from contextlib import suppress
 from typing import Any
+from urllib.parse import urlencode, urlsplit
 
 from litestar import Response, get, post
 from litestar.datastructures import Cookie
@@ -89,9 +90,11 @@ async def pulls(request: WebRequest) -> Response[str]:
 
 
 @get("/notifications", policy=anyone(), include_in_schema=False)
-async def notifications(request: WebRequest) -> Response[str]:
-    """What the caller was told of: what is unread, or with ``?q=read`` what was read."""
+async def notifications(request: WebRequest) -> Response[Any]:
+    """What the caller was told of: what is unread, or with ``?q=read`` what was read; with ``?open=`` to one of them."""
     request.require_signed_in()
+    if thread_id := whole_number(request.query_params.get("open", "")):
+        return await _open(request, thread_id)
     is_read = request.query_params.get("q") == "read"
     filters: dict[str, Any] = {"status-types": "read"} if is_read else {}
     listing = await request.forge.listing(
@@ -101,9 +104,25 @@ async def notifications(request: WebRequest) -> Response[str]:
         "notifications.html",
         title="Notifications",
         is_read=is_read,
-        threads=[(thread, _place(request, thread)) for thread in listing.rows],
+        threads=[(thread, _link(request, thread)) for thread in listing.rows],
         pages=request.pages_of(listing.total),
     )
+
+
+def _link(request: WebRequest, thread: Any) -> str:
+    """To what a thread is about. Of an unread one it also marks it as read, which no address does that another site made."""
+    if not thread["unread"]:
+        return request.root + _place(request, thread)
+    query = {"open": thread["id"], "proof": request.proof(f"open {thread['id']}")}
+    return f"{request.root}/notifications?{urlencode(query)}"
+
+
+async def _open(request: WebRequest, thread_id: int) -> Response[bytes]:
+    path = f"/notifications/threads/{thread_id}"
+    thread = await request.forge.get("issues", path)
+    if thread["unread"] and request.proves(f"open {thread_id}", request.query_params.get("proof", "")):
+        await request.forge.send("PATCH", "issues", f"{path}?to-status=read")
+    return request.redirect(_place(request, thread))
 
 
 @get("/notifications/unread", policy=anyone(), include_in_schema=False)
@@ -123,12 +142,15 @@ async def count_unread(request: WebRequest) -> Response[Any]:
 
 
 def _place(request: WebRequest, thread: Any) -> str:
-    """Where it is to be read: the latest comment, which may be on a later page of the timeline, or the issue."""
+    """Where it is to be read: the latest comment, which may be on a later page of the timeline, or the issue.
+
+    A path of the site.
+    """
     subject = thread["subject"]
     if not subject["latest_comment_url"]:
-        return str(subject["html_url"])
+        return urlsplit(subject["html_url"]).path.removeprefix(request.root)
     comment_id = subject["latest_comment_url"].rpartition("/")[2]
-    return f"{request.root}/{thread['repository']['full_name']}/issues/comments/{comment_id}"
+    return f"/{thread['repository']['full_name']}/issues/comments/{comment_id}"
 
 
 @post("/notifications/read", policy=anyone(), include_in_schema=False)
