@@ -148,7 +148,7 @@ def _place(request: WebRequest, thread: Any) -> str:
     """
     subject = thread["subject"]
     if not subject["latest_comment_url"]:
-        return urlsplit(subject["html_url"]).path.removeprefix(request.root)
+        return urlsplit(str(subject["html_url"])).path.removeprefix(request.root)
     comment_id = subject["latest_comment_url"].rpartition("/")[2]
     return f"/{thread['repository']['full_name']}/issues/comments/{comment_id}"
 
