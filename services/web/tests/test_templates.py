@@ -47,7 +47,7 @@ def test_a_text_begins_in_one_line(text, line):
 
 def test_values_are_escaped_and_missing_ones_are_noticed():
     templates = Templates(site_name="<b>", public_url="http://forge/", root="")
-    site = {"viewer": None, "here": "/'<", "sign_in": "/login"}
+    site = {"viewer": None, "is_nobody": True, "here": "/'<", "sign_in": "/login"}
     html = templates.render(
         "error.html", title="<script>", problem='"><img>', code=404, request_id="1", **site
     )

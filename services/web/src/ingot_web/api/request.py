@@ -223,9 +223,12 @@ class WebRequest(ApiRequest):
             self.components.sent_forms.remove(digest)
         principal = self.principal if "principal" in self.scope else None
         viewer = principal if principal is not None and principal.signed_in else None
+        # An address without a route is answered before anybody has verified who asks for it.
+        is_nobody = viewer is None and (principal is not None or not self.principal_token)
         html = self.components.templates.render(
             template,
             viewer=viewer,
+            is_nobody=is_nobody,
             form_token=self.components.form_tokens.token(self._caller, int(time.time())) if viewer else "",
             here=self.scope["path"],
             sign_in=self._sign_in,
