@@ -22,11 +22,14 @@ async def test_a_path_without_a_route_is_the_same_page(world):
     assert (answer.status_code, "There is no such page" in answer.text) == (404, True)
 
 
-@pytest.mark.parametrize(("caller", "is_asked"), [(None, True), (ANN, False)])
+@pytest.mark.parametrize(("caller", "offers_sign_in"), [(None, True), (ANN, False)])
 @pytest.mark.parametrize("path", ["/ann/nothing", "/ann/demo/no/such/page"])
-async def test_who_is_signed_in_is_not_asked_to_sign_in(world, path, caller, is_asked):
+async def test_who_is_signed_in_is_not_asked_to_sign_in(world, path, caller, offers_sign_in):
     answer = await world.get(path, caller)
-    assert ("Sign in</a>" in answer.text, "sign in</a> to see" in answer.text) == (is_asked, is_asked)
+    assert ("Sign in</a>" in answer.text, "sign in</a> to see" in answer.text) == (
+        offers_sign_in,
+        offers_sign_in,
+    )
 
 
 async def test_a_service_that_is_away_is_said_and_when_to_try_again(world):
