@@ -1,9 +1,11 @@
 """Comparisons of refs by the API, also across forks."""
 
+from functools import partial
+
 import pytest
 
 from .code_world import opened, repository_with_history
-from .git_builders import commit
+from .git_builders import commit, set_ref
 
 C = "/repos/ann/app/compare"
 
@@ -117,3 +119,20 @@ async def test_who_may_not_read_gets_nothing(world, ann, bob):
         assert (await person.get(f"{C}/light...master")).status_code == status
     await ann.create("empty")
     assert (await ann.get("/repos/ann/empty/compare/a...b")).status_code == 404
+
+
+async def test_the_changes_of_some_files_without_those_of_white_space(world, ann, app):
+    repo = opened(world, app["id"])
+    before = commit(repo, {"a": b"if x:\ny\n", "b": b"1\n"}, [app["third"]])
+    after = commit(repo, {"a": b"if x:\n  y\n", "b": b"2\n"}, [before])
+    set_ref(repo, "refs/heads/spaced", after)
+    get = partial(ann.internal, "GET")
+    for ask, path in (
+        (ann.get, f"{C}/{before}...spaced?output=diff&page=1"),
+        (ann.get, f"/repos/ann/app/git/commits/{after}.diff?page=1"),
+        (get, f"{app['id']}/diff?base={before}&head={after}&files=9"),
+    ):
+        for whitespace, is_shown in (("ignore-all", False), ("ignore-eol", True), ("show-all", True)):
+            answer = await ask(f"{path}&whitespace={whitespace}")
+            assert (answer.text.count("diff --git"), answer.headers["x-total-count"]) == (2, "2"), answer.text
+            assert ("+  y" in answer.text, "+2" in answer.text) == (is_shown, True), (path, whitespace)

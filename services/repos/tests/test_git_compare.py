@@ -122,6 +122,24 @@ async def test_a_part_of_a_diff_has_no_file_twice_where_a_file_became_a_folder(r
     assert [text.count(b"\ndiff --git") + text.startswith(b"diff") for text, _ in parts] == [2, 2, 2, 1]
 
 
+async def test_a_part_of_a_diff_leaves_out_white_space_and_names_each_file(repo):
+    names = ["a", 'b \t"\\\x7fö', "c"]
+    one = commit(repo, {names[0]: b"1\nx\n", names[1]: b"1\n", names[2]: b"1\n", "old": LINES})
+    two = commit(
+        repo, {names[0]: b"1\n x\n", names[1]: b"1 \n", names[2]: b"2\n", "new": LINES + b"1\n"}, [one]
+    )
+    path = Path(repo.path)
+    text, total = await diff_of_files(path, one, two, offset=0, limit=3, whitespace="ignore-all")
+    sections = text.split(b"diff --git ")[1:]
+    assert (sections[0], total) == (b"a/a b/a\n", 4)
+    assert sections[1] == b'"a/b \\t\\"\\\\\\177\\303\\266" "b/b \\t\\"\\\\\\177\\303\\266"\n'
+    assert sections[2].endswith(b"-1\n+2\n")
+    whole, _ = await diff_of_files(path, one, two, offset=0, limit=9)
+    assert whole == await diff_text(path, one, two)
+    eol, _ = await diff_of_files(path, one, two, offset=0, limit=3, whitespace="ignore-eol")
+    assert (b"+ x\n" in eol, b"+1 \n" in eol) == (True, False)
+
+
 async def test_a_part_of_a_diff_of_files_with_long_paths_is_the_same(repo):
     folder = "/".join(["f" * 200] * 18)
     names = [f"{folder}/{number}" for number in range(40)]

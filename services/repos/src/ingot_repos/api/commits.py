@@ -152,10 +152,12 @@ async def get_commit(
     stat: str = "",
     files: str = "",
     verification: str = "",
+    whitespace: str = "",
 ) -> Response[Any]:
     """One commit; with `.diff` or `.patch` behind its id its changes as text, of a diff with `page` those of some files.
 
-    `X-Total-Count` then counts the files that differ.
+    `X-Total-Count` then counts the files that differ, and `whitespace` says which changes of white space are not shown:
+    `ignore-all`, `ignore-change` (of its amount) or `ignore-eol` (at the ends of lines).
     """
     name = request.rest_of_path(7)
     form = next((suffix for suffix in (".diff", ".patch") if name.endswith(suffix)), "")
@@ -167,7 +169,7 @@ async def get_commit(
         raise NotFound from None
     if form == ".diff" and "page" in request.query_params:
         before = info.parents[0] if info.parents else ""
-        return await page_of_diff(request, before, info.oid, request.page())
+        return await page_of_diff(request, before, info.oid, request.page(), whitespace=whitespace)
     if form:
         return Response(await _text(request, info, form), media_type="text/plain")
     signatures = {info.oid: signature} if signature is not None else {}
@@ -183,28 +185,42 @@ async def diff_of_files(
     *,
     offset: int,
     limit: int,
+    whitespace: compare.Whitespace = "show-all",
     lender: Path | None = None,
 ) -> tuple[bytes, int]:
     """`compare.diff_of_files` of commits that the caller may read; remembered."""
-    cache, key = request.components.reads.diffs, (before, after, offset, limit)
+    cache, key = request.components.reads.diffs, (before, after, offset, limit, whitespace)
     remembered = cache.get(key)
     if remembered is None:
         request.acquire_slot()
         remembered = await compare.diff_of_files(
-            path, before, after, offset=offset, limit=limit, lender=lender
+            path, before, after, offset=offset, limit=limit, whitespace=whitespace, lender=lender
         )
         cache.put(key, remembered, size=len(remembered[0]) + 500)
     return remembered
 
 
 async def page_of_diff(
-    request: RepositoryRequest, before: str, after: str, page: Page, *, lender: Path | None = None
+    request: RepositoryRequest,
+    before: str,
+    after: str,
+    page: Page,
+    *,
+    whitespace: str,
+    lender: Path | None = None,
 ) -> Response[bytes]:
     """The changes of one page of the files that differ between two commits. Raises NotFound, TooLarge."""
     path = request.storage.path(request.resource.id)
     try:
         text, total = await diff_of_files(
-            request, path, before, after, offset=page.offset, limit=page.limit, lender=lender
+            request,
+            path,
+            before,
+            after,
+            offset=page.offset,
+            limit=page.limit,
+            whitespace=compare.whitespace_of(whitespace),
+            lender=lender,
         )
     except GitFailed:
         raise NotFound from None

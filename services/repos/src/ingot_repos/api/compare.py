@@ -61,11 +61,13 @@ async def compare_refs_of(
     stat: str = "",
     files: str = "",
     verification: str = "",
+    whitespace: str = "",
 ) -> Response[Any]:
     """`<base>...<head>` since they parted, or `<base>..<head>`; a head of a fork is `<owner>:<branch>`.
 
     Each is a branch, a tag or a commit. `output` asks for the changes as `diff` or `patch`; with
-    `page` a diff has the changes of some files, and `X-Total-Count` counts all that differ.
+    `page` a diff has the changes of some files, `X-Total-Count` counts all that differ, and `whitespace` says
+    which changes of white space are not shown: `ignore-all`, `ignore-change` (of its amount) or `ignore-eol` (at the ends of lines).
     """
     if output not in ("", "diff", "patch"):
         raise Invalid.field("output", "unknown", "is diff or patch")
@@ -84,7 +86,7 @@ async def compare_refs_of(
     is_own = head_repository.id == request.resource.id
     lender = None if is_own else request.storage.path(head_repository.id)
     if output == "diff" and "page" in request.query_params:
-        return await page_of_diff(request, before, compared.head, page, lender=lender)
+        return await page_of_diff(request, before, compared.head, page, whitespace=whitespace, lender=lender)
     if output:
         return Response(await _text(request, compared, output, before, lender), media_type="text/plain")
     commits = await full_commits(

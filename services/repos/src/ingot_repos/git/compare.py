@@ -36,6 +36,12 @@ _IGNORING: dict[Whitespace, tuple[str, ...]] = {
     "ignore-change": ("--ignore-space-change",),
     "ignore-eol": ("--ignore-space-at-eol",),
 }
+_ESCAPES = {
+    bytes([code]): b"\\" + bytes([sign])
+    for code, sign in zip(b'\a\b\t\n\v\f\r"\\', b'abtnvfr"\\', strict=True)
+}
+"""Of bytes that git writes by a letter in a quoted path."""
+_QUOTED = re.compile(rb"[^ !#-\[\]-~]")
 FileStatus = Literal["added", "deleted", "modified", "renamed", "copied", "type-changed"]
 _STATUS: dict[str, FileStatus] = {
     "A": "added",
@@ -45,6 +51,11 @@ _STATUS: dict[str, FileStatus] = {
     "C": "copied",
     "T": "type-changed",
 }
+
+
+def whitespace_of(text: str) -> Whitespace:
+    """What a query asks for; all changes are shown where that is unclear."""
+    return next((one for one in _IGNORING if one == text), "show-all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +167,15 @@ async def diff_of_files(
     *,
     offset: int,
     limit: int,
+    whitespace: Whitespace = "show-all",
     lender: Path | None = None,
     max_bytes: int = 32 * MIB,
     time_limit: float = 30.0,
 ) -> tuple[bytes, int]:
     """The part of `diff_text` about some of the files that differ, in the order of git; and how many differ.
 
-    Of binary files it says only that they differ. Arguments and errors are those of `diff_text`.
+    Of binary files it says only that they differ, and of a file of which nothing is shown for ``whitespace`` there is the
+    first line. Other arguments and errors are those of `diff_text`.
     """
     before = before or _EMPTY_TREE
     _require_ids(before, after)
@@ -180,18 +193,25 @@ async def diff_of_files(
     if sum(map(len, paths)) > _LONGEST_PATHS:
         paths = set()
     operands = tuple(map(os.fsdecode, paths))
-    text = await run(GitArgs("diff", (*_PLAIN, "--patch", "--abbrev=7", "-M"), (before, after), operands))
-    sections = re.split(rb"^(?=diff --git )", text, flags=re.MULTILINE)[1:]
-    if len(sections) > len(part):
-        # A path also names what is in it, where it was a folder before or is one now.
-        inside = tuple(name + b"/" for name in paths)
-        shown = [
-            names
-            for names in files
-            if not paths or any(name in paths or name.startswith(inside) for name in names)
-        ]
-        text = b"".join(section for names, section in zip(shown, sections, strict=False) if names in part)
-    return text, len(files)
+    options = (*_PLAIN, "--patch", "--abbrev=7", "-M", *_IGNORING[whitespace])
+    text = await run(GitArgs("diff", options, (before, after), operands))
+    # A path also names what is in it, where it was a folder before or is one now.
+    sections: dict[bytes, bytes] = {}
+    for section in re.split(rb"^(?=diff --git )", text, flags=re.MULTILINE)[1:]:
+        head = section.partition(b"\n")[0]
+        sections[head] = sections.get(head, b"") + section
+    return b"".join(sections.get(head, head + b"\n") for head in map(_head, part)), len(files)
+
+
+def _head(names: list[bytes]) -> bytes:
+    """The first line about a file in a diff."""
+    return b"diff --git " + _quoted(b"a/" + names[0]) + b" " + _quoted(b"b/" + names[-1])
+
+
+def _quoted(path: bytes) -> bytes:
+    """As git writes it: with what is no plain character in octal (core.quotePath in git-config(1))."""
+    text = _QUOTED.sub(lambda match: _ESCAPES.get(match[0]) or b"\\%03o" % match[0][0], path)
+    return path if text == path else b'"' + text + b'"'
 
 
 def _paths(output: bytes) -> list[list[bytes]]:
