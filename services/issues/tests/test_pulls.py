@@ -164,6 +164,9 @@ async def test_a_diff_has_binary_files_when_that_is_asked_for(world):
         assert (await world.call("GET", f"/pulls/1.diff?{query}")).status_code == 200
         call = world.repos.calls[-1]
         assert (parameter_of(call, "offset"), parameter_of(call, "files")) == part
+    for whitespace, passed_on in (("", "show-all"), ("ignore-all", "ignore-all"), ("x", "show-all")):
+        assert (await world.call("GET", f"/pulls/1.diff?files=7&whitespace={whitespace}")).status_code == 200
+        assert parameter_of(world.repos.calls[-1], "whitespace") == passed_on
 
 
 async def test_a_private_fork_of_a_public_repository_is_shown_to_its_people_only(world):

@@ -19,8 +19,6 @@ from ingot_issues.api.request import IssuesRequest
 from ingot_issues.store import accounts
 from ingot_issues.store.issues import PullDetails
 
-IGNORED_WHITESPACE = ("ignore-all", "ignore-change", "ignore-eol")
-
 
 class CommitUser(msgspec.Struct):
     """A person in a commit."""
@@ -173,7 +171,7 @@ async def list_files(
         request.principal_token,
         offset=page.offset,
         limit=page.limit,
-        whitespace=whitespace if whitespace in IGNORED_WHITESPACE else "show-all",
+        whitespace=queries.ignored_whitespace(whitespace),
         skip_to=queries.storable(skip_to),
     )
     page_files = [_file(request, file, pull) for file in changed.files]

@@ -232,18 +232,24 @@ async def get_pull_by_branches(request: IssuesRequest, base: str, head: str) -> 
         ("diff", "patch"),
         "The changes of a pull request as text; with `binary` a diff has those of binary files, as a patch always has; "
         f"with `files` a diff has those of so many files at most, {MOST_FILES} at most, with `page` the next ones, and "
-        "`X-Total-Count` counts all.",
-        query=("binary", "files", "page"),
+        "`X-Total-Count` counts all; `whitespace` then says which changes of white space are not shown: `ignore-all`, `ignore-change` "
+        "(of its amount) or `ignore-eol` (at the ends of lines).",
+        query=("binary", "files", "page", "whitespace"),
     ),
 )
 async def get_pull(
-    request: IssuesRequest, index: str, binary: bool = False, files: int = 0, page: int = 1
+    request: IssuesRequest,
+    index: str,
+    binary: bool = False,
+    files: int = 0,
+    page: int = 1,
+    whitespace: str = "",
 ) -> Response[PullRequest | bytes]:
     """A pull request by its number; with `.diff` or `.patch` after it, its changes as text."""
     number, form = number_and_form(index)
     pull = await pull_of(request, number)
     if form == "diff" and files > 0:
-        return await _diff_of_files(request, pull, min(files, MOST_FILES), max(1, page))
+        return await _diff_of_files(request, pull, min(files, MOST_FILES), max(1, page), whitespace)
     if form is not None:
         return await text_of(request, pull, form, binary=binary)
     return Response(await present(request, pull))
@@ -272,7 +278,7 @@ async def text_of(
 
 
 async def _diff_of_files(
-    request: IssuesRequest, pull: PullDetails, files: int, page: int
+    request: IssuesRequest, pull: PullDetails, files: int, page: int, whitespace: str
 ) -> Response[PullRequest | bytes]:
     """The changes of a page of so many files."""
     text, total = await request.components.repos.diff_of_files(
@@ -282,6 +288,7 @@ async def _diff_of_files(
         request.principal_token,
         offset=(page - 1) * files,
         files=files,
+        whitespace=queries.ignored_whitespace(whitespace),
     )
     headers = {} if total is None else {"X-Total-Count": str(total)}
     return Response(text, media_type="text/plain", headers=headers)

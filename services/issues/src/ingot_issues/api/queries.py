@@ -41,6 +41,11 @@ def state(text: str, default: StateFilter) -> StateFilter:
     return StateFilter(text) if text in StateFilter.__members__.values() else default
 
 
+def ignored_whitespace(text: str) -> str:
+    """Which changes of white space do not count, as repos calls it."""
+    return text if text in ("ignore-all", "ignore-change", "ignore-eol") else "show-all"
+
+
 def kind(text: str) -> bool | None:
     """``type``: True for pull requests only, False for issues only, None for both."""
     return {"pulls": True, "issues": False}.get(text)

@@ -255,10 +255,19 @@ class HttpRepos:
         return text
 
     async def diff_of_files(
-        self, repository_id: int, base: str, head: str, principal_token: str, *, offset: int, files: int
+        self,
+        repository_id: int,
+        base: str,
+        head: str,
+        principal_token: str,
+        *,
+        offset: int,
+        files: int,
+        whitespace: str,
     ) -> tuple[bytes, int | None]:
         """The changes of so many files at most; and how many differ, None from a former release, which answers all."""
         path = f"/internal/repositories/{repository_id}/diff?base={base}&head={head}&offset={offset}&files={files}"
+        path += f"&whitespace={whitespace}"
         answer = await self._peer.call("GET", path, principal=principal_token, timeout=GIT_SECONDS)
         total = answer.headers.get("x-total-count")
         return answer.body, None if total is None else int(total)
