@@ -13,6 +13,7 @@ from ingot_web.core import diffs
 from .forge import ANN_USER, HOME, MOMENT, issue
 from .test_diffs import CHANGED
 from .test_forms import ANSWERS
+from .test_history import COMPARED, DROPPED
 from .test_issues import timeline
 from .test_previews import IN_PLACE, is_part, send_in_place
 from .world import ANN, BOB
@@ -78,8 +79,39 @@ async def test_a_form_leads_to_no_page_that_its_sender_made_up(pages, forge, bac
     form = {"token": pages.form_token(ANN, at=time.time()), "body": "so", "back": back}
     answer = await pages.post("/ann/demo/pulls/1/comments", form, ANN)
     assert re.fullmatch(
-        r"/ann/demo/pulls/1/files\?style=unified(&file=1&page=2)?", answer.headers["location"]
+        r"/ann/demo/pulls/1/files\?style=unified(&file=1&page=2&w=1)?", answer.headers["location"]
     )
+
+
+@pytest.mark.parametrize(
+    ("page", "path"),
+    [
+        (f"commit/{'1' * 40}", f"git/commits/{'1' * 40}.diff"),
+        ("compare/main...topic", "compare/main...topic"),
+        ("pulls/1/files", "pulls/1.diff"),
+    ],
+)
+async def test_changes_of_white_space_are_hidden_on_demand(pages, forge, page, path):
+    spaced = f"diff --git a/spaced b/spaced\n{CHANGED}"
+    forge.answers |= {f"{HOME}/git/commits/{'1' * 40}": DROPPED, f"{HOME}/compare/main...topic": COMPARED}
+    forge.answers |= {f"{HOME}/{path}{'?output=diff' if 'compare' in path else ''}": spaced.encode()}
+    query = "style=split&" if "pulls" in page else ""
+    shown = (await pages.get(f"/ann/demo/{page}?{query}file=7", ANN)).text
+    assert "whitespace" not in forge.queries[f"{HOME}/{path}"]
+    link = re.search(r'href="([^"]*)">Hide white space changes<', shown)[1].replace("&amp;", "&")
+    assert link == f"?{query}w=1&file=7"
+    hidden = (await pages.get(f"/ann/demo/{page}{link}", ANN)).text
+    assert "&whitespace=ignore-all" in forge.queries[f"{HOME}/{path}"]
+    assert ("Only white space changed." in hidden, "Only white space" in shown) == (True, False)
+    assert f'href="?{query}w=1">All changed files<'.replace("&", "&amp;") in hidden
+    assert f'href="?{query}file=7">Show white space changes<'.replace("&", "&amp;") in hidden
+
+
+async def test_a_comment_leads_back_to_changes_without_those_of_white_space(pages, forge):
+    page = "/ann/demo/pulls/1/files?style=unified&w=1"
+    assert 'href="?style=split&amp;w=1"' in (await pages.get(page, ANN)).text
+    answer = await pages.submit(f"{page}&at=1R4", "Comment now", to="/pulls/1/comments", body="so")
+    assert answer.headers["location"] == page
 
 
 async def test_changes_have_the_colours_of_code_and_marks_on_what_differs(pages, forge):

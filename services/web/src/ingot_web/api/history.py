@@ -165,6 +165,11 @@ def file_shown(request: WebRequest) -> int:
     return whole_number(request.query_params.get("file", ""), 7) or 0
 
 
+def hides_spaces(request: WebRequest) -> bool:
+    """Whether changes of white space alone are left out."""
+    return request.query_params.get("w") == "1"
+
+
 async def read_diff(
     frame: RepositoryFrame,
     service: str,
@@ -179,7 +184,9 @@ async def read_diff(
     ``limit`` is the name of the parameter that says how many files are answered. Raises NotFound for a file that is not there.
     """
     request, number = frame.request, file_shown(frame.request)
-    part = {"page": number or request.number, limit: 1 if number else size}
+    part: dict[str, Any] = {"page": number or request.number, limit: 1 if number else size}
+    if hides_spaces(request):
+        part["whitespace"] = "ignore-all"
     try:
         answer = await frame.forge.answer(service, path, **part, **parameters)
     except TooLarge:
@@ -187,12 +194,19 @@ async def read_diff(
     text = answer.body.decode("utf-8", "replace")
     if not number:
         changes = await to_thread(_diff, text, (request.number - 1) * size + 1)
+        _note_view(changes, request)
         total = len(changes.files) + changes.omitted
         return changes, request.pages_of(int(answer.headers.get("x-total-count", total)), size)
     changes = await to_thread(_diff_of_file, text, number, request.number)
     if not changes.files:
         raise NotFound
+    _note_view(changes, request)
     return changes, request.pages_of(changes.files[0].length, diffs.LINES)
+
+
+def _note_view(changes: diffs.Diff, request: WebRequest) -> None:
+    """What its links to other pages of it have."""
+    changes.style, changes.hides_spaces = request.query_params.get("style", ""), hides_spaces(request)
 
 
 def _diff(text: str, number: int) -> diffs.Diff:

@@ -12,7 +12,7 @@ from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.attachments import send_with_files
 from ingot_web.api.frames import RepositoryFrame
-from ingot_web.api.history import MORE_FILES, file_shown, read_diff
+from ingot_web.api.history import MORE_FILES, file_shown, hides_spaces, read_diff
 from ingot_web.api.issues import as_issue, page_query
 from ingot_web.api.previews import preview
 from ingot_web.api.request import Form, WebRequest, whole_number
@@ -92,14 +92,15 @@ def _may_push_to_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> b
     return bool(head["owner"]["login"] == frame.request.principal.name)
 
 
-def _name_of_page(file: int, number: int) -> str:
+def _name_of_page(file: int, number: int, hides: int) -> str:
     """A page of the changes, as forms on it name it."""
-    return f"files/{file}/{number}" if file or number > 1 else "files"
+    return f"files/{file}/{number}/{hides}" if file or number > 1 or hides else "files"
 
 
-def _query_of_page(file: int, number: int) -> list[tuple[str, int]]:
-    """What its address has: the one file that it shows, if it shows one, and its number, if it is not the first."""
-    return [(name, value) for name, value, first in (("file", file, 0), ("page", number, 1)) if value > first]
+def _query_of_page(file: int, number: int, hides: int) -> list[tuple[str, int]]:
+    """What its address has: the one file that it shows, its number if it is not the first, whether it hides white space."""
+    values = (("file", file, 0), ("page", number, 1), ("w", min(hides, 1), 0))
+    return [(name, value) for name, value, first in values if value > first]
 
 
 def chosen_style(text: str) -> str:
@@ -118,7 +119,7 @@ async def files(request: WebRequest, index: int) -> Response[str]:
     )
     committed = request.query_params.get("committed", "")
     style = chosen_style(request.query_params.get("style", ""))
-    part = (file_shown(request), request.number)
+    part = (file_shown(request), request.number, int(hides_spaces(request)))
     own = line_context(frame, pull, style=style, back=_name_of_page(*part))
     own["page_of_files"] = _query_of_page(*part)
     own["pending"] = next((review for review in reviews if review["state"] == "PENDING"), None)
@@ -280,7 +281,7 @@ def back_to_page(
     """To the page from which the form came, and a part of it."""
     name, *numbers = page.split("/")
     if name == "files":
-        part = _query_of_page(*(whole_number(text, 7) or 0 for text in (*numbers, "", "")[:2]))
+        part = _query_of_page(*(whole_number(text, 7) or 0 for text in (*numbers, "", "", "")[:3]))
         query = urlencode([("style", chosen_style(form.text("style"))), *part])
         return frame.redirect(f"/pulls/{index}/files?{query}{anchor}")
     return frame.redirect(f"/pulls/{index}{page_query(whole_number(page, 7) or 1)}{anchor}")

@@ -53,6 +53,8 @@ class DiffFile:
     """Lines that are not shown."""
     length: int = 0
     """All lines, with those that begin a hunk."""
+    is_named_only: bool = False
+    """Whether nothing is said of it: only white space changed, which is left out."""
 
     @property
     def is_picture(self) -> bool:
@@ -86,6 +88,10 @@ class Diff:
     text: str = ""
     is_file: bool = False
     """Whether it is a page of one file alone."""
+    style: str = ""
+    """How its lines are shown, as the address says."""
+    hides_spaces: bool = False
+    """Whether changes of white space alone are left out."""
 
     @property
     def additions(self) -> int:
@@ -155,7 +161,7 @@ def side_by_side(kinds: Sequence[str]) -> Iterator[tuple[int | None, int | None]
 
 def _file(lines: list[str], part: range) -> DiffFile:
     """One file, with that part of its lines."""
-    file = DiffFile(path=_path_of_head(lines[0]))
+    file = DiffFile(path=_path_of_head(lines[0]), is_named_only=not any(lines[1:]))
     position = 1
     for position in range(1, len(lines)):
         line = lines[position]
