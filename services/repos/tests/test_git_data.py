@@ -47,6 +47,26 @@ async def test_a_tree_of_a_branch_tag_commit_or_tree(world, ann, app):
     assert "side.txt" in [entry["path"] for entry in side["tree"]]
 
 
+async def test_files_of_a_tree_are_found_by_words_of_their_paths(world, ann):
+    one = await repository_with_history(world, ann)
+    files = dict.fromkeys(("a/main/x.py", "a/x_main.py", "main.py", "Main/b.PY", "a/py", "lib.txt"), b"")
+    tip = commit(opened(world, one["id"]), files, [])
+    for query, paths in (
+        ("q=main+PY", ["main.py", "a/x_main.py", "Main/b.PY", "a/main/x.py"]),
+        ("q=main%20py&per_page=1&page=2", ["a/x_main.py"]),
+        ("q=Main/&recursive=1", ["Main/b.PY", "a/main/x.py"]),
+        ("q=zz", []),
+        ("q=%20", ["Main", "a", "lib.txt", "main.py"]),
+    ):
+        set_ref(opened(world, one["id"]), "refs/heads/found", tip)
+        tree = (await ann.get(f"{G}/trees/found?{query}")).json()
+        assert [entry["path"] for entry in tree["tree"]] == paths, query
+        assert tree["truncated"] == ("per_page" in query)
+    below = (await ann.get(f"{G}/trees/found:a?q=main")).json()
+    assert [entry["path"] for entry in below["tree"]] == ["x_main.py", "main/x.py"]
+    assert (await ann.get(f"{G}/trees/found?q={'x' * 201}")).status_code == 422
+
+
 async def test_a_tree_with_its_folders_as_git_lists_it(world, ann, app):
     expected = await git("ls-tree", "-r", "-t", "--name-only", "-z", "master",
                          cwd=world.components.storage.path(app["id"]))  # fmt: skip

@@ -2,12 +2,13 @@
 
 from base64 import b64encode
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 from litestar import Response, get
 from msgspec import UNSET, UnsetType
 
-from ingot_chassis.errors import NotFound, Unavailable
+from ingot_chassis.errors import Invalid, NotFound, Unavailable
 from ingot_chassis.http.paging import Page
 from ingot_repos.api.code_views import CodePresenter, FullCommit
 from ingot_repos.api.commits import CommitParts, full_commits
@@ -25,6 +26,8 @@ from ingot_repos.git.visible_objects import is_in_history, is_in_newest_tree
 
 TREE_PAGE = 1_000
 MOST_REFS = 10_000
+LONGEST_SEARCH = 200
+"""Characters of what is searched for in paths."""
 
 
 class TreeEntry(msgspec.Struct):
@@ -88,19 +91,30 @@ async def get_tree(
     recursive: str = "",
     page: str = "",
     per_page: str = "",
+    q: str = "",
 ) -> Tree:
-    """The tree of a branch, tag, commit or tree, or `<ref>:<folder>`; with `recursive` all folders below it."""
+    """The tree of a branch, tag, commit or tree, or `<ref>:<folder>`; with `recursive` all folders below it.
+
+    With `q` the files of all folders below it whose paths have each word of it, in any case of letters: first those that
+    have them in their names. `q` has at most 200 characters.
+    """
     repository, name = request.resource, request.rest_of_path(7)
     is_recursive = recursive.strip().lower() not in ("", "0", "f", "false")
     number, limit = _number(page, 1, 10**6), _number(per_page, TREE_PAGE, TREE_PAGE)
+    if len(q) > LONGEST_SEARCH:
+        raise Invalid.field("q", "length", f"has more than {LONGEST_SEARCH} characters")
+    read = (
+        partial(object_data.page_of_files_named, text=q)
+        if q.strip()
+        else partial(object_data.tree_page, recursive=is_recursive)
+    )
     try:
         sha_of_answer, tree = await _tree(request, name)
         listed = await request.storage.call(
             repository.id,
-            object_data.tree_page,
+            read,
             tree,
             request.components.reads,
-            recursive=is_recursive,
             offset=(number - 1) * limit,
             limit=limit,
         )

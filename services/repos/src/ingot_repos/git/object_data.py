@@ -14,7 +14,7 @@ from ingot_repos.git.named_refs import named_ref
 from ingot_repos.git.objects import VISIBLE_REFS
 from ingot_repos.git.read_cache import ReadCache
 from ingot_repos.git.refs import each_ref, is_object_id
-from ingot_repos.git.trees import FOLDER, Entry, blob_sizes, entry_at, list_tree
+from ingot_repos.git.trees import FOLDER, SUBMODULE, Entry, TreeEntries, blob_sizes, entry_at, list_tree
 
 MOST_ENTRIES = 100_000
 """Entries of a tree, with those of its folders, that are read."""
@@ -80,10 +80,7 @@ def tree_page(
     repo: pygit2.Repository, tree: str, cache: ReadCache, *, recursive: bool, offset: int, limit: int
 ) -> TreePage:
     """A page of the entries of a tree (full id), with ``recursive`` of all folders below it too."""
-    listing = cache.listings.get((tree, recursive))
-    if listing is None:
-        listing = list_tree(repo, tree, recursive=recursive, most=MOST_ENTRIES)
-        cache.listings.put((tree, recursive), listing, size=len(listing.entries) + 1)
+    listing = _listing(repo, tree, cache, recursive=recursive)
     entries = listing.entries[offset : offset + limit]
     key = (tree, recursive, offset, limit)
     sizes = cache.blob_sizes.get(key)
@@ -91,6 +88,34 @@ def tree_page(
         sizes = blob_sizes(repo, entries)
         cache.blob_sizes.put(key, sizes, size=len(sizes) + 1)
     return TreePage(entries, sizes, len(listing.entries), listing.complete)
+
+
+def page_of_files_named(
+    repo: pygit2.Repository, tree: str, cache: ReadCache, text: str, *, offset: int, limit: int
+) -> TreePage:
+    """A page of the files of a tree (full id) whose paths have each word of ``text``, in any case of letters.
+
+    Those that have them in their names come first, and short paths before long ones.
+    """
+    words = text.lower().split()
+    listing = _listing(repo, tree, cache, recursive=True)
+    ranks: list[tuple[bool, int, str, Entry]] = []
+    for entry in listing.entries:
+        path = entry.path.lower()
+        if entry.mode not in (FOLDER, SUBMODULE) and all(word in path for word in words):
+            name = path.rpartition("/")[2]
+            ranks.append((any(word not in name for word in words), len(path), entry.path, entry))
+    ranks.sort(key=lambda rank: rank[:3])
+    entries = [entry for *_, entry in ranks[offset : offset + limit]]
+    return TreePage(entries, blob_sizes(repo, entries), len(ranks), listing.complete)
+
+
+def _listing(repo: pygit2.Repository, tree: str, cache: ReadCache, *, recursive: bool) -> TreeEntries:
+    listing = cache.listings.get((tree, recursive))
+    if listing is None:
+        listing = list_tree(repo, tree, recursive=recursive, most=MOST_ENTRIES)
+        cache.listings.put((tree, recursive), listing, size=len(listing.entries) + 1)
+    return listing
 
 
 def page_of_refs(
