@@ -44,6 +44,7 @@ PAGES = (
     ("folder of 100 files", f"{BASE}/src/branch/main/src/part07"),
     ("file", f"{BASE}/src/branch/main/src/part07/module42.py"),
     ("blame", f"{BASE}/blame/branch/main/src/part07/module42.py"),
+    ("files by a word", f"{BASE}/find/branch/main?q=module42"),
     ("commits", f"{BASE}/commits/branch/main"),
     ("commits of a file", f"{BASE}/commits/branch/main/src/part07/module42.py"),
     ("commit", f"{BASE}/commit/{{sha}}"),

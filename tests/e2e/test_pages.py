@@ -144,7 +144,7 @@ async def _fill(ann, name, *, private):
 
 READ = [
     "", "src/branch/main", "src/branch/main/docs", "src/branch/main/docs/guide.md", "src/branch/main/a.py",
-    "src/branch/topic/one/more.txt", "src/tag/v1", "src/branch/main/data.csv", "src/branch/main/p.png",
+    "src/branch/topic/one/more.txt", "src/tag/v1", "find/branch/main?q=B+T", "find/tag/v1", "src/branch/main/data.csv", "src/branch/main/p.png",
     "blame/branch/main/a.py", "blame/branch/main/p.png", "raw/branch/main/a.py", "raw/branch/topic/one/more.txt", "commits/branch/main", "commits/branch/main.atom",
     "commits/branch/topic/one", "commits/branch/main/docs", "branches", "tags", "releases", "releases/tag/v1",
     "releases.atom", "compare", "compare/main...topic/one", "stars", "watchers", "forks", "labels", "milestones", "issues",

@@ -387,11 +387,12 @@ async def test_the_history_of_a_file_leads_to_the_file_as_it_was(pages, forge):
     assert f'href="/ann/demo/src/commit/{"1" * 40}/src/a.py"' in shown
 
 
-@pytest.mark.parametrize("page", ["src/branch/main", "commits/branch/main"])
+@pytest.mark.parametrize("page", ["src/branch/main", "commits/branch/main", "find/branch/main"])
 async def test_the_menu_of_branches_asks_for_them_when_it_is_opened(pages, forge, page):
     names = ("main", "fix/it")
     forge.answers[f"{HOME}/branches"] = [{"name": name} for name in names]
     forge.answers[f"{HOME}/contents-ext"] = {"dir_contents": []}
+    forge.answers[f"{HOME}/git/trees/main"] = {"tree": [], "total_count": 0}
     shown = (await pages.get(f"/ann/demo/{page}")).text
     assert f"{HOME}/branches" not in forge.read_paths
     assert 'href="/ann/demo/branches"' in shown

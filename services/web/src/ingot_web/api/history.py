@@ -17,7 +17,7 @@ from ingot_web.core.diff_code import coloured_diff
 COMMITS = 30
 FILES = 20
 """Changed files on one page."""
-CHOICES = ("src", "commits")
+CHOICES = ("src", "commits", "find")
 """Pages of a branch to which the menu of branches leads."""
 MORE_FILES = "repository/more_files.html"
 FEEDS = ("atom", "rss")
