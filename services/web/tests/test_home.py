@@ -63,6 +63,22 @@ async def test_notifications_are_marked_as_read_one_by_one_or_all_at_once(pages,
     assert 'value="7"' not in (await pages.get("/notifications", ANN)).text
 
 
+async def test_the_first_page_leads_to_own_organizations(pages, forge):
+    names = [{"username": f"crew{number}", "full_name": "", "avatar_url": ""} for number in range(12)]
+    forge.answers |= {"/notifications/new": {"new": 0}, "/user/orgs": names}
+    shown = (await pages.get("/", ANN)).text
+    assert [f'href="/crew{number}">crew{number}</a>' in shown for number in (0, 9, 10)] == [True, True, False]
+    assert '<a href="/ann">All 12</a>' in shown
+    forge.answers["/user/orgs"] = [names[0] | {"full_name": "The <crew>"}]
+    shown = (await pages.get("/", ANN)).text
+    assert ('href="/crew0">The &lt;crew&gt;</a>' in shown, "All 1<" in shown) == (True, False)
+    forge.answers["/user/orgs"] = []
+    assert 'href="/org/create">New organization</a>' in (await pages.get("/", ANN)).text
+    forge.read_paths.clear()
+    assert "Your organizations" not in (await pages.get("/")).text
+    assert "/user/orgs" not in forge.read_paths
+
+
 IN_PLACE = {"HX-Request": "true"}
 UNREAD = "/notifications/unread"
 

@@ -15,6 +15,7 @@ from ingot_web.api.request import PAGE_SIZE, WebRequest, whole_number
 from ingot_web.clients.forge import at
 
 SHOWN = 6
+ORGANIZATIONS = 10
 UNREAD_AGE = 30
 """Seconds for which a browser keeps the number of unread notifications."""
 TYPES = {"created_by": "created", "mentioned": "mentioned", "review_requested": "review"}
@@ -23,22 +24,24 @@ TYPES = {"created_by": "created", "mentioned": "mentioned", "review_requested": 
 
 @get("/", policy=anyone(), include_in_schema=False)
 async def home(request: WebRequest) -> Response[str]:
-    """The repositories of the caller and what waits for them, or the latest repositories."""
+    """The repositories and organizations of the caller and what waits for them, or the latest repositories."""
     forge = request.forge
     if not request.principal.signed_in:
         latest = await forge.listing("repos", "/repos/search", sort="updated", order="desc", limit=PAGE_SIZE)
         return request.render("home.html", title="Start", latest=latest)
     search = "/repos/issues/search"
-    own, assigned, reviews, unread = await gather(
+    own, assigned, reviews, unread, organizations = await gather(
         forge.listing("repos", "/user/repos", page=request.number, limit=PAGE_SIZE),
         forge.listing("issues", search, assigned=True, state="open", limit=SHOWN),
         forge.listing("issues", search, review_requested=True, state="open", type="pulls", limit=SHOWN),
         forge.get("issues", "/notifications/new"),
+        forge.listing("identity", "/user/orgs", limit=ORGANIZATIONS),
     )
     return request.render(
         "home.html",
         title="Start",
         own=own,
+        organizations=organizations,
         pages=request.pages_of(own.total),
         assigned=assigned,
         reviews=reviews,
