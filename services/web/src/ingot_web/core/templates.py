@@ -28,6 +28,7 @@ SCRIPTS = (
     "double_clicks.js",
     "drops.js",
     "pictures.js",
+    "copy_buttons.js",
 )
 EXCERPT = 200
 """Characters."""

@@ -1,0 +1,47 @@
+"""With JavaScript addresses of clones, ids of commits and blocks of code have a button that copies them."""
+
+import httpx
+import pytest
+from tests.e2e.deployments import ADMINISTRATOR
+
+from .person import PROGRAM, open_browser
+
+CODE = "git pull\nmake\n"
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
+@pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
+@pytest.mark.parametrize("javascript", [True, False], ids=["with JavaScript", "without JavaScript"])
+async def test_what_is_written_elsewhere_is_copied(deployment, tmp_path, javascript):
+    name = f"ladder-{'with' if javascript else 'without'}"
+    base = f"{ADMINISTRATOR[0]}/{name}"
+    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+        repository = (await http.post("user/repos", json={"name": name, "auto_init": True})).json()
+        await http.post(f"repos/{base}/issues", json={"title": "Rungs", "body": f"```\n{CODE}```"})
+        (commit,) = (await http.get(f"repos/{base}/commits")).json()
+    buttons = (
+        ("issues/1", "Copy this block", CODE),
+        ("commits/branch/main", "Copy the whole commit id", commit["sha"]),
+        (f"commit/{commit['sha']}", "Copy the whole commit id", commit["sha"]),
+        ("src/branch/main", "Copy the address for HTTP", repository["clone_url"]),
+    )
+    async with open_browser(deployment.url, tmp_path, javascript=javascript) as person:
+        page = person.page
+        permissions = ["clipboardReadWrite", "clipboardSanitizedWrite"]
+        await page.call(
+            "Browser.grantPermissions", permissions=permissions, origin=deployment.url.rstrip("/")
+        )
+        await page.call("Emulation.setFocusEmulationEnabled", enabled=True)
+        for path, words, text in buttons:
+            await person.visit(f"{base}/{path}")
+            if not javascript:
+                await person.read(name)
+                assert not await page.value("document.querySelectorAll('.copy').length")
+                continue
+            if path.startswith("src"):
+                await person.press("Clone")
+            await person.press(words)
+            await page.wait_for("document.querySelector('[role=status].hidden').textContent === 'Copied'")
+            await page.value("navigator.clipboard.readText().then(text => { window.clip = text })")
+            assert await page.wait_for("window.clip") == text
+        assert not page.complaints
