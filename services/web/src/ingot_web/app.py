@@ -40,6 +40,7 @@ from ingot_web.api import (
     reviews,
     site,
     suggestions,
+    tasks,
     webhooks,
 )
 from ingot_web.api.request import WebRequest
@@ -82,6 +83,7 @@ ROUTES = [
     *review_links.routes,
     *reviews.routes,
     *suggestions.routes,
+    *tasks.routes,
 ]
 
 

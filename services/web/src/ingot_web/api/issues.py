@@ -14,6 +14,7 @@ from ingot_web.api.labels import choosable_labels
 from ingot_web.api.previews import preview
 from ingot_web.api.request import PAGE_SIZE, Form, WebRequest, whole_number
 from ingot_web.core.issue_templates import EMPTY_DRAFT, draft_of, is_address
+from ingot_web.core.tasks import with_buttons
 from ingot_web.core.timelines import is_said, links_to_entries, words
 
 ENTRIES = 50
@@ -236,6 +237,7 @@ async def conversation(
         reactions.setdefault(one["comment_id"], []).append(one)
     return {
         "description": description,
+        "description_with_tasks": with_buttons(description, issue["body"]),
         "reactions": reactions,
         "reaction_contents": REACTIONS,
         "entries": entries,

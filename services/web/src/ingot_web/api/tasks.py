@@ -1,0 +1,32 @@
+"""Ticks tasks in the text of an issue or pull request."""
+
+from litestar import Response, post
+
+from ingot_chassis.errors import Conflict, Denied, Invalid
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.request import WebRequest, whole_number
+from ingot_web.core.tasks import with_task
+
+
+@post("/{owner:str}/{repo:str}/issues/{index:int}/tasks", policy=anyone(), include_in_schema=False)
+async def tick(request: WebRequest, index: int) -> Response[bytes]:
+    """Turn the box of a task round, in the text that the caller saw. Raises Conflict where it was changed since."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    path = frame.api("issues", index)
+    (issue,) = await frame.load(frame.forge.get("issues", path))
+    permissions = frame.repository["permissions"]
+    if not (permissions and permissions["push"]) and issue["user"]["login"] != request.principal.name:
+        raise Denied("you may not change this text")
+    version = issue.get("content_version", 0)
+    if form.text("version") != str(version):
+        raise Conflict("somebody changed the text meanwhile; load the page again to see it")
+    number = whole_number(form.text("task"), 6)
+    body = with_task(issue["body"], number) if number is not None else None
+    if body is None:
+        raise Invalid.field("task", "missing", "is no task of the text")
+    await frame.forge.send("PATCH", "issues", path, {"body": body, "content_version": version})
+    return frame.redirect(f"/issues/{index}#task-{number}")
+
+
+routes = [tick]

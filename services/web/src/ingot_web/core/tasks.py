@@ -1,0 +1,58 @@
+"""Boxes of the lists of tasks in a text, as buttons that tick them; and the text with one of them ticked.
+
+A box of the page is found in the text by its number. Both are read apart, so there are buttons only where both have as many
+boxes, ticked alike.
+"""
+
+import re
+from collections.abc import Iterator
+
+from markupsafe import Markup, escape
+
+_BOX = re.compile(r'<input\b[^>]*\btype="checkbox"[^>]*>')
+_TASK = re.compile(r"[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[([ xX])\][ \t]+(\S.*)")
+_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
+_LABEL = 200
+"""Characters of what a button says."""
+
+
+def with_buttons(html: Markup, text: str) -> Markup | None:
+    """The text as HTML with a button for each box, which sends its number as ``task``; None where there are none."""
+    tasks = [(match[1] != " ", match[2]) for _, match in _tasks(text)]
+    states = [" checked" in box for box in _BOX.findall(html)]
+    if not states or states != [is_done for is_done, _ in tasks] or 'class="footnotes' in html:
+        return None
+    numbers = iter(range(len(tasks)))
+
+    def button(_box: re.Match[str]) -> str:
+        number = next(numbers)
+        is_done, words = tasks[number]
+        return (
+            f'<button class="task" id="task-{number}" name="task" value="{number}" role="checkbox" '
+            f'aria-checked="{str(is_done).lower()}" aria-label="{escape(words[:_LABEL])}"></button>'
+        )
+
+    return Markup(_BOX.sub(button, html))  # noqa: S704 - sanitized, and what is added is escaped
+
+
+def with_task(text: str, number: int) -> str | None:
+    """The text in which the box of that number is the other way round; None where there is no such box."""
+    for place, (start, match) in enumerate(_tasks(text)):
+        if place == number:
+            at = start + match.start(1)
+            return f"{text[:at]}{'x' if match[1] == ' ' else ' '}{text[at + 1 :]}"
+    return None
+
+
+def _tasks(text: str) -> Iterator[tuple[int, re.Match[str]]]:
+    """Where the line of each task begins, and its parts."""
+    start, fence = 0, ""
+    for line in text.split("\n"):
+        if mark := _FENCE.match(line):
+            if not fence:
+                fence = mark[1]
+            elif mark[1].startswith(fence):
+                fence = ""
+        elif not fence and (task := _TASK.fullmatch(line.rstrip("\r"))):
+            yield start, task
+        start += len(line) + 1

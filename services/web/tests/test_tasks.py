@@ -1,0 +1,103 @@
+"""Tasks in the text of an issue are ticked on its page."""
+
+import time
+
+import pytest
+from markupsafe import Markup
+
+from ingot_web.core.tasks import with_buttons, with_task
+
+from .forge import HOME, issue
+from .test_forms import HEAD
+from .world import ANN, BOB
+
+TEXT = "- [ ] <one>\n- [x] two\n  1. [ ] three\n\n```\n- [ ] code\n```\n> * [X] four\r\n- [y] five\n[ ] six"
+OPEN = '<li><input class="task-list-item-checkbox" disabled="" type="checkbox"> '
+DONE = OPEN.replace("> ", ' checked=""> ')
+HTML = Markup(f"<p>{OPEN}{DONE}{OPEN}{DONE}</p>")
+
+
+def test_each_box_is_a_button_that_says_its_task():
+    shown = with_buttons(HTML, TEXT)
+    assert "<input" not in shown
+    for number, (state, words) in enumerate(
+        [("false", "&lt;one&gt;"), ("true", "two"), ("false", "three"), ("true", "four")]
+    ):
+        button = f'id="task-{number}" name="task" value="{number}" role="checkbox" aria-checked="{state}" aria-label="{words}"'
+        assert shown.count(button) == 1
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        (HTML, TEXT.replace("[x]", "[ ]")),
+        (HTML, f"{TEXT}\n- [ ] more"),
+        (Markup(f"{HTML}{OPEN}"), TEXT),
+        (Markup(f'{HTML}<section class="footnotes"></section>'), TEXT),
+        (Markup("<p></p>"), ""),
+    ],
+)
+def test_boxes_stay_as_they_are_where_text_and_page_differ(html, text):
+    assert with_buttons(html, text) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "before", "after"),
+    [
+        (0, "[ ] <one>", "[x] <one>"),
+        (1, "[x] two", "[ ] two"),
+        (2, "[ ] three", "[x] three"),
+        (3, "[X] four", "[ ] four"),
+    ],
+)
+def test_one_task_is_turned_round_and_nothing_else(number, before, after):
+    assert with_task(TEXT, number) == TEXT.replace(before, after)
+    assert with_task(TEXT, 4) is None
+
+
+PAGE = "/ann/demo/issues/1"
+BODY = '- [ ] one <input type="checkbox">\n- [x] two <input checked type="checkbox">'
+READER = {"permissions": {"admin": False, "push": False, "pull": True}}
+
+
+@pytest.fixture
+def forge(forge):
+    """The fake of issues answers what is between the brackets as it is, so the boxes of the HTML stand in the text."""
+    forge.answers[f"{HOME}/issues/1"] = issue(body=BODY, content_version=7)
+    return forge
+
+
+async def _tick(pages, number, caller=ANN, version="7"):
+    form = {"token": pages.form_token(caller, at=time.time()), "version": version, "task": number}
+    return await pages.post(f"{PAGE}/tasks", form, caller)
+
+
+@pytest.mark.parametrize("kind", ["issues", "pulls"])
+async def test_a_task_is_ticked_on_its_page(pages, forge, kind):
+    if kind == "pulls":
+        facts = {"pull_request": {"merged": False, "draft": False}, "base": {"ref": "main"}, "head": HEAD}
+        pull = issue(body=BODY, content_version=7, merged=False, mergeable=True, **facts)
+        forge.answers |= {f"{HOME}/issues/1": pull, f"{HOME}/pulls/1": pull}
+    shown = (await pages.get(f"/ann/demo/{kind}/1", ANN)).text
+    assert shown.count('name="task"') == 2
+    assert '<input type="hidden" name="version" value="7">' in shown
+    answer = await _tick(pages, "1")
+    assert answer.headers["location"] == f"{PAGE}#task-1"
+    change = {"body": BODY.replace("[x]", "[ ]"), "content_version": 7}
+    assert forge.sent == [("PATCH", f"{HOME}/issues/1", change)]
+
+
+async def test_only_who_may_change_the_text_has_boxes_to_tick(pages, forge):
+    forge.answers[HOME] |= READER
+    for caller, count in ((ANN, 2), (BOB, 0), (None, 0)):
+        assert (await pages.get(PAGE, caller)).text.count('name="task"') == count
+    assert (await _tick(pages, "0", BOB)).status_code == 403
+    forge.answers[HOME] |= {"archived": True}
+    assert 'name="task"' not in (await pages.get(PAGE, ANN)).text
+    assert forge.sent == []
+
+
+@pytest.mark.parametrize(("number", "version", "status"), [("0", "6", 409), ("2", "7", 422), ("x", "7", 422)])
+async def test_a_task_that_is_not_there_as_it_was_seen_is_not_ticked(pages, forge, number, version, status):
+    assert (await _tick(pages, number, version=version)).status_code == status
+    assert forge.sent == []
