@@ -152,3 +152,38 @@ async def test_a_link_to_a_comment_on_another_page_leads_there(deployment, tmp_p
         await person.page.wait_for(target)
         assert await person.page.value("location.search") == "?page=2"
         assert not person.page.complaints
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
+@pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
+@pytest.mark.parametrize("javascript", [True, False], ids=["with JavaScript", "without JavaScript"])
+async def test_lines_around_changes_are_shown_on_demand(deployment, tmp_path, javascript):
+    name = f"tide-{'with' if javascript else 'without'}"
+    lines = [f"hour {number}" for number in range(1, 61)]
+
+    def content(of):
+        return base64.b64encode("\n".join(of).encode()).decode()
+
+    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+        await http.post("user/repos", json={"name": name, "auto_init": True})
+        file = f"repos/{ADMINISTRATOR[0]}/{name}/contents/tide.txt"
+        first = (await http.post(file, json={"content": content(lines)})).json()
+        lines[29] = "half past"
+        body = {"content": content(lines), "sha": first["content"]["sha"]}
+        changed = (await http.put(file, json=body)).json()
+    async with open_browser(deployment.url, tmp_path, javascript=javascript) as person:
+        await person.visit(f"{ADMINISTRATOR[0]}/{name}/commit/{changed['commit']['sha']}")
+        assert not await person.page.value("document.body.innerText.includes('hour 20')")
+        await person.mark()
+        await person.press("\N{UPWARDS ARROW} 20 more lines above")
+        await person.read("hour 20")
+        assert await person.stays() == javascript
+        if javascript:
+            assert await person.page.value("document.activeElement.localName") == "tr"
+            await person.press("\N{UPWARDS ARROW} 6 more lines above")
+            await person.read("hour 1\n")
+            await person.press("\N{DOWNWARDS ARROW} 20 more lines below")
+            await person.read("hour 53")
+        else:
+            assert await person.page.value("location.hash") == "#L1"
+        assert not person.page.complaints

@@ -1,26 +1,33 @@
 """Lines of a diff as rows of a table. A page has thousands of them, which takes a template ten times as long.
 
 ``link`` leads to the form of a comment on a line, up to the side and the number; empty where nobody comments. ``below``
-writes what stands below a line.
+writes what stands below a line. ``excerpt`` is the address of lines that are left out, up to which; empty where none can be
+shown.
 """
 
 from collections.abc import Callable, Sequence
 
 from markupsafe import Markup, escape
 
-from ingot_web.core.diffs import DiffFile, DiffLine
+from ingot_web.core.diffs import DiffFile, DiffLine, Gap
 
 Below = Callable[[DiffLine], Markup]
 _SIGNS = {"add": "+", "del": "\N{MINUS SIGN}", "context": ""}
 
 
-def unified_rows(file: DiffFile, link: str, below: Below) -> Markup:
+MORE = 20
+"""Lines that are shown at once of those that are left out."""
+
+
+def unified_rows(file: DiffFile, link: str, below: Below, excerpt: str = "") -> Markup:
     """Lines in one column: both numbers, the sign, the text."""
-    rows, link = [], str(escape(link))
+    rows, link, excerpt = [], str(escape(link)), str(escape(excerpt))
     for line, text in zip(file.lines, _texts(file.lines), strict=True):
         if line.kind == "hunk":
             cells = '<td class="number"></td><td class="number"></td><td class="sign"></td>'
-            rows.append(f'<tr class="hunk">{cells}<td class="text">{text}</td></tr>\n')
+            rows.append(
+                f'<tr class="hunk">{cells}<td class="text">{text}{_more(line.gap, excerpt)}</td></tr>\n'
+            )
         else:
             old, new = _old_number(line, link), _number(line.new, "R", link)
             rows.append(
@@ -28,18 +35,18 @@ def unified_rows(file: DiffFile, link: str, below: Below) -> Markup:
                 f'<td class="sign">{_SIGNS[line.kind]}</td><td class="text">{text}</td></tr>\n'
             )
         rows.append(_talk(line, below))
-    return Markup("".join(rows))  # noqa: S704 - escaped
+    return Markup("".join([*rows, _rest(file, excerpt)]))  # noqa: S704 - escaped
 
 
-def split_rows(file: DiffFile, link: str, below: Below) -> Markup:
+def split_rows(file: DiffFile, link: str, below: Below, excerpt: str = "") -> Markup:
     """A line before the changes beside one after them; a hunk is on both sides."""
-    rows, link = [], str(escape(link))
+    rows, link, excerpt = [], str(escape(link)), str(escape(excerpt))
     texts = {id(line): text for line, text in zip(file.lines, _texts(file.lines), strict=True)}
     for left, right in file.rows():
         if left is not None and left.kind == "hunk":
             text = texts[id(left)]
             rows.append(
-                f'<tr class="hunk"><td class="number"></td><td class="text" colspan="3">{text}</td></tr>\n'
+                f'<tr class="hunk"><td class="number"></td><td class="text" colspan="3">{text}{_more(left.gap, excerpt)}</td></tr>\n'
             )
         else:
             before, after = _NOTHING, _NOTHING
@@ -51,7 +58,40 @@ def split_rows(file: DiffFile, link: str, below: Below) -> Markup:
         if left is not right:
             rows.append(_talk(left, below))
         rows.append(_talk(right, below))
-    return Markup("".join(rows))  # noqa: S704 - escaped
+    return Markup("".join([*rows, _rest(file, excerpt)]))  # noqa: S704 - escaped
+
+
+def gap_row(gap: Gap, excerpt: str) -> Markup:
+    """The row in place of lines that are left out."""
+    return Markup(_row_of(_more(gap, str(escape(excerpt)))))  # noqa: S704 - escaped
+
+
+def _rest(file: DiffFile, excerpt: str) -> str:
+    return _row_of(_more(file.rest, excerpt)) if file.rest and excerpt else ""
+
+
+def _row_of(links: str) -> str:
+    return f'<tr class="hunk"><td class="text" colspan="4">{links}</td></tr>\n'
+
+
+def _more(gap: Gap | None, excerpt: str) -> str:
+    """Links to lines that are left out: those above what follows, and those below what comes before. ``excerpt`` is escaped."""
+    if gap is None or not excerpt:
+        return ""
+    count = gap.last - gap.first + 1
+    ways = [("up", "\N{UPWARDS ARROW}", "above")] if gap.last else []
+    if not gap.last or (count > MORE and gap.first > 1):
+        ways.append(("down", "\N{DOWNWARDS ARROW}", "below"))
+    links = []
+    for way, arrow, where in ways:
+        number = MORE if not gap.last else min(MORE, count)
+        words = f"{number} more line{'s' if number != 1 else ''} {where}"
+        address = f"{excerpt}&amp;first={gap.first}&amp;last={gap.last}&amp;shift={gap.shift}&amp;way={way}"
+        links.append(
+            f' <a class="more" href="{address}" hx-get="{address}" hx-target="closest tr" hx-swap="outerHTML" '
+            f'rel="nofollow">{arrow} {words}</a>'
+        )
+    return "".join(links)
 
 
 _NOTHING = '<td class="number none"></td><td class="text none"></td>'

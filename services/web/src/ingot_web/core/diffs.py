@@ -15,9 +15,23 @@ MOST_LINES = 400
 MOST_LINES_OF_ALL = 4000
 LINES = 2000
 """On a page of one file alone."""
+CONTEXT = 3
+"""Lines that git shows around changes. With fewer below them the file ends there."""
 _HEAD = "\ndiff --git "
 _POSITION = re.compile(r"([0-9]{1,4})([LR])([0-9]{1,9})")
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)")
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Lines that did not change and are not shown: their numbers after the changes, and how much larger those before are.
+
+    ``last`` is 0 where they go on to the end of the file.
+    """
+
+    first: int
+    last: int
+    shift: int
 
 
 @dataclass
@@ -34,6 +48,8 @@ class DiffLine:
     """Conversations about it."""
     has_form: bool = False
     """Whether a comment on it is being written."""
+    gap: Gap | None = None
+    """What is left out above a hunk."""
 
 
 @dataclass
@@ -53,6 +69,8 @@ class DiffFile:
     """Lines that are not shown."""
     length: int = 0
     """All lines, with those that begin a hunk."""
+    rest: Gap | None = None
+    """What is left out below the last line."""
     is_named_only: bool = False
     """Whether nothing is said of it: only white space changed, which is left out."""
 
@@ -170,11 +188,15 @@ def _file(lines: list[str], part: range) -> DiffFile:
         _read_head(file, line)
     else:
         return file
-    old = new = 0
+    old = new = same = 0
     for line in lines[position:]:
+        end = new
         shown, old, new = _line(line, old, new)
         if shown is None:
             continue
+        if shown.kind == "hunk" and new > max(end, 1):
+            shown.gap = Gap(max(end, 1), new - 1, old - new)
+        same = same + 1 if shown.kind == "context" else 0
         file.additions += shown.kind == "add"
         file.deletions += shown.kind == "del"
         if file.length in part:
@@ -182,6 +204,8 @@ def _file(lines: list[str], part: range) -> DiffFile:
         else:
             file.omitted += shown.kind != "hunk"
         file.length += 1
+    if same >= CONTEXT and file.length - 1 in part:
+        file.rest = Gap(new, 0, old - new)
     return file
 
 
