@@ -1,8 +1,13 @@
 """Pages of people and organizations."""
 
+import re
 from urllib.parse import parse_qsl
 
-from .forge import ANN_USER, MOMENT, issue
+import pytest
+
+from .forge import ANN_USER, HOME, MOMENT, issue
+from .test_previews import IN_PLACE, is_part
+from .world import ANN
 
 SEARCH = "/repos/issues/search"
 PERSON = ANN_USER | {"created": MOMENT} | dict.fromkeys(("description", "location", "website"), "")
@@ -25,3 +30,37 @@ async def test_an_organization_opens_nothing(pages, forge):
     forge.answers |= {"/users/ann": PERSON, "/orgs/ann": organization}
     assert "Activity" not in (await pages.get("/ann?tab=activity")).text
     assert SEARCH not in forge.read_paths
+
+
+@pytest.mark.parametrize(
+    ("page", "field", "path"),
+    [
+        ("/ann/demo/settings/collaboration", "login", "/users/search"),
+        ("/ann/demo/issues", "poster", "/users/search"),
+        ("/ann/demo/settings/teams", "team", "/orgs/ann/teams/search"),
+    ],
+)
+async def test_a_name_is_completed_as_it_is_written(pages, forge, page, field, path):
+    team = {
+        "id": 1,
+        "name": "<crew>",
+        "permission": "read",
+        "description": "",
+        "includes_all_repositories": False,
+    }
+    forge.answers |= {f"{HOME}/teams": [team], "/users/search": [ANN_USER], "/orgs/ann/teams/search": [team]}
+    shown = (await pages.get(page, ANN)).text
+    (address,) = re.findall(rf'id="{field}"[^>]* list="{field}-names" hx-get="([^"]+)"', shown)
+    assert f'<datalist id="{field}-names"></datalist>' in shown
+    forge.read_paths.clear()
+    joined = "&" if "?" in address else "?"
+    part = await pages.client.get(f"{address}{joined}{field}=+a+", headers=IN_PLACE)
+    assert (is_part(part), "<option" in part.text, forge.read_paths) == (True, False, [])
+    part = await pages.client.get(f"{address}{joined}{field}=an+", headers=IN_PLACE)
+    name = "&lt;crew&gt;" if field == "team" else "ann"
+    assert f'<option value="{name}"></option>' in part.text
+    assert (forge.read_paths, forge.queries[path]) == ([path], "q=an&limit=8")
+    forge.failures[path] = 404
+    part = await pages.client.get(f"{address}{joined}{field}=an+", headers=IN_PLACE)
+    assert (part.status_code, "<option" in part.text) == (200, False)
+    assert (await pages.get(address)).headers["location"] == "/explore/users"

@@ -187,3 +187,24 @@ async def test_lines_around_changes_are_shown_on_demand(deployment, tmp_path, ja
         else:
             assert await person.page.value("location.hash") == "#L1"
         assert not person.page.complaints
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
+@pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
+async def test_a_name_is_completed_while_it_is_written(deployment, tmp_path):
+    crew = "tugs"
+    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+        assert (await http.post("orgs", json={"username": crew})).status_code == 201
+        assert (await http.post(f"orgs/{crew}/repos", json={"name": "boat"})).status_code == 201
+        await http.post(f"orgs/{crew}/teams", json={"name": "stokers", "permission": "read"})
+    async with open_browser(deployment.url, tmp_path) as person:
+        await person.sign_in(*ADMINISTRATOR)
+        for path, label, text, name in (
+            ("collaboration", "User name", ADMINISTRATOR[0][:2], ADMINISTRATOR[0]),
+            ("teams", "Team", "stok", "stokers"),
+        ):
+            await person.visit(f"{crew}/boat/settings/{path}")
+            await person.write(label, text)
+            options = "[...document.querySelectorAll('datalist option')].map(one => one.value).join()"
+            await person.page.wait_for(f"{options} === '{name}'")
+        assert not person.page.complaints

@@ -19,6 +19,10 @@ _SORT = {
     "alpha": ("alpha", "asc"),
     "stars": ("stars", "desc"),
 }
+NAMES = 8
+"""That complete what is written in a field,"""
+LEAST = 2
+"""once it has so many characters."""
 
 
 @get("/{owner:str}", policy=anyone(), include_in_schema=False)
@@ -137,6 +141,24 @@ async def explore_users(request: WebRequest) -> Response[str]:
     return _explored(request, "users", listing, words=words)
 
 
+@get("/explore/names", policy=anyone(), include_in_schema=False)
+async def complete_names(request: WebRequest) -> Response[Any]:
+    """Names that a field can have, for a page that stays: of people, or with ``org`` of teams of that organization.
+
+    The other parameter is the field, by any name.
+    """
+    if not request.wants_part:
+        return request.redirect("/explore/users")
+    org = request.query_params.get("org", "")
+    words = next((value for name, value in request.query_params.multi_items() if name != "org"), "").strip()
+    names: list[str] = []
+    if len(words) >= LEAST:
+        path, key = (at("orgs", org, "teams", "search"), "name") if org else ("/users/search", "login")
+        listing = await request.forge.listing_if_there("identity", path, q=words, limit=NAMES)
+        names = [one[key] for one in listing.rows]
+    return request.render("accounts/names.html", names=names)
+
+
 @get("/explore/organizations", policy=anyone(), include_in_schema=False)
 async def explore_organizations(request: WebRequest) -> Response[str]:
     """All organizations that the caller may see, by name."""
@@ -179,5 +201,5 @@ def _explored(
 
 
 routes = [
-    explore, explore_repositories, explore_users, explore_organizations, explore_issues, profile, follow,
+    explore, explore_repositories, explore_users, complete_names, explore_organizations, explore_issues, profile, follow,
 ]  # fmt: skip
