@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from ingot_chassis.testing.service import change_at_once
+from ingot_repos.api import repositories as api_repositories
 from ingot_repos.git import forks as git_forks
 from ingot_repos.git.command import run_git
 from ingot_repos.store import repositories
@@ -144,6 +145,21 @@ async def test_a_fork_whose_files_are_removed_while_it_is_copied_says_nothing_of
     table = world.database.metadata.tables["job"]
     async with world.database.read() as db:
         assert (await db.execute(select(table.c.state).distinct())).scalars().all() == ["done"]
+
+
+async def test_the_deletion_of_a_fork_that_became_ready_meanwhile_is_announced(
+    world, bob, parent, monkeypatch
+):
+    await bob.post("/repos/ann/app/forks")
+    sender_of = api_repositories.sender_of
+
+    async def sender_when_it_is_ready(request):
+        await world.components.workers.step()
+        return await sender_of(request)
+
+    monkeypatch.setattr(api_repositories, "sender_of", sender_when_it_is_ready)
+    assert (await bob.call("DELETE", "/api/v1/repos/bob/app")).status_code == 204
+    assert len(await world.events("repos.repository.deleted")) == 1
 
 
 async def test_anonymous_callers_cannot_fork(ann, parent):

@@ -8,8 +8,6 @@ from ingot_chassis.db.transaction import Tx
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_repos.core.job_kinds import job_kind
 from ingot_repos.store import tombstones
-from ingot_repos.store.repositories import RepositoryRow
-from ingot_repos.store.states import RepositoryState
 
 REMOVE = "remove"
 AWAITED = ("hooks", "identity", "issues")
@@ -23,15 +21,15 @@ class Remove(msgspec.Struct, frozen=True):
     repository_id: int
 
 
-async def write_tombstone(tx: Tx, jobs: Jobs, row: RepositoryRow, shard: str) -> None:
-    """Note that a repository was deleted whose files are on ``shard``; ``row`` may be from before a move.
+async def write_tombstone(tx: Tx, jobs: Jobs, repository_id: int, shard: str, *, was_ready: bool) -> None:
+    """Note that a repository was deleted whose files are on ``shard``.
 
     No service knows one that was never ready, so its files are released now.
     """
-    if row.state == RepositoryState.READY:
-        await tombstones.add(tx, row.id, shard, AWAITED)
+    if was_ready:
+        await tombstones.add(tx, repository_id, shard, AWAITED)
     else:
-        await release(tx, jobs, row.id, shard)
+        await release(tx, jobs, repository_id, shard)
 
 
 async def confirm(tx: Tx, jobs: Jobs, service: str, repository_id: int) -> None:

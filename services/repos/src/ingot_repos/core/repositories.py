@@ -267,14 +267,18 @@ async def announce_edit(tx: Tx, presenter: Presenter, before: RepositoryRow, sen
 
 
 async def delete(tx: Tx, jobs: Jobs, presenter: Presenter, row: RepositoryRow, sender: User) -> None:
-    """Delete a repository at once; its files are removed later. Raises NotFound when it was deleted meanwhile."""
-    shard = await repositories.remove(tx, row.id)
-    if shard is None:
+    """Delete a repository at once; its files are removed later. Raises NotFound when it was deleted meanwhile.
+
+    Since ``row`` was read it may have moved to another shard, or have become ready.
+    """
+    removed = await repositories.remove(tx, row.id)
+    if removed is None:
         raise NotFound
+    was_ready = removed.state == RepositoryState.READY
     if row.fork_of is not None:
         await repositories.count_forks(tx, row.fork_of)
-    await deletions.write_tombstone(tx, jobs, row, shard)
-    if row.state == RepositoryState.READY:
+    await deletions.write_tombstone(tx, jobs, row.id, removed.shard, was_ready=was_ready)
+    if was_ready:
         tx.emit(
             RepositoryDeleted(
                 repository=presenter.repository(row), sender=sender, owner_kind=owner_kind(row)

@@ -331,10 +331,17 @@ async def count_owned(db: Executor, owner_id: int) -> int:
     return int(counted.scalar_one())
 
 
-async def remove(db: Executor, repository_id: int) -> str | None:
-    """Delete a repository and all rows that refer to it; the shard that has its files, None when it was not there."""
+class RemovedRow(TypedRow):
+    """Where the files of a repository are, and its last state."""
+
+    shard: str
+    state: RepositoryState
+
+
+async def remove(db: Executor, repository_id: int) -> RemovedRow | None:
+    """Delete a repository and all rows that refer to it; None when it was not there."""
     statement = delete(repository).where(repository.c.id == repository_id)
-    return (await db.execute(statement.returning(repository.c.shard))).scalar()
+    return await fetch_first(db, statement.returning(repository.c.shard, repository.c.state), RemovedRow)
 
 
 async def list_abandoned(db: Executor, before: datetime, shard: str) -> list[int]:
