@@ -1,10 +1,12 @@
 """A connection to NATS that breaks off: what was not stored, or did not arrive, comes again in its order."""
 
 import asyncio
+import signal
 from contextlib import AsyncExitStack, asynccontextmanager
 from urllib.parse import urlsplit
 
 import pytest
+import uvloop
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.events import consumers
@@ -121,3 +123,40 @@ async def test_what_was_lost_on_the_way_to_a_consumer_comes_before_what_is_newer
             await emit(writer, "a", 5, 6)
             await relay.step()
             assert [await heard.get() for _ in range(4)] == [3, 4, 5, 6]
+
+
+async def publish_until_nothing_is_taken(bus):
+    """To a NATS that is halted. The last one waits, since more is to be sent than the client holds back."""
+    turns_until_sent = 10
+    js = await bus.connect()
+    while True:
+        publication = asyncio.create_task(js.publish_async("ingot.counter.x", bytes(900_000)))
+        for _ in range(turns_until_sent):
+            await asyncio.sleep(0)
+        if not publication.done():
+            return
+
+
+@pytest.mark.parametrize("end", ["kill", "close"])
+def test_nats_that_ends_before_it_has_taken_everything_makes_no_trouble(own_nats, caplog, end):
+    """Nobody waits for ever, and there is no error on uvloop, which refuses what is written to a lost connection."""
+
+    async def end_of_everything():
+        bus = Bus(own_nats.url, name="counter")
+        await bus.ensure_stream("counter")
+        own_nats.send_signal(signal.SIGSTOP)
+        await publish_until_nothing_is_taken(bus)
+        if end == "kill":
+            own_nats.kill()  # while the loop does nothing: what the client holds back stays there
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        async with asyncio.timeout(60):
+            if end == "close":
+                await bus.close()
+                for task in rest:
+                    task.cancel()
+            return await asyncio.gather(*rest, return_exceptions=True)
+
+    outcomes = uvloop.run(end_of_everything())
+    own_nats.send_signal(signal.SIGCONT)
+    assert [each for each in outcomes if isinstance(each, Exception)] == []
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []

@@ -12,7 +12,6 @@ import nats
 import nats.errors
 import nats.js.errors
 import structlog
-from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from nats.js.api import (
@@ -26,6 +25,7 @@ from nats.js.api import (
 )
 
 from ingot_chassis.events.envelope import stream_of
+from ingot_chassis.events.nats_disconnects import NatsClient
 
 log = structlog.get_logger()
 
@@ -50,7 +50,7 @@ class Bus:
     def __init__(self, url: str, *, name: str, stream_replicas: int = 1, ack_wait: float = ACK_WAIT) -> None:
         self._url, self._name, self._replicas = url, name, stream_replicas
         self.ack_wait = ack_wait
-        self._client: Client | None = None
+        self._client: NatsClient | None = None
         self._connecting = asyncio.Lock()
 
     @property
@@ -64,14 +64,14 @@ class Bus:
                 await self._open()
         return self._live().jetstream(timeout=PUBLISH_SECONDS)
 
-    def _live(self) -> Client:
+    def _live(self) -> NatsClient:
         if self._client is None or not self._client.is_connected:
             raise BusUnavailable("not connected")
         return self._client
 
     async def _open(self) -> None:
         await self.close()
-        client = Client()
+        client = NatsClient()
         try:
             # nats-py tries the first connection for ever, too; here the caller decides how long to wait.
             async with asyncio.timeout(CONNECT_SECONDS):
@@ -95,9 +95,11 @@ class Bus:
             await self._quietly_closed(self._client)
 
     @staticmethod
-    async def _quietly_closed(client: Client) -> None:
+    async def _quietly_closed(client: NatsClient) -> None:
         try:
-            await client.close()
+            # A nats-server that is halted takes nothing of what is to be sent before.
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await client.close()
         except (OSError, AssertionError, nats.errors.Error) as error:
             # nats-py asserts on a client whose first connection attempt failed; nothing is open then.
             log.debug("closing a connection to NATS", error=repr(error))
