@@ -5,13 +5,14 @@ import hashlib
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import update
 
 from ingot_chassis.http.openapi import openapi_description
 from ingot_chassis.jobs.workers import Workers
 from ingot_chassis.objects.files import StoredFiles
 from ingot_chassis.testing.service import wait_until_blocked
 from ingot_issues.core.attachments import OBJECTS, image_type
-from ingot_issues.store import comments, issue_rows
+from ingot_issues.store import comments, issue_rows, tables
 from ingot_issues.store.attachments import existing_uuids
 
 from .builders import repository
@@ -189,6 +190,21 @@ async def test_in_a_locked_conversation_only_writers_add_files(world, issue, com
     assert [(await send(world, thing)).status_code for thing in (issue, comment)] == [403, 403]
     assert (await send(world, issue, as_=2)).status_code == 201
     assert [(await send(world, thing, as_=1)).status_code for thing in (issue, comment)] == [201, 201]
+
+
+async def test_who_is_blocked_adds_and_renames_no_files(world):
+    issue = await world.open_issue()
+    things = [issue, await world.create(f"/issues/{issue['number']}/comments", {"body": "see"})]
+    async with world.db.transaction() as tx:  # of Cat, without asking about blocks before there is one
+        for table in (tables.issue, tables.comment):
+            await tx.execute(update(table).values(author_id=3))
+    world.identity.blocks.add((1, 3))
+    for thing in things:
+        refused = await send(world, thing)
+        assert (refused.status_code, "has blocked you" in refused.text) == (403, True)
+        file = await upload(world, thing, as_=1)
+        renamed = await world.call("PATCH", f"{below(thing)}/{file['id']}", {"name": "b.log"}, as_=3)
+        assert renamed.status_code == 403
 
 
 async def test_files_that_went_with_their_comment_are_swept(world, issue, comment):

@@ -200,7 +200,7 @@ async def _issue_place(request: IssuesRequest, number: int) -> Place:
 async def _own_issue_place(request: IssuesRequest, number: int) -> Place:
     """The issue, if the caller may change its files. Raises NotFound, Denied."""
     issue = await issue_of(request, number)
-    await _require(request, locked=issue.locked)
+    await _require_heard(request, issue.author_id, locked=issue.locked)
     if not await request.allowed(lambda access: may_edit_issue(access, request.principal, issue.author_id)):
         raise Denied("only its author and writers may change the files of an issue")
     return Place(request.repository_id, issue.id)
@@ -220,14 +220,16 @@ async def _own_comment_place(request: IssuesRequest, comment_id: int) -> Place:
         issue = await issue_rows.get_by_id(db, row.issue_id)
     if issue is None:
         raise NotFound
-    await _require(request, locked=issue.locked)
+    await _require_heard(request, issue.author_id, locked=issue.locked)
     await request.require_own_comment(row.author_id, "the files of a comment")
     return place
 
 
-async def _require(request: IssuesRequest, *, locked: bool) -> None:
+async def _require_heard(request: IssuesRequest, author_id: int, *, locked: bool) -> None:
+    """Files are as comments: raises Denied for who may write none, in a locked conversation or where somebody blocks them."""
     if not await request.allowed(lambda access: may_comment(access, locked=locked)):
         raise Denied("the conversation is locked")
+    await request.require_unblocked(author_id)
 
 
 async def _list(request: IssuesRequest, place: Place) -> list[Attachment]:
