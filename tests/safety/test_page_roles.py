@@ -139,6 +139,8 @@ def address(world: World, page: Page, target: Target) -> str:
     things = own | {"ref": "branch/main/README.md", "owner": target.owner}
     if "/_" in page.path:
         things["ref"] = "main/README.md"
+    if "/find/" in page.path:
+        things["ref"] = "branch/main"
     if "/pulls/" in page.path:
         things["comment_id"] = own["comment of review"]
     if page.policy == "own hooks":

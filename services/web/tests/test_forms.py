@@ -87,6 +87,7 @@ FIELDS = {
     "/ann/demo/settings/transfer": {"name": "ann/demo"},
     "/ann/demo/transfer": {"do": "accept"},
     "/ann/demo/milestones/1": {"do": "closed"},
+    "/ann/demo/issues/1/tasks": {"task": "0", "version": "0"},
     "/ann/demo/branches/merge-upstream": {"branch": "main"},
     "/user/settings/applications": {"repository": "read"},
     "/user/settings/two_factor": {"do": "begin"},
@@ -121,7 +122,7 @@ FORMS = _forms()
 
 @pytest.mark.parametrize("path", [path for path in FORMS if path not in OTHERS])
 async def test_after_a_change_the_browser_is_sent_on_and_a_refusal_is_said(pages, forge, path):
-    forge.answers |= ANSWERS
+    forge.answers |= ANSWERS | {f"{HOME}/issues/1": issue(body="- [ ] words")}
     forge.changed = CHANGED_ANSWER
     form = _form(pages, path)
     done = await _send(pages, path, form)

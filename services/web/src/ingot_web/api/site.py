@@ -29,6 +29,8 @@ Disallow: /api/
 Disallow: /login
 Disallow: /*/*/archive/
 Disallow: /*/*/blame/
+Disallow: /*/*/blob_excerpt/
+Disallow: /*/*/find/
 Disallow: /*/*/_
 Disallow: /*/*/compare/
 Disallow: /*/*/commits/
