@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 
 import pygit2
 from pygit2.enums import ObjectType
@@ -97,17 +98,32 @@ def page_of_files_named(
 
     Those that have them in their names come first, and short paths before long ones.
     """
+    listing, files, paths = _files(repo, tree, cache)
     words = text.lower().split()
-    listing = _listing(repo, tree, cache, recursive=True)
-    ranks: list[tuple[bool, int, str, Entry]] = []
-    for entry in listing.entries:
-        path = entry.path.lower()
-        if entry.mode not in (FOLDER, SUBMODULE) and all(word in path for word in words):
-            name = path.rpartition("/")[2]
-            ranks.append((any(word not in name for word in words), len(path), entry.path, entry))
-    ranks.sort(key=lambda rank: rank[:3])
-    entries = [entry for *_, entry in ranks[offset : offset + limit]]
-    return TreePage(entries, blob_sizes(repo, entries), len(ranks), listing.complete)
+    indexes: Sequence[int] = range(len(paths))
+    for word in words:
+        indexes = [index for index in indexes if word in paths[index]]
+
+    def rank(index: int) -> tuple[bool, int, str]:
+        name = paths[index].rpartition("/")[2]
+        return any(word not in name for word in words), len(paths[index]), paths[index]
+
+    entries = [files[index] for index in nsmallest(offset + limit, indexes, key=rank)[offset:]]
+    return TreePage(entries, blob_sizes(repo, entries), len(indexes), listing.complete)
+
+
+def _files(
+    repo: pygit2.Repository, tree: str, cache: ReadCache
+) -> tuple[TreeEntries, list[Entry], list[str]]:
+    """The listing with all folders, the files in it, and their paths in small letters."""
+    key = (tree, "files")
+    remembered: tuple[TreeEntries, list[Entry], list[str]] | None = cache.listings.get(key)
+    if remembered is None:
+        listing = _listing(repo, tree, cache, recursive=True)
+        files = [entry for entry in listing.entries if entry.mode not in (FOLDER, SUBMODULE)]
+        remembered = listing, files, [entry.path.lower() for entry in files]
+        cache.listings.put(key, remembered, size=len(files) + 1)
+    return remembered
 
 
 def _listing(repo: pygit2.Repository, tree: str, cache: ReadCache, *, recursive: bool) -> TreeEntries:
