@@ -15,7 +15,7 @@ ROWS = 51
 """More than any page of a list has."""
 TEAM = "/org/crew/settings/teams/1"
 EXCERPTS = {
-    "/": {"/repos/issues/search": "/issues"},
+    "/": {"/repos/issues/search": "/issues", "/user/orgs": "All 51"},
     "/ann/demo/compare/main...topic": {f"{HOME}/branches": '<input id="head"'},
     **{
         f"/ann/demo/pulls/1{tab}": {f"{HOME}/pulls/1/comments": "The oldest comments on lines are not shown"}
