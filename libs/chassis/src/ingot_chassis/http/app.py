@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from litestar import Litestar
+from litestar import Litestar, Router
 from litestar.datastructures import State
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
@@ -48,8 +48,10 @@ def service_app(
 
         optional += database_routes(parts.database)
         meanings = {**DATABASE_ERRORS, **meanings}
+    handlers = [*routes, livez, readyz, *optional, openapi_document, list_tasks, run_task]
     app = Litestar(
-        route_handlers=[*routes, livez, readyz, *optional, openapi_document, list_tasks, run_task],
+        # One router: Litestar goes through all routes for each one that an app is given.
+        route_handlers=[Router("/", route_handlers=handlers)],
         request_class=request_class,
         guards=[policy.enforce],
         exception_handlers={
