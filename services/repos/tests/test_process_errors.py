@@ -14,6 +14,7 @@ from ingot_repos.git.storage import Storage
         (b"fatal: write error: No space left on device\nfatal: invalid index-pack output\n", StorageFull),
         (b"Receiving objects: 10%\rerror: unable to write file x: File too large\n", StorageFull),
         (b"fatal: cannot create 'x': Disk quota exceeded", StorageFull),
+        (b"fatal: sha1 file '/r/objects/pack/tmp_pack_x' write error. Out of diskspace\n", StorageFull),
         (b"error: pack-objects died of signal 25\n", StorageFull),
         (b"fatal: cannot update ref 'refs/heads/x': couldn't write '/r/refs/heads/x.lock'\n", StorageFull),
         (b"error: No space left on device: does not exist in index\n", GitFailed),

@@ -13,7 +13,8 @@ import pygit2
 from ingot_repos.git.errors import RepositoryDamaged, StorageFull
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_FULL_ENDINGS = tuple(f": {os.strerror(code)}" for code in _FULL)
+# The last is what git says of a pack or an index in place of the system's words.
+_FULL_ENDINGS = (*(f": {os.strerror(code)}" for code in _FULL), "' write error. Out of diskspace")
 _CHUNK = 1024 * 1024
 _LITTLE_ROOM = 64 * _CHUNK
 FEW_REFS = 20
@@ -84,7 +85,7 @@ def disk_errors(folder: Path | None = None) -> Iterator[None]:
 
 
 def says_full(message: str) -> bool:
-    """Whether a message of libgit2 or git ends with the system's words for a full disk; before them it may quote users."""
+    """Whether a message of libgit2 or git ends with the words for a full disk; before them it may quote users."""
     return message.endswith(_FULL_ENDINGS)
 
 
