@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -125,6 +126,25 @@ async def test_what_one_read_of_a_borrowed_head_writes_the_next_one_finds(storag
         set_branches(storage.open(2), topic2=diverged[0])
         read = await head.act(lambda view, tip: (view[oid].data, view[tip].message, tip))
     assert read == (b"new", "x\n", head.tip) == (b"new", "x\n", fork_head)
+    assert sorted(storage.path(1).rglob("*")) == before
+
+
+async def test_a_borrowed_head_for_which_nobody_waits_any_more_leaves_nothing(storage, diverged, fork_head):
+    began, left = threading.Event(), threading.Event()
+    before = sorted(storage.path(1).rglob("*"))
+    one_thread = Storage(storage.root, threads=1)
+
+    def write_late(view, _tip):
+        began.set()
+        assert left.wait(30)
+        view.create_blob(b"late")
+
+    async with borrowed_head(one_thread, 1, source_id=2, branch="topic2") as head:
+        reading = asyncio.create_task(head.act(write_late))
+        assert await asyncio.to_thread(began.wait, 30)
+        reading.cancel()
+    left.set()
+    await one_thread.call(1, list_refs)  # so the thread has ended the other
     assert sorted(storage.path(1).rglob("*")) == before
 
 

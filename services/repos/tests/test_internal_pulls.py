@@ -97,10 +97,20 @@ async def test_a_head_that_somebody_moves_is_no_damaged_fork(world, ann, bob, ba
         "base_branch": "master",
         "heads": [{"repository_id": fork, "branch": "topic", "number": 2}],
     }
+    tip = (await bob.internal("GET", f"{fork}/branches/topic")).json()["sha"]
+    merge = {
+        "number": 2,
+        "base_branch": "master",
+        "head_repository_id": fork,
+        "head_branch": "topic",
+        "head_sha": tip,
+    }
     assert (await ann.internal("POST", f"{base}/comparisons", body)).status_code == 503
+    assert (await ann.internal("POST", f"{base}/merge", merge)).status_code == 503
     lock.unlink()
     answer = await ann.internal("POST", f"{base}/comparisons", body)
     assert answer.json()["found"][0]["commits"] == 1
+    assert (await ann.internal("POST", f"{base}/merge", merge)).status_code == 200
 
 
 async def test_what_heads_may_be_asked_for(ann, bob, base):

@@ -107,6 +107,7 @@ async def compare_branches(
 async def _compare_if_there(
     request: RepositoryRequest, base: ResolvedRepository, base_branch: str, head: Head, unattended: bool
 ) -> Comparison | None:
+    """None where there is no such head, or its fork is damaged: that is no reason to compare no other."""
     try:
         return await _compare(request, base, base_branch, head, unattended)
     except (NotFound, RepositoryNotFound):
@@ -170,7 +171,7 @@ async def merge_branch(
                 override=override,
                 restricted=restricted,
             )
-        except (GitTimedOut, GitFailed) as error:
+        except (GitTimedOut, GitFailed, RefMoved) as error:
             raise Unavailable("the merge could not be made") from error
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 import shutil
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
@@ -94,7 +95,8 @@ class BorrowedHead:
         self._branch = branch
         self.tip = ""
         """Its id as the first ``act`` reads it; empty before."""
-        self.folder: Path | None = None
+        self._folder: Path | None = None
+        self._in_use, self._is_closed = threading.Lock(), False
 
     async def act(self, function: Callable[[pygit2.Repository, str], _T]) -> _T:
         """The result of a function that gets the target and the tip. It reads what an earlier one has written.
@@ -104,7 +106,29 @@ class BorrowedHead:
         """
         return await self._storage.call(self._target_id, self._act, function)
 
+    def close(self) -> None:
+        """Remove what was written, now or when the function ends that still runs, although nobody waits for it any more.
+
+        Without its folder libgit2 would write into the target.
+        """
+        self._is_closed = True
+        if self._in_use.acquire(blocking=False):
+            self._remove()
+            self._in_use.release()
+
+    def _remove(self) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
     def _act(self, target: pygit2.Repository, function: Callable[[pygit2.Repository, str], _T]) -> _T:
+        try:
+            with self._in_use:
+                return self._act_on_both(target, function)
+        finally:
+            if self._is_closed:
+                self._remove()
+
+    def _act_on_both(self, target: pygit2.Repository, function: Callable[[pygit2.Repository, str], _T]) -> _T:
         if self._source_id == self._target_id:
             return function(self._view(target, target), self.tip)
         # Nobody can say in which of the two libgit2 hangs: git looks at the source first.
@@ -115,8 +139,8 @@ class BorrowedHead:
 
     def _view(self, target: pygit2.Repository, source: pygit2.Repository) -> pygit2.Repository:
         self.tip = self.tip or get_branch(source, self._branch).oid
-        self.folder = self.folder or make_folder(target)
-        return ScratchRepository(target.path, self.folder)
+        self._folder = self._folder or make_folder(target)
+        return ScratchRepository(target.path, self._folder)
 
 
 @asynccontextmanager
@@ -133,8 +157,7 @@ async def borrowed_head(
     try:
         yield head
     finally:
-        if head.folder is not None:
-            await asyncio.to_thread(shutil.rmtree, head.folder, ignore_errors=True)
+        await asyncio.to_thread(head.close)
 
 
 async def with_borrowed_head(

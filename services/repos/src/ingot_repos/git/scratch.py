@@ -16,9 +16,8 @@ _BEFORE_LOOSE = 2
 """The priority of packs. libgit2 writes to the first store that takes objects one by one; those of repositories have 1."""
 _PREFIX = "tmp_objdir-scratch-"
 """As git names its own: of a process that died `Storage.sweep` removes it, and git takes it for no object."""
-
-
-_REPETITIONS = 4
+_TRIES = 4
+"""To move an object into a folder that git may remove meanwhile, because it is empty."""
 
 
 class ScratchRepository(pygit2.Repository):
@@ -59,12 +58,13 @@ def staged(repo: pygit2.Repository) -> Iterator[ScratchRepository]:
 
 def _move_objects(source: Path, target: Path) -> None:
     """The objects are on the disk already, as all that libgit2 writes, and under their new names when this ends."""
-    folders = set()
+    folders = set[Path]()
     for file in source.glob("??/*"):
         folder = target / file.parent.name
-        for _ in range(_REPETITIONS):
-            folder.mkdir(exist_ok=True)
-            # After it has packed, git removes empty folders: also one that was made just now.
+        for _ in range(_TRIES):
+            if not folder.exists():
+                folder.mkdir(exist_ok=True)
+                folders.add(target)
             with contextlib.suppress(FileNotFoundError):
                 file.rename(folder / file.name)
                 break
