@@ -415,6 +415,54 @@ async def test_a_copy_that_takes_long_holds_up_no_other(worlds, ann, monkeypatch
         await until(partial(is_current, a, small))
 
 
+@no_sql
+async def test_a_loop_that_fails_interrupts_no_copy(worlds, ann, monkeypatch):
+    """The lock of an interrupted copy is released, while its threads go on with the files."""
+    a, b, _ = worlds
+    monkeypatch.setattr(workers, "POLL_SECONDS", 0.01)
+    app, failed, attempts = (await ann.create("app", auto_init=True))["id"], asyncio.Event(), []
+    contents, list_due = b.components.shards.contents, replica_rows.list_due
+
+    async def after_the_failure(*args):
+        attempts.append(args)
+        await failed.wait()
+        return await contents(*args)
+
+    async def fail_once(*args, **kind):
+        if attempts and not failed.is_set():
+            failed.set()
+            raise ConnectionError
+        return await list_due(*args, **kind)
+
+    monkeypatch.setattr(b.components.shards, "contents", after_the_failure)
+    monkeypatch.setattr(replica_rows, "list_due", fail_once)
+    await said(a, "replicate", "ann/app", "b")
+    async with running(loops_of(b, "makes")):
+        await until(partial(is_current, a, app))
+    assert len(attempts) == 1
+
+
+@no_sql
+async def test_a_step_that_misses_its_cancellation_does_not_hold_up_the_end(worlds, monkeypatch):
+    """As waits of asyncio do when they end in the moment they are cancelled."""
+    replicas, began, missed = worlds[1].app.state.replicas, asyncio.Event(), asyncio.Event()
+
+    async def misses_one(**_):
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if missed.is_set():
+                raise
+            missed.set()
+        return 1
+
+    monkeypatch.setattr(replicas, "step", misses_one)
+    async with asyncio.timeout(20), running(loops_of(worlds[1], "makes")):
+        await began.wait()
+    assert missed.is_set()
+
+
 async def test_one_process_at_a_time_makes_replicas_and_the_next_goes_on(worlds, ann, monkeypatch):
     a, b, _ = worlds
     monkeypatch.setattr(workers, "POLL_SECONDS", 0.01)

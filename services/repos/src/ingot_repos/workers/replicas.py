@@ -12,7 +12,7 @@ from functools import partial
 import structlog
 
 from ingot_chassis.clock import now
-from ingot_chassis.db.database import Database, ExclusiveLock
+from ingot_chassis.db.database import Database
 from ingot_chassis.errors import NotFound
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.events.envelope import event_type, subject
@@ -56,7 +56,7 @@ def lock_name(repository_id: int, shard: str) -> str:
 
 def due_lock_name(shard: str, *, is_new: bool) -> str:
     """The name of the lock of the process that makes the replicas of a shard, or brings them up to date."""
-    return f"{'new' if is_new else 'later'} copies of replicas on {shard}"
+    return f"{'new copies' if is_new else 'updates'} of replicas on {shard}"
 
 
 class Replicas:
@@ -68,12 +68,15 @@ class Replicas:
         self._db, self._storage, self._archives = database, storage, archives
         self._peers, self._shard, self._bus = peers, shard, bus
         self._wakes = {True: asyncio.Event(), False: asyncio.Event()}
+        self._has_lock = {True: False, False: False}
 
     def loops(self) -> list[tuple[str, Loop]]:
-        """First copies take long, so what follows pushes has a loop of its own; a large repository holds up a part of it."""
+        """First copies take long, so what follows pushes has loops of its own; a large repository holds up one of them."""
         return [
-            ("repos makes replicas", partial(self._run, is_new=True)),
-            ("repos brings replicas up to date", partial(self._run, is_new=False)),
+            ("repos decides who makes replicas", partial(self._hold_lock, is_new=True)),
+            *[("repos makes replicas", partial(self._run, is_new=True))] * AT_ONCE,
+            ("repos decides who brings replicas up to date", partial(self._hold_lock, is_new=False)),
+            *[("repos brings replicas up to date", partial(self._run, is_new=False))] * AT_ONCE,
             ("repos looks after files of replicas", self._examine_for_ever),
             ("repos hears of pushes for replicas", self._hear_of_pushes),
         ]
@@ -87,22 +90,23 @@ class Replicas:
                 await self._bus.wake(subject(event_type(PushReceived)), self._wakes[False])
             await asyncio.sleep(POLL_SECONDS)
 
-    async def _run(self, *, is_new: bool) -> None:
-        """In one process at a time: each step looks at all replicas of the shard."""
+    async def _hold_lock(self, *, is_new: bool) -> None:
+        """Let one process at a time take steps: each step looks at all replicas of the shard."""
         while True:
-            async with (
-                self._db.exclusive(due_lock_name(self._shard, is_new=is_new)) as mine,
-                asyncio.TaskGroup() as group,
-            ):
-                _tasks = [
-                    group.create_task(self._step_while(mine, is_new=is_new))
-                    for _ in range(AT_ONCE if mine else 0)
-                ]
+            async with self._db.exclusive(due_lock_name(self._shard, is_new=is_new)) as mine:
+                try:
+                    self._has_lock[is_new] = bool(mine)
+                    self._wakes[is_new].set()
+                    while mine:
+                        await asyncio.sleep(POLL_SECONDS)
+                finally:
+                    self._has_lock[is_new] = False
             await asyncio.sleep(POLL_SECONDS)
 
-    async def _step_while(self, mine: ExclusiveLock, *, is_new: bool) -> None:
-        while mine:
-            if not await self.step(is_new=is_new):
+    async def _run(self, *, is_new: bool) -> None:
+        """A step that has begun is not cancelled when the lock is lost: threads would go on with the files of a replica."""
+        while True:
+            if not (self._has_lock[is_new] and await self.step(is_new=is_new)):
                 await wait_for(self._wakes[is_new], POLL_SECONDS)
 
     async def _examine_for_ever(self) -> None:
