@@ -140,6 +140,49 @@ async def test_a_part_of_a_diff_leaves_out_white_space_and_names_each_file(repo)
     assert (b"+ x\n" in eol, b"+1 \n" in eol) == (True, False)
 
 
+def _lines(letter, count=40, other=0):
+    """A text whose last ``other`` lines differ from those of others of this letter."""
+    return b"".join(b"%b %d%b\n" % (letter, n, b"!" * (n >= count - other)) for n in range(count))
+
+
+@pytest.mark.parametrize("whitespace", ["show-all", "ignore-all"])
+async def test_a_part_of_a_diff_pairs_files_as_the_whole(repo, whitespace):
+    # Of some of these paths alone git pairs the only two that are named mk.
+    one = commit(repo, {"p/mk": _lines(b"a", other=4), "q/other": _lines(b"a"), "z/mk": _lines(b"z")})
+    two = commit(repo, {"r/mk": _lines(b"a", other=1)}, [one])
+    three = commit(repo, {"r/mk": _lines(b"a", other=1), "s/foo": _lines(b"a", other=5)}, [one])
+    path = Path(repo.path)
+    for after, files in ((two, 3), (three, 3)):
+        parts = [
+            await diff_of_files(path, one, after, offset=offset, limit=2, whitespace=whitespace)
+            for offset in (0, 2)
+        ]
+        assert [total for _, total in parts] == [files] * 2
+        assert b"".join(text for text, _ in parts) == await diff_text(path, one, after)
+
+
+async def test_a_part_of_a_diff_pairs_no_files_that_are_too_many_in_the_whole(repo):
+    one = commit(repo, {"a": _lines(b"a"), "c": _lines(b"c")})
+    two = commit(repo, {"b": _lines(b"a", other=1), "d": _lines(b"c", other=1)}, [one])
+    repo.config["diff.renameLimit"] = 1
+    path = Path(repo.path)
+    parts = [await diff_of_files(path, one, two, offset=offset, limit=2) for offset in (0, 2)]
+    whole = await diff_text(path, one, two)
+    assert whole.count(b"diff --git") == 4
+    assert b"".join(text for text, _ in parts) == whole
+
+
+async def test_a_part_of_a_diff_is_bounded_over_files_with_another_name_and_others(repo):
+    one = commit(repo, {"a": _lines(b"a", other=9)})
+    two = commit(repo, {"b": _lines(b"a"), "new": _lines(b"n")}, [one])
+    path = Path(repo.path)
+    sizes = [len((await diff_of_files(path, one, two, offset=n, limit=1))[0]) for n in (0, 1)]
+    assert max(sizes) < sum(sizes) - 1
+    with pytest.raises(OutputTooLarge):
+        await diff_of_files(path, one, two, offset=0, limit=2, max_bytes=sum(sizes) - 1)
+    assert (await diff_of_files(path, one, two, offset=0, limit=2, max_bytes=sum(sizes)))[1] == 2
+
+
 async def test_a_part_of_a_diff_of_files_with_long_paths_is_the_same(repo):
     folder = "/".join(["f" * 200] * 18)
     names = [f"{folder}/{number}" for number in range(40)]

@@ -189,18 +189,38 @@ async def diff_of_files(
     part = files[offset : offset + limit]
     if not part:
         return b"", len(files)
-    paths = {name for names in part for name in names}
-    if sum(map(len, paths)) > _LONGEST_PATHS:
-        paths = set()
-    operands = tuple(map(os.fsdecode, paths))
-    options = (*_PLAIN, "--patch", "--abbrev=7", "-M", *_IGNORING[whitespace])
-    text = await run(GitArgs("diff", options, (before, after), operands))
-    # A path also names what is in it, where it was a folder before or is one now.
+    options = (*_PLAIN, "--patch", "--abbrev=7", *_IGNORING[whitespace])
+
+    async def sections(renames: str, shown: list[list[bytes]]) -> dict[bytes, bytes]:
+        """By its first line what git shows of each of these files; it may be more than these."""
+        paths = tuple(os.fsdecode(name) for names in shown for name in names)
+        return _sections(await run(GitArgs("diff", (*options, renames), (before, after), paths)))
+
+    if sum(len(name) for names in part for name in names) > _LONGEST_PATHS:
+        by_head = await sections("-M", [])
+    else:
+        # Of some paths git may pair others than of all (a name that is rare among them; the limit of renames). A file that
+        # has one name needs no pair, and what was renamed always has a section.
+        unpaired = [names for names in part if len(names) == 1]
+        pairs = [names for names in part if len(names) > 1]
+        by_head = await sections("--no-renames", unpaired) if unpaired else {}
+        renamed = await sections("-M", pairs) if pairs else {}
+        if not renamed.keys() >= set(map(_head, pairs)):
+            renamed = await sections("-M", [])
+        by_head.update((head, renamed[head]) for head in map(_head, pairs) if head in renamed)
+    text = b"".join(by_head.get(head, head + b"\n") for head in map(_head, part))
+    if len(text) > max_bytes:
+        raise OutputTooLarge("the diff is too large")
+    return text, len(files)
+
+
+def _sections(text: bytes) -> dict[bytes, bytes]:
+    """The parts of a diff by their first lines; a file has two where its type changed."""
     sections: dict[bytes, bytes] = {}
     for section in re.split(rb"^(?=diff --git )", text, flags=re.MULTILINE)[1:]:
         head = section.partition(b"\n")[0]
         sections[head] = sections.get(head, b"") + section
-    return b"".join(sections.get(head, head + b"\n") for head in map(_head, part)), len(files)
+    return sections
 
 
 def _head(names: list[bytes]) -> bytes:
