@@ -56,6 +56,9 @@ async def test_files_of_a_tree_are_found_by_words_of_their_paths(world, ann):
         ("q=main%20py&per_page=1&page=2", ["a/x_main.py"]),
         ("q=Main/&recursive=1", ["Main/b.PY", "a/main/x.py"]),
         ("q=zz", []),
+        (f"q={'b+B+' * 9}b+.py", ["Main/b.PY"]),
+        ("q=m+ma+mai+main+a+ai+ain+i+in+n+zz", ["main.py", "a/x_main.py", "Main/b.PY", "a/main/x.py"]),
+        ("q=m+ma+mai+main+a+ai+ain+i+in+zz", []),
         ("q=%20", ["Main", "a", "lib.txt", "main.py"]),
     ):
         set_ref(opened(world, one["id"]), "refs/heads/found", tip)

@@ -92,7 +92,7 @@ async def test_anonymous_callers_are_counted_by_address(world, ann, git_url, app
         await acquired(world, 0)
 
 
-async def test_every_request_that_starts_git_acquires_a_slot(world, ann, bob, git_url, app):
+async def test_every_request_that_costs_much_acquires_a_slot(world, ann, bob, git_url, app):
     tip = (await ann.get("/repos/ann/app/branches/topic")).json()["commit"]["id"]
     heads = {"base_branch": "master", "heads": []}
     compare = {"base_branch": "master", "head_repository_id": app, "head_branch": "topic"}
@@ -101,6 +101,7 @@ async def test_every_request_that_starts_git_acquires_a_slot(world, ann, bob, gi
     costly = [
         lambda: ann.get("/repos/ann/app/archive/master.zip"),
         lambda: ann.get("/repos/ann/app/raw/master/large.bin"),
+        lambda: ann.get("/repos/ann/app/git/trees/master?q=a"),
         lambda: ann.call("GET", "/ann/app.git/info/refs?service=git-receive-pack"),
         lambda: ann.post("/repos/ann/app/forks"),
         lambda: ann.post("/repos/migrate", migration),

@@ -96,18 +96,18 @@ async def get_tree(
     """The tree of a branch, tag, commit or tree, or `<ref>:<folder>`; with `recursive` all folders below it.
 
     With `q` the files of all folders below it whose paths have each word of it, in any case of letters: first those that
-    have them in their names. `q` has at most 200 characters.
+    have them in their names. `q` has at most 200 characters; of its different words the first 10 count.
     """
     repository, name = request.resource, request.rest_of_path(7)
     is_recursive = recursive.strip().lower() not in ("", "0", "f", "false")
     number, limit = _number(page, 1, 10**6), _number(per_page, TREE_PAGE, TREE_PAGE)
     if len(q) > LONGEST_SEARCH:
         raise Invalid.field("q", "length", f"has more than {LONGEST_SEARCH} characters")
-    read = (
-        partial(object_data.page_of_files_named, text=q)
-        if q.strip()
-        else partial(object_data.tree_page, recursive=is_recursive)
-    )
+    if q.strip():
+        request.acquire_slot()
+        read = partial(object_data.page_of_files_named, text=q)
+    else:
+        read = partial(object_data.tree_page, recursive=is_recursive)
     try:
         sha_of_answer, tree = await _tree(request, name)
         listed = await request.storage.call(

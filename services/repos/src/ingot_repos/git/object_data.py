@@ -19,6 +19,8 @@ from ingot_repos.git.trees import FOLDER, SUBMODULE, Entry, TreeEntries, blob_si
 
 MOST_ENTRIES = 100_000
 """Entries of a tree, with those of its folders, that are read."""
+MOST_WORDS = 10
+"""That are looked for in each path; further ones are ignored."""
 NOTES = "refs/notes/commits"
 _KINDS = {
     int(ObjectType.COMMIT): "commit",
@@ -94,12 +96,12 @@ def tree_page(
 def page_of_files_named(
     repo: pygit2.Repository, tree: str, cache: ReadCache, text: str, *, offset: int, limit: int
 ) -> TreePage:
-    """A page of the files of a tree (full id) whose paths have each word of ``text``, in any case of letters.
+    """A page of the files of a tree (full id) whose paths have the words of ``text``, in any case of letters.
 
     Those that have them in their names come first, and short paths before long ones.
     """
     listing, files, paths = _files(repo, tree, cache)
-    words = text.lower().split()
+    words = list(dict.fromkeys(text.lower().split()))[:MOST_WORDS]
     indexes: Sequence[int] = range(len(paths))
     for word in words:
         indexes = [index for index in indexes if word in paths[index]]
