@@ -102,6 +102,17 @@ async def test_without_javascript_the_lines_are_those_of_the_whole_file(pages, f
         assert (await pages.client.get(page, headers=headers)).status_code == 404
 
 
+async def test_of_a_large_file_the_content_is_not_read(pages, forge):
+    text = "x\n" * 500_000
+    page = f"/ann/demo/blob_excerpt/{SHA}?path=a+b.txt&first=1&last=2&shift=0"
+    put(forge, "a b.txt", text)
+    assert _numbers(await _part(pages, page)) == [("1", "1"), ("2", "2")]
+    put(forge, "a b.txt", f"{text}x")
+    refused = await pages.client.get(page, headers=IN_PLACE)
+    assert (refused.status_code, is_part(refused)) == (413, True)
+    assert "file_content" not in forge.queries[f"{HOME}/contents-ext/a b.txt"]
+
+
 async def test_a_file_that_is_new_or_gone_has_nothing_left_out(pages, forge):
     text = "diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1,1 @@\n+x\n"
     gone = "diff --git a/g b/g\ndeleted file mode 100644\n--- a/g\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n"

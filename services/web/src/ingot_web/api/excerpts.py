@@ -7,10 +7,10 @@ from urllib.parse import quote, urlencode
 from litestar import Response, get
 from markupsafe import Markup
 
-from ingot_chassis.errors import NotFound
+from ingot_chassis.errors import NotFound, TooLarge
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import NamedRef, RepositoryFrame
-from ingot_web.api.repositories import file_in_git
+from ingot_web.api.repositories import SHOWN_BYTES, file_in_git
 from ingot_web.api.request import WebRequest, whole_number
 from ingot_web.core.diff_code import coloured_diff
 from ingot_web.core.diff_rows import MORE, gap_row, split_rows, unified_rows
@@ -31,8 +31,7 @@ async def excerpt(request: WebRequest, sha: str) -> Response[str] | Response[byt
         return frame.redirect(f"/src/commit/{quote(sha)}/{quote(path)}#L{first or 1}")
     if not path or not first or last is None or not _SHIFT.fullmatch(shift):
         raise NotFound
-    ((_, content),) = await frame.load(file_in_git(frame, NamedRef("commit", sha, path), path))
-    texts = content.decode("utf-8", "replace").removesuffix("\n").split("\n")
+    (texts,) = await frame.load(_lines(frame, sha, path))
     gap = Gap(first, min(last or len(texts), len(texts)), int(shift))
     shown, rest = _part(gap, is_open=not last, goes_down=query.get("way") == "down")
     lines = [
@@ -46,6 +45,16 @@ async def excerpt(request: WebRequest, sha: str) -> Response[str] | Response[byt
     html = str(rows + between if query.get("way") == "down" else between + rows)
     focused = html.replace("<tr", '<tr tabindex="-1" autofocus', 1)
     return request.render("repository/excerpt.html", rows=Markup(focused))  # noqa: S704 - escaped
+
+
+async def _lines(frame: RepositoryFrame, sha: str, path: str) -> list[str]:
+    """Of a file as git has it. Raises what ``file_in_git`` does, and TooLarge for more than the page of the file shows."""
+    segments = path.split("/")
+    listed = await frame.forge.get("repos", frame.api("contents-ext", *segments), ref=sha)
+    if (listed.get("file_contents") or {"size": 0})["size"] > SHOWN_BYTES:
+        raise TooLarge("the file is too large to be shown here")
+    _, content = await file_in_git(frame, NamedRef("commit", sha, path), path)
+    return await to_thread(lambda: content.decode("utf-8", "replace").removesuffix("\n").split("\n"))
 
 
 def _part(gap: Gap, *, is_open: bool, goes_down: bool) -> tuple[range, Gap | None]:
