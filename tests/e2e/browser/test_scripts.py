@@ -154,25 +154,31 @@ async def test_a_link_to_a_comment_on_another_page_leads_there(deployment, tmp_p
         assert not person.page.complaints
 
 
-@pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
-@pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
-@pytest.mark.parametrize("javascript", [True, False], ids=["with JavaScript", "without JavaScript"])
-async def test_lines_around_changes_are_shown_on_demand(deployment, tmp_path, javascript):
-    name = f"tide-{'with' if javascript else 'without'}"
+async def _changed_file(url, name):
+    """Where the commit is shown that changes the middle of a file of 60 lines, in a repository of that name."""
     lines = [f"hour {number}" for number in range(1, 61)]
 
     def content(of):
         return base64.b64encode("\n".join(of).encode()).decode()
 
-    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+    async with httpx.AsyncClient(base_url=f"{url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
         await http.post("user/repos", json={"name": name, "auto_init": True})
         file = f"repos/{ADMINISTRATOR[0]}/{name}/contents/tide.txt"
         first = (await http.post(file, json={"content": content(lines)})).json()
         lines[29] = "half past"
         body = {"content": content(lines), "sha": first["content"]["sha"]}
         changed = (await http.put(file, json=body)).json()
+    return f"{ADMINISTRATOR[0]}/{name}/commit/{changed['commit']['sha']}"
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
+@pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
+@pytest.mark.parametrize("javascript", [True, False], ids=["with JavaScript", "without JavaScript"])
+async def test_lines_around_changes_are_shown_on_demand(deployment, tmp_path, javascript):
+    name = f"tide-{'with' if javascript else 'without'}"
+    commit = await _changed_file(deployment.url, name)
     async with open_browser(deployment.url, tmp_path, javascript=javascript) as person:
-        await person.visit(f"{ADMINISTRATOR[0]}/{name}/commit/{changed['commit']['sha']}")
+        await person.visit(commit)
         assert not await person.page.value("document.body.innerText.includes('hour 20')")
         await person.mark()
         await person.press("\N{UPWARDS ARROW} 20 more lines above")
@@ -187,6 +193,29 @@ async def test_lines_around_changes_are_shown_on_demand(deployment, tmp_path, ja
         else:
             assert await person.page.value("location.hash") == "#L1"
         assert not person.page.complaints
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
+@pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
+async def test_where_lines_do_not_come_their_links_stay(deployment, tmp_path):
+    commit, more = await _changed_file(deployment.url, "ebb"), "\N{UPWARDS ARROW} 20 more lines above"
+    reason = "document.querySelector('tr:has(.more) [role=alert]')?.innerText"
+    network = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    async with open_browser(deployment.url, tmp_path) as person:
+        await person.visit(commit)
+        await person.page.call("Network.emulateNetworkConditions", offline=True, **network)
+        await person.press(more)
+        await person.page.wait_for(f"{reason} === 'The site does not answer. Try it again in a moment.'")
+        await person.page.call("Network.emulateNetworkConditions", offline=False, **network)
+        await person.press(more)
+        await person.read("hour 20")
+        assert not await person.page.value(reason)
+        async with httpx.AsyncClient(base_url=deployment.url, auth=ADMINISTRATOR, timeout=60) as http:
+            gone = await http.delete(f"api/v1/repos/{ADMINISTRATOR[0]}/ebb")
+            assert gone.status_code == 204, gone.text
+        await person.press("\N{UPWARDS ARROW} 6 more lines above")
+        await person.page.wait_for(f"{reason}?.includes('ot found') || {reason}?.includes('no such page')")
+        await person.read("hour 20")
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
