@@ -174,7 +174,9 @@ class WebRequest(ApiRequest):
         if not form.has("preview"):
             digest = digest_of([self.scope["path"].encode(), *form.parts()])
             if not self.components.sent_forms.add(digest):
-                raise Conflict("this form was sent already; load the page again to see what came of it")
+                raise Conflict(
+                    "this form was sent already; go back and load the page again to see what came of it"
+                )
             self.scope["state"]["sent_form"] = digest
         return form
 

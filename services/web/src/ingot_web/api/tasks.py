@@ -20,7 +20,7 @@ async def tick(request: WebRequest, index: int) -> Response[bytes]:
         raise Denied("you may not change this text")
     version = issue.get("content_version", 0)
     if form.text("version") != str(version):
-        raise Conflict("somebody changed the text meanwhile; load the page again to see it")
+        raise Conflict("somebody changed the text meanwhile; go back and load the page again to see it")
     number = whole_number(form.text("task"), 6)
     body = with_task(issue["body"], number) if number is not None else None
     if body is None:
