@@ -220,6 +220,21 @@ async def test_where_lines_do_not_come_their_links_stay(deployment, tmp_path):
 
 @pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
 @pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
+async def test_the_number_of_files_is_said_while_a_path_is_written(deployment, tmp_path):
+    commit = await _changed_file(deployment.url, "flood")
+    async with open_browser(deployment.url, tmp_path) as person:
+        await person.visit(f"{commit.partition('/commit/')[0]}/find/branch/main")
+        await person.page.value("window.place = document.querySelector('main [role=status]')")
+        for text, words in (("tid", "1 file"), ("nothing", "No file has “nothing” in its path.")):
+            await person.write("A part of its path", text)
+            await person.page.wait_for(f"window.place.innerText === '{words}'")
+        assert await person.page.value("window.place.isConnected")
+        assert not await person.page.value("document.querySelector('#files').innerText.includes('tide')")
+        assert not person.page.complaints
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
+@pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
 async def test_a_name_is_completed_while_it_is_written(deployment, tmp_path):
     crew = "tugs"
     async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
