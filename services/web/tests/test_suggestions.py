@@ -189,6 +189,8 @@ async def test_a_suggestion_is_committed_to_the_branch_it_is_about(pages, forge)
     page = f"/ann/demo/pulls/1/files?style=unified&committed={'3' * 40}"
     assert answer.headers["location"] == f"{page}#thread-5"
     assert f"/bob/demo/commit/{'3' * 40}" in (await pages.get(page)).text
+    part = (await pages.get(f"{page}&w=1&file=1&page=2")).text
+    assert f'href="?style=unified&amp;committed={"3" * 40}&amp;file=1&amp;page=2&amp;w=1">load' in part
     [(method, path, body)] = forge.sent
     content = b64encode(b"one\ntwo\nthree\nfive\n").decode()
     change = {"operation": "update", "path": "src/a.py", "sha": "2" * 40, "content": content}
