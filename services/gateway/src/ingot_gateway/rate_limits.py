@@ -34,10 +34,11 @@ READ, WRITE, EXPENSIVE = 1, 5, 10
 UNKNOWN_CREDENTIAL = 5
 """Points on top for a credential that is nobody's: guessing costs more."""
 _EXPENSIVE = re.compile(
-    r"/api/v1/markdown(/raw)?|/api/v1/(.*/)?search|/explore/.*"
+    r"/api/v1/markdown(/raw)?|/api/v1/(.*/)?search|/explore/(?!names\Z).*"
     # Of a repository, over the API and as pages. A file may have any name, so its path is not looked at.
     r"|(/api/v1/repos)?/[^/]+/[^/]+/("
-    r"git-(upload|receive)-pack|clone\.bundle|(archive|blame|compare)/.+|diffpatch|merge-upstream|commits?/[^/]+/revert"
+    r"git-(upload|receive)-pack|clone\.bundle|(archive|blame|blob_excerpt|compare|find)/.+|diffpatch|merge-upstream"
+    r"|commits?/[^/]+/revert"
     r"|(commits|atom|rss)/(branch|tag|commit)/[^/]+/.+|commit/[^/]+|git/commits/[^/]+\.(diff|patch)"
     r"|pulls/[^/]+(\.diff|\.patch|/files|/commits/.+|/merge|/update))",
     re.DOTALL,
