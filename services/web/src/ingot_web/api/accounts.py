@@ -20,9 +20,11 @@ _SORT = {
     "stars": ("stars", "desc"),
 }
 NAMES = 8
-"""That complete what is written in a field,"""
+"""Completions that a field has at most."""
 LEAST = 2
-"""once it has so many characters."""
+"""Characters that a field has before it is completed."""
+MATCHES = 50
+"""Accounts or teams that are read for completions: they may match by a full name or an address, too."""
 
 
 @get("/{owner:str}", policy=anyone(), include_in_schema=False)
@@ -150,13 +152,17 @@ async def complete_names(request: WebRequest) -> Response[Any]:
     if not request.wants_part:
         return request.redirect("/explore/users")
     org = request.query_params.get("org", "")
-    words = next((value for name, value in request.query_params.multi_items() if name != "org"), "").strip()
+    values = (value for name, value in request.query_params.multi_items() if name != "org")
+    words = next(values, "").strip().lower()
     names: list[str] = []
     if len(words) >= LEAST:
         path, key = (at("orgs", org, "teams", "search"), "name") if org else ("/users/search", "login")
-        listing = await request.forge.listing_if_there("identity", path, q=words, limit=NAMES)
-        names = [one[key] for one in listing.rows]
-    return request.render("accounts/names.html", names=names)
+        filters: dict[str, Any] = {"include_desc": False} if org else {}
+        listing = await request.forge.listing_if_there("identity", path, q=words, limit=MATCHES, **filters)
+        # Browsers show no completion without the text.
+        names = [one[key] for one in listing.rows if words in one[key].lower()]
+        names.sort(key=lambda name: not name.lower().startswith(words))
+    return request.render("accounts/names.html", names=names[:NAMES])
 
 
 @get("/explore/organizations", policy=anyone(), include_in_schema=False)
