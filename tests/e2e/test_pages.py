@@ -421,6 +421,23 @@ async def test_an_issue_gets_reactions_files_and_what_is_decided_about_it(scene)
     assert "Only" in denied.text or denied.status_code == 403
 
 
+async def test_what_is_ticked_is_what_the_page_shows(scene):
+    plain = "```\n```js\n- [ ] code\n```\n- [ ] shown\n- - [x] *both*"
+    hidden = "<!--\n- [ ] hidden\n-->\n\n- <input type=checkbox> shown"
+    for text, number, names, after in (
+        (plain, 0, ["shown", "both"], plain.replace("[ ] shown", "[x] shown")),
+        (plain, 1, ["shown", "both"], plain.replace("[x]", "[ ]")),
+        (hidden, 0, ["shown"], hidden),
+    ):
+        issue = await scene.ann.make(f"repos/{scene.open}/issues", title="Tasks", body=text)
+        page = f"{scene.open}/issues/{issue['number']}"
+        assert re.findall('name="task"[^>]* aria-label="([^"]*)"', await scene.ann.page(page)) == names
+        form = {"task": number, "version": issue["content_version"]}
+        answer = await scene.ann.send(page, form, to=f"{page}/tasks")
+        assert answer.status_code == (422 if after == text else 200)
+        assert (await scene.ann.api.get(f"repos/{page}")).json()["body"] == after
+
+
 async def test_a_webhook_is_made_and_a_delivery_is_sent_again(scene):
     ann, hooks = scene.ann, f"{scene.open}/settings/hooks"
     answer = await ann.send(

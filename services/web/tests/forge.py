@@ -86,6 +86,8 @@ class FakeForge:
         """Paths of all GET, in order."""
         self.rows_read: dict[str, set[int]] = {}
         """Which rows of each list were answered, but for questions after one alone."""
+        self.html: dict[str, str] = {}
+        """Of texts; others are paragraphs of HTML as they are."""
         self.content_types: dict[str, str] = {}
         """Of answers that are no JSON, by path."""
         self.headers: dict[str, dict[str, str]] = {}
@@ -138,7 +140,7 @@ class FakeForge:
             texts = msgspec.json.decode(call.body)["texts"]
             if len(texts) > MOST_TEXTS:
                 return 422, {"message": "too many texts", "url": ""}, 0
-            return 200, RenderedTexts(html=[f"<p>{text}</p>" for text in texts]), 0
+            return 200, RenderedTexts(html=[self.html.get(text, f"<p>{text}</p>") for text in texts]), 0
         if call.method == "GET":
             self.read_paths.append(path)
             self.queries[path] = call.query

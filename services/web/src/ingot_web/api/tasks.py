@@ -6,7 +6,7 @@ from ingot_chassis.errors import Conflict, Denied, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import WebRequest, whole_number
-from ingot_web.core.tasks import with_task
+from ingot_web.core.tasks import is_ticked, with_task
 
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/tasks", policy=anyone(), include_in_schema=False)
@@ -23,8 +23,12 @@ async def tick(request: WebRequest, index: int) -> Response[bytes]:
         raise Conflict("somebody changed the text meanwhile; go back and load the page again to see it")
     number = whole_number(form.text("task"), 6)
     body = with_task(issue["body"], number) if number is not None else None
-    if body is None:
+    if number is None or body is None:
         raise Invalid.field("task", "missing", "is no task of the text")
+    texts = [issue["body"], body]
+    before, after = await frame.forge.render(texts, context=frame.repository["full_name"])
+    if not is_ticked(before, after, number):
+        raise Invalid.field("task", "missing", "was not found in the text; edit the text instead")
     await frame.forge.send("PATCH", "issues", path, {"body": body, "content_version": version})
     return frame.redirect(f"/issues/{index}#task-{number}")
 

@@ -1,7 +1,7 @@
 """Boxes of the lists of tasks in a text, as buttons that tick them; and the text with one of them ticked.
 
 A box of the page is found in the text by its number. Both are read apart, so there are buttons only where both have as many
-boxes, ticked alike.
+boxes, ticked alike. That proves little: what is ticked is rendered before it is sent (``is_ticked``).
 """
 
 import re
@@ -9,30 +9,43 @@ from collections.abc import Iterator
 
 from markupsafe import Markup, escape
 
-_BOX = re.compile(r'<input\b[^>]*\btype="checkbox"[^>]*>')
-_TASK = re.compile(r"[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[([ xX])\][ \t]+(\S.*)")
-_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
+_BOX = re.compile(r'<input\b[^>]*\btype="checkbox"[^>]*>(?=([^\n]{0,2000}))')
+"""A box, and what follows it in its line."""
+_TASK = re.compile(r"[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)+\[([ xX])\][ \t]+\S.*")
+_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})(.*)")
+_PART_OF_TAG = re.compile(r"<[^<>]*\Z")
 _LABEL = 200
 """Characters of what a button says."""
 
 
 def with_buttons(html: Markup, text: str) -> Markup | None:
     """The text as HTML with a button for each box, which sends its number as ``task``; None where there are none."""
-    tasks = [(match[1] != " ", match[2]) for _, match in _tasks(text)]
-    states = [" checked" in box for box in _BOX.findall(html)]
-    if not states or states != [is_done for is_done, _ in tasks] or 'class="footnotes' in html:
+    states = _states(html)
+    if not states or states != [task[1] != " " for _, task in _tasks(text)] or 'class="footnotes' in html:
         return None
-    numbers = iter(range(len(tasks)))
+    numbers = iter(range(len(states)))
 
-    def button(_box: re.Match[str]) -> str:
+    def button(box: re.Match[str]) -> str:
         number = next(numbers)
-        is_done, words = tasks[number]
+        words = Markup(_PART_OF_TAG.sub("", box[1])).striptags()[:_LABEL] or f"Task {number + 1}"  # noqa: S704
         return (
             f'<button class="task" id="task-{number}" name="task" value="{number}" role="checkbox" '
-            f'aria-checked="{str(is_done).lower()}" aria-label="{escape(words[:_LABEL])}"></button>'
+            f'aria-checked="{str(states[number]).lower()}" aria-label="{escape(words)}"></button>'
         )
 
     return Markup(_BOX.sub(button, html))  # noqa: S704 - sanitized, and what is added is escaped
+
+
+def is_ticked(before: Markup, after: Markup, number: int) -> bool:
+    """Whether the box of that number, and no other, is the other way round in ``after``."""
+    states = _states(before)
+    return number < len(states) and _states(after) == [
+        not state if place == number else state for place, state in enumerate(states)
+    ]
+
+
+def _states(html: Markup) -> list[bool]:
+    return [" checked" in box[0] for box in _BOX.finditer(html)]
 
 
 def with_task(text: str, number: int) -> str | None:
@@ -51,7 +64,7 @@ def _tasks(text: str) -> Iterator[tuple[int, re.Match[str]]]:
         if mark := _FENCE.match(line):
             if not fence:
                 fence = mark[1]
-            elif mark[1].startswith(fence):
+            elif mark[1].startswith(fence) and not mark[2].strip():
                 fence = ""
         elif not fence and (task := _TASK.fullmatch(line.rstrip("\r"))):
             yield start, task
