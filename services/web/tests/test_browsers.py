@@ -16,6 +16,8 @@ PHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.
         (CHROME, "Chrome on Linux"),
         (f"{CHROME} Edg/139.0", "Edge on Linux"),
         (CHROME.replace("X11; Linux x86_64", "Linux; Android 15"), "Chrome on Android"),
+        (CHROME.replace("X11; Linux x86_64", "Linux; Android 15") + " EdgA/139.0", "Edge on Android"),
+        (PHONE.replace("Version/18.0", "Version/18.0 EdgiOS/139.0"), "Edge on iPhone"),
         (PHONE, "Safari on iPhone"),
         ("Mozilla/5.0 (Windows NT 10.0; rv:140.0) Gecko/20100101 Firefox/140.0", "Firefox on Windows"),
         ("curl/8.1", "curl/8.1"),

@@ -1,8 +1,8 @@
 """Browsers, by what they say of themselves."""
 
 NAMES = {
-    "Edg": "Edge", "OPR": "Opera", "Firefox": "Firefox", "FxiOS": "Firefox", "CriOS": "Chrome", "Chrome": "Chrome",
-    "Safari": "Safari",
+    "Edg": "Edge", "EdgA": "Edge", "EdgiOS": "Edge", "OPR": "Opera", "Firefox": "Firefox", "FxiOS": "Firefox",
+    "CriOS": "Chrome", "Chrome": "Chrome", "Safari": "Safari",
 }  # fmt: skip
 """What a user agent has before a slash, the rarer first: most say that they are Chrome or Safari as well."""
 SYSTEMS = {
