@@ -7,6 +7,12 @@ from tests.e2e.deployments import ADMINISTRATOR
 from .person import PROGRAM, open_browser
 
 CODE = "git pull\nmake\n"
+LISTEN = """(() => {
+  const status = document.querySelector("[role=status].hidden");
+  window.said = [];
+  new MutationObserver(() => window.said.push(status.textContent)).observe(status, { childList: true });
+})()"""
+"""What the page says of copying goes after two seconds: all that it says stays in ``said``."""
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
@@ -21,8 +27,8 @@ async def test_what_is_written_elsewhere_is_copied(deployment, tmp_path, javascr
         (commit,) = (await http.get(f"repos/{base}/commits")).json()
     buttons = (
         ("issues/1", "Copy this block", CODE),
-        ("commits/branch/main", "Copy the whole commit id", commit["sha"]),
-        (f"commit/{commit['sha']}", "Copy the whole commit id", commit["sha"]),
+        ("commits/branch/main", f"Copy the whole commit id {commit['sha'][:10]}", commit["sha"]),
+        (f"commit/{commit['sha']}", f"Copy the whole commit id {commit['sha'][:10]}", commit["sha"]),
         ("src/branch/main", "Copy the address for HTTP", repository["clone_url"]),
     )
     async with open_browser(deployment.url, tmp_path, javascript=javascript) as person:
@@ -40,8 +46,17 @@ async def test_what_is_written_elsewhere_is_copied(deployment, tmp_path, javascr
                 continue
             if path.startswith("src"):
                 await person.press("Clone")
+            await page.wait_for("!!document.querySelector('.copy')")
+            await page.value(LISTEN)
             await person.press(words)
-            await page.wait_for("document.querySelector('[role=status].hidden').textContent === 'Copied'")
+            await page.wait_for("window.said.includes('Copied')")
             await page.value("navigator.clipboard.readText().then(text => { window.clip = text })")
             assert await page.wait_for("window.clip") == text
+        if javascript:
+            await person.visit(f"{base}/issues/1")
+            await page.wait_for("!!document.querySelector('.copy')")
+            await page.value(LISTEN)
+            await page.value("navigator.clipboard.writeText = () => Promise.reject(new Error('refused'))")
+            await person.press("Copy this block")
+            await page.wait_for("window.said.includes('The browser did not copy it')")
         assert not page.complaints

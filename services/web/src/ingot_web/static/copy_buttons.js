@@ -3,7 +3,9 @@
 
 const COPY = "M5.5 5.500h8v8h-8zM10.500 5.500v-3h-8v8h3";
 const DONE = "M3 8.500l3.500 3.500 6.500-8";
+const FAILED = "M4 4l8 8M12 4l-8 8";
 const SHOWN = 2000; // milliseconds
+const SHORT = 10; // characters of a commit id, as pages show it
 const SVG = "http://www.w3.org/2000/svg";
 
 const report = Object.assign(document.createElement("div"), { className: "hidden" });
@@ -23,11 +25,16 @@ function copyButton(label, text) {
   button.setAttribute("aria-label", label);
   button.append(icon());
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(text());
-    report.textContent = "";
     const path = button.querySelector("path");
-    path.setAttribute("d", DONE);
-    report.textContent = "Copied";
+    report.textContent = "";
+    try {
+      await navigator.clipboard.writeText(text());
+      path.setAttribute("d", DONE);
+      report.textContent = "Copied";
+    } catch {
+      path.setAttribute("d", FAILED);
+      report.textContent = "The browser did not copy it";
+    }
     setTimeout(() => {
       path.setAttribute("d", COPY);
       report.textContent = "";
@@ -44,7 +51,8 @@ function addCopyButtons(part) {
     row.append(field, copyButton(label, () => field.value));
   }
   for (const element of part.querySelectorAll("[data-copy]")) {
-    element.after(copyButton("Copy the whole commit id", () => element.dataset.copy));
+    const id = element.dataset.copy;
+    element.after(copyButton(`Copy the whole commit id ${id.slice(0, SHORT)}`, () => id));
   }
   for (const code of part.querySelectorAll("pre > code:not(.language-suggestion)")) {
     const block = Object.assign(document.createElement("div"), { className: "copied block" });
