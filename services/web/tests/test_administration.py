@@ -1,5 +1,6 @@
 """People as administrators change them on pages."""
 
+import time
 from urllib.parse import parse_qs
 
 from .forge import ANN_USER, MOMENT
@@ -29,9 +30,23 @@ async def test_what_was_done_to_a_person_is_said(pages, forge):
         done = await pages.submit(PAGE, button, to=PAGE, caller=ROOT)
         shown = (await pages.get(done.headers["location"], ROOT)).text
         assert (words in shown, words in (await pages.get(PAGE, ROOT)).text) == (True, False)
+    for link in ("saved=factor", "removed=1"):
+        assert "factor is removed" not in (await pages.get(f"{PAGE}?{link}", ROOT)).text, (
+            "anybody may write such a link"
+        )
+    forge.answers["/users/carol"] = forge.answers["/users/bob"] | {"login": "carol"}
+    other = done.headers["location"].replace("bob", "carol")
+    assert "factor is removed" not in (await pages.get(other, ROOT)).text
     forge.failures["/admin/users/bob/two_factor"] = 404
     refused = await pages.submit(PAGE, "Remove the second factor", to=PAGE, caller=ROOT)
     assert (refused.status_code, "the account has no second factor" in refused.text) == (404, True)
+
+
+async def test_what_a_form_does_not_name_is_not_said_to_be_saved(pages, forge):
+    forge.answers["/users/bob"] = {**ANN_USER, "login": "bob", "is_admin": False}
+    form = {"token": pages.form_token(ROOT, at=time.time()), "do": "unknown"}
+    refused = await pages.post(PAGE, form, ROOT)
+    assert (refused.status_code, forge.sent) == (422, [])
 
 
 async def test_people_are_searched_and_the_words_stay_on_the_next_page(pages, forge):

@@ -77,12 +77,15 @@ async def test_a_branch_of_a_fork_gets_what_its_parent_has(pages, forge):
     assert forge.sent == [("POST", f"{HOME}/merge-upstream", {"branch": "topic/one"})]
     assert done.headers["location"] == "/ann/demo/commits/branch/topic/one?merge=fast-forward"
     for merge, words in (
-        ("fast-forward", "its parent now."),
-        ("up-to-date", "its parent already."),
+        ("fast-forward", "the parent repository now."),
+        ("up-to-date", "the parent repository already."),
         ("x", ""),
     ):
         shown = (await pages.get(f"/ann/demo/commits/branch/topic/one?merge={merge}", ANN)).text
-        assert (words in shown, "its parent" in shown) == (True, bool(words)), merge
+        assert (words in shown, "up to date with" in shown) == (True, bool(words)), merge
+    forge.answers[f"{HOME}/commits"] = [DROPPED] * 31
+    shown = (await pages.get("/ann/demo/commits/branch/topic/one?merge=x&author=ann", ANN)).text
+    assert 'href="?author=ann&amp;page=2"' in shown, "other pages do not say again what was merged"
     forge.refusals[f"{HOME}/merge-upstream"] = (409, b'{"message": "the branches conflict", "url": ""}')
     refused = await pages.submit(page, "Update from bob/demo", to=to)
     assert (refused.status_code, "the branches conflict" in refused.text) == (409, True)

@@ -1,5 +1,7 @@
 """An organization and its teams, as pages show and change them to owners and members."""
 
+import time
+
 import pytest
 
 from .forge import HOME
@@ -30,6 +32,13 @@ async def test_an_owner_says_which_repositories_a_team_has_and_whether_it_makes_
     forge.answers["/teams/1"] = ANSWERS["/teams/1"] | owners
     await pages.submit(f"{TEAMS}/1/edit", "Save the team", to="/edit", description="all")
     assert forge.sent[-1] == ("PATCH", "/teams/1", {"description": "all"})
+
+
+async def test_what_a_form_does_not_name_is_not_said_to_be_saved(pages, forge):
+    forge.answers |= ANSWERS
+    form = {"token": pages.form_token(ANN, at=time.time()), "do": "unknown"}
+    refused = await pages.post("/org/crew/settings", form, ANN)
+    assert (refused.status_code, forge.sent) == (422, [])
 
 
 async def test_what_was_wrong_with_a_team_is_said_beside_what_was_written(pages, forge):

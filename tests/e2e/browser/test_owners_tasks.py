@@ -112,7 +112,7 @@ async def test_tasks_of_a_member_and_an_administrator_need_no_documentation(depl
         await person.follow("Fork it", within=SUBMIT)
         await person.look_until("depth.txt")
         await person.follow(f"Update from {OWNER}/pier")
-        await person.read("It had all commits of its parent already.")
+        await person.read("The branch was up to date with the parent repository already.")
 
         # Set up a second factor, and get in without the app.
         await _settings(person, SAILOR[0], "Two-factor")

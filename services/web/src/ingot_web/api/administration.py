@@ -1,10 +1,11 @@
 """Administration of the site: its people and its organizations."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, NotFound
+from ingot_chassis.errors import ApiError, Invalid, NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.request import Form, WebRequest, require_typed
 from ingot_web.clients.forge import at
@@ -78,6 +79,7 @@ async def _person_page(
         problem=problem.message if problem else "",
         person=shown,
         form=form,
+        factor_removed=request.proves(_removal(username), request.query_params.get("removed", "")),
     )
 
 
@@ -106,14 +108,21 @@ async def change_person(request: WebRequest, username: str) -> Response[Any]:
                 return request.redirect(f"/admin/users{at(form.text('new_name'))}")
             case "factor":
                 await _remove_second_factor(request, path)
-                return request.redirect(f"/admin/users{at(username)}?saved=factor")
+                proof = urlencode({"removed": request.proof(_removal(username))})
+                return request.redirect(f"/admin/users{at(username)}?{proof}")
             case "delete":
                 require_typed(form.text("typed"), username)
                 await request.forge.send("DELETE", "identity", path)
                 return request.redirect("/admin/users")
+            case _:
+                raise Invalid.field("do", "unknown", "is nothing that is done here")
     except ApiError as error:
         return await _person_page(request, username, form, error)
     return request.redirect(f"/admin/users{at(username)}?saved=1")
+
+
+def _removal(username: str) -> str:
+    return f"second factor of {username.lower()}"
 
 
 async def _remove_second_factor(request: WebRequest, path: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, Denied
+from ingot_chassis.errors import ApiError, Denied, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.account_settings import send_avatar
 from ingot_web.api.labels import LABEL_ACTS, send_label
@@ -148,6 +148,8 @@ async def edit(request: WebRequest, org: str) -> Response[Any]:
             case "save":
                 body = {name: form.text(name) for name in FIELDS} | {"visibility": form.text("visibility")}
                 await pages.forge.send("PATCH", "identity", pages.api(), body)
+            case _:
+                raise Invalid.field("do", "unknown", "is nothing that is done here")
     except ApiError as error:
         return await _general(pages, form, error)
     return pages.redirect("?saved=1")

@@ -30,6 +30,8 @@ HEADERS = {
     "Vary": "HX-Request",
 }
 PAGE_SIZE = 20
+OUTCOMES = ("merge", "saved")
+"""In the query: what was done, which other pages of a list do not repeat."""
 LOCATION = "/%?=&#:@!$'()*+,;~"
 """Characters that stay in an address."""
 
@@ -277,7 +279,7 @@ class WebRequest(ApiRequest):
     def pages_of(self, total: int, size: int = PAGE_SIZE, name: str = "page") -> Mapping[str, Any]:
         """What the links to other pages of a list need; ``name`` as in ``number_of``."""
         last = max(1, -(-total // size))
-        parameters = [(k, v) for k, v in self.query_params.multi_items() if k != name]
+        parameters = [(k, v) for k, v in self.query_params.multi_items() if k != name and k not in OUTCOMES]
         number = self.number_of(name)
         return {"name": name, "number": number, "last": last, "total": total, "parameters": parameters}
 
