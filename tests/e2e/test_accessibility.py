@@ -42,6 +42,7 @@ VALUES = {
 """What placeholders stand for, beside the ids that ``_fill`` gives."""
 PATHS = {
     "/{owner}/{repo}/_new/{ref}": "root/lit/_new/main",
+    "/{owner}/{repo}/find/{ref}": "root/lit/find/branch/main",
     "/{owner}/{repo}/_upload/{ref}": "root/lit/_upload/main",
     "/{owner}/{repo}/_edit/{ref}": "root/lit/_edit/main/a.py",
     "/{owner}/{repo}/_delete/{ref}": "root/lit/_delete/main/a.py",
