@@ -19,12 +19,16 @@ async def test_the_bar_is_one_row_on_a_phone_and_its_menu_leads_on(deployment, t
         for path, body in (
             ("admin/users", {"username": reader, "email": f"{reader}@example.org", "password": reader}),
             ("user/repos", {"name": reader}),
-            (f"repos/{ADMINISTRATOR[0]}/{reader}/issues", {"title": "Fire", "body": f"@{reader}, look!"}),
         ):
             assert (await http.post(path, json=body)).status_code == 201, path
     async with open_browser(deployment.url, tmp_path, javascript=javascript) as person:
         await person.page.call("Emulation.setDeviceMetricsOverride", **PHONE)
         await person.sign_in(reader, reader)
+        # By then issues has heard of the reader.
+        async with httpx.AsyncClient(base_url=deployment.url, auth=ADMINISTRATOR, timeout=60) as http:
+            body = {"title": "Fire", "body": f"@{reader}, look!"}
+            answer = await http.post(f"api/v1/repos/{ADMINISTRATOR[0]}/{reader}/issues", json=body)
+            assert answer.status_code == 201, answer.text
         await person.visit("notifications")
         await person.look_until("Fire")
         assert await person.page.value("document.querySelector('.bar nav').offsetHeight") < 60
