@@ -123,6 +123,8 @@ FORMS = _forms()
 @pytest.mark.parametrize("path", [path for path in FORMS if path not in OTHERS])
 async def test_after_a_change_the_browser_is_sent_on_and_a_refusal_is_said(pages, forge, path):
     forge.answers |= ANSWERS | {f"{HOME}/issues/1": issue(body="- [ ] words")}
+    box = '<input type="checkbox"'
+    forge.html = {"- [ ] words": f"{box}> words", "- [x] words": f'{box} checked=""> words'}
     forge.changed = CHANGED_ANSWER
     form = _form(pages, path)
     done = await _send(pages, path, form)
