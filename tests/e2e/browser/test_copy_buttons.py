@@ -1,9 +1,9 @@
 """With JavaScript addresses of clones, ids of commits and blocks of code have a button that copies them."""
 
-import httpx
 import pytest
 from tests.e2e.deployments import ADMINISTRATOR
 
+from .api import api_of
 from .person import PROGRAM, open_browser
 
 CODE = "git pull\nmake\n"
@@ -21,7 +21,7 @@ LISTEN = """(() => {
 async def test_what_is_written_elsewhere_is_copied(deployment, tmp_path, javascript):
     name = f"ladder-{'with' if javascript else 'without'}"
     base = f"{ADMINISTRATOR[0]}/{name}"
-    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+    async with api_of(deployment.url) as http:
         repository = (await http.post("user/repos", json={"name": name, "auto_init": True})).json()
         await http.post(f"repos/{base}/issues", json={"title": "Rungs", "body": f"```\n{CODE}```"})
         (commit,) = (await http.get(f"repos/{base}/commits")).json()

@@ -5,6 +5,7 @@ import pytest
 from tests.e2e.deployments import ADMINISTRATOR
 from tests.e2e.history import git
 
+from .api import api_of
 from .person import PROGRAM, open_browser
 
 OWNER, PASSWORD = ADMINISTRATOR
@@ -102,7 +103,7 @@ async def test_a_repository_goes_from_its_first_push_to_a_release(deployment, re
 
 
 async def _add_person(url, name):
-    async with httpx.AsyncClient(base_url=f"{url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+    async with api_of(url) as http:
         new = {"username": name, "email": f"{name}@example.org", "password": PASSWORD}
         assert (await http.post("admin/users", json=new)).status_code == 201
 

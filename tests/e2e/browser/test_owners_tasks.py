@@ -3,7 +3,6 @@
 import base64
 import time
 
-import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA1
@@ -11,6 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from tests.e2e.deployments import ADMINISTRATOR
 
+from .api import api_of, content, make
 from .person import BAR, PROGRAM, open_browser
 
 OWNER = ADMINISTRATOR[0]
@@ -166,29 +166,20 @@ def _public_key():
 
 async def _fill(url, name):
     """Make the sailor, who may sign in, and a repository with a pull request that conflicts and a hook that fails."""
-    async with httpx.AsyncClient(base_url=f"{url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
-
-        async def make(path, *, method="POST", **body):
-            answer = await http.request(method, path, json=body)
-            assert answer.status_code < 300, answer.text
-            return answer.json() if answer.content else None
-
-        def content(text):
-            return base64.b64encode(text.encode()).decode()
-
+    async with api_of(url) as http:
         login, password = SAILOR
         if (await http.get(f"users/{login}")).status_code == 404:
-            await make("admin/users", username=login, email=f"{login}@example.org", password=password)
-        await make(f"admin/users/{login}", method="PATCH", prohibit_login=False)
+            await make(http, "admin/users", username=login, email=f"{login}@example.org", password=password)
+        await make(http, f"admin/users/{login}", method="PATCH", prohibit_login=False)
         base = f"repos/{OWNER}/{name}"
-        await make("user/repos", name=name)
+        await make(http, "user/repos", name=name)
         depth = f"{base}/contents/depth.txt"
-        file = await make(depth, content=content("three\n"), message="Sound the depth")
+        file = await make(http, depth, content=content("three\n"), message="Sound the depth")
         blob = file["content"]["sha"]
         await make(
-            depth, method="PUT", content=content("nine\n"), sha=blob, message="Dig", new_branch="deeper"
+            http, depth, method="PUT", content=content("nine\n"), sha=blob, message="Dig", new_branch="deeper"
         )
-        await make(depth, method="PUT", content=content("two\n"), sha=blob, message="Sound it again")
-        await make(f"{base}/pulls", title="Deepen the dock", head="deeper", base="main")
+        await make(http, depth, method="PUT", content=content("two\n"), sha=blob, message="Sound it again")
+        await make(http, f"{base}/pulls", title="Deepen the dock", head="deeper", base="main")
         config = {"url": HOOK, "content_type": "json"}
-        await make(f"{base}/hooks", type="gitea", config=config, events=["push"], active=True)
+        await make(http, f"{base}/hooks", type="gitea", config=config, events=["push"], active=True)

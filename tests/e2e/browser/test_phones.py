@@ -1,9 +1,9 @@
 """Pages on a phone: the bar is one row with a menu and with what waits, and rows of lists leave their texts room."""
 
-import httpx
 import pytest
 from tests.e2e.deployments import ADMINISTRATOR
 
+from .api import api_of
 from .person import BAR, PROGRAM, open_browser
 
 PHONE = {"width": 360, "height": 800, "deviceScaleFactor": 1, "mobile": True}
@@ -15,7 +15,7 @@ UNREAD = "document.querySelector('.bell .count')?.innerText.startsWith('1')"
 @pytest.mark.parametrize("javascript", [True, False], ids=["with JavaScript", "without JavaScript"])
 async def test_the_bar_is_one_row_on_a_phone_and_its_menu_leads_on(deployment, tmp_path, javascript):
     reader = f"bar-{'with' if javascript else 'without'}"
-    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+    async with api_of(deployment.url) as http:
         for path, body in (
             ("admin/users", {"username": reader, "email": f"{reader}@example.org", "password": reader}),
             ("user/repos", {"name": reader}),
@@ -25,9 +25,9 @@ async def test_the_bar_is_one_row_on_a_phone_and_its_menu_leads_on(deployment, t
         await person.page.call("Emulation.setDeviceMetricsOverride", **PHONE)
         await person.sign_in(reader, reader)
         # By then issues has heard of the reader.
-        async with httpx.AsyncClient(base_url=deployment.url, auth=ADMINISTRATOR, timeout=60) as http:
+        async with api_of(deployment.url) as http:
             body = {"title": "Fire", "body": f"@{reader}, look!"}
-            answer = await http.post(f"api/v1/repos/{ADMINISTRATOR[0]}/{reader}/issues", json=body)
+            answer = await http.post(f"repos/{ADMINISTRATOR[0]}/{reader}/issues", json=body)
             assert answer.status_code == 201, answer.text
         await person.visit("notifications")
         await person.look_until("Fire")
@@ -49,7 +49,7 @@ async def test_the_bar_is_one_row_on_a_phone_and_its_menu_leads_on(deployment, t
 @pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
 async def test_buttons_of_a_row_leave_its_text_room_on_a_phone(deployment, tmp_path):
     base = f"repos/{ADMINISTRATOR[0]}/narrow"
-    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+    async with api_of(deployment.url) as http:
         for path, body in (
             ("user/repos", {"name": "narrow", "auto_init": True}),
             (f"{base}/branches", {"new_branch_name": "a-branch-with-a-name", "old_ref_name": "main"}),

@@ -4,10 +4,10 @@ import base64
 import struct
 import zlib
 
-import httpx
 import pytest
 from tests.e2e.deployments import ADMINISTRATOR
 
+from .api import api_of, content
 from .person import BAR, PROGRAM, open_browser
 
 
@@ -15,7 +15,7 @@ from .person import BAR, PROGRAM, open_browser
 @pytest.mark.parametrize("javascript", [True, False], ids=["with JavaScript", "without JavaScript"])
 async def test_a_comment_is_looked_at_and_sent(deployment, tmp_path, javascript):
     name = f"lamp-{'with' if javascript else 'without'}"
-    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+    async with api_of(deployment.url) as http:
         for path, body in (
             ("user/repos", {"name": name, "auto_init": True}),
             (f"repos/{ADMINISTRATOR[0]}/{name}/issues", {"title": "It flickers"}),
@@ -73,7 +73,7 @@ def _picture(shade):
 @pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
 async def test_two_states_of_a_picture_lie_beside_and_over_each_other(deployment, tmp_path):
     base = f"repos/{ADMINISTRATOR[0]}/shades"
-    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+    async with api_of(deployment.url) as http:
         await http.post("user/repos", json={"name": "shades", "auto_init": True})
         file = f"{base}/contents/shade.png"
         first = (await http.post(file, json={"content": _picture(40)})).json()
@@ -108,11 +108,10 @@ async def test_two_states_of_a_picture_lie_beside_and_over_each_other(deployment
 @pytest.mark.parametrize("javascript", [True, False], ids=["with JavaScript", "without JavaScript"])
 async def test_more_files_of_a_commit_come_below_the_first(deployment, tmp_path, javascript):
     name = f"quays-{'with' if javascript else 'without'}"
-    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+    async with api_of(deployment.url) as http:
         await http.post("user/repos", json={"name": name, "auto_init": True})
-        content = base64.b64encode(b"stone\n").decode()
         files = [
-            {"operation": "create", "path": f"quay{number:02}.txt", "content": content}
+            {"operation": "create", "path": f"quay{number:02}.txt", "content": content("stone\n")}
             for number in range(45)
         ]
         path = f"repos/{ADMINISTRATOR[0]}/{name}/contents"
@@ -136,7 +135,7 @@ async def test_more_files_of_a_commit_come_below_the_first(deployment, tmp_path,
 async def test_a_link_to_a_comment_on_another_page_leads_there(deployment, tmp_path, javascript):
     name = f"depth-{'with' if javascript else 'without'}"
     issue = f"repos/{ADMINISTRATOR[0]}/{name}/issues"
-    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+    async with api_of(deployment.url) as http:
         await http.post("user/repos", json={"name": name})
         await http.post(issue, json={"title": "How deep is it?"})
         for fathoms in range(1, 52):
@@ -158,15 +157,12 @@ async def _changed_file(url, name):
     """Where the commit is shown that changes the middle of a file of 60 lines, in a repository of that name."""
     lines = [f"hour {number}" for number in range(1, 61)]
 
-    def content(of):
-        return base64.b64encode("\n".join(of).encode()).decode()
-
-    async with httpx.AsyncClient(base_url=f"{url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+    async with api_of(url) as http:
         await http.post("user/repos", json={"name": name, "auto_init": True})
         file = f"repos/{ADMINISTRATOR[0]}/{name}/contents/tide.txt"
-        first = (await http.post(file, json={"content": content(lines)})).json()
+        first = (await http.post(file, json={"content": content("\n".join(lines))})).json()
         lines[29] = "half past"
-        body = {"content": content(lines), "sha": first["content"]["sha"]}
+        body = {"content": content("\n".join(lines)), "sha": first["content"]["sha"]}
         changed = (await http.put(file, json=body)).json()
     return f"{ADMINISTRATOR[0]}/{name}/commit/{changed['commit']['sha']}"
 
@@ -210,8 +206,8 @@ async def test_where_lines_do_not_come_their_links_stay(deployment, tmp_path):
         await person.press(more)
         await person.read("hour 20")
         assert not await person.page.value(reason)
-        async with httpx.AsyncClient(base_url=deployment.url, auth=ADMINISTRATOR, timeout=60) as http:
-            gone = await http.delete(f"api/v1/repos/{ADMINISTRATOR[0]}/ebb")
+        async with api_of(deployment.url) as http:
+            gone = await http.delete(f"repos/{ADMINISTRATOR[0]}/ebb")
             assert gone.status_code == 204, gone.text
         await person.press("\N{UPWARDS ARROW} 6 more lines above")
         await person.page.wait_for(f"{reason}?.includes('ot found') || {reason}?.includes('no such page')")
@@ -237,7 +233,7 @@ async def test_the_number_of_files_is_said_while_a_path_is_written(deployment, t
 @pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
 async def test_a_name_is_completed_while_it_is_written(deployment, tmp_path):
     crew = "tugs"
-    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+    async with api_of(deployment.url) as http:
         assert (await http.post("orgs", json={"username": crew})).status_code == 201
         assert (await http.post(f"orgs/{crew}/repos", json={"name": "boat"})).status_code == 201
         await http.post(f"orgs/{crew}/teams", json={"name": "stokers", "permission": "read"})

@@ -1,12 +1,11 @@
 """Ten tasks of somebody who has read no documentation: from the home page, by the words on links, buttons and fields alone."""
 
 import asyncio
-import base64
 
-import httpx
 import pytest
 from tests.e2e.deployments import ADMINISTRATOR
 
+from .api import api_of, content, make
 from .person import BAR, PROGRAM, open_browser
 
 NAME = "lighthouse"
@@ -161,33 +160,28 @@ async def test_eight_other_tasks_need_no_documentation(deployment, tmp_path):
 
 async def _fill_harbour(url):
     """Make what these tasks are about; the first commit."""
-    async with httpx.AsyncClient(base_url=f"{url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
-
-        async def make(path, *, method="POST", by=ADMINISTRATOR[0], **body):
-            answer = await http.request(method, path, json=body, headers={"Sudo": by})
-            assert answer.status_code < 300, answer.text
-            return answer.json() if answer.content else None
-
-        def content(text):
-            return base64.b64encode(text.encode()).decode()
-
+    async with api_of(url) as http:
         base = f"repos/{ADMINISTRATOR[0]}/harbour"
-        await make("user/repos", name="harbour")
+        await make(http, "user/repos", name="harbour")
         depth = f"{base}/contents/depth.txt"
-        first = await make(depth, content=content("three fathoms\n"), message="Sound the depth")
+        first = await make(http, depth, content=content("three fathoms\n"), message="Sound the depth")
         blob = first["content"]["sha"]
-        await make(depth, method="PUT", content=content("two fathoms\n"), sha=blob, message="Sound it again")
-        await make(f"{base}/contents/mud.txt", content=content("mud\n"), message="Dig", new_branch="channel")
+        await make(
+            http, depth, method="PUT", content=content("two fathoms\n"), sha=blob, message="Sound it again"
+        )
+        await make(
+            http, f"{base}/contents/mud.txt", content=content("mud\n"), message="Dig", new_branch="channel"
+        )
         for login in ("pilot", "mate"):
             email = f"{login}@example.org"
-            await make("admin/users", username=login, email=email, password="the lamp is lit")
-        await make(f"{base}/collaborators/mate", method="PUT", permission="admin")
+            await make(http, "admin/users", username=login, email=email, password="the lamp is lit")
+        await make(http, f"{base}/collaborators/mate", method="PUT", permission="admin")
         pull = {"title": "WIP: Dig the channel", "head": "channel", "base": "main"}
-        await make(f"{base}/pulls", by="mate", **pull)
-        await make(f"{base}/pulls/1/requested_reviewers", by="mate", reviewers=[ADMINISTRATOR[0]])
-        await make(f"{base}/issues", title="The hull is slow")
-        await make(f"{base}/issues/2/comments", body="I saw a barnacle.")
-        release = await make(f"{base}/releases", tag_name="v1", name="The first chart")
+        await make(http, f"{base}/pulls", by="mate", **pull)
+        await make(http, f"{base}/pulls/1/requested_reviewers", by="mate", reviewers=[ADMINISTRATOR[0]])
+        await make(http, f"{base}/issues", title="The hull is slow")
+        await make(http, f"{base}/issues/2/comments", body="I saw a barnacle.")
+        release = await make(http, f"{base}/releases", tag_name="v1", name="The first chart")
         sent = await http.post(f"{base}/releases/{release['id']}/assets?name=chart.txt", content=b"rocks")
         assert sent.status_code == 201, sent.text
         return first["commit"]["sha"]
@@ -195,20 +189,14 @@ async def _fill_harbour(url):
 
 async def _fill(url):
     """Make what the tasks are about; why the webhook failed, in the words of the API."""
-    async with httpx.AsyncClient(base_url=f"{url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
-
-        async def make(path, *, method="POST", by=ADMINISTRATOR[0], **body):
-            answer = await http.request(method, path, json=body, headers={"Sudo": by})
-            assert answer.status_code < 300, answer.text
-            return answer.json() if answer.content else None
-
-        def content(text):
-            return base64.b64encode(text.encode()).decode()
-
+    async with api_of(url) as http:
         base = f"repos/{ADMINISTRATOR[0]}/{NAME}"
-        await make("user/repos", name=NAME)
-        file = await make(f"{base}/contents/lamp.py", content=content("light(1)\n"), message="Light the lamp")
+        await make(http, "user/repos", name=NAME)
+        file = await make(
+            http, f"{base}/contents/lamp.py", content=content("light(1)\n"), message="Light the lamp"
+        )
         await make(
+            http,
             f"{base}/contents/lamp.py",
             method="PUT",
             content=content("light(2)\n"),
@@ -216,18 +204,22 @@ async def _fill(url):
             message="Turn the lamp up",
         )
         await make(
-            f"{base}/contents/door.txt", content=content("red\n"), message="Paint it", new_branch="paint"
+            http,
+            f"{base}/contents/door.txt",
+            content=content("red\n"),
+            message="Paint it",
+            new_branch="paint",
         )
         for login in ("keeper", "painter"):
             await make(
-                "admin/users", username=login, email=f"{login}@example.org", password="the lamp is lit"
+                http, "admin/users", username=login, email=f"{login}@example.org", password="the lamp is lit"
             )
-        await make(f"{base}/collaborators/painter", method="PUT", permission="write")
-        await make(f"{base}/pulls", by="painter", title="Paint the door", head="paint", base="main")
-        await make(f"{base}/releases", tag_name="v1", name="The first night")
+        await make(http, f"{base}/collaborators/painter", method="PUT", permission="write")
+        await make(http, f"{base}/pulls", by="painter", title="Paint the door", head="paint", base="main")
+        await make(http, f"{base}/releases", tag_name="v1", name="The first night")
         config = {"url": "http://127.0.0.1:9/", "content_type": "json"}
-        hook = await make(f"{base}/hooks", type="gitea", config=config, events=["push"], active=True)
-        await make(f"{base}/hooks/{hook['id']}/tests")
+        hook = await make(http, f"{base}/hooks", type="gitea", config=config, events=["push"], active=True)
+        await make(http, f"{base}/hooks/{hook['id']}/tests")
         async with asyncio.timeout(30):
             while (
                 not (sent := (await http.get(f"{base}/hooks/{hook['id']}/deliveries")).json())
