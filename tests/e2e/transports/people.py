@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
@@ -79,10 +80,16 @@ class Person:
         """A fork of the repository with that path in the API, once its commits are there."""
         fork = await self.call("POST", f"{path}/forks", {})
         branch = f"repos/{fork['full_name']}/branches/{fork['default_branch']}"
-        async with asyncio.timeout(SECONDS):
-            while (await self._http.get(branch, auth=(self.login, PASSWORD))).status_code != 200:
-                await asyncio.sleep(0.1)
+        await self.wait_until(branch, lambda answer: answer.status_code == 200)
         return fork
+
+    async def wait_until(
+        self, path: str, is_so: Callable[[httpx.Response], bool], *, seconds: float = SECONDS
+    ) -> None:
+        """Read what the API has at a path until the answer is so. Raises TimeoutError."""
+        async with asyncio.timeout(seconds):
+            while not is_so(await self._http.get(path, auth=(self.login, PASSWORD))):
+                await asyncio.sleep(0.1)
 
     def url(self, repository: Any, password: str = PASSWORD) -> str:
         """Where git finds a repository that the API shows."""

@@ -1,6 +1,5 @@
 """What git pushes: all or nothing, over another history, with options, and as a pull request."""
 
-import asyncio
 import json
 import re
 
@@ -69,9 +68,10 @@ async def test_a_reader_opens_a_pull_request_by_a_push_and_retitles_it(deploymen
     assert address[0] in await bob.git("push", *options, "origin", "HEAD:refs/for/main", cwd=copy)
     pull = await ann.call("GET", f"{app.path}/pulls/1")
     assert (pull["title"], pull["user"]["login"]) == ("Two files", bob.login)
-    async with asyncio.timeout(SECONDS):  # its head is compared after that
-        while (await ann.call("GET", f"{app.path}/pulls/1"))["head"]["sha"] != new:
-            await asyncio.sleep(0.1)
+    # Its head is compared after that.
+    await ann.wait_until(
+        f"{app.path}/pulls/1", lambda answer: answer.json()["head"]["sha"] == new, seconds=SECONDS
+    )
     assert await ann.refs(app.repository) == {"refs/heads/main": app.commits[-1], "refs/pull/1/head": new}
     await ann.call("POST", f"{app.path}/pulls/1/merge", {"Do": "merge"})
     await ann.git("pull", "-q", "origin", "main", cwd=app.work)
