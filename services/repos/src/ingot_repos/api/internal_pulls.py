@@ -211,14 +211,15 @@ async def get_diff(
     An empty ``base`` is the empty tree. ``binary``: a diff has the changes of binary files too, as mails always have.
     ``files``: it has those of so many files at most, behind the first ``offset``, and ``X-Total-Count`` counts all.
     """
-    is_patch, part = request.query_params.get("format") == "patch", (max(0, offset), min(files, MOST_DIFFS))
+    is_patch = request.query_params.get("format") == "patch"
+    offset, files = max(0, offset), min(files, MOST_DIFFS)
     write = compare.patch_text if is_patch else partial(compare.diff_text, binary=binary)
     with _unreadable_commits():
         await _enter_history(request, repository_id, base, head, unattended)
         path = request.storage.path(repository_id)
         if files > 0 and not is_patch:
             text, total = await diff_of_files(
-                request, path, base, head, offset=part[0], limit=part[1], whitespace=whitespace
+                request, path, base, head, offset=offset, limit=files, whitespace=whitespace
             )
             return Response(text, media_type="text/plain", headers={"X-Total-Count": str(total)})
         text = await write(path, base, head)

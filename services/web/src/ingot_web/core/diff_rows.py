@@ -12,11 +12,9 @@ from markupsafe import Markup, escape
 from ingot_web.core.diffs import DiffFile, DiffLine, Gap
 
 Below = Callable[[DiffLine], Markup]
-_SIGNS = {"add": "+", "del": "\N{MINUS SIGN}", "context": ""}
-
-
 MORE = 20
 """Lines that are shown at once of those that are left out."""
+_SIGNS = {"add": "+", "del": "\N{MINUS SIGN}", "context": ""}
 
 
 def unified_rows(file: DiffFile, link: str, below: Below, excerpt: str = "") -> Markup:

@@ -61,10 +61,10 @@ def _tasks(text: str) -> Iterator[tuple[int, re.Match[str]]]:
     """Where the line of each task begins, and its parts."""
     start, fence = 0, ""
     for line in text.split("\n"):
-        if mark := _FENCE.match(line):
+        if border := _FENCE.match(line):
             if not fence:
-                fence = mark[1]
-            elif mark[1].startswith(fence) and not mark[2].strip():
+                fence = border[1]
+            elif border[1].startswith(fence) and not border[2].strip():
                 fence = ""
         elif not fence and (task := _TASK.fullmatch(line.rstrip("\r"))):
             yield start, task
