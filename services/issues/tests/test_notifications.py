@@ -3,9 +3,8 @@
 import pytest
 
 from ingot_chassis.testing.service import count_statements
-from ingot_issues.store import accounts
 
-from .builders import APP, account, repository
+from .builders import APP, repository
 
 pytestmark = pytest.mark.both_databases
 
@@ -57,9 +56,9 @@ async def test_who_takes_part_hears_of_a_comment(world):
 
 
 async def test_who_is_mentioned_or_assigned_hears_of_an_issue(world):
-    async with world.db.transaction() as tx:
-        await accounts.save(tx, account(3))
-    await world.open_issue(body="@cat, `@dan` look", assignees=["bob"])
+    """Also whose account is so new that no event has told of it; organizations and nobody hear of nothing."""
+    world.identity.add_account(9, "acme", kind="organization")
+    await world.open_issue(body="@cat, @acme, @nobody, `@dan` look", assignees=["bob"])
     await world.work()
     assert [await numbers(world, as_=who) for who in (1, 2, 3, 4)] == [[], [1], [1], []]
     await world.open_issue()
@@ -70,10 +69,6 @@ async def test_who_is_mentioned_or_assigned_hears_of_an_issue(world):
 
 
 async def test_who_is_mentioned_later_or_in_a_review_hears_of_it_once(world):
-    async with world.db.transaction() as tx:
-        for person in (2, 3, 4):
-            await accounts.save(tx, account(person))
-
     async def expect_unread_of(*people):
         """Whether these and no others have something unread, which they have read then."""
         await world.work()

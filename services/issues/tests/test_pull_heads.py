@@ -116,7 +116,9 @@ async def work_with(repos_type, world):
     """Do all jobs that are due, with repos as it is for that type."""
     repos, jobs = repos_type(world.app.state.parts.peers["repos"]), world.components.jobs
     repos.world = world
-    handlers = JobHandlers(world.db, jobs, repos, Presenter("http://forge")).handlers()
+    handlers = JobHandlers(
+        world.db, jobs, repos, Presenter("http://forge"), world.components.identity
+    ).handlers()
     await Workers("issues", jobs, handlers).step()
 
 

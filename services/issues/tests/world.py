@@ -60,7 +60,9 @@ class World:
         presenter, jobs = Presenter(settings.public_url), self.components.jobs
         clients = (self.db, jobs, self.components.repos, presenter)
         self.scheduled_merges = ScheduledMerges(*clients)
-        handlers = JobHandlers(*clients).handlers() | self.scheduled_merges.handlers()
+        handlers = (
+            JobHandlers(*clients, self.components.identity).handlers() | self.scheduled_merges.handlers()
+        )
         handlers |= ProposalJobs(*clients).handlers()
         self.workers = Workers("issues", jobs, handlers)
         self.pull_heads = PullHeads(self.db, jobs)

@@ -24,7 +24,6 @@ async def test_the_bar_is_one_row_on_a_phone_and_its_menu_leads_on(deployment, t
     async with open_browser(deployment.url, tmp_path, javascript=javascript) as person:
         await person.page.call("Emulation.setDeviceMetricsOverride", **PHONE)
         await person.sign_in(reader, reader)
-        # By then issues has heard of the reader.
         async with api_of(deployment.url) as http:
             body = {"title": "Fire", "body": f"@{reader}, look!"}
             answer = await http.post(f"repos/{ADMINISTRATOR[0]}/{reader}/issues", json=body)

@@ -128,9 +128,8 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     )
     scheduled = ScheduledMerges(database, jobs, repos, presenter)
     proposals = ProposalJobs(database, jobs, repos, presenter)
-    job_handlers = (
-        JobHandlers(database, jobs, repos, presenter).handlers() | scheduled.handlers() | proposals.handlers()
-    )
+    job_handlers = JobHandlers(database, jobs, repos, presenter, components.identity).handlers()
+    job_handlers |= scheduled.handlers() | proposals.handlers()
     if objects is not None:
         files = StoredFiles(database, objects, OBJECTS, existing_uuids)
         job_handlers |= files.work()

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_contracts.limits import ASSIGNEES
 from ingot_issues.api.request import IssuesRequest
-from ingot_issues.store import accounts
+from ingot_issues.core.logins import find_users
 
 
 async def resolve_assignees(
@@ -26,33 +26,20 @@ def require_few(people: Collection[object], field: str) -> None:
 async def resolve_readers(
     request: IssuesRequest, logins: list[str], field: str, current: Collection[int] = ()
 ) -> list[int]:
-    """The ids of people who may read the repository. Copies their accounts where there is no copy.
+    """The ids of people who may read the repository.
 
     Raises Invalid for a login that no user has, for a user who may not read the repository or whom its owner blocks,
     and for one who blocks the caller. ``current`` are named already, so they stay in any case. ``field`` is that of
     the request.
     """
-    async with request.db.read() as db:
-        ids_by_login = await accounts.user_ids_by_login(db, logins)
+    ids_by_login = await find_users(request.db, request.components.identity, logins)
     for login in logins:
         if login.lower() not in ids_by_login:
-            ids_by_login[login.lower()] = await _copy_account(request, login, field)
+            raise Invalid.field(field, "unknown", f"{login!r} is no user")
     ids = list(dict.fromkeys(ids_by_login[login.lower()] for login in logins))
     unchecked = [account_id for account_id in ids if account_id not in (*current, request.principal.id)]
     await asyncio.gather(*(_require_reader(request, account_id, field) for account_id in unchecked))
     return ids
-
-
-async def _copy_account(request: IssuesRequest, login: str, field: str) -> int:
-    try:
-        account = await request.components.identity.account_by_name(login)
-    except NotFound:
-        raise Invalid.field(field, "unknown", f"{login!r} is no user") from None
-    if account.kind != "user":
-        raise Invalid.field(field, "unknown", f"{login!r} is no user")
-    async with request.db.transaction() as tx:
-        await accounts.save(tx, account)
-    return account.id
 
 
 async def _require_reader(request: IssuesRequest, account_id: int, field: str) -> None:

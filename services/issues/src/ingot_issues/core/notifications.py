@@ -14,7 +14,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.transaction import Tx
 from ingot_issues.core import mentions
 from ingot_issues.core.repository_context import RepositoryContext
-from ingot_issues.store import accounts, comments, issue_rows, reviews, subscriptions
+from ingot_issues.store import comments, issue_rows, reviews, subscriptions
 from ingot_issues.store import mentions as mention_rows
 
 NOTIFY = "issue.notify"
@@ -75,14 +75,13 @@ async def notify(
     await context.jobs.add(tx, NOTIFY, key, job)
 
 
-async def mentioned_ids(db: Executor, job: Notify) -> set[int]:
-    """The people who are mentioned in the text that the job is about; without the actor."""
+async def mentioned_logins(db: Executor, job: Notify) -> list[str]:
+    """The logins that are mentioned in the text that the job is about. Some of them may be nobody's."""
     logins = dict[str, None]()
     for text in await _texts(db, job):
         if len(logins) < mentions.MOST:
             logins |= dict.fromkeys(await mentions.find_in_markdown(text))
-    ids = (await accounts.user_ids_by_login(db, logins)).values() if logins else ()
-    return {*ids} - {job.actor_id}
+    return list(logins)
 
 
 async def _texts(db: Executor, job: Notify) -> list[str]:

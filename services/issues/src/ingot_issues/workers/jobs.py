@@ -13,6 +13,7 @@ from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
 from ingot_contracts.pulls import CompareHeads, Comparison, Head, Merged, PullHead
 from ingot_contracts.repos import Repository, RepositoryAccess
+from ingot_issues.clients.identity import HttpIdentity
 from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.core import (
     closing,
@@ -27,6 +28,7 @@ from ingot_issues.core import (
 from ingot_issues.core.access import may_write
 from ingot_issues.core.commits import ReadMessages
 from ingot_issues.core.issues import references_of
+from ingot_issues.core.logins import find_users
 from ingot_issues.core.merge_saga import delete_head_branch
 from ingot_issues.core.mergeability import CheckMergeability
 from ingot_issues.core.merges import DeleteHeadBranch
@@ -51,8 +53,11 @@ COMPARE_AGAIN = timedelta(seconds=1)
 class JobHandlers:
     """One method for each kind of job."""
 
-    def __init__(self, database: Database, jobs: Jobs, repos: HttpRepos, presenter: Presenter) -> None:
+    def __init__(
+        self, database: Database, jobs: Jobs, repos: HttpRepos, presenter: Presenter, identity: HttpIdentity
+    ) -> None:
         self._db, self._jobs, self._repos, self._presenter = database, jobs, repos, presenter
+        self._identity = identity
         self._watchers = Watchers(repos)
 
     def handlers(self) -> dict[str, Work]:
@@ -279,7 +284,10 @@ class JobHandlers:
         task = msgspec.json.decode(job.payload, type=Notify)
         watcher_ids = await self._watchers.ids(task.repository_id, task.at)
         async with self._db.read() as db:
-            named_ids = await notifications.mentioned_ids(db, task)
+            logins = await notifications.mentioned_logins(db, task)
+        named = await find_users(self._db, self._identity, logins) if logins else {}
+        named_ids = {*named.values()} - {task.actor_id}
+        async with self._db.read() as db:
             recipient_ids = await notifications.recipients(db, task, watcher_ids, named_ids)
         account_ids = sorted({*recipient_ids, *named_ids})
         if not account_ids:
