@@ -12,7 +12,7 @@ from litestar.connection import ASGIConnection
 from litestar.handlers.base import BaseRouteHandler
 
 from ingot_chassis.errors import BadRequest, Denied, NotFound, Unauthenticated
-from ingot_chassis.http.request import UNSTORABLE
+from ingot_chassis.http.request import UNSTORABLE, header_of
 from ingot_chassis.security.principal import ANONYMOUS, PRINCIPAL_HEADER, SERVICE_HEADER, Principal
 
 MAX_ID = 2**63 - 1
@@ -78,24 +78,15 @@ async def enforce(connection: Connection, handler: BaseRouteHandler) -> None:
         raise BadRequest("a parameter holds a character that cannot be stored")
     state = connection.app.state
     if policy.caller == "service":
-        service_token = _header(connection, SERVICE_HEADER)
+        service_token = header_of(connection.scope, SERVICE_HEADER)
         if service_token is None or state.service_verifier.verify(service_token) not in policy.services:
             raise NotFound
-    token = _header(connection, PRINCIPAL_HEADER)
+    token = header_of(connection.scope, PRINCIPAL_HEADER)
     principal: Principal = await state.principal_verifier.verify(token) if token else ANONYMOUS
     connection.scope["principal"] = principal  # type: ignore[typeddict-unknown-key]
     _require(policy, principal)
     if policy.decide is not None:
         connection.scope["resource"] = await policy.decide(connection, policy.level)  # type: ignore[typeddict-unknown-key]
-
-
-def _header(connection: Connection, name: str) -> str | None:
-    """One header. The framework would make an object of all of them, at the price of the rest of ``enforce``."""
-    wire_name = name.encode()
-    for key, value in connection.scope["headers"]:
-        if key == wire_name:
-            return value.decode("latin-1")
-    return None
 
 
 def _storable(value: object) -> bool:

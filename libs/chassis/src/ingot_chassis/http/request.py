@@ -28,6 +28,15 @@ UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _EMPTY_PARAMETER = re.compile(rb"(?:^|(?<=&))[^&=]*=(?:&|$)")
 
 
+def header_of(scope: Scope, name: str) -> str | None:
+    """One header. The framework would make an object of all of them, at the price of the rest of the guards."""
+    wire_name = name.encode()
+    for key, value in scope["headers"]:
+        if key == wire_name:
+            return value.decode("latin-1")
+    return None
+
+
 class UnsupportedMediaType(ApiError):
     """The Content-Type must be application/json, application/x-www-form-urlencoded or multipart/form-data."""
 
@@ -56,7 +65,7 @@ class ApiRequest(Request[Any, Any, Any]):
     @property
     def principal_token(self) -> str:
         """The caller's signed principal, to pass on to a peer."""
-        return self.headers.get(PRINCIPAL_HEADER, "")
+        return header_of(self.scope, PRINCIPAL_HEADER) or ""
 
     @property
     def peers(self) -> Peers:

@@ -4,7 +4,7 @@ from typing import cast
 
 from ingot_chassis.errors import Denied, NotFound
 from ingot_chassis.http.policy import Connection, Policy, resource
-from ingot_chassis.security.principal import PRINCIPAL_HEADER, Principal
+from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity import Account
 from ingot_contracts.repos import RepositoryAccess
 from ingot_issues.api.request import IssuesRequest
@@ -55,9 +55,8 @@ async def _decide(
     connection: Connection, level: RequiredLevel, unit: Unit, *, remembers: bool
 ) -> RepositoryAccess:
     """A grant that is remembered may allow. Before the answer is no, repos is asked again."""
-    components: Components = connection.app.state.components
-    principal: Principal = connection.scope["principal"]  # type: ignore[typeddict-item]
-    principal_token = connection.headers.get(PRINCIPAL_HEADER, "")
+    request = cast("IssuesRequest", connection)
+    components, principal, principal_token = request.components, request.principal, request.principal_token
     owner, name = connection.path_params["owner"], connection.path_params["repo"]
     access = await components.repos.granted(owner, name, principal_token) if remembers else None
     if access is None or not allows(access, principal, level, unit):
@@ -65,5 +64,5 @@ async def _decide(
     require(access, principal, level, unit)
     repository = access.repository
     if repository.full_name.lower() != f"{owner}/{name}".lower():  # renamed, or replaced by another one
-        raise cast("IssuesRequest", connection).moved(owner=repository.owner.login, repo=repository.name)
+        raise request.moved(owner=repository.owner.login, repo=repository.name)
     return access
