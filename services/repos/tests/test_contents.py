@@ -88,7 +88,7 @@ async def test_a_page_of_branches_is_a_fixed_number_of_statements_and_starts_no_
         answer = await ann.get("/repos/ann/app/branches?limit=50")
     assert answer.headers["x-total-count"] == str(count)
     assert len(answer.json()) == min(count, 50)
-    assert len(statements) == 3  # the repository, its rules, and the accounts of the authors
+    assert len(statements) == 2  # the repository; its rules with the accounts of the authors
     assert list(git_log) == []
 
 

@@ -12,11 +12,11 @@ from ingot_repos.api.policies import in_repository
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core.excerpts import clip_for_list
 from ingot_repos.core.presenter import author_addresses
-from ingot_repos.core.protections import Actor, Rules, actor_of, branch_rules_of, may_merge
+from ingot_repos.core.protections import Actor, Rules, actor_of, may_merge
 from ingot_repos.core.signatures import UNSIGNED
 from ingot_repos.git.branches import Tip, branch_with_tip, page_of_branches
 from ingot_repos.git.errors import RefNotFound, RepositoryNotFound
-from ingot_repos.store import accounts
+from ingot_repos.store.branches import rules_and_logins
 from ingot_repos.store.protections import read_rule
 
 
@@ -43,8 +43,8 @@ async def branch_views(
     signatures = {oid: tip.signature for oid, tip in by_oid.items() if tip.signature is not None}
     verifications = await verifications_of(request, infos, signatures)
     async with request.db.read() as db:
-        logins = await accounts.logins_by_email(db, author_addresses(*infos))
-        rules = await branch_rules_of(db, repository.id)
+        rows, logins = await rules_and_logins(db, repository.id, author_addresses(*infos))
+    rules = Rules(rows, ())
     row = repository.row
     actor = actor_of(request.principal, row, repository.level)
     writes = reaches(repository.level, "write") and not row.archived and not row.mirror

@@ -82,9 +82,9 @@ async def list_by_ids(db: Executor, ids: Collection[int]) -> Sequence[AccountRow
     return await fetch_all(db, select(account).where(account.c.id.in_(ids)), AccountRow)
 
 
-_SHOWS_ADDRESS = and_(any_of(account.c.email, "addresses"), account.c.email != literal_column("''"))
+SHOWS_ADDRESS = and_(any_of(account.c.email, "addresses"), account.c.email != literal_column("''"))
 _BY_EMAIL = PreparedQuery(
-    select(account.c.email, account.c.login).where(_SHOWS_ADDRESS),
+    select(account.c.email, account.c.login).where(SHOWS_ADDRESS),
     _EmailRow,
 )
 
@@ -98,7 +98,7 @@ async def logins_by_email(db: Executor, addresses: Collection[str]) -> dict[str,
 
 
 _PUSHER_AND_AUTHORS = PreparedQuery(
-    select(account).where(or_(account.c.id == bindparam("account_id", type_=BigId), _SHOWS_ADDRESS)),
+    select(account).where(or_(account.c.id == bindparam("account_id", type_=BigId), SHOWS_ADDRESS)),
     AccountRow,
 )
 
