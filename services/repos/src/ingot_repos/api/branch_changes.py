@@ -54,7 +54,8 @@ async def create_branch(request: RepositoryRequest, data: CreateBranch) -> Branc
     source = data.old_ref_name or BRANCHES + branch
     await (await _editor(request)).create(data.new_branch_name, source)
     try:
-        tip = await request.storage.call(repository.id, branch_with_tip, data.new_branch_name)
+        tips = request.components.reads.tips
+        tip = await request.storage.call(repository.id, branch_with_tip, data.new_branch_name, tips)
     except (RefNotFound, RepositoryNotFound):  # deleted again already
         raise NotFound from None
     return (await branch_views(request, repository, [tip]))[0]

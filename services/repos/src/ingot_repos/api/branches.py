@@ -111,7 +111,7 @@ async def get_one(request: RepositoryRequest, branch: str) -> Branch:  # noqa: A
     repository = request.resource
     name = request.rest_of_path(6)  # the path parameter comes normalized
     try:
-        tip = await request.storage.call(repository.id, branch_with_tip, name)
+        tip = await request.storage.call(repository.id, branch_with_tip, name, request.components.reads.tips)
     except (RefNotFound, RepositoryNotFound):
         raise NotFound from None
     return (await branch_views(request, repository, [tip]))[0]

@@ -6,6 +6,7 @@ import pygit2
 
 from ingot_repos.git.commits import Clip, CommitInfo, describe, find_commit, whole
 from ingot_repos.git.errors import ObjectNotFound, RepositoryDamaged
+from ingot_repos.git.read_cache import SharedCache
 from ingot_repos.git.refs import BRANCHES, TAGS, get_branch, list_branches, list_refs
 from ingot_repos.git.signatures import CommitSignature, commit_signature
 
@@ -16,6 +17,13 @@ class Tip:
 
     commit: CommitInfo
     signature: CommitSignature | None
+
+    def size(self) -> int:
+        """About how many bytes it takes: four for each character of a commit, and 1,000 for all that is of one size."""
+        people = (self.commit.author, self.commit.committer)
+        texts = len(self.commit.message) + sum(len(one.name) + len(one.email) for one in people)
+        signed = 0 if self.signature is None else len(self.signature.signature) + len(self.signature.payload)
+        return 1000 + 4 * texts + 100 * len(self.commit.parents) + signed
 
 
 def page_of_branches(
@@ -30,10 +38,14 @@ def page_of_branches(
     return [(branch.name, tips[branch.oid]) for branch in branches], total
 
 
-def branch_with_tip(repo: pygit2.Repository, name: str) -> tuple[str, Tip]:
-    """A branch as a page has it, but whole. Raises RefNotFound."""
+def branch_with_tip(repo: pygit2.Repository, name: str, tips: SharedCache[Tip]) -> tuple[str, Tip]:
+    """A branch as a page has it, but whole; ``tips`` has whole ones by their ids. Raises RefNotFound."""
     branch = get_branch(repo, name)
-    return branch.name, _tip(repo, branch.oid, whole)
+    tip = tips.get(branch.oid)
+    if tip is None:
+        tip = _tip(repo, branch.oid, whole)
+        tips.put(branch.oid, tip, size=tip.size())
+    return branch.name, tip
 
 
 def _tip(repo: pygit2.Repository, oid: str, clip: Clip) -> Tip:

@@ -41,6 +41,7 @@ class ReadCache:
     def __init__(self) -> None:
         self.last_changes: SharedCache[dict[str, str]] = SharedCache()
         self.histories: SharedCache[Any] = SharedCache(20_000)
+        self.tips: SharedCache[Any] = SharedCache(8_000_000)  # bytes
         self.totals: SharedCache[int] = SharedCache()
         self.file_changes: SharedCache[Any] = SharedCache()
         self.folders: SharedCache[Any] = SharedCache()
