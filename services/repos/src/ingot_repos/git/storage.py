@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import pygit2
 from cachetools import LRUCache
@@ -77,6 +77,14 @@ def _isolate_libgit2() -> None:
 
 
 _isolate_libgit2()
+
+
+class _Opened(NamedTuple):
+    """A repository that a thread has open, and the folder that it was when it was opened."""
+
+    path: str
+    inode: int
+    repo: pygit2.Repository
 
 
 class Storage:
@@ -243,20 +251,20 @@ class Storage:
         cache = self._thread_cache()
         opened: set[int] = getattr(self._local, "opened", set())
         opened.add(repo_id)
-        path = self.path(repo_id)
+        cached = cache.get(repo_id)
+        path = cached.path if cached is not None else str(self.path(repo_id))
         try:
-            inode = path.stat().st_ino
+            inode = os.stat(path).st_ino  # noqa: PTH116 - a path as an object costs more than all else here
         except FileNotFoundError:
             cache.pop(repo_id, None)
             raise RepositoryNotFound("no such repository") from None
-        cached = cache.get(repo_id)
-        if cached is not None and cached[0] == inode:
-            return cached[1]
+        if cached is not None and cached.inode == inode:
+            return cached.repo
         if repo_id not in self._checked:
-            check_loose_objects(path)
+            check_loose_objects(Path(path))
             self._checked.add(repo_id)
-        repo = pygit2.Repository(str(path))
-        cache[repo_id] = (inode, repo)
+        repo = pygit2.Repository(path)
+        cache[repo_id] = _Opened(path, inode, repo)
         return repo
 
     async def call(
@@ -334,12 +342,12 @@ class Storage:
                     total += os.stat(os.path.join(folder, name), follow_symlinks=False).st_size  # noqa: PTH116, PTH118
         return total
 
-    def _thread_cache(self) -> LRUCache[int, tuple[int, pygit2.Repository]]:
+    def _thread_cache(self) -> LRUCache[int, _Opened]:
         """This thread's open repositories; cleared after any deletion, because inodes are reused."""
         if getattr(self._local, "deletions", None) != self._deletions:
             self._local.deletions = self._deletions
             self._local.cache = LRUCache(self._open_per_thread)
-        cache: LRUCache[int, tuple[int, pygit2.Repository]] = self._local.cache
+        cache: LRUCache[int, _Opened] = self._local.cache
         return cache
 
     @contextlib.contextmanager
