@@ -66,6 +66,14 @@ class any_of(Condition):  # noqa: N801 - written like the functions of SQL
     def __init__(self, column: ColumnElement[Any], values: str | BindParameter[Any]) -> None:
         named = bindparam(values, type_=ArrayOf(column.type)) if isinstance(values, str) else values
         super().__init__(column, named)
+        self.item_type = column.type
+
+
+class any_of_few(any_of):  # noqa: N801 - written like the functions of SQL
+    """The same for a list that is short, but for few, and an index: PostgreSQL plans the statement once, and not for each list.
+
+    Otherwise it compares what the list costs with what one of ten would cost, and goes on planning.
+    """
 
 
 TRIGRAM = 3
@@ -183,6 +191,13 @@ def _numbers_on_sqlite(element: _RowsOf, compiler: SQLCompiler, **options: Any) 
 def _on_postgresql(element: any_of, compiler: SQLCompiler, **options: Any) -> str:
     column, values = (compiler.process(clause, **options) for clause in element.clauses)
     return f"{column} = ANY ({values})"
+
+
+@compiles(any_of_few, "postgresql")
+def _few_on_postgresql(element: any_of_few, compiler: SQLCompiler, **options: Any) -> str:
+    column, values = (compiler.process(clause, **options) for clause in element.clauses)
+    kind = compiler.dialect.type_compiler_instance.process(ARRAY(element.item_type))
+    return f"{column} = ANY (CAST((SELECT {values}) AS {kind}))"
 
 
 @compiles(any_of, "sqlite")

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from sqlalchemy import and_, bindparam, delete, literal_column, or_, select, update
 
-from ingot_chassis.db.arrays import any_of
+from ingot_chassis.db.arrays import any_of_few
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow, fetch_all
@@ -82,7 +82,7 @@ async def list_by_ids(db: Executor, ids: Collection[int]) -> Sequence[AccountRow
     return await fetch_all(db, select(account).where(account.c.id.in_(ids)), AccountRow)
 
 
-SHOWS_ADDRESS = and_(any_of(account.c.email, "addresses"), account.c.email != literal_column("''"))
+SHOWS_ADDRESS = and_(any_of_few(account.c.email, "addresses"), account.c.email != literal_column("''"))
 _BY_EMAIL = PreparedQuery(
     select(account.c.email, account.c.login).where(SHOWS_ADDRESS),
     _EmailRow,
