@@ -277,7 +277,7 @@ async def _enrolment(url):
     """The pages on the way to a second factor."""
     path, name = "user/settings/two_factor", "the second factor"
     async with _signed_in(url, "eve", PASSWORD) as http:
-        begun = await _send(http, path, "Set it up", 200, {})
+        begun = await _send(http, path, "Set it up", 200, {"password": PASSWORD})
         form = form_of(begun, path, "Turn it on")
         (secret,) = form.values["secret"]
         refused = await http.post(path, data=form.press("Turn it on", code="x"))

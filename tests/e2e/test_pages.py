@@ -347,7 +347,7 @@ async def test_people_administer_what_is_theirs_on_pages(scene):
     assert "2 approvals" in rules.text
     registered = await ann.send("user/settings/oauth2", {"name": "app", "redirect_uris": "http://127.0.0.1/"})
     assert "shown only now" in registered.text
-    begun = await ann.send("user/settings/two_factor", {"do": "begin"})
+    begun = await ann.send("user/settings/two_factor", {"do": "begin", "password": PASSWORD})
     secret = re.search(r"<code>([A-Z2-7]{16,})</code>", begun.text)[1]
     refused = await ann.send("user/settings/two_factor", {"do": "confirm", "code": "x", "secret": secret})
     assert (refused.status_code, secret in refused.text) == (422, True)

@@ -39,6 +39,7 @@ READING = [
     "PUT /user/actions/variables/{variable}",
     "POST /user/applications/oauth2",
     "PATCH /user/applications/oauth2/{application}",
+    "POST /user/two_factor",
     "POST /users/{self}/tokens",
     "POST /orgs",
     "PATCH /orgs/{org}",

@@ -40,15 +40,6 @@ async def sign_in(world, code="", password=PASSWORD, name="ann"):
     return body["user_id"], body.get("needs_code", False)
 
 
-async def call_with_session(world, method, path, body=None):
-    """As ann, with the session of a browser."""
-    async with world.database.read() as db:
-        account = await two_factors.get_account(db, 2)
-    principal = Principal(id=account.id, name="ann", via="session", session_id=1)
-    headers = {"ingot-principal": await world.principal_token(principal)}
-    return await world.http.request(method, f"/api/v1{path}", json=body, headers=headers)
-
-
 @pytest.fixture
 async def ann(world):
     return await world.add_user("ann")
@@ -136,16 +127,61 @@ async def test_it_is_not_begun_again_while_it_is_on(world, ann):
     assert await sign_in(world, code_of(secret)) == (ann, False)
 
 
+async def call_as_session(world, method, path, body=None):
+    """As ann, with the session of a browser."""
+    principal = Principal(id=2, name="ann", via="session", session_id=1)
+    headers = {"ingot-principal": await world.principal_token(principal)}
+    return await world.http.request(method, f"/api/v1{path}", json=body, headers=headers)
+
+
+WITH_PASSWORD = {"password": PASSWORD}
+
+
+async def test_a_session_needs_the_password_to_switch_it_on(world, ann):
+    for body in ({}, {"password": ""}, {"password": "guess"}):
+        refused = await call_as_session(world, "POST", "/user/two_factor", body)
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "password")
+    nothing = await call_as_session(world, "POST", "/user/two_factor/confirm", {"code": "000000"})
+    assert nothing.json()["errors"][0]["code"] == "no_enrolment"
+    begun = await call_as_session(world, "POST", "/user/two_factor", WITH_PASSWORD)
+    body = {"code": code_of(begun.json()["secret"])}
+    confirmed = await call_as_session(world, "POST", "/user/two_factor/confirm", body)
+    assert (begun.status_code, confirmed.status_code) == (201, 200)
+    assert await sign_in(world) == (0, True)
+
+
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [("DELETE", "/user/two_factor", 204), ("POST", "/user/two_factor/recovery_codes", 200)],
 )
-async def test_a_session_needs_a_code_to_weaken_it(world, ann, method, path, status):
+async def test_a_session_needs_password_and_code_to_weaken_it(world, ann, method, path, status):
     secret, codes = await enrol(world)
+    for body in ({}, {"code": codes[0]}, {"code": codes[0], "password": "guess"}):
+        refused = await call_as_session(world, method, path, body)
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "password")
     for body in ({}, {"code": "000000"}, {"code": code_of(secret, -1)}):
-        refused = await call_with_session(world, method, path, body)
+        refused = await call_as_session(world, method, path, WITH_PASSWORD | body)
         assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "code")
-    assert (await call_with_session(world, method, path, {"code": codes[0]})).status_code == status
+    # A code that came with a wrong password was not used up.
+    answer = await call_as_session(world, method, path, WITH_PASSWORD | {"code": codes[0]})
+    assert answer.status_code == status
+
+
+async def test_a_session_does_not_guess_the_password(make_world):
+    async with make_world(free_sign_ins=3) as world:
+        await world.add_user("ann")
+        bodies = [{"password": f"guess {number}"} for number in range(5)]
+        answers = [await call_as_session(world, "POST", "/user/two_factor", body) for body in bodies]
+        assert (answers[0].status_code, answers[-1].status_code) == (422, 429)
+
+
+async def test_a_session_does_not_guess_the_code_with_the_password(make_world):
+    async with make_world(free_sign_ins=3) as world:
+        await world.add_user("ann")
+        await enrol(world)
+        body = WITH_PASSWORD | {"code": "000000"}
+        answers = [await call_as_session(world, "DELETE", "/user/two_factor", body) for _ in range(5)]
+        assert (answers[0].status_code, answers[-1].status_code) == (422, 429)
 
 
 async def test_guesses_of_codes_are_slowed_down_also_when_the_password_comes_between(make_world):

@@ -164,11 +164,29 @@ async def test_a_second_factor_is_turned_on_by_a_camera_and_off_without_one(page
         "POST /user/two_factor": {"secret": "ABCDEFGH", "uri": uri},
     }
     picture = qr_code(uri, "QR code for the app")
-    begun = (await pages.submit(page, "Set it up", to=page)).text
+    begun = (await pages.submit(page, "Set it up", to=page, password=" my password")).text
     assert picture in begun
+    assert forge.sent == [("POST", "/user/two_factor", {"password": " my password"})]
     forge.refuses = 422
     refused = await pages.submit(begun, "Turn it on", to=page, code="1")
     assert (refused.status_code, picture in refused.text) == (422, True)
     assert 'class="qr"' not in (await pages.get(page, ANN)).text
     forge.answers["/user/two_factor"] = {"enabled": True, "recovery_codes": 9}
     assert ">Code of the app, or a recovery code</label>" in (await pages.get(page, ANN)).text
+
+
+async def test_a_second_factor_is_weakened_with_password_and_code(pages, forge):
+    page, path = "/user/settings/two_factor", "/user/two_factor"
+    forge.answers |= {
+        path: {"enabled": True, "recovery_codes": 1},
+        f"POST {path}/recovery_codes": {"recovery_codes": ["new-code"]},
+    }
+    proof = {"password": "my password", "code": "123456"}
+    renewed = await pages.submit(page, "New recovery codes", to=page, **proof)
+    assert "new-code" in renewed.text
+    removed = await pages.submit(page, "Turn it off", to=page, **proof)
+    assert removed.headers["location"] == page
+    assert forge.sent == [("POST", f"{path}/recovery_codes", proof), ("DELETE", path, proof)]
+    forge.refuses = 422
+    refused = await pages.submit(page, "Turn it off", to=page, **proof)
+    assert (refused.status_code, "my password" in refused.text) == (422, False)

@@ -116,6 +116,7 @@ async def test_tasks_of_a_member_and_an_administrator_need_no_documentation(depl
 
         # Set up a second factor, and get in without the app.
         await _settings(person, SAILOR[0], "Two-factor")
+        await person.write("Current password", SAILOR[1])
         await person.follow("Set it up")
         secret = await person.page.value("document.querySelector('main code').innerText")
         app = TOTP(base64.b32decode(secret), 6, SHA1(), 30, enforce_key_length=False)
@@ -129,6 +130,7 @@ async def test_tasks_of_a_member_and_an_administrator_need_no_documentation(depl
         await person.follow("Sign in", within="main button")
         await _settings(person, SAILOR[0], "Two-factor")
         await person.read("9 recovery codes left")
+        await person.write("Current password", SAILOR[1])
         await person.write("Code of the app, or a recovery code", codes[1])
         await person.follow("Turn it off")
         await person.read("Set it up")

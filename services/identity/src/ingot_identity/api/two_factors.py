@@ -1,21 +1,26 @@
-"""The second factor of the caller's account. Only a password reaches it, or a session, which then gives a code as well."""
+"""The second factor of the caller's account. Only a password reaches it, or a session, which gives the password as well.
+
+Otherwise whoever finds a browser that was left open could lock the owner of the account out.
+"""
 
 from typing import Annotated
 
 import msgspec
 from litestar import delete, get, post
 
-from ingot_chassis.errors import Invalid, NotFound
+from ingot_chassis.errors import NotFound
 from ingot_chassis.http.policy import basic
 from ingot_chassis.telemetry import client_address
 from ingot_identity.api.policies import of_user, own_second_factor
 from ingot_identity.api.request import IdentityRequest
 from ingot_identity.core import accounts, two_factors
 from ingot_identity.core.access import SignIn
-from ingot_identity.core.credentials import CodeRequired, require_code
+from ingot_identity.core.credentials import require_password, require_password_and_code
+from ingot_identity.core.passwords import LONGEST
 from ingot_identity.store import two_factors as store
 
 Code = Annotated[str, msgspec.Meta(max_length=64)]
+Password = Annotated[str, msgspec.Meta(max_length=LONGEST)]
 
 
 class TwoFactorState(msgspec.Struct, kw_only=True):
@@ -32,13 +37,20 @@ class TwoFactorEnrolment(msgspec.Struct, kw_only=True):
     uri: str
 
 
+class BeginTwoFactor(msgspec.Struct):
+    """Who signed in with the password in this request needs no `password`."""
+
+    password: Password = ""
+
+
 class ConfirmTwoFactor(msgspec.Struct):
     code: Code
 
 
-class TwoFactorCode(msgspec.Struct):
-    """`code` is of the app or a recovery code. Who signed in with a code in this request needs none."""
+class ProveTwoFactor(msgspec.Struct):
+    """`code` is of the app or a recovery code. Who signed in with password and code in this request needs neither."""
 
+    password: Password = ""
     code: Code = ""
 
 
@@ -65,8 +77,9 @@ async def get_two_factor(request: IdentityRequest) -> TwoFactorState:
     tags=["user"],
     status_code=201,
 )
-async def begin_two_factor(request: IdentityRequest) -> TwoFactorEnrolment:
-    """Begin a second factor (TOTP). It takes effect when a first code confirms it."""
+async def begin_two_factor(request: IdentityRequest, data: BeginTwoFactor) -> TwoFactorEnrolment:
+    """Begin a second factor (TOTP). It takes effect when a first code confirms it, which nobody else can make."""
+    await _require_fresh_password(request, data.password)
     async with request.db.transaction() as tx:
         row = await accounts.get_account(tx, request.principal.id)
         enrolment = await request.components.sign_ins.two_factors.begin(tx, row)
@@ -95,9 +108,9 @@ async def confirm_two_factor(request: IdentityRequest, data: ConfirmTwoFactor) -
     tags=["user"],
     status_code=200,
 )
-async def renew_recovery_codes(request: IdentityRequest, data: TwoFactorCode) -> RecoveryCodes:
+async def renew_recovery_codes(request: IdentityRequest, data: ProveTwoFactor) -> RecoveryCodes:
     """Replace the recovery codes; those before stop working."""
-    await _require_fresh_code(request, data.code)
+    await _require_fresh_proof(request, data)
     async with request.db.transaction() as tx:
         codes = await two_factors.new_recovery_codes(tx, request.principal.id)
         await request.audit(tx, "two_factor.renew_recovery_codes", f"user {request.principal.name}")
@@ -107,9 +120,9 @@ async def renew_recovery_codes(request: IdentityRequest, data: TwoFactorCode) ->
 @delete(
     "/api/v1/user/two_factor", policy=own_second_factor(), operation_id="userDeleteTwoFactor", tags=["user"]
 )
-async def delete_two_factor(request: IdentityRequest, data: TwoFactorCode) -> None:
+async def delete_two_factor(request: IdentityRequest, data: ProveTwoFactor) -> None:
     """Remove the second factor."""
-    await _require_fresh_code(request, data.code)
+    await _require_fresh_proof(request, data)
     await _remove(request, request.principal.id, request.principal.name)
 
 
@@ -124,15 +137,24 @@ async def delete_two_factor_of_user(request: IdentityRequest) -> None:
     await _remove(request, request.account.id, request.account.login)
 
 
-async def _require_fresh_code(request: IdentityRequest, code: str) -> None:
-    """A session may be old, or in the hands of somebody else. Raises Invalid, TooManyRequests."""
+async def _require_fresh_password(request: IdentityRequest, password: str) -> None:
+    """A session may be old, or in the hands of somebody else. Raises Invalid, NotFound, TooManyRequests."""
     if request.principal.via != "session":
         return
     sign_ins, address = request.components.sign_ins, client_address()
-    try:
-        await require_code(request.db, sign_ins, request.account, code, address=address)
-    except CodeRequired as error:
-        raise Invalid.field("code", "wrong", "is missing, wrong, or was used before") from error
+    async with request.db.read() as db:
+        account = await accounts.get_account(db, request.principal.id)
+    await require_password(request.db, sign_ins, account, password, field="password", address=address)
+
+
+async def _require_fresh_proof(request: IdentityRequest, data: ProveTwoFactor) -> None:
+    """The same with a code, once there is a second factor. Raises Invalid, TooManyRequests."""
+    if request.principal.via != "session":
+        return
+    sign_ins, address = request.components.sign_ins, client_address()
+    await require_password_and_code(
+        request.db, sign_ins, request.account, data.password, data.code, address=address
+    )
 
 
 async def _remove(request: IdentityRequest, account_id: int, login: str) -> None:

@@ -8,6 +8,7 @@ import msgspec
 from ingot_chassis.clock import now
 from ingot_chassis.db.audit import OPERATOR, add_entry
 from ingot_chassis.db.database import Database
+from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_contracts.identity import CredentialsRevoked, UserCreated, UserEdited
@@ -166,9 +167,9 @@ async def require_another_administrator(tx: Tx, account_id: int) -> None:
         raise Invalid.field("username", "last_administrator", "is the last administrator")
 
 
-async def get_account(tx: Tx, account_id: int) -> AccountRow:
+async def get_account(db: Executor, account_id: int) -> AccountRow:
     """The row. Raises NotFound."""
-    row = await store.get(tx, account_id)
+    row = await store.get(db, account_id)
     if row is None:
         raise NotFound
     return row

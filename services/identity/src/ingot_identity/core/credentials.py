@@ -138,6 +138,24 @@ async def require_password(
         raise Invalid.field(field, "wrong", "is wrong")
 
 
+async def require_password_and_code(
+    db: Database, sign_ins: SignIns, account: AccountRow, password: str, code: str, *, address: str
+) -> None:
+    """Raises Invalid, which names ``password`` or ``code``, for a wrong one, TooManyRequests after too many of them.
+
+    It is one attempt: a right password alone must not clear the count of failures, because codes are guessed with it.
+    """
+    async with sign_ins.throttle.attempt(account.login, address) as attempt:
+        knows_password = await sign_ins.passwords.matches(password, account.password_hash)
+        attempt.succeeded = knows_password and await _use_code(db, sign_ins, account, code)
+    if attempt.succeeded:
+        return
+    await _audit_failure(db, account, address, "code" if knows_password else "password")
+    if not knows_password:
+        raise Invalid.field("password", "wrong", "is wrong")
+    raise Invalid.field("code", "wrong", "is missing, wrong, or was used before")
+
+
 async def _use_code(db: Database, sign_ins: SignIns, account: AccountRow, code: str) -> bool:
     async with db.transaction() as tx:
         return await sign_ins.two_factors.use(tx, account.id, code)

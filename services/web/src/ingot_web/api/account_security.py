@@ -78,20 +78,22 @@ async def _factor_page(
 async def change_two_factor(request: WebRequest) -> Response[Any]:
     """Begin with a second factor, confirm it, get new recovery codes, or go on without it."""
     form = await request.sent_form()
-    code = {"code": form.text("code")}
+    password, code = {"password": form["password"]}, {"code": form.text("code")}
     try:
         match form.text("do"):
             case "begin":
-                enrolment = await request.forge.send("POST", "identity", FACTOR)
+                enrolment = await request.forge.send("POST", "identity", FACTOR, password)
                 return await _factor_page(request, enrolment=enrolment)
             case "confirm":
                 renewal = await request.forge.send("POST", "identity", f"{FACTOR}/confirm", code)
                 return await _factor_page(request, codes=renewal["recovery_codes"])
             case "codes":
-                renewal = await request.forge.send("POST", "identity", f"{FACTOR}/recovery_codes", code)
+                renewal = await request.forge.send(
+                    "POST", "identity", f"{FACTOR}/recovery_codes", password | code
+                )
                 return await _factor_page(request, codes=renewal["recovery_codes"])
             case "remove":
-                await request.forge.send("DELETE", "identity", FACTOR, code)
+                await request.forge.send("DELETE", "identity", FACTOR, password | code)
     except ApiError as error:
         enrolment = {"secret": form.text("secret"), "uri": form.text("uri")} if form.has("secret") else None
         return await _factor_page(request, error, enrolment=enrolment)
