@@ -210,3 +210,59 @@ async def test_who_may_answer_or_end_a_transfer_is_told_of_it_and_nobody_else(wo
     await ann.call("PATCH", "/api/v1/repos/ann/app", {"private": False})
     for person, status in ((ann, 200), (cid, 200), (mia, 403), (eve, 403), (world.user(0, ""), 401)):
         assert (await person.get("/repos/ann/app/transfer")).status_code == status
+
+
+async def offered_to(person):
+    answer = await person.call("GET", "/internal/transfers", peer="web")
+    assert answer.status_code == 200, answer.text
+    return [
+        (one["full_name"], one["doer"]["login"], one["recipient"]["login"]) for one in answer.json()["offers"]
+    ]
+
+
+async def test_who_may_answer_finds_what_waits_for_them_until_it_is_answered(world, ann, bob, app):
+    cid, mia = (
+        world.user(n, name).but(organizations=world.identity.memberships[n])
+        for n, name in ((3, "cid"), (4, "mia"))
+    )
+    others = (ann, mia, world.user(5, "eve"), world.user(6, "root").but(admin=True), world.user(0, ""))
+    await ann.create("tool")
+    await offer(ann)
+    await offer(ann, "acme", "ann/tool")
+    assert await offered_to(bob) == [("ann/app", "ann", "bob")]
+    assert await offered_to(cid) == [("ann/tool", "ann", "acme")]
+    assert [await offered_to(person) for person in others] == [[]] * len(others)
+    await answer(ann, "reject")
+    await answer(cid, path="ann/tool")
+    assert [await offered_to(person) for person in (bob, cid)] == [[], []]
+    await offer(ann)
+    await answer(bob, "reject")
+    assert await offered_to(bob) == []
+
+
+async def test_a_token_finds_only_what_it_may_read(ann, bob, app):
+    await offer(ann)
+    for token, count in (
+        ({"scopes": ["write:repository"]}, 1),
+        ({"scopes": ["read:notification"]}, 0),
+        ({"restricted_to": [app]}, 0),
+    ):
+        assert len(await offered_to(bob.but(**token))) == count
+
+
+async def test_of_many_offers_the_latest_are_shown_with_their_number(ann, bob, app):
+    names = [f"r{number}" for number in range(22)]
+    for name in names:
+        await ann.create(name)
+        await offer(ann, path=f"ann/{name}")
+    shown = (await bob.call("GET", "/internal/transfers", peer="web")).json()
+    assert [one["full_name"] for one in shown["offers"]] == [f"ann/{name}" for name in names[:1:-1]]
+    assert shown["total"] == 22
+
+
+async def test_nobody_offers_anything_to_who_has_blocked_them(world, ann, bob, app):
+    world.identity.blocks |= {(2, 1), (9, 1)}
+    for new_owner in ("bob", "acme"):
+        refused = await offer(ann, new_owner)
+        assert (refused.status_code, refused.json()["message"]) == (403, "the new owner has blocked you")
+    assert await offered_to(bob) == []

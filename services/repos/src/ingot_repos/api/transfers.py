@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 from litestar import get, post
 
-from ingot_chassis.errors import ApiError, Invalid, NotFound
+from ingot_chassis.errors import ApiError, Denied, Invalid, NotFound
 from ingot_chassis.http.policy import MAX_ID
 from ingot_contracts.identity import Ownership
 from ingot_contracts.limits import Name
@@ -46,7 +46,8 @@ class TransferRepository(msgspec.Struct, kw_only=True):
 async def transfer_repository(request: RepositoryRequest, data: TransferRepository) -> RepositoryAnswer:
     """Transfer a repository: at once to oneself or an organization that one owns, else when the new owner accepts.
 
-    Administrators of the site transfer to anybody at once. While an offer waits, another one is refused (409).
+    Administrators of the site transfer to anybody at once. While an offer waits, another one is refused (409); so is one
+    to somebody who has blocked the caller (403).
     """
     access.require_unrestricted(request.principal)
     row = request.resource.row
@@ -54,6 +55,9 @@ async def transfer_repository(request: RepositoryRequest, data: TransferReposito
     await _check_teams(request, new_owner, data.team_ids)
     if await acts_for(request, new_owner.id):
         return await _move(request, new_owner, data.team_ids)
+    # An offer is shown to the new owner: it must not be a way to write to somebody who does not want that.
+    if await request.components.identity.is_blocked(new_owner.id, request.principal.id):
+        raise Denied("the new owner has blocked you")
     async with request.db.transaction() as tx:
         await transfers.offer(tx, row, new_owner, request.principal.id, data.team_ids)
         subject = request.resource.audit_subject

@@ -1,6 +1,6 @@
 """SQL for transfers that the new owner has neither accepted nor rejected yet. A repository has one at most."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import msgspec
@@ -8,9 +8,9 @@ from sqlalchemy import delete, select
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import TypedRow, fetch_first
+from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_count, fetch_first
 from ingot_chassis.db.transaction import insert
-from ingot_repos.store.tables import transfer
+from ingot_repos.store.tables import account, repository, transfer
 
 
 class TransferRow(TypedRow):
@@ -20,6 +20,16 @@ class TransferRow(TypedRow):
     sender_id: int
     recipient_id: int
     team_ids: str
+    created_at: datetime
+
+
+class OfferRow(TypedRow):
+    """A transfer and the name of its repository."""
+
+    name: str
+    owner_login: str
+    sender_id: int
+    recipient_id: int
     created_at: datetime
 
 
@@ -46,6 +56,26 @@ async def add(
 async def get(db: Executor, repository_id: int) -> TransferRow | None:
     statement = select(transfer).where(transfer.c.repository_id == repository_id)
     return await fetch_first(db, statement, TransferRow)
+
+
+async def list_latest(
+    db: Executor, recipient_ids: Collection[int], most: int
+) -> tuple[Sequence[OfferRow], int]:
+    """The latest ``most`` transfers to these accounts, and how many there are."""
+    is_theirs = transfer.c.recipient_id.in_(recipient_ids)
+    columns = transfer.c.sender_id, transfer.c.recipient_id, transfer.c.created_at
+    statement = (
+        select(repository.c.name, account.c.login.label("owner_login"), *columns)
+        .join(repository, repository.c.id == transfer.c.repository_id)
+        .join(account, account.c.id == repository.c.owner_id)
+        .where(is_theirs)
+        .order_by(transfer.c.created_at.desc(), transfer.c.repository_id.desc())
+        .limit(most)
+    )
+    rows = await fetch_all(db, statement, OfferRow)
+    if len(rows) < most:
+        return rows, len(rows)
+    return rows, await fetch_count(db, select(transfer.c.repository_id).where(is_theirs))
 
 
 async def remove(db: Executor, repository_id: int, recipient_id: int) -> bool:
