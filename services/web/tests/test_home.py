@@ -2,9 +2,13 @@
 
 import re
 import time
+from datetime import UTC, datetime
 from html import unescape
 
 import pytest
+
+from ingot_contracts.identity import User
+from ingot_contracts.transfers import TransferOffer, TransferOffers
 
 from .forge import MOMENT, issue
 from .world import ANN, BOB, World
@@ -173,3 +177,32 @@ async def test_words_of_a_search_go_along_to_other_kinds_and_issues_are_searched
         shown = (await pages.get(f"/explore/issues?state={state}", ANN)).text
         assert f"state={expected}" in forge.queries["/repos/issues/search"]
         assert f'<option value="{expected}" selected>' in shown
+
+
+def offer_to(recipient):
+    return TransferOffer(
+        full_name="bob/secret",
+        doer=User(id=2, login="bob"),
+        recipient=User(id=1, login=recipient),
+        created_at=datetime(2026, 1, 2, tzinfo=UTC),
+    )
+
+
+@pytest.mark.parametrize("page", ["/", "/notifications"])
+async def test_a_repository_that_is_offered_is_where_one_looks(pages, forge, page):
+    forge.answers["/notifications/new"] = {"new": 0}
+    assert "Offered to you" not in (await pages.get(page, ANN)).text, "repos of an older release has no list"
+    for recipient, words in (("ann", "offers it to you"), ("crew", 'offers it to <a href="/crew">crew</a>')):
+        forge.internal["GET /internal/transfers"] = TransferOffers(offers=[offer_to(recipient)], total=1)
+        shown = (await pages.get(page, ANN)).text
+        assert '<a class="title" href="/bob/secret/transfer">bob/secret</a>' in shown
+        assert (words in shown, "more when these are answered" in shown) == (True, False)
+    forge.internal["GET /internal/transfers"] = TransferOffers(offers=[offer_to("ann")], total=3)
+    assert "2 more when these are answered" in (await pages.get(page, ANN)).text
+    forge.internal["GET /internal/transfers"] = TransferOffers(total=0)
+    assert "Offered to you" not in (await pages.get(page, ANN)).text
+
+
+async def test_what_was_read_already_has_no_offers(pages, forge):
+    forge.internal["GET /internal/transfers"] = TransferOffers(offers=[offer_to("ann")], total=1)
+    assert "Offered to you" not in (await pages.get("/notifications?q=read", ANN)).text

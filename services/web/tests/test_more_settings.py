@@ -39,7 +39,7 @@ async def test_the_repository_says_that_it_is_offered_and_leads_each_side_on(pag
     forge.answers[HOME]["permissions"] = {"admin": False, "push": False, "pull": True}
     shown = (await pages.get("/ann/demo", BOB)).text
     settings = (await pages.get("/ann/demo/settings/transfer", ANN)).text
-    assert "<code>http://forge/ann/demo/transfer</code>: send that address to them" in settings
+    assert "the answer is given at <code>http://forge/ann/demo/transfer</code>" in settings
     assert ("offers this repository to you" in shown, 'href="/ann/demo/transfer"' in shown) == (True, True)
     forge.answers[HOME]["repo_transfer"] = None
     assert "/transfer" not in (await pages.get("/ann/demo", BOB)).text

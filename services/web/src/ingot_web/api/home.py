@@ -30,12 +30,13 @@ async def home(request: WebRequest) -> Response[str]:
         latest = await forge.listing("repos", "/repos/search", sort="updated", order="desc", limit=PAGE_SIZE)
         return request.render("home.html", title="Start", latest=latest)
     search = "/repos/issues/search"
-    own, assigned, reviews, unread, organizations = await gather(
+    own, assigned, reviews, unread, organizations, offers = await gather(
         forge.listing("repos", "/user/repos", page=request.number, limit=PAGE_SIZE),
         forge.listing("issues", search, assigned=True, state="open", limit=SHOWN),
         forge.listing("issues", search, review_requested=True, state="open", type="pulls", limit=SHOWN),
         forge.get("issues", "/notifications/new"),
         forge.listing("identity", "/user/orgs", limit=ORGANIZATIONS),
+        forge.offers(),
     )
     return request.render(
         "home.html",
@@ -46,6 +47,7 @@ async def home(request: WebRequest) -> Response[str]:
         assigned=assigned,
         reviews=reviews,
         unread=unread["new"],
+        offers=offers,
     )
 
 
@@ -94,19 +96,24 @@ async def pulls(request: WebRequest) -> Response[str]:
 
 @get("/notifications", policy=anyone(), include_in_schema=False)
 async def notifications(request: WebRequest) -> Response[Any]:
-    """What the caller was told of: what is unread, or with ``?q=read`` what was read; with ``?open=`` to one of them."""
+    """What the caller was told of: what is unread, or with ``?q=read`` what was read; with ``?open=`` to one of them.
+
+    What was offered and waits for an answer is unread.
+    """
     request.require_signed_in()
     if thread_id := whole_number(request.query_params.get("open", "")):
         return await _open(request, thread_id)
     is_read = request.query_params.get("q") == "read"
     filters: dict[str, Any] = {"status-types": "read"} if is_read else {}
-    listing = await request.forge.listing(
-        "issues", "/notifications", page=request.number, limit=PAGE_SIZE, **filters
+    listing, offers = await gather(
+        request.forge.listing("issues", "/notifications", page=request.number, limit=PAGE_SIZE, **filters),
+        request.forge.offers(),
     )
     return request.render(
         "notifications.html",
         title="Notifications",
         is_read=is_read,
+        offers=offers,
         threads=[(thread, _link(request, thread)) for thread in listing.rows],
         pages=request.pages_of(listing.total),
     )

@@ -13,6 +13,7 @@ from ingot_chassis.errors import Conflict, Denied, Invalid, NotAllowed, NotFound
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.peers.transports import PeerAnswer
 from ingot_contracts.issues import MOST_TEXTS, RenderedTexts, RenderTexts
+from ingot_contracts.transfers import TransferOffers
 
 API = "/api/v1"
 ROWS = 50
@@ -134,6 +135,15 @@ class Forge:
         )
         self._on_change()
         return msgspec.json.decode(answer.body)
+
+    async def offers(self) -> TransferOffers:
+        """The transfers of repositories that wait for the caller's answer; none of a repos of an older release."""
+        try:
+            return await self._peers["repos"].get(
+                "/internal/transfers", TransferOffers, principal=self._principal
+            )
+        except NotFound:
+            return TransferOffers()
 
     async def render(self, texts: Sequence[str], *, context: str, images: str = "") -> list[Markup]:
         """Markdown as sanitized HTML, made by the service that owns it. ``context`` and ``images`` as in RenderTexts."""
