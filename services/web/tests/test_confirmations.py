@@ -11,7 +11,7 @@ from .test_forms import ANSWERS
 from .test_labels import MILESTONE
 from .test_protections import ON_THE_LIST
 from .test_releases import RELEASE
-from .world import ANN
+from .world import ANN, BOB
 
 KEY = {"id": 5, "title": "laptop", "fingerprint": "SHA256:x", "read_only": True}
 TOKEN = {"id": 5, "name": "ci", "scopes": ["all"]}
@@ -69,8 +69,13 @@ async def test_what_was_saved_is_said_once(pages, forge, page, path):
     forge.changed = {"full_name": "ann/demo"}
     done = await pages.submit(page, "Save", to=page)
     assert (done.status_code, forge.sent[-1][:2]) == (303, ("PATCH", path))
-    assert ">Saved.<" in (await pages.get(done.headers["location"], ANN)).text
-    assert ">Saved.<" not in (await pages.get(page, ANN)).text
+    address = done.headers["location"]
+    assert address.startswith(f"{page}?outcome=saved&proof=")
+    crafted = f"{page}?saved=1", f"{page}?outcome=saved", f"{page}?outcome=saved&proof=1.0.0"
+    for link in (*crafted, page):
+        assert ">Saved.<" not in (await pages.get(link, ANN)).text
+    assert ">Saved.<" not in (await pages.get(address, BOB)).text
+    assert [">Saved.<" in (await pages.get(address, ANN)).text for _ in range(2)] == [True, False]
     forge.refuses = 422
     refused = await pages.submit(page, "Save", to=page)
     assert (refused.status_code, ">Saved.<" in refused.text) == (422, False)

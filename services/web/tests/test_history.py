@@ -72,19 +72,22 @@ async def test_a_branch_of_a_fork_gets_what_its_parent_has(pages, forge):
         assert ("Update from bob/demo</button>" in shown) is is_offered, (page, caller)
     forge.answers[HOME] = fork
     page, to = "/ann/demo/src/branch/topic/one", "/branches/merge-upstream"
-    forge.answers[f"POST {HOME}/merge-upstream"] = {"merge_type": "fast-forward"}
-    done = await pages.submit(page, "Update from bob/demo", to=to)
-    assert forge.sent == [("POST", f"{HOME}/merge-upstream", {"branch": "topic/one"})]
-    assert done.headers["location"] == "/ann/demo/commits/branch/topic/one?merge=fast-forward"
+    commits = "/ann/demo/commits/branch/topic/one"
     for merge, words in (
         ("fast-forward", "the parent repository now."),
         ("up-to-date", "the parent repository already."),
         ("x", ""),
     ):
-        shown = (await pages.get(f"/ann/demo/commits/branch/topic/one?merge={merge}", ANN)).text
+        forge.answers[f"POST {HOME}/merge-upstream"] = {"merge_type": merge}
+        done = await pages.submit(page, "Update from bob/demo", to=to)
+        assert forge.sent[-1] == ("POST", f"{HOME}/merge-upstream", {"branch": "topic/one"})
+        assert done.headers["location"].startswith(f"{commits}?outcome={merge}&proof=")
+        shown = (await pages.get(done.headers["location"], ANN)).text
         assert (words in shown, "up to date with" in shown) == (True, bool(words)), merge
+        for crafted in (f"{commits}?merge={merge}", f"{commits}?outcome={merge}"):
+            assert "up to date with" not in (await pages.get(crafted, ANN)).text
     forge.answers[f"{HOME}/commits"] = [DROPPED] * 31
-    shown = (await pages.get("/ann/demo/commits/branch/topic/one?merge=x&author=ann", ANN)).text
+    shown = (await pages.get(f"{commits}?outcome=x&proof=1&author=ann", ANN)).text
     assert 'href="?author=ann&amp;page=2"' in shown, "other pages do not say again what was merged"
     forge.refusals[f"{HOME}/merge-upstream"] = (409, b'{"message": "the branches conflict", "url": ""}')
     refused = await pages.submit(page, "Update from bob/demo", to=to)
@@ -371,6 +374,9 @@ async def test_a_deleted_branch_is_named_and_can_be_restored(pages, forge):
     ):
         assert "Restore it" not in (await pages.get(other, ANN)).text, other
     assert "Restore it" not in (await pages.get(address, BOB)).text
+    forge.answers[f"{HOME}/branches"] *= 31
+    shown = (await pages.get(address, ANN)).text
+    assert 'href="/ann/demo/branches?page=2"' in shown, "other pages do not say again what was deleted"
 
 
 async def test_a_picture_of_a_comparison_is_shown_as_it_was_and_as_it_is(pages, forge):

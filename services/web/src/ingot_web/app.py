@@ -47,6 +47,7 @@ from ingot_web.api import (
 from ingot_web.api.request import WebRequest
 from ingot_web.components import Components
 from ingot_web.core.form_tokens import FormTokens
+from ingot_web.core.outcomes import Outcomes
 from ingot_web.core.rendered_text_cache import RenderedTextCache
 from ingot_web.core.sent_forms import SentForms
 from ingot_web.core.templates import Templates
@@ -97,7 +98,8 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         public_url=settings.public_url,
         root=urlsplit(settings.public_url).path.rstrip("/"),
     )
-    components = Components(templates, FormTokens(settings.private_key), RenderedTextCache(), SentForms())
+    tokens = FormTokens(settings.private_key)
+    components = Components(templates, tokens, Outcomes(tokens), RenderedTextCache(), SentForms())
     return service_app(
         parts,
         routes=ROUTES,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ingot_web.core.form_tokens import FormTokens
+from ingot_web.core.outcomes import Outcomes
 from ingot_web.core.rendered_text_cache import RenderedTextCache
 from ingot_web.core.sent_forms import SentForms
 from ingot_web.core.templates import Templates
@@ -14,5 +15,6 @@ class Components:
 
     templates: Templates
     form_tokens: FormTokens
+    outcomes: Outcomes
     rendered_texts: RenderedTextCache
     sent_forms: SentForms

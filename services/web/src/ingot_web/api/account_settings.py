@@ -74,7 +74,7 @@ async def edit_profile(request: WebRequest) -> Response[Any]:
         await request.forge.send("PATCH", "identity", "/user/settings", body)
     except ApiError as error:
         return await _profile_page(request, error, body)
-    return request.redirect("/user/settings?saved=1")
+    return request.redirect_with_outcome("/user/settings", "saved")
 
 
 @post("/user/settings/avatar", policy=anyone(), include_in_schema=False)
@@ -85,7 +85,7 @@ async def change_avatar(request: WebRequest) -> Response[Any]:
         await send_avatar(request.forge, "/user/avatar", form)
     except ApiError as error:
         return await _profile_page(request, error)
-    return request.redirect("/user/settings?saved=1")
+    return request.redirect_with_outcome("/user/settings", "saved")
 
 
 async def send_avatar(forge: Forge, path: str, form: Form) -> None:

@@ -1,7 +1,6 @@
 """Administration of the site: its people and its organizations."""
 
 from typing import Any
-from urllib.parse import urlencode
 
 from litestar import Response, get, post
 
@@ -79,7 +78,6 @@ async def _person_page(
         problem=problem.message if problem else "",
         person=shown,
         form=form,
-        factor_removed=request.proves(_removal(username), request.query_params.get("removed", "")),
     )
 
 
@@ -108,8 +106,7 @@ async def change_person(request: WebRequest, username: str) -> Response[Any]:
                 return request.redirect(f"/admin/users{at(form.text('new_name'))}")
             case "factor":
                 await _remove_second_factor(request, path)
-                proof = urlencode({"removed": request.proof(_removal(username))})
-                return request.redirect(f"/admin/users{at(username)}?{proof}")
+                return request.redirect_with_outcome(f"/admin/users{at(username)}", "factor removed")
             case "delete":
                 require_typed(form.text("typed"), username)
                 await request.forge.send("DELETE", "identity", path)
@@ -118,11 +115,7 @@ async def change_person(request: WebRequest, username: str) -> Response[Any]:
                 raise Invalid.field("do", "unknown", "is nothing that is done here")
     except ApiError as error:
         return await _person_page(request, username, form, error)
-    return request.redirect(f"/admin/users{at(username)}?saved=1")
-
-
-def _removal(username: str) -> str:
-    return f"second factor of {username.lower()}"
+    return request.redirect_with_outcome(f"/admin/users{at(username)}", "saved")
 
 
 async def _remove_second_factor(request: WebRequest, path: str) -> None:

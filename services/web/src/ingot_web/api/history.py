@@ -55,7 +55,6 @@ async def commits(request: WebRequest) -> Response[Any]:
         title="Commits",
         ref=ref,
         author=author,
-        merge=request.query_params.get("merge", "") if frame.repository["fork"] else "",
         listing=listing,
         pages=request.pages_of(listing.total, COMMITS),
     )
@@ -296,7 +295,8 @@ async def merge_upstream(request: WebRequest) -> Response[Any]:
         merge = await frame.forge.send("POST", "repos", frame.api("merge-upstream"), {"branch": branch})
     except ApiError as error:
         return await _branches_page(frame, Form(), error, follows=branch)
-    return frame.redirect(f"/commits/branch/{quote(branch)}?{urlencode({'merge': merge['merge_type']})}")
+    page = f"{frame.base}/commits/branch/{quote(branch)}"
+    return request.redirect_with_outcome(page, merge["merge_type"])
 
 
 @get("/{owner:str}/{repo:str}/tags", policy=anyone(), include_in_schema=False)

@@ -91,7 +91,7 @@ async def change_mirrors(request: WebRequest) -> Response[Any]:
                 await frame.forge.send("DELETE", "repos", frame.api("push_mirrors", form.text("name")))
             case "save":
                 await frame.forge.send("PATCH", "repos", frame.api(), _mirror_of(form))
-                return frame.redirect("/settings/mirrors?saved=1")
+                return request.redirect_with_outcome(f"{frame.base}/settings/mirrors", "saved")
             case _:
                 body = {
                     "remote_address": form.text("remote"),

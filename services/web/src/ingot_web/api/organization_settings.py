@@ -71,8 +71,13 @@ class OrganizationPages:
     def api(self, *segments: str | int) -> str:
         return at("orgs", self.org, *segments)
 
+    @property
+    def address(self) -> str:
+        """The path of its pages, without the root of the site."""
+        return f"/org{at(self.org)}/settings"
+
     def redirect(self, part: str = "") -> Response[bytes]:
-        return self.request.redirect(f"/org{at(self.org)}/settings{part}")
+        return self.request.redirect(self.address + part)
 
     async def load(self, *questions: Coroutine[Any, Any, Any]) -> list[Any]:
         """Ask for the organization and, at the same time, ``questions``; the answers to those.
@@ -152,7 +157,7 @@ async def edit(request: WebRequest, org: str) -> Response[Any]:
                 raise Invalid.field("do", "unknown", "is nothing that is done here")
     except ApiError as error:
         return await _general(pages, form, error)
-    return pages.redirect("?saved=1")
+    return request.redirect_with_outcome(pages.address, "saved")
 
 
 @post(f"{SETTINGS}/avatar", policy=anyone(), include_in_schema=False)
@@ -163,7 +168,7 @@ async def change_avatar(request: WebRequest, org: str) -> Response[Any]:
         await send_avatar(pages.forge, pages.api("avatar"), form)
     except ApiError as error:
         return await _general(pages, form, error)
-    return pages.redirect("?saved=1")
+    return request.redirect_with_outcome(pages.address, "saved")
 
 
 @get(f"{SETTINGS}/members", policy=anyone(), include_in_schema=False)

@@ -118,7 +118,7 @@ async def edit(request: WebRequest) -> Response[Any]:
         repository = await frame.forge.send("PATCH", "repos", frame.api(), body)
     except ApiError as error:
         return await _general_page(frame, error, body | {"topics": topics} if form.has("switches") else None)
-    return request.redirect(f"/{repository['full_name']}/settings?saved=1")
+    return request.redirect_with_outcome(f"/{repository['full_name']}/settings", "saved")
 
 
 @post("/{owner:str}/{repo:str}/settings/delete", policy=anyone(), include_in_schema=False)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from litestar import Response
 from litestar.datastructures import UploadFile
@@ -13,6 +13,7 @@ from ingot_chassis.errors import BadRequest, Conflict, Denied, Invalid, Unauthen
 from ingot_chassis.http.request import ApiRequest
 from ingot_web.clients.forge import Forge
 from ingot_web.components import Components
+from ingot_web.core.outcomes import PARAMETERS
 from ingot_web.core.sent_forms import digest_of
 
 MOST_FIELDS = 200
@@ -30,7 +31,7 @@ HEADERS = {
     "Vary": "HX-Request",
 }
 PAGE_SIZE = 20
-OUTCOMES = ("merge", "saved")
+OUTCOMES = (*PARAMETERS, "deleted", "sha")
 """In the query: what was done, which other pages of a list do not repeat."""
 LOCATION = "/%?=&#:@!$'()*+,;~"
 """Characters that stay in an address."""
@@ -236,7 +237,7 @@ class WebRequest(ApiRequest):
             form_token=self.components.form_tokens.token(self._caller, int(time.time())) if viewer else "",
             here=self.scope["path"],
             sign_in=self._sign_in,
-            change_saved=self.query_params.get("saved", "") if status < 400 else "",
+            page_outcome=self._outcome() if viewer and status < 400 else "",
             **values,
         )
         return Response(html, status_code=status, media_type="text/html", headers=HEADERS)
@@ -260,6 +261,18 @@ class WebRequest(ApiRequest):
         is_here = location.partition("#")[0] == self._page_shown and "#" in location
         reload = {"HX-Refresh": "true"} if is_here else {}
         return Response(b"", status_code=204, headers={"HX-Redirect": location, **reload, **HEADERS})
+
+    def redirect_with_outcome(self, path: str, outcome: str) -> Response[bytes]:
+        """The same to a page that says once what was done."""
+        query = self.components.outcomes.query(self._caller, unquote(path), outcome, int(time.time()))
+        return self.redirect(f"{path}?{query}")
+
+    def _outcome(self) -> str:
+        """What was done, if this page is to say it; from now on it is said."""
+        outcome, proof = (self.query_params.get(name, "") for name in PARAMETERS)
+        path, now = self.scope["path"], int(time.time())
+        is_new = self.components.outcomes.is_new(self._caller, path, outcome, proof, now)
+        return outcome if is_new else ""
 
     def redirect_with_query(self, path: str) -> Response[bytes]:
         """To the page of another address, with what the query asks of it."""

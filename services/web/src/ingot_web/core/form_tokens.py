@@ -22,14 +22,14 @@ class FormTokens:
         nonce = secrets.token_hex(8)
         return f"{now}.{nonce}.{self._signature(caller, now, nonce)}"
 
-    def accepts(self, token: str, caller: str, now: int) -> bool:
-        """Whether ``caller`` got the token, and not too long ago."""
+    def accepts(self, token: str, caller: str, now: int, *, lifetime: int = LIFETIME) -> bool:
+        """Whether ``caller`` got the token, no more than ``lifetime`` seconds ago."""
         text, _, rest = token.partition(".")
         nonce, _, signature = rest.partition(".")
         if not (text.isascii() and text.isdigit() and len(text) < 12) or not rest.isascii():
             return False
         issued = int(text)
-        is_fresh = now - LIFETIME <= issued <= now + 60
+        is_fresh = now - lifetime <= issued <= now + 60
         return is_fresh and hmac.compare_digest(signature, self._signature(caller, issued, nonce))
 
     def _signature(self, caller: str, issued: int, nonce: str) -> str:
