@@ -11,6 +11,7 @@ from .world import ANN, ROOT
 
 TEAMS = "/org/crew/settings/teams"
 PERMISSIONS = "/users/ann/orgs/crew/permissions"
+MEMBER = {"is_owner": False, "is_admin": False}
 
 
 async def test_an_owner_says_which_repositories_a_team_has_and_whether_it_makes_some(pages, forge):
@@ -52,13 +53,24 @@ async def test_what_was_wrong_with_a_team_is_said_beside_what_was_written(pages,
 
 
 async def test_a_member_sees_teams_and_no_form_that_changes_them(pages, forge):
-    forge.answers |= ANSWERS | {PERMISSIONS: {"is_owner": False}, "/orgs/crew/teams": [ANSWERS["/teams/1"]]}
+    forge.answers |= ANSWERS | {PERMISSIONS: MEMBER, "/orgs/crew/teams": [ANSWERS["/teams/1"]]}
     for page in (TEAMS, f"{TEAMS}/1"):
         shown = await pages.get(page, ANN)
         assert (shown.status_code, "crew" in shown.text) == (200, True)
-        for control in ("Make the team", "Delete crew", "Take them in", "/edit"):
+        for control in ("Make the team", "Delete crew", "Take them in", "Add it", "/edit"):
             assert control not in shown.text
     assert (await pages.get(f"{TEAMS}/1/edit", ANN)).status_code == 403
+
+
+async def test_who_administers_repositories_gives_them_to_a_team_that_has_not_all(pages, forge):
+    forge.answers |= ANSWERS | {PERMISSIONS: MEMBER | {"is_admin": True}}
+    page = f"{TEAMS}/1"
+    await pages.submit(page, "Add it", to=page, repository="other")
+    assert forge.sent == [("PUT", "/teams/1/repos/crew/other", {})]
+    shown = (await pages.get(page, ANN)).text
+    assert ("Add it" in shown, "Take them in" in shown) == (True, False)
+    forge.answers["/teams/1"] = ANSWERS["/teams/1"] | {"includes_all_repositories": True}
+    assert "Add it" not in (await pages.get(page, ANN)).text
 
 
 @pytest.mark.parametrize(
@@ -79,7 +91,7 @@ async def test_a_member_sees_settings_without_the_forms_of_owners(pages, forge, 
     }
     owners = (await pages.get(f"/org/crew/settings{page}", ANN)).text
     assert '<form method="post"' in owners or '<form class="actions" method="post"' in owners
-    forge.answers[PERMISSIONS] = {"is_owner": False}
+    forge.answers[PERMISSIONS] = MEMBER
     forge.failures["/orgs/crew/hooks/1/deliveries"] = 403
     member = await pages.get(f"/org/crew/settings{page}", ANN)
     assert (member.status_code, words in member.text) == (200, True)
@@ -96,7 +108,7 @@ async def test_whom_the_api_refuses_the_teams_sees_no_settings(pages, forge, pag
 
 @pytest.mark.parametrize("path", ["hooks/1/edit", "teams/1/edit"])
 async def test_the_form_of_what_owners_change_is_for_owners(pages, forge, path):
-    forge.answers |= ANSWERS | {PERMISSIONS: {"is_owner": False}}
+    forge.answers |= ANSWERS | {PERMISSIONS: MEMBER}
     assert (await pages.get(f"/org/crew/settings/{path}", ANN)).status_code == 403
 
 

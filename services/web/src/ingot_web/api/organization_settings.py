@@ -67,6 +67,8 @@ class OrganizationPages:
         self._organization: Any = None
         self.is_owner = False
         """Whether the caller may change the organization, its teams and labels."""
+        self.is_administrator = False
+        """Whether the caller is in a team that administers repositories, or an owner."""
 
     def api(self, *segments: str | int) -> str:
         return at("orgs", self.org, *segments)
@@ -87,23 +89,23 @@ class OrganizationPages:
         results = await gather(
             self.forge.get("identity", self.api("teams"), limit=1),
             self.forge.get("identity", self.api()),
-            self._is_owner(),
+            self._permissions(),
             *questions,
             return_exceptions=True,
         )
         for answer in results:
             if isinstance(answer, BaseException):
                 raise answer
-        _, self._organization, is_owner, *answers = results
-        self.is_owner = bool(is_owner)
+        permissions: Any
+        _, self._organization, permissions, *answers = results
+        self.is_owner, self.is_administrator = permissions["is_owner"], permissions["is_admin"]
         return answers
 
-    async def _is_owner(self) -> bool:
+    async def _permissions(self) -> Any:
         principal = self.request.principal
         if principal.admin:
-            return True
-        path = at("users", principal.name, "orgs", self.org, "permissions")
-        return bool((await self.forge.get("identity", path))["is_owner"])
+            return {"is_owner": True, "is_admin": True}
+        return await self.forge.get("identity", at("users", principal.name, "orgs", self.org, "permissions"))
 
     def require_owner(self, what: str) -> None:
         """Raises Denied. ``what`` is what they may change."""
@@ -260,6 +262,8 @@ async def _team(
         "repositories": repositories,
         "repository_pages": request.pages_of(repositories.total, SHOWN, REPOSITORIES_PAGE),
         "flags": TEAM_FLAGS,
+        # Whoever administers one repository alone gives it to a team in the settings of that one.
+        "gives_repositories": pages.is_administrator and not shown["includes_all_repositories"],
     }
     return pages.render("team", shown["name"], problem, **values)
 
