@@ -100,7 +100,9 @@ async def test_a_merge_is_recorded_and_announced_once(world):
     assert await world.open_counts() == (0, 0)
     again = await world.call("POST", "/pulls/1/merge")
     assert (again.status_code, again.content) == (405, b"")
-    assert (await world.call("PATCH", "/pulls/1", {"state": "open"})).status_code == 409
+    for change in ({"state": "open"}, {"base": "next"}):
+        late = await world.call("PATCH", "/pulls/1", change)
+        assert (late.status_code, "open a new one" in late.json()["message"]) == (409, True)
     assert len(world.merges()) == 1
 
 

@@ -126,7 +126,9 @@ async def test_nothing_to_merge_is_refused(world):
 
 async def test_the_same_branches_are_proposed_once_at_a_time(world):
     await world.propose()
-    assert (await world.call("POST", "/pulls", PULL)).status_code == 409
+    again = await world.call("POST", "/pulls", PULL)
+    words = "pull request #1 between these branches is open; go on there, or close it first"
+    assert (again.status_code, again.json()["message"]) == (409, words)
     await world.call("PATCH", "/pulls/1", {"state": "closed"})
     assert (await world.propose())["number"] == 2
     assert (await world.call("PATCH", "/pulls/1", {"state": "open"})).status_code == 409
@@ -226,7 +228,8 @@ async def test_a_base_that_is_refused_changes_nothing(world, compared, base, as_
 async def test_a_closed_pull_request_keeps_its_base(world):
     await world.propose()
     await world.call("PATCH", "/pulls/1", {"state": "closed"})
-    assert (await world.call("PATCH", "/pulls/1", {"base": "next"})).status_code == 409
+    refused = await world.call("PATCH", "/pulls/1", {"base": "next"})
+    assert (refused.status_code, "open it again" in refused.json()["message"]) == (409, True)
 
 
 async def test_the_base_of_a_plain_issue_is_not_found(world):

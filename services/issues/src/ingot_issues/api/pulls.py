@@ -8,7 +8,7 @@ import msgspec
 from litestar import Response, get, patch, post
 from msgspec import UNSET, UnsetType
 
-from ingot_chassis.errors import ApiError, Conflict, Denied, Invalid, NotFound
+from ingot_chassis.errors import ApiError, Denied, Invalid, NotFound
 from ingot_chassis.http.openapi import TextForms, response_spec
 from ingot_contracts.issues import PullRequest
 from ingot_contracts.limits import Name
@@ -31,7 +31,7 @@ from ingot_issues.store import pulls as store
 from ingot_issues.store.issues import IssueDetails, PullDetails
 from ingot_issues.store.pulls import Branches
 from ingot_issues.store.searches import IssueFilter
-from ingot_issues.store.states import State, StateFilter
+from ingot_issues.store.states import StateFilter
 
 MOST_FILES = 200
 """Whose changes one answer has as text, where somebody asks for so many."""
@@ -323,8 +323,7 @@ async def _retarget_of(request: IssuesRequest, pull: PullDetails, base: str) -> 
     """How the head compares with another base; None for the present base. Raises Conflict, Invalid or NotFound."""
     if base == pull.base_branch:
         return None
-    if pull.state != State.OPEN:
-        raise Conflict("the pull request is merged or closed")
+    pulls.refuse_other_base(pull)
     if (pull.head_repository_id, pull.head_branch) == (request.repository_id, base):
         raise Invalid.field("base", "same", "is the head branch")
     branches = Branches(base, pull.head_repository_id, pull.head_branch)

@@ -178,7 +178,10 @@ async def edit_issue(tx: Tx, context: RepositoryContext, issue: AnyIssue, edit: 
     if before is None:
         raise NotFound
     if edit.content_version not in (None, before.content_version):
-        raise Conflict(f"it was edited meanwhile: its content_version is {before.content_version} now")
+        raise Conflict(
+            f"somebody changed the text since content_version {edit.content_version}; "
+            f"read it again, and send your change with content_version {before.content_version}"
+        )
     values, actions, changes = await _change_text(tx, context, before, edit)
     actions += await _change_milestone(tx, context, before, edit.milestone_id, values)
     await _change_due_date(tx, context, before, edit, values)
@@ -330,7 +333,9 @@ async def refuse_duplicate(tx: Tx, repository_id: int, branches: Branches) -> No
     """Raises Conflict when a pull request between the same branches is open."""
     number = await pulls.get_open_duplicate(tx, repository_id, branches)
     if number is not None:
-        raise Conflict(f"pull request #{number} between these branches is open")
+        raise Conflict(
+            f"pull request #{number} between these branches is open; go on there, or close it first"
+        )
 
 
 async def _refuse_reopening(tx: Tx, context: RepositoryContext, before: IssueRow) -> None:
@@ -339,7 +344,7 @@ async def _refuse_reopening(tx: Tx, context: RepositoryContext, before: IssueRow
     if pull is None:
         raise NotFound
     if pull.merged:
-        raise Conflict("a merged pull request stays closed")
+        raise Conflict("a merged pull request is not opened again; open a new one for more changes")
     branches = Branches(pull.base_branch, pull.head_repository_id, pull.head_branch)
     await refuse_duplicate(tx, context.repository.id, branches)
 

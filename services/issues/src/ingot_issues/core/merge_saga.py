@@ -117,7 +117,7 @@ async def _merge(
         except NotFound:
             raise NotAllowed("the base branch is deleted") from None
 
-    moved = Conflict("the head branch has moved")
+    moved = Conflict("the head branch has moved; look at its new commits, then merge again")
     if options.head_sha in ("", pull.head_sha):
         try:
             return await merge(pull.head_sha)
@@ -135,7 +135,7 @@ async def _merge(
         async with db.transaction() as tx:
             await record_comparisons(tx, context, [(pull, comparison)], dismisses=dismisses)
     except Outdated:
-        raise Conflict("a branch of the pull request moved; try again") from None
+        raise Conflict("a branch of the pull request moved while it was merged; merge it again") from None
     pull = msgspec.structs.replace(
         pull,
         base_sha=comparison.base_sha,

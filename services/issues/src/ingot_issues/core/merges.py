@@ -91,7 +91,7 @@ async def claim_merge(tx: Tx, pull: AnyPull, claim: str, *, takes_branch: bool) 
     if row is None:
         raise NotFound
     refuse_ended(row)
-    raise Conflict("the pull request is being merged")
+    raise Conflict("another request is merging it now; read it again to see what came of that")
 
 
 async def record_merge(

@@ -20,6 +20,7 @@ from ingot_issues.core.repository_context import RepositoryContext
 from ingot_issues.store import issue_rows
 from ingot_issues.store import pulls as store
 from ingot_issues.store.comments import CommentKind, Details
+from ingot_issues.store.issue_rows import AnyPull
 from ingot_issues.store.issues import IssueDetails, PullDetails
 from ingot_issues.store.pulls import Branches
 from ingot_issues.store.states import State
@@ -74,20 +75,29 @@ async def edit_pull(
     return edited if retarget is None else await _change_base(tx, context, pull, retarget)
 
 
+def refuse_other_base(pull: AnyPull) -> None:
+    """Raises Conflict for a pull request that has ended."""
+    if pull.merged:
+        raise Conflict(
+            "the pull request is merged, so its base branch stays; open a new one for another branch"
+        )
+    if pull.state != State.OPEN:
+        raise Conflict("the pull request is closed; open it again, then give it another base branch")
+
+
 async def _change_base(
     tx: Tx, context: RepositoryContext, pull: PullDetails, retarget: Retarget
 ) -> IssueDetails:
     row = await issue_rows.get_pull_by_id(tx, pull.id)
     if row is None:
         raise NotFound
-    if row.state != State.OPEN:
-        raise Conflict("the pull request is merged or closed")
+    refuse_other_base(row)
     if retarget.comparison.commits == 0:
         raise Invalid.field("base", "no_commits", "has all commits of the head")
     branches = Branches(retarget.base_branch, row.head_repository_id, row.head_branch)
     await refuse_duplicate(tx, context.repository.id, branches)
     if not await store.move_base(tx, row.pull_id, retarget.base_branch, retarget.comparison):
-        raise Conflict("the pull request is being merged")
+        raise Conflict("the pull request is being merged; its base branch stays, unless the merge fails")
     await issue_rows.change(tx, row.id)
     details = Details(old_ref=row.base_branch, new_ref=retarget.base_branch)
     await context.add_to_timeline(tx, row.id, CommentKind.BASE_CHANGED, details=details)

@@ -44,7 +44,7 @@ async def schedule(tx: Tx, context: RepositoryContext, pull: AnyPull, options: M
         restricted=context.restricted,
     )
     if not added:
-        raise Conflict("the merge is scheduled already")
+        raise Conflict("a merge is scheduled already; cancel that to schedule another one")
     await context.add_to_timeline(tx, pull.id, CommentKind.MERGE_SCHEDULED)
     await issue_rows.change(tx, pull.id)
     await wake(tx, context.jobs, [pull.id])  # what it waits for may have come meanwhile

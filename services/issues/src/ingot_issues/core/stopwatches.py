@@ -16,7 +16,7 @@ async def start_stopwatch(tx: Tx, context: RepositoryContext, issue: IssueDetail
     await context.lock(tx, issue.id)
     await repositories.add_missing(tx, context.repository)
     if not await store.add(tx, issue.id, context.actor_id):
-        raise Conflict("the stopwatch runs already")
+        raise Conflict("your stopwatch on this issue runs already; stop or discard it first")
     await context.add_to_timeline(tx, issue.id, CommentKind.TRACKING_STARTED)
 
 
@@ -25,7 +25,7 @@ async def stop_stopwatch(tx: Tx, context: RepositoryContext, issue: IssueDetails
     await context.lock(tx)
     started_at = await store.remove(tx, issue.id, context.actor_id)
     if started_at is None:
-        raise Conflict("no stopwatch runs")
+        raise Conflict("no stopwatch of yours runs on this issue; start one first")
     seconds = max(1, min(LONGEST, int((now() - started_at).total_seconds())))
     await add_time(tx, context, issue, seconds, kind=CommentKind.TRACKING_STOPPED)
 
@@ -34,5 +34,5 @@ async def cancel_stopwatch(tx: Tx, context: RepositoryContext, issue: IssueDetai
     """Forget what the actor's stopwatch has measured. Raises Conflict when there is none."""
     await context.lock(tx, issue.id)
     if await store.remove(tx, issue.id, context.actor_id) is None:
-        raise Conflict("no stopwatch runs")
+        raise Conflict("no stopwatch of yours runs on this issue; start one first")
     await context.add_to_timeline(tx, issue.id, CommentKind.TRACKING_CANCELLED)
