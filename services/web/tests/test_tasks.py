@@ -3,6 +3,7 @@
 import re
 import time
 
+import msgspec
 import pytest
 from markupsafe import Markup
 
@@ -128,10 +129,18 @@ async def test_only_who_may_change_the_text_has_boxes_to_tick(pages, forge):
     forge.answers[HOME] |= READER
     for caller, count in ((ANN, 2), (BOB, 0), (None, 0)):
         assert (await pages.get(PAGE, caller)).text.count('name="task"') == count
-    assert (await _tick(pages, "0", BOB)).status_code == 403
     forge.answers[HOME] |= {"archived": True}
     assert 'name="task"' not in (await pages.get(PAGE, ANN)).text
-    assert forge.sent == []
+
+
+async def test_who_may_tick_is_decided_by_issues(pages, forge):
+    words = "only writers may edit it"
+    forge.answers[HOME] |= READER
+    forge.refusals[f"{HOME}/issues/1"] = (403, msgspec.json.encode({"message": words, "url": ""}))
+    refused = await _tick(pages, "1", BOB)
+    assert (refused.status_code, "Only writers may edit it." in refused.text) == (403, True)
+    del forge.refusals[f"{HOME}/issues/1"]
+    assert (await _tick(pages, "1", BOB)).status_code == 303
 
 
 @pytest.mark.parametrize(("number", "version", "status"), [("0", "6", 409), ("2", "7", 422), ("x", "7", 422)])
