@@ -44,9 +44,11 @@ def forge(forge):
 
 async def test_an_administrator_runs_a_task_now(pages, forge):
     answer = await pages.submit("/admin/tasks", "Run now", to="/admin/tasks", caller=ROOT)
-    assert answer.headers["location"] == f"/admin/tasks?ran={SWEEP}"
+    address = answer.headers["location"]
+    assert address.startswith(f"/admin/tasks?outcome=ran+{SWEEP}&proof=")
     assert forge.calls[-1] == ("POST", f"/internal/tasks/{SWEEP}")
-    assert "was run" in (await pages.get(answer.headers["location"], ROOT)).text
+    assert ["was run" in (await pages.get(address, ROOT)).text for _ in range(2)] == [True, False]
+    assert "was run" not in (await pages.get("/admin/tasks?ran=all", ROOT)).text
     form = {"token": pages.form_token(ROOT, at=time.time()), "name": "repos_../x"}
     refused = await pages.post("/admin/tasks", form, ROOT)
     assert refused.status_code == 404

@@ -186,11 +186,16 @@ async def test_a_suggestion_is_committed_to_the_branch_it_is_about(pages, forge)
     answer = await pages.submit(
         "/ann/demo/pulls/1/files", "Commit the suggestion", to="/comments/5/apply", caller=BOB
     )
-    page = f"/ann/demo/pulls/1/files?style=unified&committed={'3' * 40}"
-    assert answer.headers["location"] == f"{page}#thread-5"
-    assert f"/bob/demo/commit/{'3' * 40}" in (await pages.get(page)).text
-    part = (await pages.get(f"{page}&w=1&file=1&page=2")).text
-    assert f'href="?style=unified&amp;committed={"3" * 40}&amp;file=1&amp;page=2&amp;w=1">load' in part
+    page, _, fragment = answer.headers["location"].partition("#")
+    crafted, _, proof = page.partition("&proof=")
+    assert crafted == f"/ann/demo/pulls/1/files?style=unified&committed={'3' * 40}"
+    assert fragment == "thread-5"
+    for address, caller, is_said in ((page, BOB, True), (page, ANN, False), (crafted, BOB, False)):
+        shown = (await pages.get(address, caller)).text
+        assert (f"/bob/demo/commit/{'3' * 40}" in shown) is is_said
+    part = (await pages.get(f"{page}&w=1&file=1&page=2", BOB)).text
+    link = f"?style=unified&amp;committed={'3' * 40}&amp;proof={proof}&amp;file=1&amp;page=2&amp;w=1"
+    assert f'href="{link}">load' in part
     [(method, path, body)] = forge.sent
     content = b64encode(b"one\ntwo\nthree\nfive\n").decode()
     change = {"operation": "update", "path": "src/a.py", "sha": "2" * 40, "content": content}

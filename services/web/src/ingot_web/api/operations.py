@@ -33,7 +33,6 @@ async def _tasks_page(request: WebRequest, problem: ApiError | None = None) -> R
         part="tasks",
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
-        ran=request.query_params.get("ran", ""),
         tasks=tasks,
         silent=silent,
     )
@@ -47,7 +46,7 @@ async def run_task(request: WebRequest) -> Response[Any]:
         await HttpOperations(request.peers).run_task(form.text("name"))
     except ApiError as error:
         return await _tasks_page(request, error)
-    return request.redirect(f"/admin/tasks?ran={form.text('name')}")
+    return request.redirect_with_outcome("/admin/tasks", f"ran {form.text('name')}")
 
 
 @get("/admin/jobs", policy=admin("read:admin"), include_in_schema=False)

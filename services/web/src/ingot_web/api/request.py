@@ -31,7 +31,7 @@ HEADERS = {
     "Vary": "HX-Request",
 }
 PAGE_SIZE = 20
-OUTCOMES = (*PARAMETERS, "deleted", "sha")
+OUTCOMES = (*PARAMETERS, "deleted", "sha", "committed")
 """In the query: what was done, which other pages of a list do not repeat."""
 LOCATION = "/%?=&#:@!$'()*+,;~"
 """Characters that stay in an address."""

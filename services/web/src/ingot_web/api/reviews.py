@@ -1,6 +1,5 @@
 """Reviews of pull requests: the changes with what people say to single lines, and reviews as they are written."""
 
-import re
 from asyncio import gather
 from collections.abc import Coroutine
 from typing import Any
@@ -25,7 +24,6 @@ REVIEWS = 50
 STYLES = ("unified", "split")
 EARLY = "would be seen before the review is sent"
 """What is wrong with files of a comment that waits for its review."""
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 async def reviews_of(frame: RepositoryFrame, index: int) -> list[Any]:
@@ -117,7 +115,7 @@ async def files(request: WebRequest, index: int) -> Response[str]:
         reviews_of(frame, index),
         comments_of(frame, index),
     )
-    committed = request.query_params.get("committed", "")
+    committed, proof = (request.query_params.get(name, "") for name in ("committed", "proof"))
     style = chosen_style(request.query_params.get("style", ""))
     part = (file_shown(request), request.number, int(hides_spaces(request)))
     own = line_context(frame, pull, style=style, back=_name_of_page(*part))
@@ -152,8 +150,14 @@ async def files(request: WebRequest, index: int) -> Response[str]:
         changes=changes,
         pages=pages,
         line_context=own,
-        committed=committed if _SHA.fullmatch(committed) else "",
+        committed=committed if request.proves(committed_words(committed), proof) else "",
+        proof=proof,
     )
+
+
+def committed_words(sha: str) -> str:
+    """That a suggestion was committed as ``sha``, in the words that an address proves: no other site makes one."""
+    return f"committed {sha}"
 
 
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/reviews", policy=anyone(), include_in_schema=False)

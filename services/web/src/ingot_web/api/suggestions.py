@@ -9,7 +9,7 @@ from ingot_chassis.errors import Conflict, Invalid, NotFound, TooLarge
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import WebRequest
-from ingot_web.api.reviews import chosen_style, comments_of
+from ingot_web.api.reviews import chosen_style, comments_of, committed_words
 from ingot_web.clients.forge import at
 from ingot_web.core.suggestions import (
     has_lines,
@@ -48,7 +48,10 @@ async def apply(request: WebRequest, index: int, comment_id: int) -> Response[by
     answer = await frame.forge.send("POST", "repos", _head(pull, "contents"), body)
     # issues hears of the push a moment later, so the page says what was done.
     style, sha = chosen_style(form.text("style")), answer["commit"]["sha"]
-    return frame.redirect(f"/pulls/{index}/files?style={style}&committed={sha}#thread-{comment_id}")
+    proof = request.proof(committed_words(sha))
+    return frame.redirect(
+        f"/pulls/{index}/files?style={style}&committed={sha}&proof={proof}#thread-{comment_id}"
+    )
 
 
 def _head(pull: Any, *segments: str) -> str:
