@@ -31,7 +31,7 @@ from .builders import (
 from .world import World
 
 LATER_TABLES = (
-    "attachment", "dependency", "issue_subscription", "mention", "notification", "reaction", "review_comment", "review",
+    "attachment", "dependency", "file_view", "issue_subscription", "mention", "notification", "reaction", "review_comment", "review",
     "scheduled_merge", "stopwatch", "team",
 )  # fmt: skip
 LATER_COLUMNS = (

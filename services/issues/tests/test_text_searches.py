@@ -217,6 +217,7 @@ async def test_indexes_are_built_when_the_revisions_before_are_kept_and_a_failur
         "DROP INDEX ix_issue_of_author",
         "DROP INDEX ix_review_of_author",
         "DROP TABLE mention",
+        "DROP TABLE file_view",
         "ALTER TABLE issue DROP COLUMN content_version",
         "ALTER TABLE pull DROP COLUMN head_hidden",
         "ALTER TABLE pull DROP COLUMN head_tip",

@@ -27,6 +27,7 @@ from ingot_issues.api import (
     comments,
     deadlines,
     dependencies,
+    file_views,
     issue_assignees,
     issue_labels,
     issues,
@@ -155,6 +156,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         routes=[
             REPOSITORY_ROUTES,
             PAGE_ROUTES,
+            *file_views.routes,
             *markdown.routes,
             *notifications.own_routes,
             *organization_labels.routes,

@@ -13,7 +13,15 @@ from ingot_issues.core.events import emit
 from ingot_issues.core.issues import references_of
 from ingot_issues.core.presenter import Presenter
 from ingot_issues.core.repository_context import RepositoryContext
-from ingot_issues.store import accounts, issue_rows, labels, organization_labels, repositories, teams
+from ingot_issues.store import (
+    accounts,
+    file_views,
+    issue_rows,
+    labels,
+    organization_labels,
+    repositories,
+    teams,
+)
 from ingot_issues.store import scheduled_merges as scheduled_merge_rows
 
 
@@ -49,8 +57,9 @@ class EventSubscriptions:
         await accounts.save(tx, event.account)
 
     async def on_user_deleted(self, tx: Tx, event: identity.UserDeleted, _envelope: Envelope) -> None:
-        """What the person wrote stays; the ghost is shown as its author."""
+        """What the person wrote stays; the ghost is shown as its author. What only they saw goes."""
         await accounts.remove(tx, event.user_id)
+        await file_views.remove_of_account(tx, event.user_id)
 
     async def on_organization_created(
         self, tx: Tx, event: identity.OrganizationCreated, _envelope: Envelope

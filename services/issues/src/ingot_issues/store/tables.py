@@ -302,6 +302,17 @@ issue_subscription = Table(
     Column("created_at", UtcDateTime, nullable=False),
 )
 
+# Files of a pull request that somebody has looked at, and in which state: digests of the path and of its changes.
+file_view = Table(
+    "file_view",
+    metadata,
+    Column("issue_id", ForeignKey("issue.id", ondelete="CASCADE"), primary_key=True),
+    Column("account_id", BigId, primary_key=True, index=True),
+    Column("path_sha256", LargeBinary(32), primary_key=True),
+    Column("changes_sha256", LargeBinary(32), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
 # Who is mentioned in an issue or its comments and may read it.
 mention = Table(
     "mention",

@@ -1,0 +1,58 @@
+"""For web only: the files of a pull request that the caller has looked at. Nobody else sees which these are."""
+
+import msgspec
+from litestar import get, put
+
+from ingot_chassis.errors import Invalid, NotFound
+from ingot_chassis.http.policy import Policy
+from ingot_contracts.file_views import MOST_FILE_VIEWS, FileViews, ViewFile
+from ingot_issues.api.issues import issue_of
+from ingot_issues.api.policies import in_repository
+from ingot_issues.api.request import IssuesRequest
+from ingot_issues.store import file_views as store
+
+PATH = "/internal/repos/{owner:str}/{repo:str}/pulls/{index:int}/file-views"
+
+
+def _for_web(policy: Policy) -> Policy:
+    """The same, of calls by web alone."""
+    return msgspec.structs.replace(policy, caller="service", services=("web",))
+
+
+@get(PATH, policy=_for_web(in_repository("signed-in", "read:issue", "pulls")), include_in_schema=False)
+async def list_views(request: IssuesRequest, index: int) -> FileViews:
+    """What the caller has looked at, and in which state."""
+    pull_id = await _pull_id(request, index)
+    async with request.db.read() as db:
+        rows = await store.list_own(db, pull_id, request.principal.id)
+    return FileViews(changes={row.path_sha256.hex(): row.changes_sha256.hex() for row in rows})
+
+
+@put(
+    PATH,
+    policy=_for_web(in_repository("signed-in", "write:issue", "pulls")),
+    include_in_schema=False,
+    status_code=204,
+)
+async def view_file(request: IssuesRequest, index: int, data: ViewFile) -> None:
+    """Note that the caller has looked at a file, or has not. Raises Invalid where they have looked at too many."""
+    pull_id, account_id = await _pull_id(request, index), request.principal.id
+    path = bytes.fromhex(data.path)
+    async with request.db.transaction() as tx:
+        if data.changes is None:
+            await store.remove(tx, pull_id, account_id, path)
+            return
+        await store.save(tx, pull_id, account_id, path, bytes.fromhex(data.changes))
+        if await store.count(tx, pull_id, account_id) > MOST_FILE_VIEWS:
+            raise Invalid.field("path", "length", f"you have looked at {MOST_FILE_VIEWS} files, the most")
+
+
+async def _pull_id(request: IssuesRequest, index: int) -> int:
+    """Raises NotFound, also for an issue that is no pull request."""
+    issue = await issue_of(request, index)
+    if not issue.is_pull:
+        raise NotFound
+    return issue.id
+
+
+routes = [list_views, view_file]
