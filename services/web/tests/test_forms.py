@@ -80,8 +80,8 @@ PARAMETERS = {
     "team": "1", "ref": "main/src/a.py", "basehead": "main...topic", "milestone_id": "1", "rule_id": "1", "comment_id": "5",
     "tag": "v1", "review_id": "7", "sha": "1" * 40,
 }  # fmt: skip
-OTHERS = ("/admin/tasks", "/admin/events", "/admin/jobs")
-"""Their answers do not come from the public API: see test_operations."""
+OTHERS = ("/admin/tasks", "/admin/events", "/admin/jobs", "/ann/demo/pulls/1/viewed")
+"""Their answers do not come from the public API: see test_operations and test_file_views."""
 FIELDS = {
     "/ann/demo/settings/delete": {"name": "ann/demo"},
     "/ann/demo/settings/transfer": {"name": "ann/demo"},

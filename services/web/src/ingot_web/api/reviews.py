@@ -1,7 +1,7 @@
 """Reviews of pull requests: the changes with what people say to single lines, and reviews as they are written."""
 
 from asyncio import gather
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -18,6 +18,7 @@ from ingot_web.api.request import Form, WebRequest, whole_number
 from ingot_web.clients.forge import ListPage
 from ingot_web.core import diffs
 from ingot_web.core.conversations import Conversation, conversations_of, place
+from ingot_web.core.file_views import note_views
 from ingot_web.core.suggestions import suggestion_draft
 
 REVIEWS = 50
@@ -73,6 +74,7 @@ def line_context(
         "can_attach": changes_pull,
         "can_apply": viewer.signed_in and _may_push_to_head(frame, pull, can_push=can_push),
         "link": "",
+        "file": 0,
         "suggest": "",
         "draft": "",
         "pending": None,
@@ -109,11 +111,12 @@ def chosen_style(text: str) -> str:
 async def files(request: WebRequest, index: int) -> Response[str]:
     """The changes of a pull request; ``at`` in the address opens the form of a comment on a line."""
     frame = RepositoryFrame(request)
-    pull, (changes, pages), reviews, comments = await frame.load(
+    pull, (changes, pages), reviews, comments, views = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
         read_diff(frame, "issues", frame.api("pulls", f"{index}.diff"), size=diffs.MOST_FILES, limit="files"),
         reviews_of(frame, index),
         comments_of(frame, index),
+        _views(frame, index),
     )
     committed, proof = (request.query_params.get(name, "") for name in ("committed", "proof"))
     style = chosen_style(request.query_params.get("style", ""))
@@ -126,11 +129,13 @@ async def files(request: WebRequest, index: int) -> Response[str]:
     if changes is not None:
         changes.before, changes.after = pull.get("merge_base") or "", pull["head"]["sha"]
         changes.text = f"/pulls/{index}.diff"
+        if views is not None:
+            note_views(changes, views)
         own["leaves_out"] = comments.total > len(comments.rows)
         place(changes, await conversations_on_lines(frame, comments.rows, reviews))
         if own["link"] and (target := diffs.line_at(changes, request.query_params.get("at", ""))):
             file, line = target
-            line.has_form = True
+            line.has_form, own["file"] = True, file.number
             own["side"] = "old" if line.kind == "del" else "new"
             own["path"] = (file.old_path or file.path) if line.kind == "del" else file.path
             own["line"] = line.old if line.kind == "del" else line.new
@@ -153,6 +158,11 @@ async def files(request: WebRequest, index: int) -> Response[str]:
         committed=committed if request.proves(committed_words(committed), proof) else "",
         proof=proof,
     )
+
+
+async def _views(frame: RepositoryFrame, index: int) -> Mapping[str, str] | None:
+    """What the viewer has looked at; None of who has no account."""
+    return await frame.forge.file_views(frame.base, index) if frame.request.principal.signed_in else None
 
 
 def committed_words(sha: str) -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 from asyncio import gather
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode
 
@@ -12,6 +12,7 @@ from markupsafe import Markup
 from ingot_chassis.errors import Conflict, Denied, Invalid, NotAllowed, NotFound, Unauthenticated
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.peers.transports import PeerAnswer
+from ingot_contracts.file_views import FileViews, ViewFile
 from ingot_contracts.issues import MOST_TEXTS, RenderedTexts, RenderTexts
 from ingot_contracts.transfers import TransferOffers
 
@@ -144,6 +145,21 @@ class Forge:
             )
         except NotFound:
             return TransferOffers()
+
+    async def file_views(self, repository: str, number: int) -> Mapping[str, str] | None:
+        """What the caller has looked at of a pull request, as ``FileViews``; None of an issues of an older release."""
+        path = f"/internal/repos{repository}/pulls/{number}/file-views"
+        try:
+            views = await self._peers["issues"].get(path, FileViews, principal=self._principal)
+        except NotFound:
+            return None
+        return views.changes
+
+    async def view_file(self, repository: str, number: int, view: ViewFile) -> None:
+        """Note that the caller has looked at a file, or has not."""
+        path = f"/internal/repos{repository}/pulls/{number}/file-views"
+        await self._peers["issues"].call("PUT", path, msgspec.json.encode(view), principal=self._principal)
+        self._on_change()
 
     async def render(self, texts: Sequence[str], *, context: str, images: str = "") -> list[Markup]:
         """Markdown as sanitized HTML, made by the service that owns it. ``context`` and ``images`` as in RenderTexts."""

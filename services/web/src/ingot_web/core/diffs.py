@@ -52,6 +52,16 @@ class DiffLine:
     """What is left out above a hunk."""
 
 
+@dataclass(frozen=True)
+class FileView:
+    """Whether the viewer has looked at a file: at these ``changes``, or at others. Digests of those and of its path."""
+
+    path: str
+    changes: str
+    is_same: bool
+    is_outdated: bool
+
+
 @dataclass
 class DiffFile:
     """One file of a diff. ``status`` is added, deleted, renamed, or changed."""
@@ -73,6 +83,10 @@ class DiffFile:
     """What is left out below the last line."""
     is_named_only: bool = False
     """Whether nothing is said of it: only white space changed, which is left out."""
+    digest: str = ""
+    """SHA-256 of its changes, wherever in the file they are."""
+    view: FileView | None = None
+    """None where nobody says what they have looked at."""
 
     @property
     def is_picture(self) -> bool:
@@ -179,7 +193,7 @@ def side_by_side(kinds: Sequence[str]) -> Iterator[tuple[int | None, int | None]
 
 def _file(lines: list[str], part: range) -> DiffFile:
     """One file, with that part of its lines."""
-    file = DiffFile(path=_path_of_head(lines[0]), is_named_only=not any(lines[1:]))
+    file = DiffFile(path=_path_of_head(lines[0]), is_named_only=not any(lines[1:]), digest=_digest(lines))
     position = 1
     for position in range(1, len(lines)):
         line = lines[position]
@@ -207,6 +221,12 @@ def _file(lines: list[str], part: range) -> DiffFile:
     if same >= CONTEXT and file.length - 1 in part:
         file.rest = Gap(new, 0, old - new)
     return file
+
+
+def _digest(lines: list[str]) -> str:
+    """Without what other changes beside these alter: the numbers of lines, and the ids of the file."""
+    own = "\n".join([line for line in lines if line and not line.startswith(("@@ ", "index "))])
+    return hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
 
 
 def _read_head(file: DiffFile, line: str) -> None:
