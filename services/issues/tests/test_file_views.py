@@ -7,6 +7,8 @@ from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
 from ingot_contracts.identity import UserDeleted
 from ingot_issues.api import file_views
 
+from .builders import APP, repository
+
 WEB = SigningKey.generate()
 ONE, OTHER = "1" * 64, "2" * 64
 
@@ -76,6 +78,14 @@ async def test_files_are_of_pull_requests_that_the_caller_sees(world):
         (2, {"scopes": ["write:issue"]}, 204),
     ):
         assert (await ask(world, "PUT", body, number=number, **options)).status_code == status
+
+
+async def test_one_looks_at_files_of_an_archived_repository_too(world):
+    await world.propose()
+    world.repos.repositories[APP] = repository(archived=True)
+    world.forget_grants()
+    assert (await ask(world, "PUT", {"path": ONE, "changes": ONE}, as_=3)).status_code == 204
+    assert await views(world, as_=3) == {ONE: ONE}
 
 
 async def test_a_person_has_looked_at_so_many_files_and_no_more(world, monkeypatch):

@@ -3,10 +3,10 @@
 import re
 import time
 
-import msgspec
 import pytest
 from markupsafe import Markup
 
+from ingot_contracts.issue_rights import IssueRights
 from ingot_web.core.tasks import is_ticked, with_buttons, with_task
 
 from .forge import HOME, issue
@@ -134,12 +134,13 @@ async def test_only_who_may_change_the_text_has_boxes_to_tick(pages, forge):
 
 
 async def test_who_may_tick_is_decided_by_issues(pages, forge):
-    words = "only writers may edit it"
+    rights = "GET /internal/repos/ann/demo/issues/1/rights"
+    forge.internal[rights] = IssueRights(may_edit=False)
+    for version in ("7", "6"):
+        assert (await _tick(pages, "1", ANN, version)).status_code == 403
+    assert forge.sent == []
     forge.answers[HOME] |= READER
-    forge.refusals[f"{HOME}/issues/1"] = (403, msgspec.json.encode({"message": words, "url": ""}))
-    refused = await _tick(pages, "1", BOB)
-    assert (refused.status_code, "Only writers may edit it." in refused.text) == (403, True)
-    del forge.refusals[f"{HOME}/issues/1"]
+    forge.internal[rights] = IssueRights(may_edit=True)
     assert (await _tick(pages, "1", BOB)).status_code == 303
 
 

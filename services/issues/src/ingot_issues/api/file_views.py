@@ -1,25 +1,18 @@
 """For web only: the files of a pull request that the caller has looked at. Nobody else sees which these are."""
 
-import msgspec
 from litestar import get, put
 
 from ingot_chassis.errors import Invalid, NotFound
-from ingot_chassis.http.policy import Policy
 from ingot_contracts.file_views import MOST_FILE_VIEWS, FileViews, ViewFile
 from ingot_issues.api.issues import issue_of
-from ingot_issues.api.policies import in_repository
+from ingot_issues.api.policies import for_web, in_repository
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.store import file_views as store
 
 PATH = "/internal/repos/{owner:str}/{repo:str}/pulls/{index:int}/file-views"
 
 
-def _for_web(policy: Policy) -> Policy:
-    """The same, of calls by web alone."""
-    return msgspec.structs.replace(policy, caller="service", services=("web",))
-
-
-@get(PATH, policy=_for_web(in_repository("signed-in", "read:issue", "pulls")), include_in_schema=False)
+@get(PATH, policy=for_web(in_repository("own", "read:issue", "pulls")), include_in_schema=False)
 async def list_views(request: IssuesRequest, index: int) -> FileViews:
     """What the caller has looked at, and in which state."""
     pull_id = await _pull_id(request, index)
@@ -30,7 +23,7 @@ async def list_views(request: IssuesRequest, index: int) -> FileViews:
 
 @put(
     PATH,
-    policy=_for_web(in_repository("signed-in", "write:issue", "pulls")),
+    policy=for_web(in_repository("own", "write:issue", "pulls")),
     include_in_schema=False,
     status_code=204,
 )

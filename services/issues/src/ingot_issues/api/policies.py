@@ -2,6 +2,8 @@
 
 from typing import cast
 
+import msgspec
+
 from ingot_chassis.errors import Denied, NotFound
 from ingot_chassis.http.policy import Connection, Policy, resource
 from ingot_chassis.security.principal import Principal
@@ -24,6 +26,11 @@ def in_repository(level: RequiredLevel, scope: str, unit: Unit = "", *, remember
         return await _decide(connection, cast("RequiredLevel", level), unit, remembers=remembers)
 
     return resource(level, scope, decide)
+
+
+def for_web(policy: Policy) -> Policy:
+    """The same for calls by web alone, on a route between services."""
+    return msgspec.structs.replace(policy, caller="service", services=("web",))
 
 
 def in_organization(level: RequiredLevel, scope: str) -> Policy:

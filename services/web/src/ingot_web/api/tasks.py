@@ -2,7 +2,7 @@
 
 from litestar import Response, post
 
-from ingot_chassis.errors import Conflict, Invalid
+from ingot_chassis.errors import Conflict, Denied, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import WebRequest, whole_number
@@ -11,13 +11,14 @@ from ingot_web.core.tasks import is_ticked, with_task
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/tasks", policy=anyone(), include_in_schema=False)
 async def tick(request: WebRequest, index: int) -> Response[bytes]:
-    """Turn the box of a task round, in the text that the caller saw. Raises Conflict where it was changed since.
-
-    Whether the caller may change the text is decided by issues, to which the new one is sent.
-    """
+    """Turn the box of a task round, in the text that the caller saw. Raises Conflict where it was changed since."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     path = frame.api("issues", index)
-    (issue,) = await frame.load(frame.forge.get("issues", path))
+    issue, may_edit = await frame.load(
+        frame.forge.get("issues", path), frame.forge.may_edit(frame.base, index)
+    )
+    if not may_edit:
+        raise Denied("you may not change this text")
     version = issue.get("content_version", 0)
     if form.text("version") != str(version):
         raise Conflict("somebody changed the text meanwhile; go back and load the page again to see it")

@@ -13,6 +13,7 @@ from ingot_chassis.errors import Conflict, Denied, Invalid, NotAllowed, NotFound
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.peers.transports import PeerAnswer
 from ingot_contracts.file_views import FileViews, ViewFile
+from ingot_contracts.issue_rights import IssueRights
 from ingot_contracts.issues import MOST_TEXTS, RenderedTexts, RenderTexts
 from ingot_contracts.transfers import TransferOffers
 
@@ -146,12 +147,20 @@ class Forge:
         except NotFound:
             return TransferOffers()
 
+    async def may_edit(self, repository: str, number: int) -> bool:
+        """Whether the caller may change an issue; True for an issues of an older release, which refuses it itself."""
+        path = f"/internal/repos{repository}/issues/{number}/rights"
+        try:
+            return (await self._peers["issues"].get(path, IssueRights, principal=self._principal)).may_edit
+        except NotFound:
+            return True
+
     async def file_views(self, repository: str, number: int) -> Mapping[str, str] | None:
-        """What the caller has looked at of a pull request, as ``FileViews``; None of an issues of an older release."""
+        """What the caller has looked at of a pull request, as ``FileViews``; None for NOTHING, or issues of an older release."""
         path = f"/internal/repos{repository}/pulls/{number}/file-views"
         try:
             views = await self._peers["issues"].get(path, FileViews, principal=self._principal)
-        except NotFound:
+        except NOTHING:
             return None
         return views.changes
 
