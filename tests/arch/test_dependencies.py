@@ -91,6 +91,11 @@ def test_a_process_that_serves_repositories_loads_nothing_that_speaks_ssh():
     assert "asyncssh" not in modules_after("import ingot_repos.app")
 
 
+def test_hooks_starts_without_what_sends_deliveries():
+    """aiohttp is an eighth of the start; the first delivery imports it."""
+    assert "aiohttp" not in modules_after("import ingot_hooks.__main__, ingot_hooks.app")
+
+
 def test_what_keeps_ingot_from_starting_is_found_before_its_services_are_loaded():
     """An error of settings, ports, the folder or its secrets would come a second later."""
     apps = {f"ingot_{service}.app" for service in SERVICES}

@@ -17,7 +17,7 @@ CONNECTION = re.compile(
     r"\b(?:aiohttp|httpx|urllib\.request|http\.client|open_connection|create_connection)\b"
 )
 WAYS_OUT = {
-    "hooks/clients/endpoints.py",
+    "hooks/clients/http_endpoints.py",
     "repos/clients/lfs_remotes.py",
     "repos/clients/socks_proxy.py",
     "repos/git/helper_programs.py",  # what git calls to reach the proxy

@@ -11,7 +11,9 @@ from aiohttp.abc import ResolveResult
 from ingot_chassis.security.egress import Egress, Resolve
 from ingot_chassis.security.own_servers import OwnServers, Server
 from ingot_chassis.testing.receiver import Receiver
-from ingot_hooks.clients.endpoints import MAX_BODY_BYTES, HttpEndpoints, Reply
+from ingot_hooks.clients.endpoints import Endpoints
+from ingot_hooks.clients.http_endpoints import MAX_BODY_BYTES
+from ingot_hooks.clients.replies import Reply
 
 
 async def sent(
@@ -22,7 +24,7 @@ async def sent(
     seconds: float = 10,
     resolve: Resolve | None = None,
 ) -> Reply:
-    endpoints = HttpEndpoints(Egress(allowed, "TARGETS"), OwnServers(own), seconds, resolve=resolve)
+    endpoints = Endpoints(Egress(allowed, "TARGETS"), OwnServers(own), seconds, resolve=resolve)
     reply = await endpoints.send("POST", url, {}, b"{}")
     await endpoints.close()
     return reply
@@ -145,7 +147,7 @@ async def test_an_idle_connection_that_was_closed_meanwhile_is_no_failure():
         writer.close()
 
     server = await asyncio.start_server(talk, "127.0.0.1", 0)
-    endpoints = HttpEndpoints(Egress(LOOPBACK, "TARGETS"), OwnServers([]), 10)
+    endpoints = Endpoints(Egress(LOOPBACK, "TARGETS"), OwnServers([]), 10)
     async with server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
         replies = [await endpoints.send("POST", url, {}, b"{}") for _ in range(2)]
@@ -156,7 +158,7 @@ async def test_an_idle_connection_that_was_closed_meanwhile_is_no_failure():
 
 async def test_the_addresses_of_an_idle_connection_are_checked_again():
     resolve = FixedAddresses("127.0.0.1")
-    endpoints = HttpEndpoints(Egress(LOOPBACK, "TARGETS"), OwnServers([]), 10, resolve=resolve)
+    endpoints = Endpoints(Egress(LOOPBACK, "TARGETS"), OwnServers([]), 10, resolve=resolve)
     async with Receiver() as receiver:
         url = receiver.url.replace("127.0.0.1", "ci.example.org")
         assert (await endpoints.send("POST", url, {}, b"{}")).status == 204

@@ -19,7 +19,7 @@ from ingot_contracts.identity import Account
 from ingot_contracts.testing.identity import FakeIdentity
 from ingot_contracts.testing.repos import FakeRepos
 from ingot_hooks.app import create_app
-from ingot_hooks.clients.endpoints import HttpEndpoints
+from ingot_hooks.clients.endpoints import Endpoints
 from ingot_hooks.components import Components
 from ingot_hooks.settings import Settings
 from ingot_hooks.store import claims
@@ -65,7 +65,7 @@ class World:
         self.db: Database = self.app.state.database
         self.components: Components = self.app.state.components
         egress = Egress(settings.allowed_targets, "INGOT_HOOKS_ALLOWED_TARGETS")
-        self.endpoints = HttpEndpoints(egress, OwnServers([]), settings.delivery_seconds)
+        self.endpoints = Endpoints(egress, OwnServers([]), settings.delivery_seconds)
         self.permissions = PermissionChecker(self.db, self.components)
         self.worker = self.new_worker()
 

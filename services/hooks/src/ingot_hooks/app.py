@@ -15,7 +15,7 @@ from ingot_chassis.service import assemble
 from ingot_hooks.api import deliveries, hooks
 from ingot_hooks.api.policies import ORGANIZATION, ORGANIZATION_ALIAS, OWN_ACCOUNT, REPOSITORY, SERVER
 from ingot_hooks.api.request import HooksRequest
-from ingot_hooks.clients.endpoints import HttpEndpoints
+from ingot_hooks.clients.endpoints import Endpoints
 from ingot_hooks.clients.identity import HttpIdentity
 from ingot_hooks.clients.repos import HttpRepos
 from ingot_hooks.components import Components
@@ -75,7 +75,7 @@ def create_app(
     database = parts.require_database()
     refused = read_servers(settings.refused_targets, "INGOT_HOOKS_REFUSED_TARGETS")
     own = own_servers(settings, (settings.identity_url, settings.repos_url), own_urls, refused)
-    endpoints = HttpEndpoints(egress, own, settings.delivery_seconds)
+    endpoints = Endpoints(egress, own, settings.delivery_seconds)
     permissions = PermissionChecker(database, components)
     parts.close.append(endpoints.close)
     parts.examinations.append(lambda _repair: examine_deliveries(database))

@@ -26,7 +26,8 @@ from ingot_chassis.db.driver import is_outage
 from ingot_chassis.errors import ApiError
 from ingot_chassis.security.sealing import Unreadable
 from ingot_chassis.telemetry import continue_span
-from ingot_hooks.clients.endpoints import HttpEndpoints, Reply
+from ingot_hooks.clients.endpoints import Endpoints
+from ingot_hooks.clients.replies import Reply
 from ingot_hooks.components import Components
 from ingot_hooks.core.body_formats import FORM_TYPES, with_transaction
 from ingot_hooks.core.deactivation import is_endpoint_failure
@@ -79,7 +80,7 @@ class DeliveryWorker:
         database: Database,
         settings: Settings,
         components: Components,
-        endpoints: HttpEndpoints,
+        endpoints: Endpoints,
         permissions: PermissionChecker,
         *,
         jitter: Callable[[], float] = lambda: random.uniform(-1, 1),  # noqa: S311 - spreads load, hides nothing
