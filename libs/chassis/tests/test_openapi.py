@@ -2,7 +2,7 @@
 
 from litestar import Litestar, Response, get, post
 
-from ingot_chassis.http.openapi import TextForms, openapi_description
+from ingot_chassis.http.openapi import TextForms, openapi_description, operation_ids
 
 TEXT = TextForms("readThing", "form", ("txt", "csv"), "A thing as text.", query=("wide",))
 
@@ -26,8 +26,16 @@ async def get_thing(name: str, short: bool = False, wide: bool = False) -> str:
     return name[: short + wide]
 
 
+@get("/internal/things", operation_id="getInternal", include_in_schema=False)
+async def get_internal_thing() -> str:
+    return ""
+
+
+ROUTES = [list_things, add_thing, get_thing, get_internal_thing]
+
+
 def described():
-    return openapi_description(Litestar([list_things, add_thing, get_thing]))["paths"]
+    return openapi_description(Litestar(ROUTES))["paths"]
 
 
 def names(operation):
@@ -50,3 +58,11 @@ def test_a_text_is_an_operation_of_its_own():
     assert names(text) == ["name", "form", "wide"]
     assert text["parameters"][1]["schema"]["enum"] == ["txt", "csv"]
     assert list(text["responses"]["200"]["content"]) == ["text/plain"]
+
+
+def test_operations_are_listed_as_they_are_described():
+    described_ids = {
+        path: {operation["operationId"] for operation in item.values()} for path, item in described().items()
+    }
+    assert {path: set(ids) for path, ids in operation_ids(Litestar(ROUTES)).items()} == described_ids
+    assert described_ids["/things/{name}.{form}"] == {"readThing"}

@@ -79,6 +79,9 @@ class EchoService:
             document = {"openapi": "3.1.0", "info": {"title": self.name, "version": "1"}, "paths": self.paths}
             await answer(send, 200, msgspec.json.encode(document), (b"content-type", b"application/json"))
             return
+        if scope["path"] == "/internal/operations":
+            await answer(send, 200, b"{}", (b"content-type", b"application/json"))
+            return
         self.calls += 1
         self.called.set()
         do = parse_qs(scope["query_string"].decode()).get("do", ["echo"])[0]

@@ -29,6 +29,7 @@ from ingot_gateway.proxy import Proxy
 from ingot_gateway.rate_limits import Limits, RateLimiter, open_buckets
 from ingot_gateway.request_filter import HeadLimits, RequestFilter
 from ingot_gateway.routes import RouteClass
+from ingot_gateway.served_operations import ServedOperations
 from ingot_gateway.settings import Settings
 from ingot_gateway.upstreams import AsgiUpstream, HttpUpstream, OwnRoutes, Upstream
 
@@ -68,8 +69,12 @@ def create_app(
         "upload": RouteLimits(None, settings.file_seconds, settings.client_seconds),
         "git": RouteLimits(None, settings.git_seconds, settings.client_seconds),
     }
-    merged = MergedDescription(
-        HttpDescriptions(parts.peers), settings.public_url, settings.description_seconds
+    descriptions = HttpDescriptions(parts.peers)
+    components = Components(
+        MergedDescription(descriptions, settings.public_url, settings.description_seconds),
+        ServedOperations(descriptions, settings.description_seconds),
+        HttpTasks(parts.peers),
+        HttpAudit(parts.peers),
     )
     app = service_app(
         parts,
@@ -81,7 +86,7 @@ def create_app(
             *version.routes,
         ],
         request_class=GatewayRequest,
-        state={"components": Components(merged, HttpTasks(parts.peers), HttpAudit(parts.peers))},
+        state={"components": components},
     )
     upstreams = {**upstreams, "gateway": AsgiUpstream(OwnRoutes(app))}
     points = Limits(settings.rate_limit_account, settings.rate_limit_token, settings.rate_limit_address)

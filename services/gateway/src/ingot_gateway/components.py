@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ingot_gateway.clients.audit import HttpAudit
 from ingot_gateway.clients.tasks import HttpTasks
 from ingot_gateway.openapi_merge import MergedDescription
+from ingot_gateway.served_operations import ServedOperations
 
 
 @dataclass(frozen=True)
@@ -12,5 +13,6 @@ class Components:
     """At ``app.state.components``."""
 
     description: MergedDescription
+    operations: ServedOperations
     tasks: HttpTasks
     audit: HttpAudit

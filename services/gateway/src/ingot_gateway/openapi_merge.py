@@ -23,8 +23,6 @@ Describe = Callable[[], Document]
 
 SERVICES = ("identity", "repos", "issues", "hooks")
 RETRY_SECONDS = 5.0
-PATIENCE_SECONDS = 1.0
-FIRST_PATIENCE_SECONDS = 10.0
 SCHEMAS = "#/components/schemas/"
 ERROR = {"$ref": "#/components/responses/Error"}
 MOVED = {"$ref": "#/components/responses/Moved"}
@@ -78,23 +76,12 @@ class MergedDescription:
         self._documents: dict[str, Document] = {}
         self._merged_documents: dict[str, Document] = {}
         self._encoded, self._valid_until = b"", 0.0
-        self._operations: frozenset[str] = frozenset()
         self._lock = asyncio.Lock()
-        self._update: asyncio.Task[None] | None = None
 
     async def encoded(self, own: Describe) -> bytes:
         """The merged document as JSON; ``own`` describes the gateway's own routes, where that is needed."""
         await self._updated(own)
         return self._encoded
-
-    async def operations(self, own: Describe) -> frozenset[str]:
-        """The ids of all operations. A service that is slow to describe itself is waited for at first, later not."""
-        if time.monotonic() >= self._valid_until:
-            if self._update is None or self._update.done():
-                self._update = asyncio.create_task(self._updated(own), name="describe")
-            patience = PATIENCE_SECONDS if self._operations else FIRST_PATIENCE_SECONDS
-            await asyncio.wait((self._update,), timeout=patience)
-        return self._operations
 
     async def _updated(self, own: Describe) -> None:
         async with self._lock:
@@ -105,7 +92,6 @@ class MergedDescription:
             if documents != self._merged_documents or not self._encoded:
                 merged = merge_documents({"gateway": own(), **documents}, self._public_url)
                 self._encoded = msgspec.json.encode(merged)
-                self._operations = operation_ids(merged)
                 self._merged_documents = documents
             seconds = self._seconds if complete else min(self._seconds, RETRY_SECONDS)
             self._valid_until = time.monotonic() + seconds
@@ -132,7 +118,7 @@ def merge_documents(documents: Mapping[str, Document], public_url: str) -> Docum
         for name, schema in own_schemas.items():
             schemas[renamed.get(name, name)] = _with_references(schema, renamed)
         for path, item in document.get("paths", {}).items():
-            if _is_routed(table, service, path):
+            if is_routed(table, service, path):
                 paths.setdefault(path, {}).update(_operations(path, item, service, renamed, ids))
     tags = sorted({tag for operation in _all_operations(paths) for tag in operation.get("tags", ())})
     return {
@@ -166,19 +152,14 @@ def merge_documents(documents: Mapping[str, Document], public_url: str) -> Docum
     }
 
 
-def operation_ids(document: Document) -> frozenset[str]:
-    """The ids of the operations in ``document``."""
-    operations = _all_operations(document["paths"])
-    return frozenset(operation["operationId"] for operation in operations if "operationId" in operation)
-
-
 def _all_operations(paths: Document) -> list[Document]:
     return [
         operation for item in paths.values() for operation in item.values() if isinstance(operation, dict)
     ]
 
 
-def _is_routed(table: RouteTable, service: str, path: str) -> bool:
+def is_routed(table: RouteTable, service: str, path: str) -> bool:
+    """Whether the gateway leads ``path`` to that service."""
     route = table.find(path)
     return (service == "gateway" and path in OWN_PATHS) or (route is not None and route.service == service)
 

@@ -14,7 +14,7 @@ from ingot_chassis.http.error_responses import Translations, exception_handlers
 from ingot_chassis.http.health import livez, metrics, readyz
 from ingot_chassis.http.methods import RouteMethods
 from ingot_chassis.http.middleware import RequestTelemetry
-from ingot_chassis.http.openapi import openapi_document
+from ingot_chassis.http.openapi import list_operations, openapi_document
 from ingot_chassis.http.request import ApiRequest
 from ingot_chassis.http.tasks import list_tasks, run_task
 from ingot_chassis.jobs.loops import running
@@ -48,7 +48,7 @@ def service_app(
 
         optional += database_routes(parts.database)
         meanings = {**DATABASE_ERRORS, **meanings}
-    handlers = [*routes, livez, readyz, *optional, openapi_document, list_tasks, run_task]
+    handlers = [*routes, livez, readyz, *optional, openapi_document, list_operations, list_tasks, run_task]
     app = Litestar(
         # One router: Litestar goes through all routes for each one that an app is given.
         route_handlers=[Router("/", route_handlers=handlers)],

@@ -6,7 +6,7 @@ from importlib.metadata import version
 import msgspec
 from litestar import get
 
-from ingot_chassis.http.openapi import openapi_description
+from ingot_chassis.http.openapi import operation_ids
 from ingot_chassis.http.policy import anyone
 from ingot_gateway.api.request import GatewayRequest
 from ingot_gateway.interface_version import served_version
@@ -22,7 +22,7 @@ class ServerVersion(msgspec.Struct, frozen=True):
 
 async def current(request: GatewayRequest) -> str:
     """The version of this server; it follows from the operations that the services serve."""
-    operations = await request.components.description.operations(partial(openapi_description, request.app))
+    operations = await request.components.operations.ids(partial(operation_ids, request.app))
     return f"{served_version(operations)}+ingot-{OWN}"
 
 

@@ -1,8 +1,13 @@
-"""Requests to every service for the OpenAPI document of its public routes."""
+"""Requests to every service for its public routes: their OpenAPI document, or only the ids of their operations."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ingot_chassis.errors import NotFound
 from ingot_chassis.peers.peers import Peers
+
+OperationIds = Mapping[str, Sequence[str]]
+"""The ids of the operations of a service, by path."""
 
 
 class HttpDescriptions:
@@ -13,3 +18,17 @@ class HttpDescriptions:
 
     async def description(self, service: str) -> dict[str, Any]:
         return await self._peers[service].get("/internal/openapi.json", dict[str, Any])
+
+    async def operation_ids(self, service: str) -> OperationIds:
+        try:
+            return await self._peers[service].get("/internal/operations", dict[str, list[str]])
+        except NotFound:  # a process of the release before, which has no such route
+            return described_ids(await self.description(service))
+
+
+def described_ids(document: Mapping[str, Any]) -> OperationIds:
+    """The ids of the operations in an OpenAPI document."""
+    return {
+        path: [operation["operationId"] for operation in item.values() if "operationId" in operation]
+        for path, item in document.get("paths", {}).items()
+    }
