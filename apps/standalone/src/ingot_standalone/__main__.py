@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from ingot_chassis.command import run_command
-from ingot_chassis.errors import CannotStart
 from ingot_chassis.garbage import no_collection
-from ingot_chassis.telemetry import configure_logging
-from ingot_standalone.console import say
-from ingot_standalone.data_folder import DataFolder
-from ingot_standalone.settings import read
+
+with no_collection():
+    from ingot_chassis.command import run_command
+    from ingot_chassis.errors import CannotStart
+    from ingot_chassis.telemetry import configure_logging
+    from ingot_standalone.console import say
+    from ingot_standalone.data_folder import DataFolder
+    from ingot_standalone.settings import read
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,8 +1,11 @@
 """``ingot-hooks serve|work|migrate|replay|doctor``."""
 
-from ingot_chassis.command import service_main
-from ingot_hooks.settings import Settings
-from ingot_hooks.store import SCRIPTS
+from ingot_chassis.garbage import no_collection
+
+with no_collection():
+    from ingot_chassis.command import service_main
+    from ingot_hooks.settings import Settings
+    from ingot_hooks.store import SCRIPTS
 
 
 def main() -> None:

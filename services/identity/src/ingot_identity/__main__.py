@@ -1,8 +1,11 @@
 """``ingot-identity serve|work|migrate``."""
 
-from ingot_chassis.command import service_main
-from ingot_identity.settings import Settings
-from ingot_identity.store import SCRIPTS
+from ingot_chassis.garbage import no_collection
+
+with no_collection():
+    from ingot_chassis.command import service_main
+    from ingot_identity.settings import Settings
+    from ingot_identity.store import SCRIPTS
 
 
 def main() -> None:

@@ -1,8 +1,11 @@
 """``ingot-issues serve|work|migrate``."""
 
-from ingot_chassis.command import service_main
-from ingot_issues.settings import Settings
-from ingot_issues.store import SCRIPTS
+from ingot_chassis.garbage import no_collection
+
+with no_collection():
+    from ingot_chassis.command import service_main
+    from ingot_issues.settings import Settings
+    from ingot_issues.store import SCRIPTS
 
 
 def main() -> None:

@@ -2,10 +2,13 @@
 
 from argparse import ArgumentParser, Namespace
 
-from ingot_chassis.command import CommandGroup, service_main
-from ingot_repos.settings import Settings
-from ingot_repos.store import SCRIPTS
-from ingot_repos.workers import backups
+from ingot_chassis.garbage import no_collection
+
+with no_collection():
+    from ingot_chassis.command import CommandGroup, service_main
+    from ingot_repos.settings import Settings
+    from ingot_repos.store import SCRIPTS
+    from ingot_repos.workers import backups
 
 
 def add_shard_commands(parser: ArgumentParser) -> None:

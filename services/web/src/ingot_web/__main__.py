@@ -1,7 +1,10 @@
 """``ingot-web serve``."""
 
-from ingot_chassis.command import service_main
-from ingot_web.settings import Settings
+from ingot_chassis.garbage import no_collection
+
+with no_collection():
+    from ingot_chassis.command import service_main
+    from ingot_web.settings import Settings
 
 
 def main() -> None:
