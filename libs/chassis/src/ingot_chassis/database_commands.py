@@ -4,6 +4,7 @@ A module of its own, so that a service without a database starts in less time an
 """
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from ingot_chassis.service import ServiceParts
 log = structlog.get_logger()
 
 SCHEMA_POLL_SECONDS = 1.0
+FIRST_SCHEMA_POLL_SECONDS = 0.1
+"""A new pod is let through to its database some tenths of a second after it starts."""
 
 
 async def migrate(url: str, scripts: Path) -> None:
@@ -73,14 +76,22 @@ async def find_problems(parts: ServiceParts, *, repair: bool) -> list[str]:
 
 async def wait_for_schema(url: str, scripts: Path) -> None:
     """Wait for the database, and for the migration of this release. Raises DatabaseNewer."""
-    while True:
+    for pause in schema_pauses():
         try:
             if not await pending(url, scripts):
                 return
             log.warning("the database is older than this release; waiting for `migrate`")
         except (OSError, SQLAlchemyError) as error:
             log.warning("the database does not answer; waiting", error=_first_line(error))
-        await asyncio.sleep(SCHEMA_POLL_SECONDS)
+        await asyncio.sleep(pause)
+
+
+def schema_pauses() -> Iterator[float]:
+    """Seconds after each look at the schema; short at first, then ``SCHEMA_POLL_SECONDS``, without an end."""
+    pause = FIRST_SCHEMA_POLL_SECONDS
+    while True:
+        yield pause
+        pause = min(pause * 2, SCHEMA_POLL_SECONDS)
 
 
 def _first_line(error: Exception) -> str:
