@@ -169,6 +169,9 @@ def _text(one: Object) -> str:
     if one["kind"] == "Job":
         return _job(one, expressions)
     text = expressions.put_into(yaml.safe_dump(one, width=10_000, sort_keys=False))
+    # Left out where none is named: the API server fills in the default one, and an upgrade may not take that back.
+    is_named = '{{- if not (kindIs "invalid" $.Values.storageClass) }}'
+    text = re.sub(r"(?m)^ *storageClassName: .*$", f"{is_named}\n\\g<0>\n{{{{- end }}}}", text)
     if one["kind"] == "ConfigMap" and one["metadata"]["name"] == "ingot":
         more = "{{- range $name, $value := $.Values.settings }}\n  {{ $name }}: {{ $value | quote }}\n{{- end }}\n"
         text = re.sub(r"(?m)^(data:\n(?:  .*\n)+)", lambda match: match[1] + more, text)

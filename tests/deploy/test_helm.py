@@ -91,6 +91,20 @@ def test_each_shard_has_its_pod_its_volume_and_its_name():
         assert selector["ingot-shard"] == f"shard-{n}"
 
 
+def test_a_volume_names_a_class_only_where_a_value_does():
+    """The API server fills in the default one, and refuses an upgrade that says null in its place."""
+
+    def classes(*values: str) -> list[Any]:
+        return [
+            claim["spec"].get("storageClassName", "none")
+            for one in charted("backup.enabled=true", *values)
+            for claim in helm_chart.claims_of(one)
+        ]
+
+    assert set(classes()) == {"none"}
+    assert set(classes("storageClass=fast")) == {"fast"}
+
+
 def test_servers_of_ones_own_take_the_place_of_the_bundled_ones():
     objects = charted(
         "postgresql.bundled=false", "postgresql.host=db.example.org", "nats.bundled=false", "redis.bundled=false",
