@@ -102,10 +102,7 @@ def parametrize(one: Object, expressions: Expressions) -> None:
     if one["kind"] == "HorizontalPodAutoscaler":
         for field in ("minReplicas", "maxReplicas"):
             one["spec"][field] = expressions.of(f"{{{{ $.Values.{service}.{field} }}}}")
-    for claim in claims_of(one):
-        storage = f"{{{{ $.Values.{service}.storage }}}}"
-        claim["spec"]["resources"]["requests"]["storage"] = expressions.of(storage)
-        claim["spec"]["storageClassName"] = expressions.of("{{ toJson $.Values.storageClass }}")
+    _volumes(service, one, expressions)
     if one["kind"] == "ConfigMap":
         _settings(one, expressions)
 
@@ -113,6 +110,16 @@ def parametrize(one: Object, expressions: Expressions) -> None:
 def claims_of(one: Object) -> list[Object]:
     claims = [one, *one.get("spec", {}).get("volumeClaimTemplates", [])]
     return [claim for claim in claims if "accessModes" in claim.get("spec", {})]
+
+
+def _volumes(service: str, one: Object, expressions: Expressions) -> None:
+    if one["kind"] == "PersistentVolumeClaim":
+        # `helm uninstall` leaves the volumes of PostgreSQL, and what its rows are about shall stay with them.
+        one["metadata"].setdefault("annotations", {})["helm.sh/resource-policy"] = "keep"
+    for claim in claims_of(one):
+        storage = f"{{{{ $.Values.{service}.storage }}}}"
+        claim["spec"]["resources"]["requests"]["storage"] = expressions.of(storage)
+        claim["spec"]["storageClassName"] = expressions.of("{{ toJson $.Values.storageClass }}")
 
 
 def _settings(one: Object, expressions: Expressions) -> None:

@@ -41,7 +41,7 @@ def charted(*values: str) -> list[Object]:
 def plain(one: Any) -> Any:
     """An object without what the chart adds to it: empty values, checksums, and hashes in names of Jobs."""
     if isinstance(one, dict):
-        dropped = ("checksum/settings",)
+        dropped = ("checksum/settings", "helm.sh/resource-policy")
         fields = {key: plain(value) for key, value in one.items() if key not in dropped}
         return {key: value for key, value in fields.items() if value not in (None, [], {})}
     if isinstance(one, list):
@@ -103,6 +103,15 @@ def test_a_volume_names_a_class_only_where_a_value_does():
 
     assert set(classes()) == {"none"}
     assert set(classes("storageClass=fast")) == {"fast"}
+
+
+def test_git_and_backups_stay_when_the_chart_is_uninstalled():
+    objects = charted("backup.enabled=true", "repos.shards=2")
+    claims = [one["metadata"] for one in objects if one["kind"] == "PersistentVolumeClaim"]
+    assert {claim["name"] for claim in claims} == {
+        "storage-repos-0", "storage-repos-1", "backup-0", "backup-1",
+    }  # fmt: skip
+    assert {claim["annotations"]["helm.sh/resource-policy"] for claim in claims} == {"keep"}
 
 
 def test_servers_of_ones_own_take_the_place_of_the_bundled_ones():
