@@ -67,10 +67,10 @@ class Cluster:
             if "deletionTimestamp" not in one["metadata"] and is_ready(one)
         ]
 
-    def delete_pod(self, name: str) -> None:
+    def delete_pod(self, name: str, *options: str) -> None:
         """One pod of a service; return when another one is ready in its place."""
         before = self.pods(name)
-        self.kubectl("delete", "pod", before[0], "--wait=false")
+        self.kubectl("delete", "pod", before[0], "--wait=false", *options)
         deadline = time.monotonic() + READY_SECONDS
         while len(set(self.pods(name)) - {before[0]}) < len(before):
             assert time.monotonic() < deadline, f"no pod of {name} is ready in the place of {before[0]}"

@@ -8,7 +8,7 @@ import asyncio
 import itertools
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -35,11 +35,11 @@ CALM, REST = 15.0, 3.0
 
 @asynccontextmanager
 async def loaded(
-    cluster: Cluster, folder: Path, what: str, *, may_refuse: bool = False
+    cluster: Cluster, folder: Path, what: str, *, may_refuse: bool = False, may_fail: bool = False
 ) -> AsyncIterator[Load]:
     """Meanwhile people use it. Nothing fails, nothing that was acknowledged is lost, and the figures are printed.
 
-    ``may_refuse``: 503 with `Retry-After` is no failure.
+    ``may_refuse``: 503 with `Retry-After` is no failure. ``may_fail``: what runs is cut off, so failures are only counted.
     """
     work = Load(cluster.url, cluster.administrator, folder, ssh=SSH)
     await work.prepare()
@@ -51,7 +51,7 @@ async def loaded(
         seconds = time.monotonic() - start
         await asyncio.sleep(REST)
     print(f"\n{what} in {seconds:.0f} s: {work.report()}")
-    assert work.failures == []
+    assert may_fail or work.failures == []
     assert may_refuse or work.refused == []
     assert await work.lost() == []
 
@@ -85,10 +85,10 @@ def names(cluster: Cluster, kind: str) -> list[str]:
     return [one["metadata"]["name"] for one in cluster.objects(kind)]
 
 
-async def scale(cluster: Cluster, count: int) -> None:
-    for workload in SERVING:
+async def scale(cluster: Cluster, count: int, workloads: Sequence[str] = SERVING) -> None:
+    for workload in workloads:
         await call(cluster.kubectl, "scale", workload, f"--replicas={count}")
-    for workload in SERVING:
+    for workload in workloads:
         await call(cluster.wait_rollout, workload)
 
 
@@ -97,6 +97,23 @@ async def test_a_second_replica_comes_restarts_and_goes_and_nothing_fails(cluste
         await scale(cluster, 2)
         await restart(cluster, *SERVING)
         await scale(cluster, 1)
+
+
+async def test_workers_and_ssh_scale_up_and_down_and_nothing_fails(cluster, tmp_path):
+    async with loaded(cluster, tmp_path, "one replica more of workers and of SSH, and one less"):
+        await scale(cluster, 2, WORKING)
+        await scale(cluster, 3, ["deployment/ssh"])
+        await scale(cluster, 2, ["deployment/ssh"])
+        await scale(cluster, 1, WORKING)
+
+
+@pytest.mark.parametrize("name", ["gateway", "identity", "issues", "hooks", "web", "repos"])
+async def test_a_killed_pod_loses_nothing_that_was_acknowledged(cluster, tmp_path, name):
+    """It does not finish what it has begun, so that may fail."""
+    killed = f"a pod of {name} killed, another one ready"
+    async with loaded(cluster, tmp_path, killed, may_refuse=True, may_fail=True):
+        await call(cluster.delete_pod, name, "--grace-period=0", "--force")
+    assert await call(cluster.doctor) == ""
 
 
 @pytest.mark.parametrize("name", ["gateway", "identity", "issues", "hooks", "web", "repos"])
