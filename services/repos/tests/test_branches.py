@@ -1,7 +1,11 @@
 """SQL for what is shown of branches: one statement says what two say."""
 
+from datetime import UTC, datetime
+
 import pytest
 
+from ingot_repos.core.presenter import author_addresses
+from ingot_repos.git.commits import CommitInfo, Person
 from ingot_repos.store import accounts, protections
 from ingot_repos.store.branches import rules_and_logins
 from ingot_repos.store.protections import BranchRule, read_rule
@@ -43,3 +47,10 @@ async def test_rules_come_in_order_beside_the_logins(world, repository_ids, addr
                 )
                 assert (row.created_at, row.updated_at) == (other.created_at, other.updated_at)
                 assert read_rule(row) == read_rule(other)
+
+
+def test_a_commit_without_an_address_asks_for_no_account():
+    """Accounts that show none, as all organizations, are many."""
+    ann, nobody = (Person("x", email, datetime.now(UTC)) for email in ("Ann@example.org", ""))
+    commits = (CommitInfo("1", "", nobody, nobody, (), "2"), CommitInfo("3", "", ann, nobody, (), "2"))
+    assert [author_addresses(one) for one in commits] == [set(), {"ann@example.org"}]

@@ -86,7 +86,7 @@ async def get_blame(
 
 
 async def _present(request: RepositoryRequest, result: Blame) -> FileBlame:
-    addresses = {commit.author_email.lower() for commit in result.commits}
+    addresses = {commit.author_email.lower() for commit in result.commits if commit.author_email}
     async with request.db.read() as db:
         rows = await commit_authors.users_by_email(db, addresses)
     users = {address: request.presenter.user(row) for address, row in rows.items()}

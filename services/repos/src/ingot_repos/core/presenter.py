@@ -282,7 +282,9 @@ def owner_kind(row: RepositoryRow) -> Literal["user", "organization"]:
 
 def author_addresses(*infos: CommitInfo) -> set[str]:
     """The addresses for which ``Presenter.commit`` needs logins."""
-    return {person.email.lower() for info in infos for person in (info.author, info.committer)}
+    return {
+        person.email.lower() for info in infos for person in (info.author, info.committer) if person.email
+    }
 
 
 def _related(parent: Repository | None, mirror: MirrorWithUrlRow | None) -> dict[str, Any]:
