@@ -70,9 +70,9 @@ class any_of(Condition):  # noqa: N801 - written like the functions of SQL
 
 
 class any_of_few(any_of):  # noqa: N801 - written like the functions of SQL
-    """The same for a list that is short, but for few, and an index: PostgreSQL plans the statement once, and not for each list.
+    """The same for a list that is nearly always short, on a column with an index: PostgreSQL plans the statement once.
 
-    Otherwise it compares what the list costs with what one of ten would cost, and goes on planning.
+    It takes each list to have ten values. Otherwise it compares with that what this list would cost, and plans at each call.
     """
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import bindparam, delete, select, update
 from sqlalchemy.dialects import postgresql
 
-from ingot_chassis.db.arrays import any_of
+from ingot_chassis.db.arrays import any_of_few
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_all
@@ -46,7 +46,7 @@ People = dict[int, Person]
 """Accounts by id. A deleted account is not in it."""
 
 PERSON_COLUMNS = tuple(account.c[name] for name in Person._fields)
-_PEOPLE = PreparedQuery(select(*PERSON_COLUMNS).where(any_of(account.c.id, "ids")), PersonRow)
+_PEOPLE = PreparedQuery(select(*PERSON_COLUMNS).where(any_of_few(account.c.id, "ids")), PersonRow)
 
 
 def person_of(row: PersonRow) -> Person:

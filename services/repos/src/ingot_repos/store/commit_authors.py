@@ -2,17 +2,17 @@
 
 from collections.abc import Collection
 
-from sqlalchemy import literal_column, select
+from sqlalchemy import select
 
-from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
+from ingot_repos.store.accounts import SHOWS_ADDRESS
 from ingot_repos.store.stars_and_watches import UserRow
 from ingot_repos.store.tables import account
 
 _BY_EMAIL = PreparedQuery(
     select(account.c.id, account.c.login, account.c.full_name, account.c.email, account.c.avatar_url).where(
-        any_of(account.c.email, "addresses"), account.c.email != literal_column("''")
+        SHOWS_ADDRESS
     ),
     UserRow,
 )
