@@ -9,6 +9,7 @@ from litestar import Litestar, Request, Response, Router, get
 from litestar.params import PathParameter
 
 from ingot_chassis.http import app as _  # noqa: F401 - it changes Litestar
+from ingot_chassis.http import litestar_routes
 
 
 class Heard(msgspec.Struct):
@@ -143,6 +144,21 @@ async def test_the_answer_is_that_of_a_handler_which_litestar_calls(path):
     assert plain.status_code == other.status_code
     assert sorted(plain.headers.raw) == sorted(other.headers.raw)
     assert plain.content.replace(b"/plain/", b"/not-plain/") == other.content
+
+
+@pytest.mark.parametrize("path", ["/number/7", "/word/x/1", "/rest/a", "/list/7", "/nothing/7"])
+async def test_litestar_calls_only_handlers_that_take_more(monkeypatch, path):
+    called = []
+
+    async def handle(route, scope, receive, send):
+        called.append(scope["path"])
+        await handled_before(route, scope, receive, send)
+
+    handled_before = litestar_routes._handle
+    monkeypatch.setattr(litestar_routes, "_handle", handle)
+    await answer(f"/plain{path}")
+    await answer(f"/not-plain{path}")
+    assert called == [f"/not-plain{path}"]
 
 
 async def test_a_value_that_is_to_be_checked_is_checked():
