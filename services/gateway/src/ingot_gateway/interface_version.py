@@ -1,7 +1,7 @@
 """Which version of the interface is served: the highest one of which every operation is there.
 
 Clients read it to decide what they may call: the official Go SDK asks for a version before 130 of its functions. So it
-follows from the merged description, and rises by itself when the operations of the next version are served.
+follows from what the services serve (`served_operations.py`), and rises by itself with the operations of the next version.
 """
 
 from collections.abc import Set as AbstractSet

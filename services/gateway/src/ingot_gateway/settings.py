@@ -62,7 +62,11 @@ class Settings(ServiceSettings, kw_only=True):
         msgspec.Meta(ge=0, le=5, description="How long the account of a credential is remembered."),
     ] = 5.0
     description_seconds: Annotated[
-        float, msgspec.Meta(ge=0, description="How long the merged API description is reused.")
+        float,
+        msgspec.Meta(
+            ge=0,
+            description="How long the merged API description is reused, and the list of operations behind /version.",
+        ),
     ] = 60.0
 
     cors_origins: Annotated[

@@ -39,7 +39,7 @@ def page_of_branches(
 
 
 def branch_with_tip(repo: pygit2.Repository, name: str, tips: SharedCache[Tip]) -> tuple[str, Tip]:
-    """A branch as a page has it, but whole; ``tips`` has whole ones by their ids. Raises RefNotFound."""
+    """A branch as a page has it, but whole; ``tips`` has whole ones by the ids of their commits. Raises RefNotFound."""
     branch = get_branch(repo, name)
     tip = tips.get(branch.oid)
     if tip is None:

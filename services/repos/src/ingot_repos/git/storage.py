@@ -79,7 +79,7 @@ def _isolate_libgit2() -> None:
 _isolate_libgit2()
 
 
-class _Opened(NamedTuple):
+class _OpenRepository(NamedTuple):
     """A repository that a thread has open, and the folder that it was when it was opened."""
 
     path: str
@@ -264,7 +264,7 @@ class Storage:
             check_loose_objects(Path(path))
             self._checked.add(repo_id)
         repo = pygit2.Repository(path)
-        cache[repo_id] = _Opened(path, inode, repo)
+        cache[repo_id] = _OpenRepository(path, inode, repo)
         return repo
 
     async def call(
@@ -342,12 +342,12 @@ class Storage:
                     total += os.stat(os.path.join(folder, name), follow_symlinks=False).st_size  # noqa: PTH116, PTH118
         return total
 
-    def _thread_cache(self) -> LRUCache[int, _Opened]:
+    def _thread_cache(self) -> LRUCache[int, _OpenRepository]:
         """This thread's open repositories; cleared after any deletion, because inodes are reused."""
         if getattr(self._local, "deletions", None) != self._deletions:
             self._local.deletions = self._deletions
             self._local.cache = LRUCache(self._open_per_thread)
-        cache: LRUCache[int, _Opened] = self._local.cache
+        cache: LRUCache[int, _OpenRepository] = self._local.cache
         return cache
 
     @contextlib.contextmanager
