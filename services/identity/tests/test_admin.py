@@ -66,6 +66,24 @@ async def test_a_bad_edit_names_the_field_and_changes_nothing(world, body, statu
     assert (await world.call("GET", "/users/ann", as_="root")).json() == before
 
 
+@pytest.mark.parametrize(
+    ("via", "name", "status"),
+    [("session", "root", 403), ("session", "ann", 200), ("token", "root", 200), ("basic", "root", 200)],
+)
+async def test_a_session_sets_no_password_of_its_own_account(world, via, name, status):
+    await world.add_user("ann")
+    principal = Principal(id=1, name="root", admin=True, via=via)
+    headers, new = {"ingot-principal": await world.principal_token(principal)}, PASSWORD + "!"
+
+    async def edit_as_root(body):
+        return await world.http.patch(f"/api/v1/admin/users/{name}", json=body, headers=headers)
+
+    assert (await edit_as_root({"full_name": "New", "password": ""})).status_code == 200
+    assert (await edit_as_root({"password": new})).status_code == status
+    signed_in = (await world.authenticate(name=name, password=new)).json()["user_id"] > 0
+    assert signed_in is (status == 200)
+
+
 @pytest.mark.parametrize("change", [{"admin": False}, {"active": False}, {"prohibit_login": True}])
 async def test_the_last_administrator_stays_one(world, change):
     assert (await edit(world, change, "root")).status_code == 422

@@ -127,9 +127,12 @@ async def test_it_is_not_begun_again_while_it_is_on(world, ann):
     assert await sign_in(world, code_of(secret)) == (ann, False)
 
 
-async def call_as_session(world, method, path, body=None):
-    """As ann, with the session of a browser."""
-    principal = Principal(id=2, name="ann", via="session", session_id=1)
+ANN_IN_BROWSER = Principal(id=2, name="ann", via="session", session_id=1)
+ROOT_IN_BROWSER = Principal(id=1, name="root", admin=True, via="session", session_id=1)
+
+
+async def call_as_session(world, method, path, body=None, principal=ANN_IN_BROWSER):
+    """With the session of a browser."""
     headers = {"ingot-principal": await world.principal_token(principal)}
     return await world.http.request(method, f"/api/v1{path}", json=body, headers=headers)
 
@@ -165,6 +168,23 @@ async def test_a_session_needs_password_and_code_to_weaken_it(world, ann, method
     # A code that came with a wrong password was not used up.
     answer = await call_as_session(world, method, path, WITH_PASSWORD | {"code": codes[0]})
     assert answer.status_code == status
+
+
+BY_TOKEN = Principal(id=1, name="root", admin=True, via="token", token_id=1)
+AS_ANN = Principal(id=2, name="ann", admin=True, via="session", sudo_by="Root")
+
+
+@pytest.mark.parametrize("principal", [ROOT_IN_BROWSER, BY_TOKEN, AS_ANN])
+async def test_an_administrator_removes_the_own_factor_only_with_the_password(world, ann, principal):
+    await enrol(world)
+    await enrol(world, "root")
+    own = "/admin/users/root/two_factor"
+    refused = await call_as_session(world, "DELETE", own, principal=principal)
+    assert (refused.status_code, await sign_in(world, name="root")) == (403, (0, True))
+    if principal is not AS_ANN:
+        other = "/admin/users/ann/two_factor"
+        assert (await call_as_session(world, "DELETE", other, principal=principal)).status_code == 204
+    assert (await world.call("DELETE", own, as_="root")).status_code == 204
 
 
 async def test_a_session_does_not_guess_the_password(make_world):

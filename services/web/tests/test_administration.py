@@ -43,6 +43,16 @@ async def test_what_was_done_to_a_person_is_said(pages, forge):
     assert (refused.status_code, "the account has no second factor" in refused.text) == (404, True)
 
 
+async def test_nobody_sets_the_own_password_or_removes_the_own_factor_here(pages, forge):
+    forge.answers["/users/root"] = {**ANN_USER, "login": "root", "is_admin": True}
+    forge.answers["/users/bob"] = {**ANN_USER, "login": "bob", "is_admin": False}
+    for name, offers in (("bob", True), ("root", False)):
+        shown = (await pages.get(f"/admin/users/{name}", ROOT)).text
+        found = [words in shown for words in ('name="password"', "Remove the second factor")]
+        assert found == [offers, offers]
+        assert ("/user/settings/security" in shown.split("<main")[1]) is not offers
+
+
 async def test_what_a_form_does_not_name_is_not_said_to_be_saved(pages, forge):
     forge.answers["/users/bob"] = {**ANN_USER, "login": "bob", "is_admin": False}
     form = {"token": pages.form_token(ROOT, at=time.time()), "do": "unknown"}

@@ -16,7 +16,7 @@ from ingot_identity.api.fields import Text50, Text100
 from ingot_identity.api.organizations import CreateOrganization, Organization, present_organization
 from ingot_identity.api.policies import of_user
 from ingot_identity.api.request import IdentityRequest
-from ingot_identity.core import account_deletion, accounts, members, organizations
+from ingot_identity.core import access, account_deletion, accounts, members, organizations
 from ingot_identity.core.access import SignIn
 from ingot_identity.core.passwords import LONGEST, Passwords
 from ingot_identity.core.presenter import UserProfile
@@ -139,6 +139,8 @@ async def create_organization(request: IdentityRequest, data: CreateOrganization
 )
 async def edit_user(request: IdentityRequest, data: EditUser) -> UserProfile:
     """Change a user; what is absent stays."""
+    if data.password:
+        access.require_other_password(request.principal, request.account)
     changes = await data.columns(request.components.sign_ins.passwords)
     async with request.db.transaction() as tx:
         row = await accounts.edit_user(tx, request.components.presenter, request.account.id, changes)

@@ -13,7 +13,7 @@ from ingot_chassis.http.policy import basic
 from ingot_chassis.telemetry import client_address
 from ingot_identity.api.policies import of_user, own_second_factor
 from ingot_identity.api.request import IdentityRequest
-from ingot_identity.core import accounts, two_factors
+from ingot_identity.core import access, accounts, two_factors
 from ingot_identity.core.access import SignIn
 from ingot_identity.core.credentials import require_password, require_password_and_code
 from ingot_identity.core.passwords import LONGEST
@@ -133,7 +133,8 @@ async def delete_two_factor(request: IdentityRequest, data: ProveTwoFactor) -> N
     tags=["admin"],
 )
 async def delete_two_factor_of_user(request: IdentityRequest) -> None:
-    """Remove the second factor of a user who lost it."""
+    """Remove the second factor of a user who lost it; the caller's own only with the password in this request."""
+    access.require_other_second_factor(request.principal, request.account)
     await _remove(request, request.account.id, request.account.login)
 
 

@@ -161,6 +161,23 @@ def require_own_name(principal: Principal, login: str) -> None:
         raise NotFound
 
 
+def require_other_password(principal: Principal, row: AccountRow) -> None:
+    """An administrator sets passwords of others; the own one asks a session for the old one. Raises Denied."""
+    if _is_own(principal, row) and principal.via == "session":
+        raise Denied("change your own password in your settings")
+
+
+def require_other_second_factor(principal: Principal, row: AccountRow) -> None:
+    """An administrator removes second factors of others; the own one with the password alone. Raises Denied."""
+    if _is_own(principal, row) and principal.via != "basic":
+        raise Denied("remove your own second factor in your settings, or send your password with the request")
+
+
+def _is_own(principal: Principal, row: AccountRow) -> bool:
+    """Whether it is the caller's account, or that of the administrator who acts as somebody else."""
+    return row.id == principal.id or row.login.lower() == principal.sudo_by.lower()
+
+
 async def _is_like_member(db: Executor, principal: Principal, organization_id: int) -> bool:
     return principal.admin or await members.exists(db, organization_id, principal.id)
 
