@@ -13,6 +13,7 @@ from ingot_issues.core.mentions import find_in_markdown
         ("ann@example.org x/@ann @@ann a@b", []),
         ("`@ann`\n\n    @bob\n\n[@cat](http://x)", []),
         ("@", []),
+        ("@_ @- @ann_", ["ann"]),
         ("@" * 1000 + " @ann", ["ann"]),
         (" ".join(f"@u{number}" for number in range(60)), [f"u{number}" for number in range(50)]),
     ],

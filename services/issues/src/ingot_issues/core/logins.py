@@ -1,7 +1,13 @@
-"""The users who have logins: by the copies of identity's accounts, and by identity where there is no copy yet."""
+"""The users who have logins: by the copies of identity's accounts, and by identity where there is no copy yet.
+
+Whose account is seconds old may be named before its event arrives.
+"""
 
 import asyncio
-from collections.abc import Collection
+import time
+from collections.abc import Callable, Collection, Iterable
+
+from cachetools import TTLCache
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import NotFound
@@ -10,15 +16,53 @@ from ingot_issues.clients.identity import HttpIdentity
 from ingot_issues.store import accounts
 
 QUESTIONS_AT_ONCE = 10
+NOBODY_SECONDS = 60
+MOST_UNKNOWN = 10_000
 
 
 async def find_users(database: Database, identity: HttpIdentity, logins: Collection[str]) -> dict[str, int]:
-    """Lower-case login -> id of the users among ``logins``. Copies the accounts of which there is no copy.
+    """Lower-case login -> id of the users among ``logins``. Copies the accounts of which there is no copy."""
+    ids, missing = await _copied(database, logins)
+    new = await _ask(identity, missing)
+    if new:
+        async with database.transaction() as tx:
+            for account in sorted(new, key=lambda account: account.id):
+                await accounts.add_missing(tx, account)
+    return ids | _ids(new)
 
-    Whose account is seconds old may be named before its event arrives.
+
+class MentionedUsers:
+    """The users whom texts mention. Copies nothing: what identity answered may be older than an event, such as a deletion.
+
+    That nobody has a name is remembered for a minute: texts are full of such names. Whoever takes one of them hears of
+    mentions when the event of the account is here, which is sooner.
     """
+
+    def __init__(
+        self, database: Database, identity: HttpIdentity, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._database, self._identity = database, identity
+        self._unknown: TTLCache[str, bool] = TTLCache(MOST_UNKNOWN, NOBODY_SECONDS, timer=clock)
+
+    async def find(self, logins: Collection[str]) -> dict[str, int]:
+        """Lower-case login -> id of the users among ``logins``."""
+        ids, missing = await _copied(self._database, logins)
+        asked = {login for login in missing if login not in self._unknown}
+        found = _ids(await _ask(self._identity, asked))
+        for login in asked - found.keys():
+            self._unknown[login] = True
+        return ids | found
+
+
+async def _copied(database: Database, logins: Collection[str]) -> tuple[dict[str, int], set[str]]:
+    """The ids by login, and the logins without a copy."""
     async with database.read() as db:
         ids = await accounts.user_ids_by_login(db, logins)
+    return ids, {login.lower() for login in logins} - ids.keys()
+
+
+async def _ask(identity: HttpIdentity, logins: Iterable[str]) -> list[Account]:
+    """The users among them, as identity says."""
     at_once = asyncio.Semaphore(QUESTIONS_AT_ONCE)
 
     async def account_of(login: str) -> Account | None:
@@ -28,11 +72,9 @@ async def find_users(database: Database, identity: HttpIdentity, logins: Collect
             except NotFound:
                 return None
 
-    unknown = {login.lower() for login in logins} - ids.keys()
-    answers = await asyncio.gather(*map(account_of, unknown))
-    new = [account for account in answers if account is not None and account.kind == "user"]
-    if new:
-        async with database.transaction() as tx:
-            for account in sorted(new, key=lambda account: account.id):
-                await accounts.save(tx, account)
-    return ids | {account.login.lower(): account.id for account in new}
+    answers = await asyncio.gather(*map(account_of, logins))
+    return [account for account in answers if account is not None and account.kind == "user"]
+
+
+def _ids(users: Iterable[Account]) -> dict[str, int]:
+    return {account.login.lower(): account.id for account in users}

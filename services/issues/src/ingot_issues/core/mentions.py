@@ -13,6 +13,7 @@ _MENTION = re.compile(r"(?<![\w/@.`-])@(?P<login>\w[\w.-]{0,38})")
 def find(text: str) -> list[str]:
     """The logins in a plain text in lower case, each once. Some of them may be nobody's."""
     logins = dict.fromkeys(match["login"].rstrip(".-_").lower() for match in _MENTION.finditer(text))
+    logins.pop("", None)  # of "@_"
     return list(logins)[:MOST]
 
 

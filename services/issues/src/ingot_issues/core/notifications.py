@@ -81,7 +81,7 @@ async def mentioned_logins(db: Executor, job: Notify) -> list[str]:
     for text in await _texts(db, job):
         if len(logins) < mentions.MOST:
             logins |= dict.fromkeys(await mentions.find_in_markdown(text))
-    return list(logins)
+    return list(logins)[: mentions.MOST]
 
 
 async def _texts(db: Executor, job: Notify) -> list[str]:

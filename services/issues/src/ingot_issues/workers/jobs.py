@@ -28,7 +28,7 @@ from ingot_issues.core import (
 from ingot_issues.core.access import may_write
 from ingot_issues.core.commits import ReadMessages
 from ingot_issues.core.issues import references_of
-from ingot_issues.core.logins import find_users
+from ingot_issues.core.logins import MentionedUsers
 from ingot_issues.core.merge_saga import delete_head_branch
 from ingot_issues.core.mergeability import CheckMergeability
 from ingot_issues.core.merges import DeleteHeadBranch
@@ -57,7 +57,7 @@ class JobHandlers:
         self, database: Database, jobs: Jobs, repos: HttpRepos, presenter: Presenter, identity: HttpIdentity
     ) -> None:
         self._db, self._jobs, self._repos, self._presenter = database, jobs, repos, presenter
-        self._identity = identity
+        self._mentioned = MentionedUsers(database, identity)
         self._watchers = Watchers(repos)
 
     def handlers(self) -> dict[str, Work]:
@@ -285,7 +285,7 @@ class JobHandlers:
         watcher_ids = await self._watchers.ids(task.repository_id, task.at)
         async with self._db.read() as db:
             logins = await notifications.mentioned_logins(db, task)
-        named = await find_users(self._db, self._identity, logins) if logins else {}
+        named = await self._mentioned.find(logins) if logins else {}
         named_ids = {*named.values()} - {task.actor_id}
         async with self._db.read() as db:
             recipient_ids = await notifications.recipients(db, task, watcher_ids, named_ids)
