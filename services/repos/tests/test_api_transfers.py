@@ -3,6 +3,7 @@
 import pytest
 
 from ingot_contracts.identity import TeamDeleted, UserDeleted
+from ingot_repos.api import internal_transfers
 
 
 @pytest.fixture
@@ -266,3 +267,33 @@ async def test_nobody_offers_anything_to_who_has_blocked_them(world, ann, bob, a
         refused = await offer(ann, new_owner)
         assert (refused.status_code, refused.json()["message"]) == (403, "the new owner has blocked you")
     assert await offered_to(bob) == []
+
+
+async def test_a_block_hides_offers_from_before_it_and_only_these(world, ann, bob, app):
+    cid = world.user(3, "cid").but(organizations=world.identity.memberships[3])
+    await cid.create("gift")
+    await offer(cid, path="cid/gift")
+    for number in range(21):
+        await ann.create(f"r{number}")
+        await offer(ann, path=f"ann/r{number}")
+    await offer(ann, "acme")
+    assert ("cid/gift", "cid", "bob") not in await offered_to(bob)
+    world.identity.blocks |= {(2, 1)}
+    shown = (await bob.call("GET", "/internal/transfers", peer="web")).json()
+    assert ([one["full_name"] for one in shown["offers"]], shown["total"]) == (["cid/gift"], 1)
+    assert await offered_to(cid) == [("ann/app", "ann", "acme")]
+    world.identity.blocks |= {(9, 1), (2, 3)}
+    assert [await offered_to(person) for person in (bob, cid)] == [[], []]
+
+
+async def test_the_list_is_read_again_so_often_and_shows_no_blocked_sender(world, monkeypatch, ann, bob, app):
+    monkeypatch.setattr(internal_transfers, "MOST_OFFERS", 1)
+    givers = [world.user(number, f"giver{number}") for number in range(20, 20 + internal_transfers.ROUNDS)]
+    await offer(ann)
+    for giver in givers:
+        await giver.create("gift")
+        assert (await offer(giver, path=f"giver{giver.principal.id}/gift")).status_code == 202
+        world.identity.blocks.add((2, giver.principal.id))
+    assert await offered_to(bob) == []
+    world.identity.blocks.discard((2, 20))
+    assert [name for name, *_ in await offered_to(bob)] == ["giver20/gift"]

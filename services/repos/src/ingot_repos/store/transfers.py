@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import msgspec
-from sqlalchemy import delete, select
+from sqlalchemy import and_, delete, or_, select
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
@@ -59,10 +59,16 @@ async def get(db: Executor, repository_id: int) -> TransferRow | None:
 
 
 async def list_latest(
-    db: Executor, recipient_ids: Collection[int], most: int
+    db: Executor, recipient_ids: Collection[int], most: int, *, but: Collection[tuple[int, int]] = ()
 ) -> tuple[Sequence[OfferRow], int]:
-    """The latest ``most`` transfers to these accounts, and how many there are."""
-    is_theirs = transfer.c.recipient_id.in_(recipient_ids)
+    """The latest ``most`` transfers to these accounts, and how many there are. ``but``: none of these recipients and senders."""
+    is_theirs = and_(
+        transfer.c.recipient_id.in_(recipient_ids),
+        *(
+            or_(transfer.c.recipient_id != recipient_id, transfer.c.sender_id != sender_id)
+            for recipient_id, sender_id in but
+        ),
+    )
     columns = transfer.c.sender_id, transfer.c.recipient_id, transfer.c.created_at
     statement = (
         select(repository.c.name, account.c.login.label("owner_login"), *columns)
