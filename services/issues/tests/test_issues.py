@@ -197,8 +197,10 @@ async def test_an_edit_of_an_older_text_is_refused(world):
         edited = await world.call("PATCH", "/issues/1", sent)
         assert (edited.status_code, edited.json()["content_version"]) == (201, version)
     stale = await world.call("PATCH", "/issues/1", {"title": "b", "body": "four", "content_version": 1})
-    words = "read it again, and send your change with content_version 2"
-    assert (stale.status_code, words in stale.json()["message"]) == (409, True)
+    words = "the text has content_version 2, not 1; read it again, then send your change with that"
+    assert (stale.status_code, stale.json()["message"]) == (409, words)
+    unread = await world.call("PATCH", "/issues/1", {"body": "four", "content_version": 99})
+    assert "content_version 2, not 99" in unread.json()["message"]
     assert ((await current(world))["title"], (await current(world))["body"]) == ("a", "three")
 
 

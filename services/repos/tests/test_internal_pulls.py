@@ -169,7 +169,9 @@ async def test_what_cannot_be_merged_says_why(world, ann, bob, base):
     body = {"number": 1, "base_branch": "master", "head_sha": comparison["head_sha"]}
     assert (await bob.internal("POST", f"{base}/merge", body)).status_code == 403
     stale = body | {"head_sha": comparison["base_sha"]}
-    assert (await ann.internal("POST", f"{base}/merge", stale)).status_code == 409
+    refused = await ann.internal("POST", f"{base}/merge", stale)
+    words = "the head branch has moved; look at its new commits, then merge again"
+    assert (refused.status_code, refused.json()["message"]) == (409, words)
     assert (await ann.internal("POST", f"{base}/merge", body | {"base_branch": "no"})).status_code == 404
     assert (await ann.internal("POST", f"{base}/merge", {"number": 1})).status_code == 422
     assert await world.rows("push") == []
@@ -393,7 +395,8 @@ async def test_a_branch_gets_the_commits_of_its_base_as_a_push(
     ).json()["commits"]
     assert len(commit_info["parents"]) == parents
     moved = await ann.internal("POST", f"{base}/update-branch", body)
-    assert moved.status_code == 409
+    words = "one of the branches has moved; look at what is new, then update again"
+    assert (moved.status_code, moved.json()["message"]) == (409, words)
     again = await ann.internal("POST", f"{base}/update-branch", body | {"head_sha": comparison["head_sha"]})
     assert again.json() == answer.json()
 

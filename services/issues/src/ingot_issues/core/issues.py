@@ -179,8 +179,8 @@ async def edit_issue(tx: Tx, context: RepositoryContext, issue: AnyIssue, edit: 
         raise NotFound
     if edit.content_version not in (None, before.content_version):
         raise Conflict(
-            f"somebody changed the text since content_version {edit.content_version}; "
-            f"read it again, and send your change with content_version {before.content_version}"
+            f"the text has content_version {before.content_version}, not {edit.content_version}; "
+            "read it again, then send your change with that"
         )
     values, actions, changes = await _change_text(tx, context, before, edit)
     actions += await _change_milestone(tx, context, before, edit.milestone_id, values)

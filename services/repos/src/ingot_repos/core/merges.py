@@ -49,6 +49,7 @@ from ingot_repos.git.storage import Storage
 from ingot_repos.store.accounts import AccountRow
 from ingot_repos.store.repositories import RepositoryRow
 
+HEAD_MOVED = "the head branch has moved; look at its new commits, then merge again"
 MOST_COMMITS = 10_000
 """Of a pull request whose pointers of LFS are looked for."""
 
@@ -190,7 +191,7 @@ async def update_branch(
         except MergeConflict as error:
             raise Conflict(str(error)) from error
         except RefMoved:
-            raise Conflict("one of the branches has moved") from None
+            raise Conflict("one of the branches has moved; look at what is new, then update again") from None
     return UpdatedBranch(sha=sha)
 
 
@@ -226,7 +227,7 @@ async def merge_pull(
         moving = partial(pushes.uploading, row.id, actor.id, own_ref)
         ground = await _ground(storage, row.id, request, base_ref, own_ref, moving)
         if ground.head != request.head_sha:
-            raise Conflict("the head of the pull request has moved")
+            raise Conflict(HEAD_MOVED)
         require_up_to_date(rule, ground.base, ground.merge_base, override=override)
         await _adopt_large_files(storage, lfs, row, request.head_repository_id, ground)
         async with pushes.journaled(
@@ -239,7 +240,7 @@ async def merge_pull(
                     raise NotAllowed("the branches conflict") from error
                 raise Conflict(str(error)) from error
             except RefMoved as error:
-                raise Conflict("the base branch moved meanwhile") from error
+                raise Conflict("the base branch moved meanwhile; merge again") from error
             except ObjectNotFound as error:
                 raise NotFound(str(error)) from error
             finally:
@@ -309,7 +310,7 @@ async def _ground(
     except (RefNotFound, ObjectNotFound):
         raise NotFound("there is no such branch or commit") from None
     except RefMoved:
-        raise Conflict("the head of the pull request has moved") from None
+        raise Conflict(HEAD_MOVED) from None
 
 
 async def _adopt_large_files(

@@ -53,5 +53,5 @@ async def merge_upstream(
         except MergeConflict as error:
             raise Conflict(str(error)) from error
         except RefMoved:
-            raise Conflict("one of the branches has moved") from None
+            raise Conflict("one of the branches has moved; update again") from None
     return "fast-forward" if after == head.tip else "merge"
