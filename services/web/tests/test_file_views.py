@@ -30,7 +30,9 @@ def views_of(text, after="", before=None):
 @pytest.mark.parametrize(
     ("old", "new", "is_same"),
     [
-        ("@@ -3,4 +3,4 @@ def f():", "@@ -9,4 +9,4 @@ def g():", True),
+        ("@@ -3,4 +3,4 @@ def f():", "@@ -9,4 +9,4 @@ def f():", True),
+        ("@@ -3,4 +3,4 @@ def f():", "@@ -3,4 +3,4 @@ def g():", False),
+        ("-old", "@@ -50,2 +50,2 @@\n-old", False),
         ("index 1..2", "index 1..3", True),
         ("+new", "+newer", False),
         ("-old", "-older", False),
@@ -54,6 +56,29 @@ def test_a_mark_is_of_one_file_wherever_it_stands():
 def test_a_binary_file_is_looked_at_in_one_commit():
     before = views_of(BINARY, after="1" * 40)
     assert [views_of(BINARY, after=sha * 40, before=before)[0].is_same for sha in "12"] == [True, False]
+
+
+@pytest.mark.parametrize(("contents", "is_same"), [("2", True), ("3", False)])
+def test_a_binary_file_whose_contents_are_named_stays_looked_at_in_other_commits(contents, is_same):
+    def text(after):
+        return BINARY.replace("1..2", f"{'1' * 40}..{after * 40}")
+
+    before = views_of(text("2"), after="1" * 40)
+    (view,) = views_of(text(contents), after="2" * 40, before=before)
+    assert (view.is_same, view.is_outdated) == (is_same, not is_same)
+
+
+@pytest.mark.parametrize("ids", ["1..2", f"{'1' * 40}..{'2' * 40}"])
+def test_a_file_whose_type_changed_is_looked_at_as_a_whole(ids):
+    head = "diff --git a/x b/x\n"
+    gone = f"{head}deleted file mode 100644\nindex {ids}\nBinary files a/x and /dev/null differ\n"
+    link = f"{head}new file mode 120000\nindex 0..3\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+there\n"
+    before = views_of(gone + link, after="1")
+    assert [view.is_same for view in views_of(gone + link, after="1", before=before)] == [True, True]
+    other = views_of(gone + link.replace("there", "here"), after="2", before=before)
+    assert [view.is_outdated for view in other] == [True, True]
+    (alone,) = diffs.parse_file(gone + link, 1, 1).files
+    assert alone.digest == diffs.parse(OTHER + gone + link).files[1].digest
 
 
 @pytest.fixture

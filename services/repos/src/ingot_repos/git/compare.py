@@ -174,7 +174,7 @@ async def diff_of_files(
 ) -> tuple[bytes, int]:
     """The part of `diff_text` about some of the files that differ, in the order of git; and how many differ.
 
-    Of binary files it says only that they differ, and of a file of which nothing is shown for ``whitespace`` there is the
+    The ids of files are whole, so of binary ones, of which it says only that they differ, the contents are named. And of a file of which nothing is shown for ``whitespace`` there is the
     first line. Other arguments and errors are those of `diff_text`.
     """
     before = before or _EMPTY_TREE
@@ -189,7 +189,7 @@ async def diff_of_files(
     part = files[offset : offset + limit]
     if not part:
         return b"", len(files)
-    options = (*_PLAIN, "--patch", "--abbrev=7", *_IGNORING[whitespace])
+    options = (*_PLAIN, "--patch", "--full-index", *_IGNORING[whitespace])
 
     async def sections(renames: str, shown: list[list[bytes]]) -> dict[bytes, bytes]:
         """By its first line what git shows of each of these files; it may be more than these."""

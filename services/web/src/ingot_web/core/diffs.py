@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -18,6 +19,9 @@ LINES = 2000
 CONTEXT = 3
 """Lines that git shows around changes. With fewer below them the file ends there."""
 _HEAD = "\ndiff --git "
+_BINARY = ("Binary files ", "GIT binary patch")
+_CONTENTS = re.compile(r"index [0-9a-f]{40,64}\.\.[0-9a-f]{40,64}")
+"""The ids of a file before and after, if they are whole: short ones could be those of other contents."""
 _POSITION = re.compile(r"([0-9]{1,4})([LR])([0-9]{1,9})")
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)")
 
@@ -84,7 +88,7 @@ class DiffFile:
     is_named_only: bool = False
     """Whether nothing is said of it: only white space changed, which is left out."""
     digest: str = ""
-    """SHA-256 of its changes, wherever in the file they are."""
+    """SHA-256 of its changes, wherever in the file they are; empty of a binary file whose text does not name its contents."""
     view: FileView | None = None
     """None where nobody says what they have looked at."""
 
@@ -137,10 +141,11 @@ class Diff:
 def parse(text: str, number: int = 1) -> Diff:
     """Read what ``git diff`` writes. ``number`` is that of its first file."""
     parts = _parts(text)
+    digests = _digests(parts)
     diff, room = Diff(omitted=max(0, len(parts) - MOST_FILES)), MOST_LINES_OF_ALL
-    for place, part in enumerate(parts[:MOST_FILES], number):
-        file = _file(part.split("\n"), range(min(MOST_LINES, room)))
-        file.number = place
+    for place, lines in enumerate(parts[:MOST_FILES], number):
+        file = _file(lines, range(min(MOST_LINES, room)))
+        file.number, file.digest = place, digests[lines[0]]
         room -= len(file.lines)
         diff.files.append(file)
     return diff
@@ -148,15 +153,19 @@ def parse(text: str, number: int = 1) -> Diff:
 
 def parse_file(text: str, number: int, page: int) -> Diff:
     """The same, of a text with the one file that has this number: a page of its lines."""
-    files = [_file(part.split("\n"), range((page - 1) * LINES, page * LINES)) for part in _parts(text)[:1]]
-    for file in files:
-        file.number = number
+    parts = _parts(text)
+    digests, files = _digests(parts), []
+    for lines in parts[:1]:
+        file = _file(lines, range((page - 1) * LINES, page * LINES))
+        file.number, file.digest = number, digests[lines[0]]
+        files.append(file)
     return Diff(files, is_file=True)
 
 
-def _parts(text: str) -> list[str]:
+def _parts(text: str) -> list[list[str]]:
+    """The lines about each file. One whose type changed has two parts, which begin with the same line."""
     # A changed line begins with a sign, so none of them looks like the head of a file.
-    return f"\n{text}".split(_HEAD)[1:]
+    return [part.split("\n") for part in f"\n{text}".split(_HEAD)[1:]]
 
 
 def line_at(diff: Diff, position: str) -> tuple[DiffFile, DiffLine] | None:
@@ -193,7 +202,7 @@ def side_by_side(kinds: Sequence[str]) -> Iterator[tuple[int | None, int | None]
 
 def _file(lines: list[str], part: range) -> DiffFile:
     """One file, with that part of its lines."""
-    file = DiffFile(path=_path_of_head(lines[0]), is_named_only=not any(lines[1:]), digest=_digest(lines))
+    file = DiffFile(path=_path_of_head(lines[0]), is_named_only=not any(lines[1:]))
     position = 1
     for position in range(1, len(lines)):
         line = lines[position]
@@ -223,10 +232,26 @@ def _file(lines: list[str], part: range) -> DiffFile:
     return file
 
 
-def _digest(lines: list[str]) -> str:
-    """Without what other changes beside these alter: the numbers of lines, and the ids of the file."""
-    own = "\n".join([line for line in lines if line and not line.startswith(("@@ ", "index "))])
-    return hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
+def _digests(parts: list[list[str]]) -> dict[str, str]:
+    """The digests of all parts about a file together, by the line that begins them."""
+    hashes = defaultdict(hashlib.sha256)
+    unknown = set()
+    for lines in parts:
+        is_binary = any(line.startswith(_BINARY) for line in lines)
+        if is_binary and not any(_CONTENTS.match(line) for line in lines):
+            unknown.add(lines[0])
+        own = "".join(f"{line}\n" for line in _own_lines(lines, is_binary=is_binary))
+        hashes[lines[0]].update(own.encode("utf-8", "replace"))
+    return {head: "" if head in unknown else own.hexdigest() for head, own in hashes.items()}
+
+
+def _own_lines(lines: list[str], *, is_binary: bool) -> Iterator[str]:
+    """Without what other changes beside these alter: the numbers of lines, and the ids of a file whose lines are there."""
+    for line in lines:
+        if match := _HUNK.match(line):
+            yield f"@@{match[3]}"
+        elif line and (is_binary or not line.startswith("index ")):
+            yield line
 
 
 def _read_head(file: DiffFile, line: str) -> None:
@@ -242,7 +267,7 @@ def _read_head(file: DiffFile, line: str) -> None:
         file.path = _unquoted(line.removeprefix("+++ ").rstrip("\t")).removeprefix("b/")
     elif line.startswith("--- ") and line != "--- /dev/null":
         file.path = _unquoted(line.removeprefix("--- ").rstrip("\t")).removeprefix("a/")
-    elif line.startswith(("Binary files ", "GIT binary patch")):
+    elif line.startswith(_BINARY):
         file.is_binary = True
 
 

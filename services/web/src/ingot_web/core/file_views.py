@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 
-from ingot_web.core.diffs import Diff, DiffFile, FileView
+from ingot_web.core.diffs import Diff, FileView
 
 
 def note_views(diff: Diff, views: Mapping[str, str]) -> None:
@@ -15,13 +15,7 @@ def note_views(diff: Diff, views: Mapping[str, str]) -> None:
         return
     for file in diff.files:
         path = hashlib.sha256(file.path.encode("utf-8", "replace")).hexdigest()
-        changes = _changes_of(file, diff)
+        # Where the text does not tell the changes: the commit that has them.
+        changes = file.digest or hashlib.sha256(f"{path} {diff.after}".encode()).hexdigest()
         before = views.get(path)
         file.view = FileView(path, changes, before == changes, before not in (None, changes))
-
-
-def _changes_of(file: DiffFile, diff: Diff) -> str:
-    """What is looked at: the changes; of a binary file, of which a diff shows none, the commit that has it."""
-    if not file.is_binary:
-        return file.digest
-    return hashlib.sha256(f"{file.digest} {diff.after}".encode()).hexdigest()
