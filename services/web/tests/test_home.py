@@ -206,3 +206,4 @@ async def test_a_repository_that_is_offered_is_where_one_looks(pages, forge, pag
 async def test_what_was_read_already_has_no_offers(pages, forge):
     forge.internal["GET /internal/transfers"] = TransferOffers(offers=[offer_to("ann")], total=1)
     assert "Offered to you" not in (await pages.get("/notifications?q=read", ANN)).text
+    assert forge.calls == []

@@ -105,10 +105,8 @@ async def notifications(request: WebRequest) -> Response[Any]:
         return await _open(request, thread_id)
     is_read = request.query_params.get("q") == "read"
     filters: dict[str, Any] = {"status-types": "read"} if is_read else {}
-    listing, offers = await gather(
-        request.forge.listing("issues", "/notifications", page=request.number, limit=PAGE_SIZE, **filters),
-        request.forge.offers(),
-    )
+    list_ = request.forge.listing("issues", "/notifications", page=request.number, limit=PAGE_SIZE, **filters)
+    listing, offers = (await list_, None) if is_read else await gather(list_, request.forge.offers())
     return request.render(
         "notifications.html",
         title="Notifications",
