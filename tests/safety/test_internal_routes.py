@@ -46,7 +46,9 @@ def _table() -> dict[str, dict[str, set[str]]]:
         elif line and not line.startswith("#"):
             method, path = line.split()
             for owner in owners:
-                table[owner][f"{method} /internal{path}"] = {*callers}
+                route = f"{method} /internal{path}"
+                assert route not in table[owner], f"{route} of {owner} is there twice"
+                table[owner][route] = {*callers}
     return table
 
 
