@@ -20,6 +20,27 @@ async def test_an_edited_issue_keeps_what_nobody_changed(pages, forge):
     assert forge.sent == [("PATCH", f"{HOME}/issues/1", change)]
 
 
+@pytest.mark.parametrize("in_place", [False, True])
+async def test_an_edit_of_a_text_that_somebody_changed_meanwhile_is_kept_and_not_sent(pages, forge, in_place):
+    forge.answers[f"{HOME}/issues/1"] = issue(content_version=7)
+    page = "/ann/demo/issues/1"
+    await pages.submit(page, "Save", to="/issues/1/edit", body="mine")
+    assert forge.sent == [
+        ("PATCH", f"{HOME}/issues/1", {"title": "Old", "body": "mine", "content_version": 7})
+    ]
+    forge.refusals[f"{HOME}/issues/1"] = (
+        409,
+        b'{"message": "the text has content_version 8, not 7", "url": ""}',
+    )
+    if in_place:
+        refused = await send_in_place(pages, f"{page}/edit", shown=page)
+    else:
+        refused = await pages.submit(page, "Save", to="/issues/1/edit", body="mine too")
+        assert re.search(r"<textarea[^>]*>\s*mine too</textarea>", refused.text)
+    assert (refused.status_code, "omebody changed the text meanwhile" in refused.text) == (409, True)
+    assert "content_version" not in refused.text
+
+
 def _files(count):
     return [("files", (f"{n}].txt", b"night", "text/plain")) for n in range(count)]
 

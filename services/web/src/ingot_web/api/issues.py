@@ -6,7 +6,7 @@ from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, Invalid
+from ingot_chassis.errors import ApiError, Conflict, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.attachments import FILES_ALONE, attach, require_few_files, send_with_files
 from ingot_web.api.frames import RepositoryFrame
@@ -23,6 +23,9 @@ REACTIONS = {
 }  # fmt: skip
 NO_CONFIG: dict[str, Any] = {"blank_issues_enabled": True, "contact_links": []}
 """What holds for new issues where repos says nothing."""
+EDITED = (
+    "somebody changed the text meanwhile; open the page once more, and take over there what you wrote here"
+)
 FILTERS = {
     "labels": "labels",
     "milestone": "milestones",
@@ -323,12 +326,23 @@ async def edit(request: WebRequest, index: int) -> Response[Any]:
     try:
         if into != form.text("into_shown"):  # somebody else may have moved it meanwhile
             await frame.forge.send("PATCH", "issues", frame.api("pulls", index), {"base": into})
-        await send_with_files(
-            frame, form, path, "PATCH", path, lambda text: {"title": form.text("title"), "body": text}
-        )
+        await _send_text(frame, form, path)
     except ApiError as error:
         return await preview(frame, form, "Save", problem=error)
     return frame.redirect(f"/issues/{index}")
+
+
+async def _send_text(frame: RepositoryFrame, form: Form, path: str) -> None:
+    """Send title and text, unless somebody changed the text since the form was shown. Raises ApiError."""
+    fields: dict[str, Any] = {"title": form.text("title")}
+    if (version := whole_number(form.text("version"), 9)) is not None:
+        fields["content_version"] = version
+    try:
+        await send_with_files(frame, form, path, "PATCH", path, lambda text: fields | {"body": text})
+    except Conflict:
+        if version is None:
+            raise
+        raise Conflict(EDITED) from None
 
 
 @get("/{owner:str}/{repo:str}/issues.atom", policy=anyone(), include_in_schema=False)
