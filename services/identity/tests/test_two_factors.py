@@ -8,11 +8,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
-from sqlalchemy import select
+from sqlalchemy import select, text
 
+from ingot_chassis.db.migrations import upgrade
 from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity import CredentialsRevoked
-from ingot_identity.store import two_factors
+from ingot_identity.store import SCRIPTS, two_factors
 from ingot_identity.store.two_factor_tables import recovery_code
 
 from .oauth2 import AUTHORIZE, Person, make_app
@@ -185,6 +186,19 @@ async def test_an_administrator_removes_the_own_factor_only_with_the_password(wo
         other = "/admin/users/ann/two_factor"
         assert (await call_as_session(world, "DELETE", other, principal=principal)).status_code == 204
     assert (await world.call("DELETE", own, as_="root")).status_code == 204
+
+
+async def test_what_was_begun_under_an_older_release_is_begun_again(world, ann):
+    bob = await world.add_user("bob")
+    await enrol(world)
+    await world.call("POST", "/user/two_factor", as_="bob")
+    async with world.database.transaction() as tx:
+        await tx.execute(text("UPDATE alembic_version SET version_num = '0021'"))
+    url = world.database.url.render_as_string(hide_password=False)
+    await asyncio.to_thread(lambda: asyncio.run(upgrade(url, SCRIPTS)))
+    async with world.database.read() as db:
+        rows = [await two_factors.get(db, account_id) for account_id in (ann, bob)]
+    assert [row is not None for row in rows] == [True, False]
 
 
 async def test_a_session_does_not_guess_the_password(make_world):
