@@ -48,8 +48,8 @@ async def test_nobody_sets_the_own_password_or_removes_the_own_factor_here(pages
     forge.answers["/users/bob"] = {**ANN_USER, "login": "bob", "is_admin": False}
     for name, offers in (("bob", True), ("root", False)):
         shown = (await pages.get(f"/admin/users/{name}", ROOT)).text
-        found = [words in shown for words in ('name="password"', "Remove the second factor")]
-        assert found == [offers, offers]
+        offered = [words in shown for words in ('name="password"', "Remove the second factor")]
+        assert offered == [offers, offers]
         assert ("/user/settings/security" in shown.split("<main")[1]) is not offers
 
 

@@ -47,11 +47,11 @@ class MentionedUsers:
     async def find(self, logins: Collection[str]) -> dict[str, int]:
         """Lower-case login -> id of the users among ``logins``."""
         ids, missing = await _copied(self._database, logins)
-        asked = {login for login in missing if login not in self._unknown}
-        found = _ids(await _ask(self._identity, asked))
-        for login in asked - found.keys():
+        to_ask = {login for login in missing if login not in self._unknown}
+        users = _ids(await _ask(self._identity, to_ask))
+        for login in to_ask - users.keys():
             self._unknown[login] = True
-        return ids | found
+        return ids | users
 
 
 async def _copied(database: Database, logins: Collection[str]) -> tuple[dict[str, int], set[str]]:

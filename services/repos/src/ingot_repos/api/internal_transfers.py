@@ -23,14 +23,14 @@ ROUNDS = 5
 async def list_offers(request: RepositoryRequest) -> TransferOffers:
     """The transfers to the caller and to organizations that the caller owns, the latest first.
 
-    A block ends what the new owner is told of, also of offers that were made before it.
+    Offers of senders whom the new owner blocks are left out, also those from before the block.
     Not all that a site administrator may answer: those are of others. Nothing for a token that may not read repositories.
     """
     principal = access.towards_accounts(request.principal)
     if not principal.signed_in or not principal.may("read:repository"):
         return TransferOffers()
     owned = [id_ for id_, membership in principal.organizations.items() if membership.owner]
-    rows, total = await _list_wanted(request, [principal.id, *owned])
+    rows, total = await _list_offers(request, [principal.id, *owned])
     async with request.db.read() as db:
         ids = {id_ for row in rows for id_ in (row.sender_id, row.recipient_id)}
         people = {row.id: request.presenter.user(row) for row in await accounts.list_by_ids(db, ids)}
@@ -48,26 +48,26 @@ async def list_offers(request: RepositoryRequest) -> TransferOffers:
     )
 
 
-async def _list_wanted(
+async def _list_offers(
     request: RepositoryRequest, recipient_ids: Collection[int]
 ) -> tuple[Sequence[OfferRow], int]:
     """The latest transfers whose senders their recipients do not block, and how many there are."""
     blocked: set[tuple[int, int]] = set()
-    asked: set[tuple[int, int]] = set()
+    checked: set[tuple[int, int]] = set()
     rows: Sequence[OfferRow] = ()
     total = 0
     for _ in range(ROUNDS):
         async with request.db.read() as db:
             rows, total = await transfers.list_latest(db, recipient_ids, MOST_OFFERS, but=blocked)
-        new = sorted({(row.recipient_id, row.sender_id) for row in rows} - asked)
+        new = sorted({(row.recipient_id, row.sender_id) for row in rows} - checked)
         answers = await gather(*(request.components.identity.is_blocked(*pair) for pair in new))
-        found = {pair for pair, is_blocked in zip(new, answers, strict=True) if is_blocked}
-        if not found:
+        new_blocks = {pair for pair, is_blocked in zip(new, answers, strict=True) if is_blocked}
+        if not new_blocks:
             break
-        asked.update(new)
-        blocked |= found
-    wanted = [row for row in rows if (row.recipient_id, row.sender_id) not in blocked]
-    return wanted, total - len(rows) + len(wanted)
+        checked.update(new)
+        blocked |= new_blocks
+    shown = [row for row in rows if (row.recipient_id, row.sender_id) not in blocked]
+    return shown, total - len(rows) + len(shown)
 
 
 routes = [list_offers]

@@ -234,7 +234,7 @@ def _file(lines: list[str], part: range) -> DiffFile:
 
 def _digests(parts: list[list[str]]) -> dict[str, str]:
     """The digests of all parts about a file together, by the line that begins them."""
-    hashes = defaultdict(hashlib.sha256)
+    hashes: defaultdict[str, Any] = defaultdict(hashlib.sha256)
     unknown = set()
     for lines in parts:
         is_binary = any(line.startswith(_BINARY) for line in lines)
