@@ -31,7 +31,7 @@ async def main(settings):
         world.app,
         listener,
         public_url=world.settings.public_url,
-        drain_seconds=1,
+        drain_seconds=3,  # in which it reads what has come, also on a busy machine
         on_listening=lambda: print(json.dumps(ready), flush=True),
     )
 

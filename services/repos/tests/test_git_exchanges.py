@@ -26,7 +26,7 @@ pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=Tr
 
 @contextlib.asynccontextmanager
 async def server_that_ends(make_database, folder):
-    """A server whose drain takes one second: the process, and what its caller sends."""
+    """A server whose drain takes three seconds: the process, and what its caller sends."""
     settings = {"database": make_database("repos", migrate), "folder": str(folder)}
     async with lone_repos(settings, stderr=asyncio.subprocess.PIPE) as (process, caller):
         yield process, caller
