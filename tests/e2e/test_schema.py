@@ -68,7 +68,9 @@ def server(
     deployment = (
         Standalone(folder, CHEAP_PASSWORDS)
         if request.param == "standalone"
-        else Cluster(folder, backing_servers(), CHEAP_PASSWORDS)
+        else Cluster(
+            folder, backing_servers(), CHEAP_PASSWORDS | {"INGOT_OBJECTS_URL": (folder / "files").as_uri()}
+        )
     )
     with running(deployment):
         yield deployment
