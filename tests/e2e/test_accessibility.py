@@ -36,7 +36,7 @@ NO_PAGES = re.compile(
 )
 """Addresses for programs, files and feeds."""
 VALUES = {
-    "owner": "root", "repo": "lit", "org": "lamps", "username": "root", "index": "1", "tag": "v1", "milestone_id": "1",
+    "owner": "root", "repo": "lit", "org": "lamps", "username": "root", "index": "1", "tag": "v1",
     "basehead": "main...topic", "ref": "branch/main/a.py",
 }  # fmt: skip
 """What placeholders stand for, beside the ids that ``_fill`` gives."""
@@ -379,7 +379,7 @@ async def _fill(url):
         review = await make(f"{base}/pulls/2/reviews", event="COMMENT", body="well", comments=[line])
         on_line = (await http.get(f"{base}/pulls/2/comments")).json()[0]["id"]
         await make(f"{base}/releases", tag_name="v1", name="One", body="first")
-        await make(f"{base}/milestones", title="Soon", due_on="2030-01-02T00:00:00Z")
+        milestone = await make(f"{base}/milestones", title="Soon", due_on="2030-01-02T00:00:00Z")
         await make(f"{base}/branch_protections", rule_name="main", enable_push=True, required_approvals=1)
         rule = await make(f"{base}/tag_protections", name_pattern="v*", whitelist_usernames=[owner])
         of_repository = (await make(f"{base}/hooks", **hook))["id"]
@@ -391,4 +391,5 @@ async def _fill(url):
             "delivery_id": await delivery(f"{base}/hooks", of_repository), "comment_id": comment["id"], "on_line": on_line, "review": review["id"],
             "user/delivery_id": await delivery("user/hooks", own_hook), "sha": commit["commit"]["sha"],
             "org/delivery_id": await delivery("orgs/lamps/hooks", org_hook), "client_id": client_id, "picture": picture,
+            "milestone_id": milestone["id"],
         }  # fmt: skip
