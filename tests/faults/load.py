@@ -150,7 +150,8 @@ class Load:
                 if (name, "issues", issue) in self.ledger.deletions:
                     continue  # no newer one was acknowledged
                 yield partial(self._comment, name, issue, f"to {name} {number}")
-                if number % 5 == 4:
+                # A pull request may be merged at the same moment.
+                if number % 5 == 4 and self.ledger.issues[name][issue].startswith(f"{name} "):
                     yield partial(self._delete_one, name, "issues", issue)
 
     async def _open_issue(self, name: str, title: str) -> None:
