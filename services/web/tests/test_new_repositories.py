@@ -1,4 +1,4 @@
-"""Repositories that are made of a template on its page."""
+"""New repositories, empty or made of a template, on their pages."""
 
 from .forge import HOME
 from .world import ANN
@@ -41,3 +41,12 @@ async def test_the_way_to_a_template_stands_on_its_pages_alone(pages, forge):
     assert rules in (await pages.get(PAGE, ANN)).text
     forge.answers[HOME]["permissions"]["push"] = False
     assert rules not in (await pages.get(PAGE, ANN)).text
+
+
+async def test_the_form_has_the_organization_from_which_somebody_comes(pages, forge):
+    """Else the browser would choose another owner without a word; administrators come from those of others, too."""
+    forge.answers["/user/orgs"] = [{"username": "crew"}]
+    for chosen in ("crew", "lamps"):
+        shown = (await pages.get(f"/repo/create?org={chosen}", ANN)).text
+        assert f'<option value="{chosen}" selected>' in shown
+        assert shown.count(f'value="{chosen}"') == 1

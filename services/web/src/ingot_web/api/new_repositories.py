@@ -34,6 +34,10 @@ async def _new_page(request: WebRequest, form: Form, problem: ApiError | None = 
         request.forge.get("repos", "/licenses"),
         request.forge.get("repos", "/gitignore/templates"),
     )
+    owners = [request.principal.name, *(one["username"] for one in organizations or ())]
+    # Administrators come here from organizations of others, too. Whether that is one is said when the form is sent.
+    if (chosen := form.text("owner")) and chosen.lower() not in map(str.lower, owners):
+        owners.append(chosen)
     return request.render(
         "repository/new.html",
         title="New repository",
@@ -41,7 +45,7 @@ async def _new_page(request: WebRequest, form: Form, problem: ApiError | None = 
         problem=problem.message if problem else "",
         faults=Form([(error.field, error.message) for error in problem.errors] if problem else []),
         form=form,
-        owners=[request.principal.name, *(one["username"] for one in organizations or ())],
+        owners=owners,
         licenses=[one["name"] for one in licenses],
         ignores=ignores,
     )
