@@ -75,7 +75,7 @@ async def test_a_delivery_that_waits_for_its_next_attempt_can_be_sent_now(
 async def test_a_webhook_is_changed_and_keeps_what_its_form_does_not_show(pages, forge, page, api):
     forge.answers |= {
         "/orgs/crew": {"username": "crew", "full_name": ""},
-        api: HOOK | {"events": ["push", "status"], "branch_filter": "main"},
+        api: HOOK | {"events": ["push", "issue_label"], "branch_filter": "main"},
     }
     edit = f"{page}/edit"
     assert f'href="{edit}"' in (await pages.get(page, ANN)).text
@@ -84,7 +84,7 @@ async def test_a_webhook_is_changed_and_keeps_what_its_form_does_not_show(pages,
     )
     assert answer.headers["location"] == page
     config = {"url": "http://other.example.org/", "content_type": "json"}
-    body = {"config": config, "events": ["push", "issues", "status"], "branch_filter": "main"}
+    body = {"config": config, "events": ["push", "issues", "issue_label"], "branch_filter": "main"}
     assert forge.sent == [("PATCH", api, body)]
     for fields, secret in (({"secret": "new"}, "new"), ({"unsigned": "1"}, "")):
         await pages.submit(edit, "Save the webhook", to="/edit", **fields)

@@ -57,3 +57,11 @@ async def test_a_release_is_not_said_to_be_saved_without_what_the_api_leaves_as_
     refused = await pages.submit(EDIT, "Save the release", to=EDIT, **{field: ""})
     assert (refused.status_code, forge.sent) == (422, [])
     assert f"“{label}” can be changed, but not emptied" in refused.text
+
+
+async def test_a_draft_leads_to_no_tag_which_is_not_made_yet(pages, forge):
+    for is_draft in (False, True):
+        by = {"author": {"login": "ann"}, "created_at": "2026-01-02T00:00:00Z", "published_at": None}
+        forge.answers[f"{HOME}/releases"] = [RELEASE | by | {"draft": is_draft}]
+        shown = (await pages.get("/ann/demo/releases", ANN)).text
+        assert ('href="/ann/demo/src/tag/v1"' in shown) is not is_draft

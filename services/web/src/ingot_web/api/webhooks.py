@@ -33,7 +33,10 @@ EVENTS = (
     ("issue_comment", "Comments of issues"),
     ("pull_request", "Pull requests"),
     ("pull_request_comment", "Comments of pull requests"),
+    ("pull_request_review", "Reviews of pull requests"),
+    ("status", "States of commits"),
     ("release", "Releases"),
+    ("repository", "New and deleted repositories"),
     ("fork", "Forks"),
 )
 
