@@ -181,7 +181,7 @@ async def test_lines_around_changes_are_shown_on_demand(deployment, tmp_path, ja
         await person.read("hour 20")
         assert await person.stays() == javascript
         if javascript:
-            assert await person.page.value("document.activeElement.localName") == "tr"
+            await person.page.wait_for("document.activeElement.localName === 'tr'")
             await person.press("\N{UPWARDS ARROW} 6 more lines above")
             await person.read("hour 1\n")
             await person.press("\N{DOWNWARDS ARROW} 20 more lines below")
