@@ -71,14 +71,11 @@ async def list_operations(request: ApiRequest) -> dict[str, list[str]]:
 def operation_ids(app: Litestar) -> dict[str, list[str]]:
     """The ids in the description of ``app``, by path. To make the description takes a hundred times as long."""
     ids: dict[str, list[str]] = defaultdict(list)
-    for route in app.routes:
-        if not isinstance(route, HTTPRoute):
-            continue
-        for handler in route.route_handlers:
-            if handler.resolve_include_in_schema():
-                ids[route.path_format] += _ids_of_methods(route, handler)
-                if (text := handler.opt.get("text_forms")) is not None:
-                    ids[_path_of_text(route.path_format, text)].append(text.operation_id)
+    for route, handler in _handlers(app):
+        if handler.resolve_include_in_schema():
+            ids[route.path_format] += _ids_of_methods(route, handler)
+            if (text := handler.opt.get("text_forms")) is not None:
+                ids[_path_of_text(route.path_format, text)].append(text.operation_id)
     return ids
 
 
@@ -107,7 +104,8 @@ def openapi_description(app: Litestar) -> dict[str, Any]:
             live.clear()
             live.update(before)
     paths = description["paths"]
-    for path, handler in list(_handlers(app)):
+    for route, handler in list(_handlers(app)):
+        path = route.path_format
         operation = paths.get(path, {}).get("get")
         if operation is None or "GET" not in handler.http_methods:
             continue
@@ -118,12 +116,12 @@ def openapi_description(app: Litestar) -> dict[str, Any]:
     return description
 
 
-def _handlers(app: Litestar) -> Iterator[tuple[str, HTTPRouteHandler]]:
-    """The handlers of an app, each with every path under which it is served."""
+def _handlers(app: Litestar) -> Iterator[tuple[HTTPRoute, HTTPRouteHandler]]:
+    """The handlers of an app, each with every route under which it is served."""
     for route in app.routes:
         if isinstance(route, HTTPRoute):
             for handler in route.route_handlers:
-                yield route.path_format, handler
+                yield route, handler
 
 
 def _path_of_text(path: str, text: TextForms) -> str:
