@@ -1,6 +1,5 @@
 """Issues of all repositories that the caller may read."""
 
-import asyncio
 import contextlib
 from collections.abc import Collection
 from typing import Annotated
@@ -15,6 +14,7 @@ from ingot_contracts.repos import RepositoryAccess
 from ingot_issues.api import queries
 from ingot_issues.api.queries import InState
 from ingot_issues.api.request import IssuesRequest
+from ingot_issues.clients.questions import ask_each
 from ingot_issues.core.access import has_everything
 from ingot_issues.store import accounts, global_searches, repositories
 from ingot_issues.store.global_searches import PersonalFilter, SearchedRepository
@@ -25,7 +25,6 @@ MOST_REPOSITORIES = 10_000
 """The latest repositories with issues, which are searched."""
 MOST_COPIES = 100
 """Repositories without a copy that one request copies."""
-COPIES_AT_ONCE = 10
 NOBODY = -1
 """No account has this id."""
 
@@ -61,17 +60,13 @@ async def _latest_repositories(
 
 async def _copy_repositories(request: IssuesRequest, ids: Collection[int]) -> None:
     """Copy these repositories."""
-    at_once = asyncio.Semaphore(COPIES_AT_ONCE)
 
-    async def read(repository_id: int) -> RepositoryAccess | None:
-        async with at_once:
-            try:
-                return await request.components.repos.access_by_id(repository_id, request.principal_token)
-            except NotFound:  # deleted meanwhile
-                return None
+    async def read(repository_id: int) -> RepositoryAccess:
+        return await request.components.repos.access_by_id(repository_id, request.principal_token)
 
-    accesses = [access for access in await asyncio.gather(*map(read, ids)) if access is not None]
-    for access in accesses:
+    for access in await ask_each(read, ids):
+        if access is None:  # deleted meanwhile
+            continue
         async with request.db.transaction() as tx:
             await repositories.add_missing(tx, access.repository)
 

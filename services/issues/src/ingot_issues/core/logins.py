@@ -3,19 +3,17 @@
 Whose account is seconds old may be named before its event arrives.
 """
 
-import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable
 
 from cachetools import TTLCache
 
 from ingot_chassis.db.database import Database
-from ingot_chassis.errors import NotFound
 from ingot_contracts.identity import Account
 from ingot_issues.clients.identity import HttpIdentity
+from ingot_issues.clients.questions import ask_each
 from ingot_issues.store import accounts
 
-QUESTIONS_AT_ONCE = 10
 NOBODY_SECONDS = 60
 MOST_UNKNOWN = 10_000
 
@@ -63,16 +61,7 @@ async def _copied(database: Database, logins: Collection[str]) -> tuple[dict[str
 
 async def _ask(identity: HttpIdentity, logins: Iterable[str]) -> list[Account]:
     """The users among them, as identity says."""
-    at_once = asyncio.Semaphore(QUESTIONS_AT_ONCE)
-
-    async def account_of(login: str) -> Account | None:
-        async with at_once:
-            try:
-                return await identity.account_by_name(login)
-            except NotFound:
-                return None
-
-    answers = await asyncio.gather(*map(account_of, logins))
+    answers = await ask_each(identity.account_by_name, logins)
     return [account for account in answers if account is not None and account.kind == "user"]
 
 

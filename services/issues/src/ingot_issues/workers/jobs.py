@@ -1,6 +1,5 @@
 """The jobs: comparing branches, deleting head branches, references to other repositories, messages of long pushes, notifications."""
 
-import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,6 +13,7 @@ from ingot_chassis.jobs.workers import Work
 from ingot_contracts.pulls import CompareHeads, Comparison, Head, Merged, PullHead
 from ingot_contracts.repos import Repository, RepositoryAccess
 from ingot_issues.clients.identity import HttpIdentity
+from ingot_issues.clients.questions import ask_each
 from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.core import (
     closing,
@@ -45,7 +45,6 @@ from ingot_issues.store.issue_rows import PullRow
 from ingot_issues.store.states import State
 from ingot_issues.workers.watchers import Watchers
 
-QUESTIONS_AT_ONCE = 10
 COMPARE_AGAIN = timedelta(seconds=1)
 """So long after something else was recorded meanwhile, which is no failure of the job."""
 
@@ -292,16 +291,11 @@ class JobHandlers:
         account_ids = sorted({*recipient_ids, *named_ids})
         if not account_ids:
             return
-        at_once = asyncio.Semaphore(QUESTIONS_AT_ONCE)
 
-        async def access_of(account_id: int) -> RepositoryAccess | None:
-            async with at_once:
-                try:
-                    return await self._repos.access_of_user_by_id(account_id, task.repository_id)
-                except NotFound:
-                    return None
+        async def access_of(account_id: int) -> RepositoryAccess:
+            return await self._repos.access_of_user_by_id(account_id, task.repository_id)
 
-        accesses = await asyncio.gather(*map(access_of, account_ids))
+        accesses = await ask_each(access_of, account_ids)
         allowed = [access for access in accesses if access is not None]
         readers = {one for one, access in zip(account_ids, accesses, strict=True) if access is not None}
         async with self._db.transaction() as tx:
