@@ -10,19 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
-import structlog
 
-from ingot_chassis.errors import ApiError
 from ingot_gateway.clients.descriptions import HttpDescriptions
+from ingot_gateway.latest_answers import LatestAnswers
 from ingot_gateway.routes import OWN_PATHS, RouteTable
-
-log = structlog.get_logger()
 
 Document = dict[str, Any]
 Describe = Callable[[], Document]
 
-SERVICES = ("identity", "repos", "issues", "hooks")
-RETRY_SECONDS = 5.0
 SCHEMAS = "#/components/schemas/"
 ERROR = {"$ref": "#/components/responses/Error"}
 MOVED = {"$ref": "#/components/responses/Moved"}
@@ -72,8 +67,10 @@ class MergedDescription:
     """The merged document, at most ``seconds`` old."""
 
     def __init__(self, descriptions: HttpDescriptions, public_url: str, seconds: float) -> None:
-        self._descriptions, self._public_url, self._seconds = descriptions, public_url, seconds
-        self._documents: dict[str, Document] = {}
+        self._public_url = public_url
+        self._latest = LatestAnswers(
+            descriptions.description, seconds, complaint="a service gives no API description"
+        )
         self._merged_documents: dict[str, Document] = {}
         self._encoded, self._valid_until = b"", 0.0
         self._lock = asyncio.Lock()
@@ -87,23 +84,12 @@ class MergedDescription:
         async with self._lock:
             if time.monotonic() < self._valid_until:
                 return
-            complete = all(await asyncio.gather(*map(self._refresh, SERVICES)))
-            documents = {name: self._documents[name] for name in SERVICES if name in self._documents}
+            documents, seconds = await self._latest.ask()
             if documents != self._merged_documents or not self._encoded:
                 merged = merge_documents({"gateway": own(), **documents}, self._public_url)
                 self._encoded = msgspec.json.encode(merged)
                 self._merged_documents = documents
-            seconds = self._seconds if complete else min(self._seconds, RETRY_SECONDS)
             self._valid_until = time.monotonic() + seconds
-
-    async def _refresh(self, service: str) -> bool:
-        """Whether the service answered."""
-        try:
-            self._documents[service] = await self._descriptions.description(service)
-        except ApiError as error:
-            log.warning("a service gives no API description", of=service, error=error.message)
-            return False
-        return True
 
 
 def merge_documents(documents: Mapping[str, Document], public_url: str) -> Document:

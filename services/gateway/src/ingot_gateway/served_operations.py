@@ -8,14 +8,10 @@ import asyncio
 import time
 from collections.abc import Callable
 
-import structlog
-
-from ingot_chassis.errors import ApiError
 from ingot_gateway.clients.descriptions import HttpDescriptions, OperationIds
-from ingot_gateway.openapi_merge import RETRY_SECONDS, SERVICES, is_routed
+from ingot_gateway.latest_answers import LatestAnswers
+from ingot_gateway.openapi_merge import is_routed
 from ingot_gateway.routes import RouteTable
-
-log = structlog.get_logger()
 
 PATIENCE_SECONDS = 1.0
 FIRST_PATIENCE_SECONDS = 10.0
@@ -25,8 +21,9 @@ class ServedOperations:
     """The ids of all operations, at most ``seconds`` old."""
 
     def __init__(self, descriptions: HttpDescriptions, seconds: float) -> None:
-        self._descriptions, self._seconds = descriptions, seconds
-        self._of_services: dict[str, OperationIds] = {}
+        self._latest = LatestAnswers(
+            descriptions.operation_ids, seconds, complaint="a service does not list its operations"
+        )
         self._ids: frozenset[str] = frozenset()
         self._valid_until = 0.0
         self._update: asyncio.Task[None] | None = None
@@ -41,24 +38,13 @@ class ServedOperations:
         return self._ids
 
     async def _updated(self, own: Callable[[], OperationIds]) -> None:
-        complete = all(await asyncio.gather(*map(self._refresh, SERVICES)))
+        of_services, seconds = await self._latest.ask()
         table = RouteTable()
         self._ids = frozenset(
             operation_id
-            for service, paths in {"gateway": own(), **self._of_services}.items()
+            for service, paths in {"gateway": own(), **of_services}.items()
             for path, ids in paths.items()
             if is_routed(table, service, path)
             for operation_id in ids
         )
-        self._valid_until = time.monotonic() + (
-            self._seconds if complete else min(self._seconds, RETRY_SECONDS)
-        )
-
-    async def _refresh(self, service: str) -> bool:
-        """Whether the service answered."""
-        try:
-            self._of_services[service] = await self._descriptions.operation_ids(service)
-        except ApiError as error:
-            log.warning("a service does not list its operations", of=service, error=error.message)
-            return False
-        return True
+        self._valid_until = time.monotonic() + seconds

@@ -1,0 +1,41 @@
+"""What each service has answered last to one question."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+import structlog
+
+from ingot_chassis.errors import ApiError
+
+log = structlog.get_logger()
+
+SERVICES = ("identity", "repos", "issues", "hooks")
+RETRY_SECONDS = 5.0
+
+Answer = TypeVar("Answer")
+
+
+class LatestAnswers(Generic[Answer]):
+    """If a service does not answer, what it answered before stays, and ``complaint`` is in the log."""
+
+    def __init__(
+        self, question: Callable[[str], Awaitable[Answer]], seconds: float, *, complaint: str
+    ) -> None:
+        self._question, self._seconds, self._complaint = question, seconds, complaint
+        self._answers: dict[str, Answer] = {}
+
+    async def ask(self) -> tuple[dict[str, Answer], float]:
+        """The answers by service, and for how many seconds they hold: not for long if one is missing or old."""
+        complete = all(await asyncio.gather(*map(self._ask, SERVICES)))
+        answers = {name: self._answers[name] for name in SERVICES if name in self._answers}
+        return answers, self._seconds if complete else min(self._seconds, RETRY_SECONDS)
+
+    async def _ask(self, service: str) -> bool:
+        """Whether the service answered."""
+        try:
+            self._answers[service] = await self._question(service)
+        except ApiError as error:
+            log.warning(self._complaint, of=service, error=error.message)
+            return False
+        return True
