@@ -14,8 +14,8 @@ from ingot_web.app import create_app
 from ingot_web.settings import Settings
 
 NO_PAGES = re.compile(
-    r"/(internal/.*|livez|readyz|metrics|favicon\.ico|robots\.txt|-/.*|admin|explore|.*/(raw|media)/{ref}|.*/comments/{comment_id}|.*/latest"
-    r"|org/{org}/teams/{team}.*|.*/(commits|graph)|.*/milestone/{milestone_id}|.*/settings/tags|.*/pulls/{index}/checks)"
+    r"/(internal/.*|livez|readyz|metrics|favicon\.ico|robots\.txt|-/.*|admin|explore|explore/names|notifications/unread|user/settings/organization|.*/blob_excerpt/{sha}|.*/(raw|media)/{ref}|.*/comments/{comment_id}|.*/latest"
+    r"|org/{org}/teams/{team}.*|.*/(commits|graph)|.*/milestone/{milestone_id}|.*/settings/tags|.*/pulls/{index}/(checks|reviews/{review_id}))"
 )
 """Addresses for programs and files, and those that only lead to a page."""
 VALUES = {
@@ -28,6 +28,7 @@ PATHS = {
     "/{owner}/{repo}/_upload/{ref}": "/{owner}/{repo}/_upload/main",
     "/{owner}/{repo}/_edit/{ref}": "/{owner}/{repo}/_edit/main/src/part07/module42.py",
     "/{owner}/{repo}/_delete/{ref}": "/{owner}/{repo}/_delete/main/src/part07/module42.py",
+    "/{owner}/{repo}/find/{ref}": "/{owner}/{repo}/find/branch/main",
     "/{owner}/{repo}/settings/teams": "/{org}/charts/settings/teams",
     "/{owner}/{repo}/transfer": "/ann/offer/transfer",
     "/{owner}/{repo}/pulls/{index}": "/{owner}/{repo}/pulls/{pull}",

@@ -162,12 +162,24 @@ def sign_in(url: str) -> dict[str, str]:
 
 
 async def read(client: aiohttp.ClientSession, path: str) -> int:
-    """Read a page; its bytes as they travel."""
+    """Read a page; its bytes as they travel. Raises SystemExit when there is none."""
     async with client.get(f"/{path}", headers={"Accept-Encoding": "gzip"}, allow_redirects=False) as answer:
         content = await answer.read()
     if answer.status != 200:
         raise SystemExit(f"{path} answered {answer.status}")
     return len(content)
+
+
+async def read_all(client: aiohttp.ClientSession, paths: list[str]) -> None:
+    """Read every page once. Raises SystemExit that names those which are none."""
+    missing = []
+    for path in paths:
+        try:
+            await read(client, path)
+        except SystemExit as problem:
+            missing.append(str(problem))
+    if missing:
+        raise SystemExit("\n".join(missing))
 
 
 async def measure(client: aiohttp.ClientSession, path: str, count: int) -> PageFigure:
@@ -217,6 +229,7 @@ async def measure_all(url: str, mode: str, named: dict[str, str], options: argpa
     pages = [page for page in pages if options.only in page[0]]
     figures = []
     async with aiohttp.ClientSession(url, cookies=sign_in(url), auto_decompress=False) as client:
+        await read_all(client, [path for _, path in pages])
         version = (await measure(client, "api/v1/version", options.requests * 20)).processor
         head = f"{'CPU':>10}{'bound':>8}{'to version':>12}{'compressed':>12}{'bound':>9}   ms by program"
         print(f"{f'page ({mode})':<26}{head}")
