@@ -9,7 +9,7 @@ import pytest
 from asyncssh.constants import MSG_CHANNEL_WINDOW_ADJUST
 from asyncssh.packet import UInt32
 
-from ingot_repos.ssh import cheap_ciphers, window_adjustments
+from ingot_repos.ssh import cheap_ciphers, window_adjustments, write_limits
 from ingot_repos.ssh.ignored_packets import leave_out_ignored_packets
 
 from .ssh_world import Client, Key, ssh_before
@@ -99,6 +99,38 @@ async def test_packets_behind_each_other_fill_the_window_once(world, ann, login,
     assert (sum(client.sizes), set(client.sizes)) == (ANSWER, {PACKET})
     assert all(count % 36 == 0 for count in taken)
     assert is_in_pieces or max(taken) > 36
+
+
+class Trickler(Reader):
+    """Opens its window for what it has got by a packet in each turn of the loop."""
+
+    def data_received(self, data, datatype):
+        self.sizes.append(len(data))
+        self.open_bit_by_bit(len(data) // OPENED)
+
+    def open_bit_by_bit(self, left):
+        self.channel.send_packet(MSG_CHANNEL_WINDOW_ADJUST, UInt32(OPENED))
+        if left > 1:
+            asyncio.get_running_loop().call_soon(self.open_bit_by_bit, left - 1)
+
+
+async def test_packets_of_many_turns_are_read_together_while_the_window_is_full(
+    world, ann, login, taken, monkeypatch
+):
+    monkeypatch.setattr(write_limits, "WIDE", ANSWER // 2)
+    monkeypatch.setattr(write_limits, "REST", 0.2)
+    async with (
+        ssh_before(world, upstream=Upstream(world)) as port,
+        asyncssh.connect("127.0.0.1", port, **login) as ssh,
+    ):
+        leave_out_ignored_packets(ssh)
+        channel, client = await ssh.create_session(
+            Trickler, "git-upload-pack 'ann/app'", encoding=None, window=ANSWER // 2
+        )
+        await channel.wait_closed()
+    assert sum(client.sizes) == ANSWER
+    sent_in_a_turn = ANSWER // 2 // PACKET
+    assert max(taken) > 3 * sent_in_a_turn * 36
 
 
 @pytest.mark.parametrize(("channel", "reason"), [(99, "Invalid channel number 99"), (None, "MAC")])

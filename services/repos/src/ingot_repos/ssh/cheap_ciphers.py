@@ -19,6 +19,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 CHEAP = (b"aes128-gcm@openssh.com", b"aes256-gcm@openssh.com")
 MAC_BYTES = 16
+_FIXED_BYTES, _COUNTER_BYTES = 4, 8
+_MOST_INVOCATIONS = 2 ** (8 * _COUNTER_BYTES) - 1
 _COOKIE_BYTES = 16
 
 
@@ -68,7 +70,13 @@ class Gcm(GCMCipher):
 
     def __init__(self, cipher: GCMCipher) -> None:
         self._laid_out, self._iv = AESGCM(cipher._key), cipher._iv  # noqa: SLF001
+        self._fixed, self._invocation = self._iv[:_FIXED_BYTES], int.from_bytes(self._iv[_FIXED_BYTES:])
         self._opened: bytes | None = None
+
+    def _update_iv(self) -> None:
+        """Count the packet; RFC 5647, section 7.1. It is done for each, so the counter stays a number."""
+        self._invocation = (self._invocation + 1) & _MOST_INVOCATIONS
+        self._iv = self._fixed + self._invocation.to_bytes(_COUNTER_BYTES)
 
     def encrypt_and_sign(self, header: bytes, data: bytes) -> tuple[bytes, bytes]:
         """What is sent, in two parts."""

@@ -29,6 +29,7 @@ LONGEST = 32 * 1024
 _HEAD = Struct(">IBBII")
 """Of a packet of data: its length, that of its padding, its kind, the channel, the length of the data."""
 _LENGTH_BYTES, _BLOCK, _LEAST_PADDING = 4, 16, 4
+_DRAWN_BYTES = 512
 _MOST_FRAMING = _HEAD.size + _BLOCK + _LEAST_PADDING
 
 
@@ -37,7 +38,8 @@ def send_full_packets(channel: "asyncssh.SSHServerChannel[bytes]", limit: WriteL
     whole: Any = channel
     connection, flush_all = whole.get_connection(), whole._flush_send_buf
     loop = asyncio.get_running_loop()
-    enough = min(ENOUGH, whole._send_window // 2)
+    window = whole._send_window
+    enough = min(ENOUGH, window // 2)
     timer: asyncio.TimerHandle | None = None
     sealer = Sealer(whole, connection)
 
@@ -49,6 +51,7 @@ def send_full_packets(channel: "asyncssh.SSHServerChannel[bytes]", limit: WriteL
         elif enough > whole._send_window < whole._send_buf_len:
             timer = timer or loop.call_later(PATIENCE, be_impatient)
             whole._pause_resume_writing()
+            limit.rest(window)
         else:
             flush_what_fits()
 
@@ -85,6 +88,7 @@ class Sealer:
         self._channel, self._connection = channel, connection
         self._size = min(channel._send_pktsize, LONGEST)
         self._plain = bytearray(self._size + _MOST_FRAMING)
+        self._drawn = b""
 
     def packets(self) -> bytearray:
         """What fits into the window; nothing where asyncssh has more to do, such as to agree on new keys."""
@@ -122,6 +126,13 @@ class Sealer:
             return None
         return own_cipher(connection._send_encryption)
 
+    def _random(self, count: int) -> bytes:
+        """Bytes for the padding of one packet. They are drawn for many at once, since each draw is a call of the system."""
+        if len(self._drawn) < count:
+            self._drawn = os.urandom(_DRAWN_BYTES)
+        taken, self._drawn = self._drawn[:count], self._drawn[count:]
+        return taken
+
     def _seal(self, cipher: Gcm, content: bytearray, length: int, sealed: bytearray, start: int) -> int:
         """The first bytes of the content as a packet into ``sealed`` from ``start`` on; where it ends."""
         connection, head = self._connection, _HEAD.size - _LENGTH_BYTES
@@ -134,7 +145,7 @@ class Sealer:
         _HEAD.pack_into(self._plain, 0, *fields)
         with memoryview(self._plain) as plain, memoryview(content) as data, memoryview(sealed) as whole:
             plain[_HEAD.size : _HEAD.size + length] = data[:length]
-            plain[_HEAD.size + length : _LENGTH_BYTES + packet] = os.urandom(padding)
+            plain[_HEAD.size + length : _LENGTH_BYTES + packet] = self._random(padding)
             whole[start : start + _LENGTH_BYTES] = plain[:_LENGTH_BYTES]
             cipher.seal_into(
                 plain[:_LENGTH_BYTES],

@@ -15,6 +15,10 @@ MOST_UNSENT = 256 * 1024
 """Bytes of one connection that wait for the socket; what a channel writes at once comes on top."""
 MOST_DEFERRED = 10_000
 """Packets that wait for new keys: answers to what the client goes on to ask, as channels send none meanwhile."""
+REST = 0.002
+"""Seconds, which nobody notices."""
+WIDE = 1024 * 1024
+"""Bytes: at 200 MB a second a client passes on 400 KB in that time."""
 
 
 class WriteLimit:
@@ -23,7 +27,7 @@ class WriteLimit:
     def __init__(self, connection: asyncssh.SSHServerConnection) -> None:
         state: Any = connection
         self._connection = state
-        self._is_paused = False
+        self._is_paused = self._is_resting = False
         self._waiting = dict[Any, None]()
         send_packet, send_newkeys = state.send_packet, state.send_newkeys
 
@@ -48,6 +52,22 @@ class WriteLimit:
     def wait(self, channel: Any) -> None:
         """Let the channel go on when the limit is not reached any more. It may have to wait again then."""
         self._waiting[channel] = None
+
+    def rest(self, window: int) -> None:
+        """Read nothing of the client for a moment: of what it says in many small packets more is read at once then.
+
+        Not where its whole ``window`` is narrow, which it would have passed on before the moment ends.
+        """
+        is_wide = window >= WIDE and not self._is_resting and not self._is_paused
+        if is_wide and (transport := self._transport) is not None:
+            self._is_resting = True
+            transport.pause_reading()
+            asyncio.get_running_loop().call_later(REST, self._end_rest)
+
+    def _end_rest(self) -> None:
+        self._is_resting = False
+        if not self._is_paused and (transport := self._transport) is not None:
+            transport.resume_reading()
 
     def _pause(self) -> None:
         self._is_paused = True
