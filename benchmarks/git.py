@@ -28,6 +28,7 @@ import run  # noqa: E402
 from ingot_repos.store.upkeep import WRITES  # noqa: E402
 
 ROUNDS, CLONES, PUSHES, REFS, FILE_BYTES, IDLE_SECONDS = 3, 16, 10, 2000, 10_000, 5.0
+FOLLOWING_SECONDS = 2.0
 SETTLE_SECONDS = 25.0
 """After the first push the repository is packed and checked, and after `WRITES` more packed again, which counts for no row."""
 ENVIRONMENT = {
@@ -132,12 +133,17 @@ class Bench:
     def clone(self, url: str) -> None:
         self.git("clone", "-q", "--bare", url, str(self.folder / self.next_name()), cwd=self.folder)
 
-    def clone_of_new_generation(self, url: str) -> float:
+    def begin_generation(self) -> None:
+        """The repository has a new generation, and what follows from its push is done, which belongs to no clone."""
         self.push_tag()
+        time.sleep(FOLLOWING_SECONDS)
+
+    def clone_of_new_generation(self, url: str) -> float:
+        self.begin_generation()
         return self.spent(lambda: self.clone(url))
 
     def clone_at_once(self) -> float:
-        self.push_tag()
+        self.begin_generation()
         with ThreadPoolExecutor(CLONES) as threads:
             return self.spent(lambda: list(threads.map(lambda _: self.clone(self.http), range(CLONES))))
 
