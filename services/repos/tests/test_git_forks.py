@@ -79,6 +79,18 @@ def test_a_fork_knows_of_its_commits_what_its_parent_knows(storage, repo):
     assert list(fork(storage).glob("objects/info/commit-graph*"))
 
 
+def test_a_fork_shares_what_its_parent_knows_of_the_commits_that_both_have(storage, repo):
+    pack_repository(storage.path(1), grace=DAY)
+    graphs = [(path / "objects/info/commit-graph").stat().st_ino for path in (storage.path(1), fork(storage))]
+    assert graphs[0] == graphs[1]
+
+
+def test_a_fork_knows_of_no_commit_that_it_has_not(storage, repo):
+    set_ref(repo, "refs/pull/1/head", commit(repo, {"proposal": b"x"}))
+    pack_repository(storage.path(1), grace=DAY)
+    subprocess.run(["git", "commit-graph", "verify"], cwd=fork(storage), check=True)
+
+
 def test_a_parent_that_lacks_an_object_has_no_fork(storage, repo):
     blob = repo[commit(repo, {"lost": b"lost"})].tree["lost"]
     set_branches(repo, main=commit(repo, {"lost": b"lost"}))

@@ -22,6 +22,7 @@ _COUNT = GitArgs("rev-list", ("--objects", "--count", "--use-bitmap-index", "--a
 _PRUNE = GitArgs("prune", ("--expire=now", "--no-progress"))
 # The window would be looked through for deltas that the source has not, either.
 _REPACK = GitArgs("repack", ("-a", "-d", "-n", "-q", "--window=0"))
+_GRAPH = "objects/info/commit-graph"
 # The paths that commits change would take minutes for a long history; they are added when the fork is packed.
 _WRITE_GRAPH = GitArgs("commit-graph write", ("--reachable", "--no-progress"))
 _KILLED = 128
@@ -41,22 +42,30 @@ def copy_history(source: Path, target: Path) -> None:
         GitFailed, GitTimedOut, StorageFull: git could not go on.
         FileNotFoundError: the source was packed again and again meanwhile.
     """
-    _copy_objects(source, target)
-    if any(source.glob("objects/info/commit-graph*")):
+    has_all = _copy_objects(source, target)
+    graph = target / _GRAPH
+    if not has_all and graph.exists():
+        graph.unlink()  # it may have commits that the fork has not
         with contextlib.suppress(GitError):  # the fork is whole without it
             _run(target, _WRITE_GRAPH)
 
 
-def _copy_objects(source: Path, target: Path) -> None:
+def _copy_objects(source: Path, target: Path) -> bool:
+    """Whether the target has all objects of the source. It gets the source's commit-graph in any case."""
     with in_use(source):
+        # Before the objects: then they have every commit that it has.
+        with contextlib.suppress(FileNotFoundError):
+            os.link(source / _GRAPH, target / _GRAPH)
         for look in range(_LOOKS):
             try:
                 contents = read_contents(source)  # a folder of objects may go meanwhile, too
                 cruft = {_stem(file) for file in contents.files if file.path.endswith(".mtimes")}
                 write_refs(target, [ref for ref in contents.refs if ref.name.startswith(_REFS)])
                 _link(source, target, [file for file in contents.files if _stem(file) not in cruft])
-                if _has_nothing_else(target) or _has_nothing_else(target, after=_PRUNE):
-                    return
+                if _has_nothing_else(target):
+                    return not cruft
+                if _has_nothing_else(target, after=_PRUNE):
+                    return False
                 _link(source, target, contents.files)
                 break
             except FileNotFoundError:
@@ -70,6 +79,7 @@ def _copy_objects(source: Path, target: Path) -> None:
             raise RepositoryDamaged(str(error)) from error
         raise
     _remove_objects(target, "??")
+    return False
 
 
 def _stem(file: ObjectFile) -> str:
