@@ -39,14 +39,20 @@ async def get(db: Executor, account_id: int) -> AccountRow | None:
     return await _BY_ID.first(db, account_id=account_id)
 
 
-async def lock(db: Executor, account_id: int, mode: LockMode) -> AccountRow | None:
-    """The account, locked until the transaction ends."""
-    statement = select(account).where(account.c.id == account_id)
-    return await fetch_first(
-        db,
-        statement.with_for_update(read=mode is LockMode.SHARE, key_share=mode is not LockMode.DELETION),
+_LOCKED = {
+    mode: PreparedQuery(
+        select(account)
+        .where(account.c.id == bindparam("account_id", type_=BigId))
+        .with_for_update(read=mode is LockMode.SHARE, key_share=mode is not LockMode.DELETION),
         AccountRow,
     )
+    for mode in LockMode
+}
+
+
+async def lock(db: Executor, account_id: int, mode: LockMode) -> AccountRow | None:
+    """The account, locked until the transaction ends."""
+    return await _LOCKED[mode].first(db, account_id=account_id)
 
 
 _BY_LOGIN = PreparedQuery(select(account).where(account.c.lower_login == bindparam("login")), AccountRow)

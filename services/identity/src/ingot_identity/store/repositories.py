@@ -1,12 +1,15 @@
 """SQL for the copy of repositories: their owner, their name, and who may see them."""
 
 from collections.abc import Collection
+from typing import Any
 
-from sqlalchemy import ColumnElement, Table, and_, delete, exists, or_, select, true, tuple_
+from sqlalchemy import ColumnElement, Table, and_, bindparam, delete, exists, or_, select, true, tuple_
+from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_all
-from ingot_chassis.db.transaction import insert
+from ingot_chassis.db.tables import BigId
 from ingot_chassis.security.principal import Principal
 from ingot_identity.store.tables import (
     AccountVisibility,
@@ -33,16 +36,33 @@ NAMED = owned_repository.join(account, account.c.id == owned_repository.c.owner_
 """Repositories beside the accounts that own them."""
 
 
+_COLUMNS = ("owner_id", "name", "lower_name", "private")
+_NEW = postgresql.insert(owned_repository).values(
+    {name: bindparam(name) for name in ("repository_id", *_COLUMNS)}
+)
+_CHANGES = {name: _NEW.excluded[name] for name in _COLUMNS}
+_IS_BEFORE = owned_repository.c.owner_id == bindparam("before", type_=BigId)
+_SAVE = PreparedWrite(_NEW.on_conflict_do_update(index_elements=["repository_id"], set_=_CHANGES))
+_SAVE_AFTER = PreparedWrite(
+    _NEW.on_conflict_do_update(index_elements=["repository_id"], set_=_CHANGES, where=_IS_BEFORE)
+)
+
+
 async def save(
     db: Executor, repository_id: int, *, owner_id: int, name: str, private: bool, before: int | None = None
 ) -> None:
     """Insert or change a repository; with ``before`` change it only if that account owns it."""
-    condition = None if before is None else owned_repository.c.owner_id == before
-    values = {"owner_id": owner_id, "name": name, "lower_name": name.lower(), "private": private}
-    statement = insert(db, owned_repository).values(repository_id=repository_id, **values)
-    await db.execute(
-        statement.on_conflict_do_update(index_elements=["repository_id"], set_=values, where=condition)
-    )
+    values: dict[str, Any] = {
+        "repository_id": repository_id,
+        "owner_id": owner_id,
+        "name": name,
+        "lower_name": name.lower(),
+        "private": private,
+    }
+    if before is None:
+        await _SAVE.run(db, **values)
+    else:
+        await _SAVE_AFTER.run(db, before=before, **values)
 
 
 async def save_access(

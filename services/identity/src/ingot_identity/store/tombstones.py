@@ -1,10 +1,11 @@
 """SQL for what is left of deleted accounts."""
 
-from sqlalchemy import delete, select
+from sqlalchemy import bindparam, delete, select
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import fetch_first
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
 from ingot_identity.store.tables import AccountRow, TombstoneRow, tombstone
 
@@ -22,15 +23,22 @@ async def write(db: Executor, row: AccountRow, *, fallback_owner_id: int) -> Non
     )
 
 
+_LOCKED = PreparedQuery(
+    select(
+        tombstone.c.account_id,
+        tombstone.c.kind,
+        tombstone.c.login,
+        tombstone.c.heir_id.label("fallback_owner_id"),
+    )
+    .where(tombstone.c.account_id == bindparam("account_id", type_=BigId))
+    .with_for_update(),
+    TombstoneRow,
+)
+
+
 async def lock(db: Executor, account_id: int) -> TombstoneRow | None:
     """The tombstone, locked until the transaction ends."""
-    columns = tombstone.c
-    statement = select(
-        columns.account_id, columns.kind, columns.login, columns.heir_id.label("fallback_owner_id")
-    )
-    return await fetch_first(
-        db, statement.where(columns.account_id == account_id).with_for_update(), TombstoneRow
-    )
+    return await _LOCKED.first(db, account_id=account_id)
 
 
 async def release(db: Executor, account_id: int) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import Integer, bindparam, delete, select, update
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
-from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
+from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.db.tables import BigId
 from ingot_issues.store.issues import IssueDetails, PullDetails
 from ingot_issues.store.states import State
@@ -88,16 +88,16 @@ _HAS_NUMBER = (
     issue.c.repository_id == bindparam("repository_id", type_=BigId),
     issue.c.number == bindparam("number", type_=BigId),
 )
-_BY_NUMBER = _ROWS.where(*_HAS_NUMBER)
+_BY_NUMBER = PreparedQuery(_ROWS.where(*_HAS_NUMBER), IssueRow)
 _PULL_BY_NUMBER = PreparedQuery(_PULLS.where(*_HAS_NUMBER), PullRow)
 _KEY_BY_NUMBER = PreparedQuery(select(issue.c.id, issue.c.is_pull).where(*_HAS_NUMBER), IssueKeyRow)
 _BY_ID = PreparedQuery(_ROWS.where(_HAS_ID), IssueRow)
 _EXISTS = PreparedQuery(select(issue.c.id).where(_HAS_ID), IssueIdRow)
-_PULL_BY_ID = _PULLS.where(_HAS_ID)
+_PULL_BY_ID = PreparedQuery(_PULLS.where(_HAS_ID), PullRow)
 
 
 async def get(db: Executor, repository_id: int, number: int) -> IssueRow | None:
-    return await fetch_first(db, _BY_NUMBER, IssueRow, repository_id=repository_id, number=number)
+    return await _BY_NUMBER.first(db, repository_id=repository_id, number=number)
 
 
 async def get_key(db: Executor, repository_id: int, number: int) -> IssueKeyRow | None:
@@ -117,7 +117,7 @@ async def get_pull(db: Executor, repository_id: int, number: int) -> PullRow | N
 
 
 async def get_pull_by_id(db: Executor, issue_id: int) -> PullRow | None:
-    return await fetch_first(db, _PULL_BY_ID, PullRow, issue_id=issue_id)
+    return await _PULL_BY_ID.first(db, issue_id=issue_id)
 
 
 async def list_open_pulls(db: Executor, ids: Sequence[int]) -> Sequence[PullRow]:

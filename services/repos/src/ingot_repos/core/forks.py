@@ -79,7 +79,8 @@ async def complete(
         await jobs.finish(tx, job)
         return False
     await refs.record(tx, fork_job.repository_id, dict(tips))
-    await lfs_objects.copy_links(tx, fork_job.parent_id, fork_job.repository_id)
+    if await lfs_objects.has_any(tx, fork_job.parent_id):
+        await lfs_objects.copy_links(tx, fork_job.parent_id, fork_job.repository_id)
     await repositories.count_forks(tx, fork_job.parent_id)
     await jobs.finish(tx, job)
     row = await current_row(tx, fork_job.repository_id)

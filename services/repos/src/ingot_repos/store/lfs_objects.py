@@ -3,12 +3,14 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import ScalarSelect, delete, func, literal, select, update
+from sqlalchemy import ScalarSelect, bindparam, delete, func, literal, literal_column, select, update
 from sqlalchemy import insert as plain_insert
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
+from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
 from ingot_repos.store.lfs_tables import lfs_link, lfs_object, lfs_user
 from ingot_repos.store.tables import account, repository
@@ -32,6 +34,10 @@ class LfsLinkRow(TypedRow):
     id: int
     oid: str
     unneeded_since: datetime | None
+
+
+class _ObjectIdRow(TypedRow):
+    object_id: int
 
 
 def _shard_of(repository_id: int) -> ScalarSelect[str]:
@@ -76,10 +82,17 @@ async def get(db: Executor, shard: str, oid: str) -> LfsObjectRow | None:
     return await fetch_first(db, statement, LfsObjectRow)
 
 
+_ANY_LINK = PreparedQuery(
+    select(lfs_link.c.object_id)
+    .where(lfs_link.c.repository_id == bindparam("repository_id", type_=BigId))
+    .limit(literal_column("1")),
+    _ObjectIdRow,
+)
+
+
 async def has_any(db: Executor, repository_id: int) -> bool:
     """Whether the repository has objects."""
-    links = select(lfs_link.c.object_id).where(lfs_link.c.repository_id == repository_id).limit(1)
-    return (await db.execute(links)).scalar() is not None
+    return await _ANY_LINK.first(db, repository_id=repository_id) is not None
 
 
 async def add(tx: Executor, *, shard: str, oid: str, size: int, uuid: str) -> bool:

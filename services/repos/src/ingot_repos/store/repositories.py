@@ -25,7 +25,7 @@ from sqlalchemy.exc import IntegrityError
 from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_first
 from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
@@ -256,12 +256,21 @@ async def _release_former_name(db: Executor, owner_id: int, lower_name: str) -> 
     )
 
 
+_OF = repository.c.id == bindparam("of", type_=BigId)
+
+
+@cache
+def _change(names: tuple[str, ...]) -> PreparedWrite:
+    """Few combinations of columns are changed."""
+    values = {name: bindparam(f"new_{name}", type_=repository.c[name].type) for name in names}
+    return PreparedWrite(update(repository).where(_OF).values(values))
+
+
 async def change(db: Executor, repository_id: int, **values: Any) -> bool:
     """Change columns and the time of the last change; whether the repository is there."""
-    changed = await db.execute(
-        update(repository).where(repository.c.id == repository_id).values(updated_at=now(), **values)
-    )
-    return changed.rowcount == 1
+    values["updated_at"] = now()
+    bound = {f"new_{name}": value for name, value in values.items()}
+    return await _change(tuple(sorted(values))).run(db, of=repository_id, **bound) == 1
 
 
 async def set_open_counts(db: Executor, repository_id: int, *, issues: int, pulls: int) -> None:
@@ -288,26 +297,34 @@ async def count_releases(db: Executor, repository_id: int) -> None:
     )
 
 
+_FORKS = repository.alias("forks")
+_COUNT_FORKS = PreparedWrite(
+    update(repository)
+    .where(_OF)
+    .values(
+        forks_count=select(func.count())
+        .select_from(_FORKS)
+        .where(
+            _FORKS.c.fork_of == bindparam("of", type_=BigId),
+            _FORKS.c.state == RepositoryState.READY,
+        )
+        .scalar_subquery()
+    )
+)
+_LOCK = PreparedWrite(update(repository).where(_OF).values(updated_at=repository.c.updated_at))
+
+
 async def count_forks(db: Executor, repository_id: int) -> None:
     """Set ``forks_count`` to the number of forks that are ready."""
     await lock_for_update(
         db, repository_id
     )  # one that is counted at the same moment is committed, or counts after this
-    forks = repository.alias("forks")
-    counted = (
-        select(func.count())
-        .select_from(forks)
-        .where(forks.c.fork_of == repository_id, forks.c.state == RepositoryState.READY)
-        .scalar_subquery()
-    )
-    await db.execute(update(repository).where(repository.c.id == repository_id).values(forks_count=counted))
+    await _COUNT_FORKS.run(db, of=repository_id)
 
 
 async def lock_for_update(tx: Executor, repository_id: int) -> None:
     """Lock the row until the transaction ends; on SQLite as well."""
-    await tx.execute(
-        update(repository).where(repository.c.id == repository_id).values(updated_at=repository.c.updated_at)
-    )
+    await _LOCK.run(tx, of=repository_id)
 
 
 async def fork_of(db: Executor, owner_id: int, parent_id: int) -> int | None:

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Table, bindparam, delete, select, update
+from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedWrite
 from ingot_chassis.db.prepared_pages import PreparedPage
 from ingot_chassis.db.rows import Slice, TotalRow, TypedRow
 from ingot_chassis.db.tables import BigId
-from ingot_chassis.db.transaction import insert
 from ingot_repos.store.star_tables import star, watch
 from ingot_repos.store.tables import account, repository
 
@@ -42,11 +43,19 @@ class _ListedUserRow(UserRow, TotalRow):
     """A user of a list."""
 
 
+def _addition(table: Table) -> PreparedWrite:
+    columns = ("repository_id", "user_id", "created_at")
+    statement = postgresql.insert(table).values({name: bindparam(name) for name in columns})
+    return PreparedWrite(statement.on_conflict_do_nothing())
+
+
+_ADD = {relation: _addition(relation.table) for relation in (STARS, WATCHES)}
+
+
 async def add(tx: Executor, relation: Relation, repository_id: int, user_id: int) -> None:
     """Add a user to the stars or watches of a repository; nothing happens when they are there."""
-    values = {"repository_id": repository_id, "user_id": user_id, "created_at": now()}
-    statement = insert(tx, relation.table).values(values).on_conflict_do_nothing()
-    if (await tx.execute(statement.returning(relation.table.c.user_id))).first() is not None:
+    added = await _ADD[relation].run(tx, repository_id=repository_id, user_id=user_id, created_at=now())
+    if added:
         await _count(tx, relation, repository_id, 1)
 
 
