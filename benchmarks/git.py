@@ -27,7 +27,7 @@ import run  # noqa: E402
 
 from ingot_repos.store.upkeep import WRITES  # noqa: E402
 
-ROUNDS, CLONES, PUSHES, REFS, FILE_BYTES, IDLE_SECONDS = 3, 16, 10, 2000, 10_000, 5.0
+ROUNDS, CLONES, PUSHES, REFS, FILE_BYTES, IDLE_SECONDS = 7, 16, 10, 2000, 10_000, 5.0
 FOLLOWING_SECONDS = 2.0
 SETTLE_SECONDS = 25.0
 """After the first push the repository is packed and checked, and after `WRITES` more packed again, which counts for no row."""
@@ -191,10 +191,16 @@ class Bench:
 def clones(bench: Bench) -> list[Row]:
     bench.clone(bench.http)
     bench.clone(bench.ssh)
-    plain = statistics.median(bench.plainly("upload-pack", bench.plain_clone) for _ in range(ROUNDS))
-    one = statistics.median(bench.clone_of_new_generation(bench.http) for _ in range(ROUNDS))
-    ssh = statistics.median(bench.clone_of_new_generation(bench.ssh) for _ in range(ROUNDS))
-    many = statistics.median(bench.clone_at_once() for _ in range(ROUNDS))
+    rounds = [
+        (
+            bench.plainly("upload-pack", bench.plain_clone),
+            bench.clone_of_new_generation(bench.http),
+            bench.clone_of_new_generation(bench.ssh),
+            bench.clone_at_once(),
+        )
+        for _ in range(ROUNDS)
+    ]
+    plain, one, ssh, many = map(statistics.median, zip(*rounds, strict=True))
     return [
         ("one clone over HTTP", one, 1.15 * plain, f"{one / plain:.2f} of git upload-pack ({plain * 1000:.0f} ms)"),
         ("one clone over SSH", ssh, 1.3 * one, f"{ssh / one:.2f} of HTTP"),
