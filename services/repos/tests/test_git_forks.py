@@ -98,3 +98,16 @@ def test_a_parent_that_lacks_an_object_has_no_fork(storage, repo):
     with pytest.raises(RepositoryDamaged):
         storage.fork(1, 2)
     assert not storage.exists(2)
+
+
+def test_a_parent_that_lacks_a_commit_has_no_fork_although_its_graph_knows_the_commit(storage, repo):
+    first = commit(repo, {"a": LINES})
+    lost = commit(repo, {"a": LINES, "b": b"b"}, [first])
+    set_branches(repo, main=commit(repo, {"a": LINES, "b": b"b", "c": b"c"}, [lost]))
+    path = storage.path(1)
+    subprocess.run(["git", "commit-graph", "write", "--reachable"], cwd=path, check=True)
+    repo.create_blob(b"of a deleted branch")  # as many objects too many as too few
+    (path / "objects" / str(lost)[:2] / str(lost)[2:]).unlink()
+    with pytest.raises(RepositoryDamaged):
+        storage.fork(1, 2)
+    assert not storage.exists(2)

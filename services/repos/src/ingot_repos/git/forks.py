@@ -23,6 +23,7 @@ _PRUNE = GitArgs("prune", ("--expire=now", "--no-progress"))
 # The window would be looked through for deltas that the source has not, either.
 _REPACK = GitArgs("repack", ("-a", "-d", "-n", "-q", "--window=0"))
 _GRAPH = "objects/info/commit-graph"
+_PARENTS_GRAPH = f"{_GRAPH}.parent"
 # The paths that commits change would take minutes for a long history; they are added when the fork is packed.
 _WRITE_GRAPH = GitArgs("commit-graph write", ("--reachable", "--no-progress"))
 _KILLED = 128
@@ -43,19 +44,26 @@ def copy_history(source: Path, target: Path) -> None:
         FileNotFoundError: the source was packed again and again meanwhile.
     """
     has_all = _copy_objects(source, target)
-    graph = target / _GRAPH
-    if not has_all and graph.exists():
-        graph.unlink()  # it may have commits that the fork has not
-        with contextlib.suppress(GitError):  # the fork is whole without it
-            _run(target, _WRITE_GRAPH)
+    graph = target / _PARENTS_GRAPH
+    if not graph.exists():
+        return
+    if has_all:
+        graph.rename(target / _GRAPH)
+        return
+    graph.unlink()  # it may have commits that the fork has not
+    with contextlib.suppress(GitError):  # the fork is whole without it
+        _run(target, _WRITE_GRAPH)
 
 
 def _copy_objects(source: Path, target: Path) -> bool:
-    """Whether the target has all objects of the source. It gets the source's commit-graph in any case."""
+    """Whether the target has all objects of the source. It gets the source's commit-graph in any case.
+
+    Under another name: git would take from it what follows what, and not see that a commit is missing.
+    """
     with in_use(source):
         # Before the objects: then they have every commit that it has.
         with contextlib.suppress(FileNotFoundError):
-            os.link(source / _GRAPH, target / _GRAPH)
+            os.link(source / _GRAPH, target / _PARENTS_GRAPH)
         for look in range(_LOOKS):
             try:
                 contents = read_contents(source)  # a folder of objects may go meanwhile, too
