@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 from sqlalchemy import (
@@ -259,9 +259,9 @@ async def _release_former_name(db: Executor, owner_id: int, lower_name: str) -> 
 _OF = repository.c.id == bindparam("of", type_=BigId)
 
 
-@cache
+@lru_cache(maxsize=128)
 def _change(names: tuple[str, ...]) -> PreparedWrite:
-    """Few combinations of columns are changed."""
+    """Callers name any combination of columns, of which few are common."""
     values = {name: bindparam(f"new_{name}", type_=repository.c[name].type) for name in names}
     return PreparedWrite(update(repository).where(_OF).values(values))
 
