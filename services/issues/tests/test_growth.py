@@ -6,6 +6,7 @@ from sqlalchemy import text
 from ingot_chassis.http.paging import Page
 from ingot_chassis.testing.service import analyze, page_costs, rows_of_pages, rows_touched
 from ingot_issues.store import comments, global_searches, notifications, pulls, searches, times
+from ingot_issues.store.comments import CommentKind
 from ingot_issues.store.global_searches import PersonalFilter
 from ingot_issues.store.notifications import ThreadFilter
 from ingot_issues.store.searches import IssueFilter
@@ -208,6 +209,15 @@ async def test_the_last_page_of_comments_looks_at_as_many_rows_as_the_first(worl
         first = await rows_touched(world.db, comments_of(name, 1))
         last = await rows_touched(world.db, comments_of(name, MANY // 20))
         assert last <= 1.2 * first + CONSTANT, name
+
+
+async def test_a_reference_of_a_comment_is_found_without_the_timeline(world):
+    reference = {"ref_repository_id": LARGE, "ref_issue_id": 1, "ref_comment_id": 1, "ref_sha": None}
+    await comment_on_one_issue(world, MANY)
+    touched = await rows_touched(
+        world.db, lambda tx: comments.has_reference(tx, 1, CommentKind.COMMENT_REFERENCE, reference)
+    )
+    assert touched < FEW
 
 
 async def test_pages_of_comments_from_the_end_go_on_where_those_from_the_beginning_end(world):

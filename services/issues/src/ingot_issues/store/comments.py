@@ -206,26 +206,29 @@ async def write(db: Executor, on: AnyIssue, author_id: int, body: str) -> Writte
     return WrittenComment(id=added.id, number=on.number, is_pull=on.is_pull, **values)
 
 
-_REFERENCE = PreparedQuery(
-    select(comment.c.id)
-    .where(
+@lru_cache(maxsize=16)
+def _reference(columns: tuple[tuple[str, bool], ...]) -> PreparedQuery[CommentIdRow]:
+    """A row with these columns, of which some are null. PostgreSQL has no index for what may be either."""
+    where = [
+        comment.c[name].is_(None)
+        if is_null
+        else comment.c[name] == bindparam(name, type_=comment.c[name].type)
+        for name, is_null in columns
+    ]
+    of = (
         comment.c.issue_id == bindparam("issue_id", type_=BigId),
         comment.c.kind == bindparam("kind", type_=Integer),
-        *(
-            comment.c[name].is_not_distinct_from(bindparam(name, type_=comment.c[name].type))
-            for name in ("ref_repository_id", "ref_issue_id", "ref_comment_id", "ref_sha")
-        ),
     )
-    .limit(literal_column("1")),
-    CommentIdRow,
-)
+    return PreparedQuery(select(comment.c.id).where(*of, *where).limit(literal_column("1")), CommentIdRow)
 
 
 async def has_reference(
     db: Executor, issue_id: int, kind: CommentKind, reference: Mapping[str, object]
 ) -> bool:
-    """Whether the timeline of an issue has a row of that kind with these columns ``ref_…``, all four of them."""
-    return await _REFERENCE.first(db, issue_id=issue_id, kind=kind, **reference) is not None
+    """Whether the timeline of an issue has a row of that kind with these columns ``ref_…``."""
+    query = _reference(tuple((name, value is None) for name, value in reference.items()))
+    values = {name: value for name, value in reference.items() if value is not None}
+    return await query.first(db, issue_id=issue_id, kind=kind, **values) is not None
 
 
 async def get(db: Executor, repository_id: int, comment_id: int) -> CommentRow | None:
