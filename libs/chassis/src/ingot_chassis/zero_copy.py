@@ -113,7 +113,12 @@ async def send_from_pipe(pipe: int, connection: int, count: int) -> None:
 async def receive_into_pipe(connection: int, pipe: int, most: int) -> int:
     """Let at most so many bytes from a socket into an empty pipe; how many. Raises OSError."""
     while True:
-        await wait_readable(connection)
+        if is_readable(connection):
+            await asyncio.sleep(
+                0
+            )  # others have their turn; to wait for what is there costs ten calls of the system
+        else:
+            await wait_readable(connection)
         try:
             count = os.splice(connection, pipe, most, flags=os.SPLICE_F_NONBLOCK)
         except BlockingIOError:
