@@ -9,7 +9,7 @@ from ingot_issues.store import comments, global_searches, notifications, pulls, 
 from ingot_issues.store.comments import CommentKind
 from ingot_issues.store.global_searches import PersonalFilter
 from ingot_issues.store.notifications import ThreadFilter
-from ingot_issues.store.searches import IssueFilter
+from ingot_issues.store.searches import ABSENCES, IssueFilter
 from ingot_issues.store.states import NotificationStatus, StateFilter
 
 from .builders import APP
@@ -113,6 +113,34 @@ LISTS = {
     "own issues": lambda _: own_issues,
     "own threads": lambda _: own_threads,
 }
+
+
+HANGING_ON_OTHERS = [
+    "DELETE FROM issue_label",
+    "DELETE FROM label",
+    "INSERT INTO label (id, repository_id, name, color) VALUES (1, 7, 'bug', 'ff0000')",
+    "INSERT INTO issue_label (issue_id, label_id) SELECT id, 1 FROM issue WHERE repository_id <> {own}",
+    "DELETE FROM assignee",
+    "INSERT INTO assignee (issue_id, account_id, position) SELECT id, 2, 0 FROM issue WHERE repository_id <> {own}",
+]
+
+
+async def test_what_has_no_label_and_nobody_is_looked_for_in_its_repository_alone(world):
+    touched = []
+    for first, last in ((1, FEW), (FEW + 1, MANY)):
+        await fill(world.db, first=first, last=last, own=first == 1)
+        async with world.db.transaction() as tx:
+            for statement in HANGING_ON_OTHERS:
+                await tx.execute(text(statement.format(own=SMALL)))
+        await analyze(world.db)
+        for name in ABSENCES:
+            listed = page_of(SMALL, without=[name])
+            async with world.db.read() as db:
+                issues, total = await listed(db)
+            assert (len(issues), total) == (20, OWN), name
+        touched.append([await rows_touched(world.db, page_of(SMALL, without=[name])) for name in ABSENCES])
+    few, many = touched
+    assert all(after <= 1.5 * before + CONSTANT for before, after in zip(few, many, strict=True)), touched
 
 
 PULLS = """

@@ -2,9 +2,9 @@
 
 import pytest
 
-from .builders import (
-    fill,
-)
+from ingot_issues.store import tables
+
+from .builders import fill
 
 pytestmark = pytest.mark.both_databases
 
@@ -40,6 +40,52 @@ async def test_lists_filter(world):
         assert answer.headers["x-total-count"] == str(len(numbers)), query
 
 
+async def test_lists_show_what_has_no_label_no_milestone_or_nobody(world):
+    await world.create_label()
+    milestone = (await world.create_milestone())["id"]
+    await world.open_issue("bare")
+    await world.open_issue("labelled", labels=["bug"])
+    await world.open_issue("planned", milestone=milestone)
+    await world.open_issue("assigned", assignee="bob")
+    await world.open_issue("all of it", assignee="bob", milestone=milestone, labels=["bug"])
+    await world.open_issue("done", closed=True)
+    await world.propose()
+    for query, numbers in {
+        "without=labels": [7, 4, 3, 1],
+        "without=milestone": [7, 4, 2, 1],
+        "without=assignee": [7, 3, 2, 1],
+        "without=labels,assignee": [7, 3, 1],
+        "without=labels&without=milestone&without=assignee": [7, 1],
+        "without=labels&type=issues": [4, 3, 1],
+        "without=labels&state=closed": [6],
+        "without=labels&labels=bug": [],
+        "without=assignee&labels=bug": [2],
+        "without=labels&sort=oldest&limit=2": [1, 3],
+        "without=labels&sort=oldest&limit=2&page=2": [4, 7],
+        "without=": [7, 5, 4, 3, 2, 1],
+    }.items():
+        answer = await world.call("GET", f"/issues?{query}")
+        assert [issue["number"] for issue in answer.json()] == numbers, query
+    refused = await world.call("GET", "/issues?without=labels,hope")
+    assert (refused.status_code, "without: 'hope' is none of" in refused.json()["message"]) == (422, True)
+
+
+async def test_a_name_with_a_comma_or_of_digits_is_asked_for_as_it_is(world):
+    names = ("later, or never", "2026", "later")
+    for number, name in enumerate(names, 1):
+        await world.create_label(name)
+        milestone = (await world.create_milestone(name))["id"]
+        await world.open_issue(labels=[name], milestone=milestone)
+        for parameter in ("label_name", "milestone_title"):
+            answer = await world.call("GET", "/issues", params={parameter: name})
+            assert [issue["number"] for issue in answer.json()] == [number], (parameter, name)
+    await world.open_issue("all", labels=list(names))
+    both = await world.call("GET", "/issues", params={"label_name": names[:2], "labels": "later"})
+    assert [issue["number"] for issue in both.json()] == [4]
+    refused = await world.call("GET", "/issues", params={"label_name": [f"l{n}" for n in range(51)]})
+    assert (refused.status_code, "label_name" in refused.json()["message"]) == (422, True)
+
+
 async def test_lists_are_paged(world):
     for n in range(5):
         await world.open_issue(f"number {n}")
@@ -60,6 +106,20 @@ async def test_a_list_takes_as_many_statements_for_1000_rows_as_for_10(world):
     assert counts[0] == counts[1]
     assert max(counts[0]) <= 3
     assert "compare" not in world.repos.operations()
+
+
+async def test_what_has_no_label_takes_as_many_statements_for_many_rows_as_for_few(world):
+    await world.create_label()
+    await world.create_milestone()
+    counts = []
+    for first, count in ((1, 2), (3, 40)):
+        await fill(world.db, first, count)
+        async with world.db.transaction() as tx:
+            await tx.execute(tables.issue_label.delete())
+        answer = await world.call("GET", "/issues?without=labels&limit=50")
+        assert len(answer.json()) == first + count - 1
+        counts.append(len(await world.sql("/issues?without=labels&limit=50")))
+    assert counts[0] == counts[1] <= 2
 
 
 @pytest.mark.parametrize("kind", ["issues", "pulls"])

@@ -25,7 +25,7 @@ from ingot_issues.core.issues import IssueEdit, NewIssue
 from ingot_issues.store import issue_rows, searches
 from ingot_issues.store import issues as store
 from ingot_issues.store.issues import IssueDetails
-from ingot_issues.store.searches import IssueFilter
+from ingot_issues.store.searches import ABSENCES, IssueFilter
 from ingot_issues.store.states import State, StateFilter
 
 
@@ -152,8 +152,11 @@ async def list_issues(
     request: IssuesRequest,
     in_state: InState = "",
     labels: list[str] | None = None,
+    label_name: list[str] | None = None,
     milestones: list[str] | None = None,
     milestone: list[str] | None = None,
+    milestone_title: list[str] | None = None,
+    without: list[str] | None = None,
     q: str = "",
     of_type: Annotated[str, QueryParameter(name="type")] = "",
     since: str = "",
@@ -167,12 +170,18 @@ async def list_issues(
 
     Each word of `q`, and what it has in quotation marks, is in the title, the body or a comment; with the sort `relevance`
     those with all of it in the title come first. Of the issues with a word, and of the comments, the newest 10,000 count.
+
+    `label_name` and `milestone_title` are each one name, whatever is in it: an issue has all of these labels, and one of
+    these milestones. `without` takes `labels`, `milestone` and `assignee`: an issue has none.
     """
     page = request.page()
     label_ids, label_names = queries.ids_and_names("labels", labels)
     milestone_ids, milestone_titles = queries.ids_and_titles(
         "milestones", [*(milestones or []), *(milestone or [])]
     )
+    more_labels = queries.whole_names("label_name", label_name)
+    more_titles = queries.whole_names("milestone_title", milestone_title)
+    absences = queries.choices("without", without, ABSENCES)
     is_pull = queries.kind(of_type)
     if not request.access.pulls_enabled:
         if is_pull:
@@ -182,9 +191,10 @@ async def list_issues(
         is_pull=is_pull,
         state=queries.state(in_state, StateFilter.OPEN),
         label_ids=label_ids,
-        label_names=label_names,
+        label_names=[*label_names, *more_labels],
         milestone_ids=milestone_ids,
-        milestone_titles=milestone_titles,
+        milestone_titles=[*milestone_titles, *more_titles],
+        without=absences,
         text=queries.storable(q).strip(),
         since=queries.moment(since),
         before=queries.end(before),

@@ -1,6 +1,6 @@
-"""Query parameters of lists. A value that cannot be read does not filter."""
+"""Query parameters of lists. A value that cannot be read does not filter, except where a function says otherwise."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -69,11 +69,25 @@ def ids_and_titles(parameter: str, values: Sequence[str] | None) -> tuple[list[i
 
 def names(parameter: str, values: Sequence[str] | None) -> list[str]:
     """The values of a repeatable or comma-separated parameter, each once. Raises Invalid for more than MOST_VALUES."""
-    parts = {storable(part).strip(): None for value in values or [] for part in value.split(",")}
+    return whole_names(parameter, [part for value in values or [] for part in value.split(",")])
+
+
+def whole_names(parameter: str, values: Sequence[str] | None) -> list[str]:
+    """The values of a repeatable parameter, each once; a comma belongs to its name. Raises as ``names`` does."""
+    parts = {storable(value).strip(): None for value in values or []}
     parts.pop("", None)
     if len(parts) > MOST_VALUES:
         raise Invalid.field(parameter, "length", f"has more than {MOST_VALUES} values")
     return list(parts)
+
+
+def choices(parameter: str, values: Sequence[str] | None, offered: Collection[str]) -> list[str]:
+    """As ``names``. Raises Invalid for one that is not among ``offered``."""
+    chosen = names(parameter, values)
+    for name in chosen:
+        if name not in offered:
+            raise Invalid.field(parameter, "unknown", f"{name!r} is none of {', '.join(offered)}")
+    return chosen
 
 
 def truth(text: str) -> bool:

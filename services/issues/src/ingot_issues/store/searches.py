@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, bindparam, func, select, true
+from sqlalchemy import ColumnElement, Select, Table, bindparam, func, literal_column, select, true
 
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
@@ -32,10 +32,28 @@ SORTS: dict[str, tuple[ColumnElement[Any], ...]] = {
 RELEVANCE = "relevance"
 
 
+def _has_no_row_in(table: Table) -> ColumnElement[bool]:
+    """Nothing hangs on the issue in a table whose key begins with the issue.
+
+    Of each issue alone: PostgreSQL would walk along the whole of a table from which it may exclude others at once.
+    """
+    hanging = select(table.c.issue_id).where(table.c.issue_id == issue.c.id).limit(literal_column("1"))
+    return hanging.scalar_subquery().is_(None)
+
+
+ABSENCES: dict[str, ColumnElement[bool]] = {
+    "labels": _has_no_row_in(issue_label),
+    "milestone": issue.c.milestone_id.is_(None),
+    "assignee": _has_no_row_in(assignee),
+}
+"""What an issue may have none of, by the name that the API has for it."""
+
+
 class IssueFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which issues of a repository a list shows: with all labels of ``label_names`` and any label of ``label_ids``.
 
-    An empty value of a field does not filter. ``sort`` is one of ``SORTS``, or RELEVANCE, which sorts what has the text.
+    ``without`` names what they have none of, as ABSENCES does. An empty value of a field does not filter. ``sort`` is one
+    of ``SORTS``, or RELEVANCE, which sorts what has the text.
     """
 
     is_pull: bool | None = None
@@ -44,6 +62,7 @@ class IssueFilter(msgspec.Struct, frozen=True, kw_only=True):
     label_ids: Sequence[int] = ()
     milestone_ids: Sequence[int] = ()
     milestone_titles: Sequence[str] = ()
+    without: Sequence[str] = ()
     text: str = ""
     since: datetime | None = None
     before: datetime | None = None
@@ -173,6 +192,7 @@ def conditions(
         where.append(
             milestones.contains_issue(repository_id, filters.milestone_ids, filters.milestone_titles)
         )
+    where += [ABSENCES[name] for name in filters.without]
     return [*where, *_has_labels(repository_id, filters)]
 
 
