@@ -67,7 +67,7 @@ def _ownership():
 
 class FakeForge:
     """The public API of all services. ``answers`` has what paths answer to GET; others answer an empty list. Lists come in pages.
-    A path may end in ``?ref=`` and a name, for that ref alone, or in ``?output=``.
+    A path may end in ``?ref=`` and a name, for that ref alone, or in ``?output=`` or ``?state=``.
 
     What changes something is kept in ``sent``, and answers what ``answers`` has for its method and path.
     """
@@ -147,7 +147,7 @@ class FakeForge:
         else:
             is_json = call.body[:1] in (b"{", b"[")
             self.sent.append((call.method, path, msgspec.json.decode(call.body) if is_json else call.body))
-        for name in ("ref", "output"):
+        for name in ("ref", "output", "state"):
             if (question := f"{path}?{name}={parameter_of(call, name)}") in {**self.answers, **self.failures}:
                 path = question
                 break

@@ -10,10 +10,11 @@ from ingot_chassis.errors import ApiError, Conflict, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.attachments import FILES_ALONE, attach, require_few_files, send_with_files
 from ingot_web.api.frames import RepositoryFrame
-from ingot_web.api.labels import choosable_labels
+from ingot_web.api.labels import choosable_labels, choosable_milestones
 from ingot_web.api.previews import preview
 from ingot_web.api.request import PAGE_SIZE, Form, WebRequest, whole_number
 from ingot_web.core.issue_templates import EMPTY_DRAFT, draft_of, is_address
+from ingot_web.core.list_filters import ListFilter
 from ingot_web.core.tasks import with_buttons
 from ingot_web.core.timelines import is_said, links_to_entries, words
 
@@ -26,17 +27,6 @@ NO_CONFIG: dict[str, Any] = {"blank_issues_enabled": True, "contact_links": []}
 EDITED = (
     "somebody changed the text meanwhile; open the page once more, and take over there what you wrote here"
 )
-FILTERS = {
-    "labels": "labels",
-    "milestone": "milestones",
-    "assignee": "assigned_by",
-    "poster": "created_by",
-    "q": "q",
-    "sort": "sort",
-}
-"""Names of filters in the address of a page, and in the API."""
-
-
 SORTS = {
     "": "Newest",
     "oldest": "Oldest",
@@ -56,26 +46,23 @@ def as_issue(pull: Any) -> Any:
 async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Response[str]:
     """A list of issues or of pull requests; above what is open, if nothing else is asked for, what is pinned."""
     frame = RepositoryFrame(request)
-    chosen = {name: request.query_params.get(name, "") for name in FILTERS}
-    state = request.query_params.get("state", "open")
-    state = state if state in ("open", "closed", "all") else "open"
-    is_start = state == "open" and request.number == 1 and not any(chosen.values())
-    listing, labels, milestones, pinned = await frame.load(
+    chosen = ListFilter.of(request.query_params.multi_items())
+    is_start = request.number == 1 and chosen == ListFilter()
+    listing, labels, (milestones, closed_milestones), pinned = await frame.load(
         frame.forge.listing(
             "issues",
             frame.api("issues"),
             type=kind,
-            state=state,
             page=request.number,
             limit=PAGE_SIZE,
-            **{FILTERS[name]: value for name, value in chosen.items() if value},
+            **chosen.parameters(),
         ),
         choosable_labels(frame),
-        frame.forge.rows_if_there("issues", frame.api("milestones")),
+        choosable_milestones(frame),
         frame.forge.get_if_there("issues", frame.api(kind, "pinned")) if is_start else _nothing(),
     )
     closed = 0
-    if not listing.rows and state == "open":
+    if not listing.rows and chosen.state == "open":
         # The page says something else where there never was one.
         path = frame.api("issues")
         closed = (await frame.forge.listing("issues", path, type=kind, state="closed", limit=1)).total
@@ -86,12 +73,12 @@ async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Res
         heading=title,
         listing=listing,
         labels=labels,
-        milestones=milestones or [],
+        milestones=milestones,
+        closed_milestones=closed_milestones,
         closed=closed,
         pinned=[as_issue(one) if kind == "pulls" else one for one in pinned or ()],
         chosen=chosen,
         sorts=SORTS,
-        state=state,
         pages=request.pages_of(listing.total),
     )
 

@@ -26,6 +26,15 @@ async def choosable_labels(frame: RepositoryFrame) -> list[Any]:
     return [label for labels in lists for label in labels or ()]
 
 
+async def choosable_milestones(frame: RepositoryFrame) -> tuple[list[Any], list[Any]]:
+    """The milestones whose issues a list can show: the open ones, and those that are closed."""
+    path = frame.api("milestones")
+    open_ones, closed_ones = await gather(
+        *(frame.forge.rows_if_there("issues", path, state=state) for state in ("open", "closed"))
+    )
+    return open_ones or [], closed_ones or []
+
+
 @get(LABELS, policy=anyone(), include_in_schema=False)
 async def labels(request: WebRequest) -> Response[str]:
     """The labels, each with the form that changes it, and the form of a new one."""

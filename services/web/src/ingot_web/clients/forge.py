@@ -27,7 +27,8 @@ NOTHING = (NotFound, Denied, Unauthenticated, Conflict, NotAllowed)
 _TASK = '<input class="task-list-item-checkbox"'
 _NAMED_TASK = '<input aria-label="Done" class="task-list-item-checkbox"'
 """The box of a task in a list has no words of its own for those who hear a page."""
-Parameters = dict[str, str | int | bool]
+Parameter = str | int | bool | list[str]
+"""The value of a parameter; each text of a list is a value of its own."""
 
 
 class TextCache(Protocol):
@@ -57,40 +58,40 @@ class Forge:
     ) -> None:
         self._peers, self._principal, self._rendered, self._on_change = peers, principal, rendered, on_change
 
-    async def get(self, service: str, path: str, /, **parameters: str | int | bool) -> Any:
+    async def get(self, service: str, path: str, /, **parameters: Parameter) -> Any:
         """The answer as plain values."""
         return msgspec.json.decode((await self.answer(service, path, **parameters)).body)
 
-    async def get_if_there(self, service: str, path: str, /, **parameters: str | int | bool) -> Any:
+    async def get_if_there(self, service: str, path: str, /, **parameters: Parameter) -> Any:
         """The same; None for NOTHING."""
         try:
             return await self.get(service, path, **parameters)
         except NOTHING:
             return None
 
-    async def listing(self, service: str, path: str, /, **parameters: str | int | bool) -> ListPage:
+    async def listing(self, service: str, path: str, /, **parameters: Parameter) -> ListPage:
         """A page of a list."""
         answer = await self.answer(service, path, **parameters)
         rows = msgspec.json.decode(answer.body) or []
         rows = rows["data"] if isinstance(rows, dict) else rows
         return ListPage(rows, int(answer.headers.get("x-total-count", len(rows))))
 
-    async def listing_if_there(self, service: str, path: str, /, **parameters: str | int | bool) -> ListPage:
+    async def listing_if_there(self, service: str, path: str, /, **parameters: Parameter) -> ListPage:
         """The same; empty for NOTHING."""
         try:
             return await self.listing(service, path, **parameters)
         except NOTHING:
             return ListPage([], 0)
 
-    async def rows_if_there(self, service: str, path: str, /) -> list[Any] | None:
+    async def rows_if_there(self, service: str, path: str, /, **parameters: Parameter) -> list[Any] | None:
         """A list that no page cuts, as for a menu: of a very long one the first MOST_PAGES pages. None for NOTHING."""
         try:
-            first = await self.listing(service, path, limit=ROWS)
+            first = await self.listing(service, path, limit=ROWS, **parameters)
         except NOTHING:
             return None
         last = min(MOST_PAGES, -(-first.total // ROWS))
         others = await gather(
-            *(self.listing(service, path, page=page, limit=ROWS) for page in range(2, last + 1))
+            *(self.listing(service, path, page=page, limit=ROWS, **parameters) for page in range(2, last + 1))
         )
         return [*first.rows, *(row for other in others for row in other.rows)]
 
@@ -102,12 +103,12 @@ class Forge:
             return False
         return True
 
-    async def text(self, service: str, path: str, /, **parameters: str | int | bool) -> str:
+    async def text(self, service: str, path: str, /, **parameters: Parameter) -> str:
         """The answer as text."""
         answer = await self.answer(service, path, **parameters)
         return answer.body.decode("utf-8", "replace")
 
-    async def answer(self, service: str, path: str, /, **parameters: str | int | bool) -> PeerAnswer:
+    async def answer(self, service: str, path: str, /, **parameters: Parameter) -> PeerAnswer:
         """The answer as it came."""
         return await self._peers[service].call("GET", _target(path, parameters), principal=self._principal)
 
@@ -200,8 +201,12 @@ def at(*segments: str | int) -> str:
     return "".join(f"/{quote(str(segment), safe='')}" for segment in segments)
 
 
-def _target(path: str, parameters: Parameters) -> str:
+def _target(path: str, parameters: Mapping[str, Parameter]) -> str:
     query = urlencode(
-        {name: str(value).lower() if isinstance(value, bool) else value for name, value in parameters.items()}
+        {
+            name: str(value).lower() if isinstance(value, bool) else value
+            for name, value in parameters.items()
+        },
+        doseq=True,
     )
     return f"{API}{path}?{query}" if query else API + path
