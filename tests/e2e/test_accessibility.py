@@ -64,7 +64,7 @@ STATES = (
     "explore/repos?q=zzz", "lamps", "lamps?tab=members", "lamps?tab=teams", "root?tab=activity", "root?tab=followers", "root/empty", "root/lit/src/branch/main",
     "root/lit/src/branch/main/d", "root/lit/src/branch/main/d/b.csv", "root/lit/src/branch/main/c.md", "root/lit/pulls/2/files?at=1R1",
     "root/lit/pulls/2/files?style=split&at=1R1", "root/lit/settings/branches/edit?rule_name=main", "root/lit/nothing",
-    "root/old/_new/main", "root/lit/commit/{picture}", "root/lit/issues?state=closed&q=zzz", "login/oauth/authorize?client_id={client_id}&redirect_uri=http://127.0.0.1/&response_type=code&state=1",
+    "root/old/_new/main", "root/lit/commit/{picture}", "root/lit/issues?state=closed&q=zzz", "root/lit/issues?labels=bug&without=milestone", "login/oauth/authorize?client_id={client_id}&redirect_uri=http://127.0.0.1/&response_type=code&state=1",
 )  # fmt: skip
 """Other states of pages."""
 STATUSES = {"root/lit/nothing": 404, "root/old/_new/main": 403, "admin/users": 401}

@@ -278,6 +278,17 @@ async def test_somebody_who_has_not_signed_in_finds_where_an_issue_is_opened(pag
     assert link in (await pages.get("/ann/demo/issues")).text
     answer = await pages.get("/ann/demo/issues/new")
     assert (answer.status_code, "/login?to=/ann/demo/issues/new" in answer.text) == (401, True)
-    assert "New pull request" not in (await pages.get("/ann/demo/pulls")).text
     forge.answers[HOME] |= {"archived": True}
     assert "New issue" not in (await pages.get("/ann/demo/issues")).text
+
+
+async def test_somebody_who_has_not_signed_in_finds_where_a_pull_request_is_opened(pages, forge):
+    link = 'href="/ann/demo/compare" rel="nofollow">New pull request</a>'
+    assert link in (await pages.get("/ann/demo/pulls")).text
+    compare = (await pages.get("/ann/demo/compare")).text
+    assert '<a href="/login?to=/ann/demo/compare">Sign in</a> to open a pull request.' in compare
+    assert 'href="/ann/demo/compare">New pull request</a>' in (await pages.get("/ann/demo/pulls", ANN)).text
+    assert "to open a pull request." not in (await pages.get("/ann/demo/compare", ANN)).text
+    forge.answers[HOME] |= {"archived": True}
+    assert "New pull request" not in (await pages.get("/ann/demo/pulls")).text
+    assert "to open a pull request." not in (await pages.get("/ann/demo/compare")).text

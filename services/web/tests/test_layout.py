@@ -79,6 +79,22 @@ async def test_the_button_of_the_bar_has_room_beside_its_words(show):
     assert await value(padding) == "14.4px"
 
 
+async def test_the_bar_searches_for_who_is_signed_in_and_for_who_is_not(show):
+    for caller in (ANN, None):
+        value = await show("/explore/users", caller=caller)
+        width, left, right = await value(
+            """[...document.querySelectorAll(".bar details")].map(menu => {
+              menu.open = true;
+              const {width, left, right} = menu.querySelector("input[type=search]").getBoundingClientRect();
+              return [width, left, right];
+            })[0]"""
+        )
+        assert width > 150
+        assert left > 0
+        assert right < PHONE["width"]
+        assert await value("document.querySelector('.bar nav').offsetHeight") < 60
+
+
 async def test_menus_open_on_the_screen(show, forge):
     forge.answers |= {
         f"{HOME}/issues": [issue()],

@@ -34,7 +34,7 @@ def _frame(page):
     """What stands around the content of a page: style sheet and icon, the elements of its head and foot, and their words."""
     links = re.findall(r'<link rel="(?:stylesheet|icon)"[^>]* href="([^"?]+)', page)
     body = re.sub(r"(?<=<main)([^>]*>).*(?=</main>)", r"\1", page.partition("<body>")[2], flags=re.DOTALL)
-    own = r'<form class="search".*?</form>|<a class="button primary"[^>]*>Sign in</a>'
+    own = r'<details class="menu end compact">(?s:.*?)</details>|<form class="search".*?</form>|<a class="button primary"[^>]*>Sign in</a>'
     body = re.sub(own, "", body)
     elements = re.findall(r"<(?:header|nav|main|footer|a|svg|path)\b[^>]*>", body)
     return links, elements, re.sub(r"<[^>]*>", " ", body).split()
