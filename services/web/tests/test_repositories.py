@@ -40,8 +40,19 @@ async def test_a_file_that_fits_is_shown_whole(pages, forge):
 
 @pytest.mark.parametrize(("text", "is_table"), [("a,b\n1,2\n", True), ("1,2\n" * 10_001, False)])
 async def test_a_table_has_no_more_cells_than_a_page_holds(pages, forge, text, is_table):
+    place = put(forge, "a.csv", text)
+    shown = (await pages.get(f"/ann/demo/src/{place}")).text
+    source = (await pages.get(f"/ann/demo/src/{place}?display=source")).text
+    assert ['<th scope="col">' in html for html in (shown, source)] == [is_table, False]
+    assert ('href="?display=source">Source<' in shown, ">Rendered<" in source) == (is_table, is_table)
+    for html in (shown, source):
+        assert ("more than 20,000 cells: too many for a table" in html) is not is_table
+
+
+@pytest.mark.parametrize(("text", "words"), [("", "empty"), ("a\rb,c\n", "it cannot be read as a table")])
+async def test_a_file_without_rows_is_offered_as_no_table(pages, forge, text, words):
     shown = (await pages.get(f"/ann/demo/src/{put(forge, 'a.csv', text)}")).text
-    assert ('<th scope="col">' in shown) is is_table
+    assert (words in shown, "display=source" in shown, "<th" in shown) == (True, False, False)
 
 
 async def test_a_drawing_is_a_picture_or_its_source(pages, forge):

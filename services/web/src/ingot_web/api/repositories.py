@@ -5,7 +5,7 @@ import io
 from asyncio import gather, to_thread
 from base64 import b64decode
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -245,20 +245,29 @@ async def _deleted_page(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
     )
 
 
+class ShownFile(NamedTuple):
+    """How a file is shown, and what of it. ``note`` says why there is no rendering where one could be expected."""
+
+    kind: str
+    content: Any = None
+    has_rendering: bool = False
+    note: str = ""
+
+
 async def _file(frame: RepositoryFrame, ref: NamedRef, file: Any, latest: Any) -> Response[str]:
-    name = file["name"].lower()
-    kind, shown = await _shown(frame, ref, file)
+    shown = await _shown(frame, ref, file)
     return frame.render(
         "repository/file.html",
         tab="code",
         title=file["path"],
         ref=ref,
         file=file,
-        kind=kind,
-        shown=shown,
+        kind=shown.kind,
+        shown=shown.content,
         latest=latest,
         source_is_asked=_asks_for_source(frame.request),
-        has_rendering=name.endswith((*MARKDOWN, *DRAWINGS, ".csv")),
+        has_rendering=shown.has_rendering,
+        note=shown.note,
     )
 
 
@@ -266,47 +275,48 @@ def _asks_for_source(request: WebRequest) -> bool:
     return request.query_params.get("display") == "source"
 
 
-def _without_text(file: Any) -> tuple[str, Any] | None:
+def _without_text(file: Any) -> ShownFile | None:
     """How a file is shown of which the text is not: pictures, large files, those of LFS, submodules, links."""
     if file["type"] == "submodule":
-        return "submodule", file.get("submodule_git_url") or ""
+        return ShownFile("submodule", file.get("submodule_git_url") or "")
     if file["type"] == "symlink":
-        return "link", file.get("target") or ""
+        return ShownFile("link", file.get("target") or "")
     if file["name"].lower().endswith(PICTURES):
-        return "picture", None
+        return ShownFile("picture")
     if "lfs_oid" in file:
-        return "lfs", file["lfs_size"]
-    return ("large", None) if file["size"] > SHOWN_BYTES else None
+        return ShownFile("lfs", file["lfs_size"])
+    return ShownFile("large") if file["size"] > SHOWN_BYTES else None
 
 
-async def _shown(frame: RepositoryFrame, ref: NamedRef, file: Any) -> tuple[str, Any]:
-    """How a file is shown, and what of it."""
+async def _shown(frame: RepositoryFrame, ref: NamedRef, file: Any) -> ShownFile:
     if shown := _without_text(file):
         return shown
     name = file["name"].lower()
     _, content = await file_in_git(frame, ref, file["path"])
     if b"\0" in content[:SNIFFED]:
-        return "binary", None
+        return ShownFile("binary")
     text = content.decode("utf-8", "replace")
-    if name.endswith(MARKDOWN) and not _asks_for_source(frame.request):
-        return "document", await document(frame, ref, file["path"], text)
-    if name.endswith(DRAWINGS) and not _asks_for_source(frame.request):
-        return "drawing", None
-    if name.endswith(".csv") and not _asks_for_source(frame.request) and (rows := _rows(text)):
-        return "table", rows
+    rows, note = _table(text) if name.endswith(".csv") else ([], "")
+    has_rendering = bool(rows) or name.endswith((*MARKDOWN, *DRAWINGS))
+    if has_rendering and not _asks_for_source(frame.request):
+        if rows:
+            return ShownFile("table", rows, has_rendering)
+        if name.endswith(DRAWINGS):
+            return ShownFile("drawing", None, has_rendering)
+        return ShownFile("document", await document(frame, ref, file["path"], text), has_rendering)
     text, omitted = first_lines(text)
     lines = await to_thread(highlight, file["name"], text)
-    return "lines", {"lines": lines, "omitted": omitted}
+    return ShownFile("lines", {"lines": lines, "omitted": omitted}, has_rendering, note)
 
 
-def _rows(text: str) -> list[list[str]]:
-    """The rows of a CSV file; none if it is no such file, or too large for a table."""
+def _table(text: str) -> tuple[list[list[str]], str]:
+    """The rows of a CSV file, or none and why it is not shown as a table."""
     if text.count(",") + text.count("\n") > MOST_CELLS:
-        return []
+        return [], f"more than {MOST_CELLS:,} cells: too many for a table"
     try:
-        return list(csv.reader(io.StringIO(text)))
+        return list(csv.reader(io.StringIO(text))), ""
     except csv.Error:
-        return []
+        return [], "it cannot be read as a table"
 
 
 @get(
