@@ -13,6 +13,7 @@ from ingot_chassis.http.policy import MAX_ID
 from ingot_contracts.identity import Team, User
 from ingot_contracts.issues import Comment, Issue, Label, Milestone, RequestedTeam, TrackedTime
 from ingot_contracts.repos import Repository, RepositoryAccess
+from ingot_contracts.timelines import TimelineType
 from ingot_issues.api import queries
 from ingot_issues.api.issues import issue_id_of
 from ingot_issues.api.policies import in_repository
@@ -26,7 +27,7 @@ from ingot_issues.store.labels import LabelRow
 from ingot_issues.store.milestones import MilestoneRow
 from ingot_issues.store.times import TimeRow
 
-TYPES = {
+TYPES: dict[CommentKind, TimelineType] = {
     CommentKind.COMMENT: "comment",
     CommentKind.REOPENED: "reopen",
     CommentKind.CLOSED: "close",
@@ -70,7 +71,7 @@ class TimelineComment(msgspec.Struct, kw_only=True):
     """``type`` says what happened, and which of the other fields are filled."""
 
     id: int
-    type: str
+    type: TimelineType
     html_url: str
     pull_request_url: str
     issue_url: str
