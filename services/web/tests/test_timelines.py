@@ -1,7 +1,10 @@
 """What happened to an issue, in words."""
 
+from typing import get_args
+
 import pytest
 
+from ingot_contracts.timelines import TimelineType
 from ingot_web.core.timelines import is_said, words
 
 EMPTY = {
@@ -32,12 +35,32 @@ EMPTY = {
         ({"type": "remove_dependency"}, "removed the dependency"),
         ({"type": "add_time_manual", "body": "4200"}, "added 1 h 10 min of spent time"),
         ({"type": "add_time_manual"}, "added some of spent time"),
+        ({"type": "delete_time_manual", "body": "60"}, "deleted 1 min of spent time"),
+        ({"type": "change_issue_ref", "new_ref": "refs/heads/a/b"}, "set the ref a/b"),
+        (
+            {"type": "change_issue_ref", "old_ref": "refs/tags/v1", "new_ref": "b"},
+            "changed the ref from v1 to b",
+        ),
+        ({"type": "change_issue_ref", "old_ref": "b"}, "removed the ref b"),
         ({"type": "issue_ref"}, ""),
         ({"type": "of a later release"}, ""),
     ],
 )
 def test_an_event_is_said_in_words(fields, text):
     assert words(EMPTY | fields) == text
+
+
+FULL = {
+    "body": "1", "label": {"name": "bug"}, "milestone": {"title": "1.1"}, "assignee": {"login": "ann"}, "assignee_team": None,
+    "removed_assignee": False, "old_title": "a", "new_title": "b", "old_ref": "a", "new_ref": "b",
+    "ref_issue": {"number": 2}, "dependent_issue": {"number": 3},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", get_args(TimelineType))
+def test_whatever_a_timeline_says_is_shown(kind):
+    event = FULL | {"type": kind}
+    assert words(event) or is_said(event)
 
 
 def test_a_review_says_its_verdict():

@@ -68,8 +68,18 @@ def _dependency(event: Any) -> str:
 
 
 def _time(event: Any) -> str:
-    seconds = event["body"]
-    return f"added {duration(int(seconds)) if seconds.isdecimal() else 'some'} of spent time"
+    seconds, verb = event["body"], "added" if event["type"].startswith("add") else "deleted"
+    return f"{verb} {duration(int(seconds)) if seconds.isdecimal() else 'some'} of spent time"
+
+
+def _ref(event: Any) -> str:
+    """An issue may name a branch or a tag that it is about."""
+    before, after = (
+        event[name].removeprefix("refs/heads/").removeprefix("refs/tags/") for name in ("old_ref", "new_ref")
+    )
+    if not after:
+        return f"removed the ref {before}"
+    return f"changed the ref from {before} to {after}" if before else f"set the ref {after}"
 
 
 MENTION = "mentioned this in"
@@ -81,10 +91,11 @@ _DESCRIBED: dict[str, Callable[[Any], str]] = {
     "review_request": _review_request,
     "change_title": lambda event: f"changed the title from “{event['old_title']}” to “{event['new_title']}”",
     "change_target_branch": lambda event: f"changed the target from {event['old_ref']} to {event['new_ref']}",
-    "add_time_manual": _time,
+    "change_issue_ref": _ref,
     "delete_branch": lambda event: f"deleted the branch {event['old_ref']}",
     **dict.fromkeys(("issue_ref", "comment_ref", "pull_ref"), _reference),
     **dict.fromkeys(("add_dependency", "remove_dependency"), _dependency),
+    **dict.fromkeys(("add_time_manual", "delete_time_manual"), _time),
 }
 _VERDICTS = {"APPROVED": "approved the changes", "REQUEST_CHANGES": "asked for changes"}
 _PLAIN = {
