@@ -21,6 +21,7 @@ from ingot_web.clients.forge import NOTHING, ListPage
 from ingot_web.core.first_lines import first_lines
 from ingot_web.core.highlighting import highlight
 from ingot_web.core.pictures import PICTURES
+from ingot_web.core.submodules import SubmodulePage, page_of
 
 SHOWN_BYTES = 1_000_000
 """Of a file that is shown as text."""
@@ -109,7 +110,7 @@ async def home(request: WebRequest) -> Response[Any]:
     if frame.repository["empty"] or listed is None:
         return frame.render("repository/empty.html", tab="code", is_starred=stars, is_watched=watches)
     ref = NamedRef("branch", frame.repository["default_branch"], "")
-    entries = _sorted(listed["dir_contents"])
+    entries = _listed(frame, listed["dir_contents"])
     (readme, html), import_error = await gather(_readme(frame, ref, entries), error_of(frame, entries))
     return frame.render(
         "repository/folder.html",
@@ -134,9 +135,17 @@ async def _no() -> bool:
     return False
 
 
-def _sorted(contents: list[Any]) -> list[Any]:
-    """Folders first."""
+def _listed(frame: RepositoryFrame, contents: list[Any]) -> list[Any]:
+    """Folders first; a submodule with its page."""
+    for entry in contents:
+        if entry["type"] == "submodule":
+            entry["page"] = _submodule_page(frame, entry)
     return sorted(contents, key=lambda one: (one["type"] not in ("dir", "submodule"), one["name"].lower()))
+
+
+def _submodule_page(frame: RepositoryFrame, submodule: Any) -> SubmodulePage | None:
+    address = submodule.get("submodule_git_url") or ""
+    return page_of(address, submodule["sha"], frame.repository, frame.request.public_url)
 
 
 def _shares(languages: dict[str, int]) -> list[tuple[str, float]]:
@@ -195,7 +204,7 @@ async def source(request: WebRequest) -> Response[Any]:
     latest = commits.rows[0] if commits.rows else None
     if "file_contents" in contents:
         return await _file(frame, ref, contents["file_contents"], latest)
-    entries = _sorted(contents["dir_contents"])
+    entries = _listed(frame, contents["dir_contents"])
     readme, html = await _readme(frame, ref, entries)
     return frame.render(
         "repository/folder.html",
@@ -275,10 +284,10 @@ def _asks_for_source(request: WebRequest) -> bool:
     return request.query_params.get("display") == "source"
 
 
-def _without_text(file: Any) -> ShownFile | None:
+def _without_text(frame: RepositoryFrame, file: Any) -> ShownFile | None:
     """How a file is shown of which the text is not: pictures, large files, those of LFS, submodules, links."""
     if file["type"] == "submodule":
-        return ShownFile("submodule", file.get("submodule_git_url") or "")
+        return ShownFile("submodule", _submodule_page(frame, file))
     if file["type"] == "symlink":
         return ShownFile("link", file.get("target") or "")
     if file["name"].lower().endswith(PICTURES):
@@ -289,7 +298,7 @@ def _without_text(file: Any) -> ShownFile | None:
 
 
 async def _shown(frame: RepositoryFrame, ref: NamedRef, file: Any) -> ShownFile:
-    if shown := _without_text(file):
+    if shown := _without_text(frame, file):
         return shown
     name = file["name"].lower()
     _, content = await file_in_git(frame, ref, file["path"])
