@@ -108,13 +108,14 @@ async def test_a_file_is_marked_as_viewed_and_closed_until_it_changes(pages, for
     first, second = views_of(CHANGED + OTHER)
     shown = (await pages.get(PAGE, ANN)).text
     assert boxes(shown) == [(True, ""), (True, "")]
-    answer = await pages.submit(shown, "Viewed", to="/viewed")
+    answer = await pages.submit(shown, "Mark as viewed", to="/viewed")
     assert answer.headers["location"].startswith(f"{PAGE}?style=unified#diff-")
     assert forge.calls[-1] == ("PUT", VIEWS)
     forge.internal[f"GET {VIEWS}"] = FileViews(changes={first.path: first.changes, second.path: "0" * 64})
     shown = (await pages.get(PAGE, ANN)).text
     assert boxes(shown) == [(False, "Viewed"), (True, "Changed since you viewed it")]
-    assert 'name="forget" value="1" aria-label="Not viewed: src/a.py"' in shown
+    assert 'name="forget" value="1" aria-pressed="true" aria-label="Mark as viewed: src/a.py"' in shown
+    assert '<button class="quiet" aria-pressed="false" aria-label="Mark as viewed: src/b.py"' in shown
     assert boxes((await pages.get(f"{PAGE}?at=1R4", ANN)).text)[0] == (True, "Viewed"), "one comments there"
 
 
@@ -127,5 +128,5 @@ async def test_nobody_marks_what_is_not_shown_whole_or_without_an_account(pages,
 
 
 async def test_a_form_leads_to_no_anchor_that_its_sender_made_up(pages, forge):
-    answer = await pages.submit(PAGE, "Viewed", to="/viewed", anchor="x\r\ny: z")
+    answer = await pages.submit(PAGE, "Mark as viewed", to="/viewed", anchor="x\r\ny: z")
     assert answer.headers["location"] == f"{PAGE}?style=unified"

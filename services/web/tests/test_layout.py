@@ -6,10 +6,13 @@ import pytest
 import pytest_asyncio
 
 from ingot_chassis.testing.browser import chromium, open_page
+from ingot_contracts.file_views import FileViews
 from ingot_web.core.templates import STATIC
 
 from .forge import ANN_USER, HOME, MOMENT, issue
 from .test_account_webhooks import DELIVERY, HOOK
+from .test_diffs import CHANGED
+from .test_forms import ANSWERS, HEAD
 from .test_repositories import put
 from .world import ANN
 
@@ -113,6 +116,29 @@ async def test_menus_open_on_the_screen(show, forge):
         )
         assert len(edges) == count
         assert [edge for edge in edges if edge[0] < 0 or edge[1] > PHONE["width"]] == []
+
+
+async def test_the_mark_of_a_file_stands_in_its_head(show, forge):
+    facts = {"pull_request": {"merged": False, "draft": False}, "base": {"ref": "main"}, "head": HEAD}
+    path = "a/very/deep/folder/with-a-file-whose-name-is-long.py"
+    forge.answers |= ANSWERS | {
+        f"{HOME}/pulls/1": issue(merged=False, mergeable=True, **facts),
+        f"{HOME}/pulls/1.diff": CHANGED.replace("src/a.py", path).encode(),
+    }
+    forge.internal = {"GET /internal/repos/ann/demo/pulls/1/file-views": FileViews()}
+    value = await show("/ann/demo/pulls/1/files")
+    for is_open in (True, False):
+        mark, head, words = await value(
+            f"""[".viewed button", ".file > summary", ".file > summary strong"].map(selector => {{
+              document.querySelector(".file").open = {str(is_open).lower()};
+              const {{top, bottom, left, right}} = document.querySelector(selector).getBoundingClientRect();
+              return [top, bottom, left, right];
+            }})"""
+        )
+        assert head[0] <= mark[0] < mark[1] <= head[1], is_open
+        assert words[3] < mark[2] < mark[3] < head[3], is_open
+    middle = "document.elementFromPoint(...(({x, y}) => [x + 5, y + 5])(document.querySelector('.viewed button').getBoundingClientRect()))"
+    assert await value(f"{middle}.closest('.viewed') !== null"), "nothing lies above it"
 
 
 async def test_who_wrote_a_line_is_named(show, forge):
