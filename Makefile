@@ -92,12 +92,6 @@ restarts: .venv/.dev ## Replace the processes of each service under load, and by
 	@echo "replacing processes …"
 	@INGOT_RESTARTS=yes $(PYTEST) -q -s -rs -n 1 tests/e2e/test_restarts.py $(ARGS)
 
-.PHONY: axe
-axe: .venv/.dev ## Install axe-core from npm and let it look at the pages; needs npm and Chromium
-	@mkdir -p .tools/axe && cp tests/e2e/axe/package.json .tools/axe/
-	@npm install --prefix .tools/axe --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error
-	@$(PYTEST) -rs tests/e2e/test_accessibility.py $(ARGS)
-
 .PHONY: soak
 soak: .venv/.dev ## Kill and stop processes and servers under load, many times, and send hostile requests (hours; docs/reliability.md)
 	@echo "killing and stopping processes and servers …"

@@ -9,7 +9,7 @@ import json
 import re
 import time
 from contextlib import asynccontextmanager
-from pathlib import Path
+from importlib.resources import files
 
 import httpx
 import pytest
@@ -30,7 +30,7 @@ from ingot_web.settings import Settings
 from .deployments import ADMINISTRATOR
 
 PROGRAM = chromium()
-AXE = Path(__file__).parents[2] / ".tools" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
 NO_PAGES = re.compile(
     r"/(internal/.*|livez|readyz|metrics|favicon\.ico|robots\.txt|-/assets/.*|.*\.(atom|rss)|.*/(atom|rss|raw|media)/{ref}|.*/checks)"
 )
@@ -168,8 +168,6 @@ async def test_pages_have_no_serious_fault_and_fit_a_phone(deployment, tmp_path)
             for name, html in texts.items():
                 await look.at_text(name, html)
     assert not look.faults, "\n".join(look.faults)
-    if not AXE.exists():
-        pytest.skip("all pages fit a phone; axe-core is not installed to look for more: make axe")
 
 
 class Look:
@@ -178,7 +176,6 @@ class Look:
     def __init__(self, page, url):
         self.page, self.url = page, url
         self.faults, self.addresses = [], set()
-        self._axe = AXE.read_text() if AXE.exists() else ""
 
     async def sign_in(self, name, password, done):
         await self.page.open(f"{self.url}login")
@@ -226,17 +223,16 @@ class Look:
 
     async def here(self, path):
         """The page that is there, which ``path`` names in what is said of it."""
-        await self.page.value(self._axe)
-        for scheme, width, rules in LOOKS if self._axe else LOOKS[-1:]:
+        await self.page.value(AXE)
+        for scheme, width, rules in LOOKS:
             await self._show(scheme, width)
             if width == PHONE and await self.page.value(TOO_WIDE):
                 self.faults.append(f"{path}: wider than a phone")
-            if self._axe:
-                await self.page.value("delete window.axeFound")
-                await self.page.value(RUN % json.dumps(rules))
-                violations = await self.page.wait_for("window.axeFound")
-                if violations != "[]":
-                    self.faults.append(f"{path}, {scheme}, {width}: {violations}")
+            await self.page.value("delete window.axeFound")
+            await self.page.value(RUN % json.dumps(rules))
+            violations = await self.page.wait_for("window.axeFound")
+            if violations != "[]":
+                self.faults.append(f"{path}, {scheme}, {width}: {violations}")
 
     async def _show(self, scheme, width):
         features = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
