@@ -2,6 +2,8 @@
 
 import pytest
 
+from ingot_contracts.testing.forms import form_of
+
 from .forge import HOME, MOMENT
 from .world import ANN
 
@@ -89,10 +91,62 @@ async def test_a_webhook_is_changed_and_keeps_what_its_form_does_not_show(pages,
     for fields, secret in (({"secret": "new"}, "new"), ({"unsigned": "1"}, "")):
         await pages.submit(edit, "Save the webhook", to="/edit", **fields)
         assert forge.sent[-1][2]["config"]["secret"] == secret
+    for fields, header in (({"authorization_header": " Bearer t "}, "Bearer t"), ({"unauthorized": "1"}, "")):
+        await pages.submit(edit, "Save the webhook", to="/edit", **fields)
+        assert forge.sent[-1][2]["authorization_header"] == header
     nothing = await pages.submit(edit, "Save the webhook", to="/edit", push=[], other=[], url="http://third/")
-    assert (nothing.status_code, len(forge.sent)) == (422, 3)
+    assert (nothing.status_code, len(forge.sent)) == (422, 5)
     assert 'value="http://third/"' in nothing.text
     assert "choose one at least" in nothing.text
+
+
+@pytest.mark.parametrize(
+    ("page", "to", "api"),
+    [("/ann/demo/settings/hooks/new", "/new", f"{HOME}/hooks"), ("/user/settings/hooks", "", "/user/hooks")],
+)
+async def test_a_webhook_for_matrix_has_an_authorization_header_that_no_page_shows(
+    pages, forge, page, to, api
+):
+    forge.answers[f"POST {api}"] = HOOK
+    header = {"authorization_header": "Bearer s3cret"}
+    await pages.submit(page, "Make the webhook", to=to, url="http://m/", type="matrix", **header)
+    assert forge.sent[-1][2].items() >= {"type": "matrix", **header}.items()
+    await pages.submit(page, "Make the webhook", to=to, url="http://m/", type="matrix")
+    assert "authorization_header" not in forge.sent[-1][2]
+    forge.refuses = 422
+    refused = await pages.submit(page, "Make the webhook", to=to, url="http://m/", **header)
+    assert (refused.status_code, "s3cret" in refused.text) == (422, False)
+
+
+OWNERS = (
+    ("/ann/demo/settings/hooks/3", f"{HOME}/hooks/3"),
+    ("/org/crew/settings/hooks/3", "/orgs/crew/hooks/3"),
+    ("/user/settings/hooks/3", "/user/hooks/3"),
+)
+ACTS = (("", "Try it"), ("", "Switch off"), ("", "Delete the webhook"), ("/deliveries/d1", "Send it again"))
+"""How the address of a page ends, and a button on it."""
+
+
+@pytest.mark.parametrize(("page", "api"), OWNERS)
+@pytest.mark.parametrize(("end", "button"), ACTS)
+async def test_what_is_refused_of_a_webhook_is_said_on_its_page(pages, forge, page, api, end, button):
+    forge.answers |= {
+        "/orgs/crew": {"username": "crew", "full_name": ""},
+        api: HOOK,
+        f"{api}/deliveries": [DELIVERY],
+        f"{api}/deliveries/d1": DELIVERY,
+    }
+    shown = (await pages.get(page + end, ANN)).text
+    forge.refuses = 422
+    refused = await pages.submit(shown, button, to=page + end)
+    assert (refused.status_code, 'role="alert"><p>refused' in refused.text) == (422, True)
+    form_of(refused.text, page + end, button)
+
+    forge.refuses, forge.down = 0, {"hooks"}
+    away = await pages.submit(refused.text, button, to=page + end)
+    assert (away.status_code, 'role="alert"><p>hooks cannot answer' in away.text) == (503, True)
+    assert f'href="{page}">Look at the webhook again' in away.text
+    assert "Settings" in away.text, "the frame of its page is there"
 
 
 async def test_a_webhook_for_slack_has_a_channel_and_keeps_the_look_of_its_messages(pages, forge):

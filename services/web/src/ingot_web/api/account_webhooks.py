@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, Denied
+from ingot_chassis.errors import ApiError, Denied, Unavailable
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.account_settings import page
 from ingot_web.api.organization_settings import OrganizationPages
@@ -19,7 +19,7 @@ from ingot_web.api.webhooks import (
     new_hook,
     payload_of,
 )
-from ingot_web.clients.forge import at
+from ingot_web.clients.forge import ListPage, at
 
 HOOKS = ["/org/{org:str}/settings/hooks", "/user/settings/hooks"]
 HOOK = [f"{path}/{{hook_id:int}}" for path in HOOKS]
@@ -62,6 +62,39 @@ class _Hooks:
         pages = self.request.pages_of(listing.total, SHOWN)
         return await self.render("list", "Webhooks", problem, pages=pages, **values)
 
+    async def hook_page(self, hook_id: int, problem: ApiError | None = None) -> Response[str]:
+        """A webhook with what was wrong with its form; that alone where hooks is away."""
+        try:
+            hook = await self.forge.get("hooks", self.api(hook_id))
+            deliveries = await self._deliveries(hook_id)
+        except Unavailable:
+            if problem is None:
+                raise
+            return await self.render("away", "Webhook", problem, hook_id=hook_id)
+        pages = self.request.pages_of(deliveries.total if deliveries else 0, SHOWN)
+        return await self.render("hook", "Webhook", problem, hook=hook, deliveries=deliveries, pages=pages)
+
+    async def _deliveries(self, hook_id: int) -> ListPage | None:
+        """None for members of an organization: they see its webhooks, but what was sent is for owners."""
+        path = self.api(hook_id, "deliveries")
+        try:
+            return await self.forge.listing("hooks", path, page=self.request.number, limit=SHOWN)
+        except Denied:
+            return None
+
+    async def delivery_page(
+        self, hook_id: int, delivery_id: str, problem: ApiError | None = None
+    ) -> Response[str]:
+        """The same of one delivery."""
+        try:
+            shown = await self.forge.get("hooks", self.api(hook_id, "deliveries", delivery_id))
+        except Unavailable:
+            if problem is None:
+                raise
+            return await self.render("away", "Delivery", problem, hook_id=hook_id)
+        values = {"hook_id": hook_id, "delivery": shown, "payload": payload_of(shown)}
+        return await self.render("delivery", "Delivery", problem, **values)
+
     async def edit_page(
         self, hook_id: int, form: Form | None = None, problem: ApiError | None = None
     ) -> Response[str]:
@@ -90,22 +123,17 @@ async def create(request: WebRequest) -> Response[Any]:
 @get(HOOK, policy=anyone(), include_in_schema=False)
 async def show(request: WebRequest, hook_id: int) -> Response[str]:
     """A webhook and what was sent."""
-    owned = _Hooks(request)
-    hook = await owned.forge.get("hooks", owned.api(hook_id))
-    path = owned.api(hook_id, "deliveries")
-    try:
-        deliveries = await owned.forge.listing("hooks", path, page=request.number, limit=SHOWN)
-    except Denied:
-        deliveries = None  # members of an organization see its webhooks; what was sent is for owners
-    pages = request.pages_of(deliveries.total if deliveries else 0, SHOWN)
-    return await owned.render("hook", "Webhook", hook=hook, deliveries=deliveries, pages=pages)
+    return await _Hooks(request).hook_page(hook_id)
 
 
 @post(HOOK, policy=anyone(), include_in_schema=False)
-async def change(request: WebRequest, hook_id: int) -> Response[bytes]:
+async def change(request: WebRequest, hook_id: int) -> Response[Any]:
     """Switch it on or off, try it, or delete it."""
     form, owned = await request.sent_form(), _Hooks(request)
-    is_there = await change_hook(owned.forge, owned.api(hook_id), form.text("do"))
+    try:
+        is_there = await change_hook(owned.forge, owned.api(hook_id), form.text("do"))
+    except ApiError as error:
+        return await owned.hook_page(hook_id, error)
     return request.redirect(f"{owned.path}/{hook_id}" if is_there else owned.path)
 
 
@@ -129,18 +157,18 @@ async def save(request: WebRequest, hook_id: int) -> Response[Any]:
 @get(DELIVERY, policy=anyone(), include_in_schema=False)
 async def delivery(request: WebRequest, hook_id: int, delivery_id: str) -> Response[str]:
     """What was sent and what was answered."""
-    owned = _Hooks(request)
-    shown = await owned.forge.get("hooks", owned.api(hook_id, "deliveries", delivery_id))
-    values = {"hook_id": hook_id, "delivery": shown, "payload": payload_of(shown)}
-    return await owned.render("delivery", "Delivery", **values)
+    return await _Hooks(request).delivery_page(hook_id, delivery_id)
 
 
 @post(DELIVERY, policy=anyone(), include_in_schema=False)
-async def redeliver(request: WebRequest, hook_id: int, delivery_id: str) -> Response[bytes]:
+async def redeliver(request: WebRequest, hook_id: int, delivery_id: str) -> Response[Any]:
     """Send it again."""
     await request.sent_form()
     owned = _Hooks(request)
-    await owned.forge.send("POST", "hooks", owned.api(hook_id, "deliveries", delivery_id, "attempts"))
+    try:
+        await owned.forge.send("POST", "hooks", owned.api(hook_id, "deliveries", delivery_id, "attempts"))
+    except ApiError as error:
+        return await owned.delivery_page(hook_id, delivery_id, error)
     return request.redirect(f"{owned.path}/{hook_id}/deliveries/{delivery_id}")
 
 

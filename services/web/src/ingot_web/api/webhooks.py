@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, Invalid
+from ingot_chassis.errors import ApiError, Invalid, Unavailable
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import Form, WebRequest
@@ -99,7 +99,7 @@ def new_hook(form: Form) -> dict[str, Any]:
 
 
 def edited_hook(form: Form) -> dict[str, Any]:
-    """What the form says of a webhook that is there; its secret stays where nothing is said. Raises Invalid."""
+    """What the form says of a webhook that is there; its secrets stay where nothing is said. Raises Invalid."""
     events = [event for event, _ in EVENTS if form.has(event)] + form.all("other")
     if not events:
         # The API takes none for pushes.
@@ -108,7 +108,10 @@ def edited_hook(form: Form) -> dict[str, Any]:
     config |= {key: form.text(key) for key in CHAT_KEYS if key in form}
     if form["secret"] or form.has("unsigned"):
         config["secret"] = form["secret"]
-    return {"config": config, "events": events, "branch_filter": form.text("branch_filter")}
+    hook = {"config": config, "events": events, "branch_filter": form.text("branch_filter")}
+    if form.text("authorization_header") or form.has("unauthorized"):
+        hook["authorization_header"] = form.text("authorization_header")
+    return hook
 
 
 def form_of_hook(hook: Any) -> Form:
@@ -129,29 +132,43 @@ def form_of_hook(hook: Any) -> Form:
 async def show(request: WebRequest, hook_id: int) -> Response[str]:
     """A webhook and what was sent."""
     request.require_signed_in()
-    frame = RepositoryFrame(request)
-    hook, deliveries = await frame.load(
-        frame.forge.get("hooks", frame.api("hooks", hook_id)),
-        frame.forge.listing(
-            "hooks", frame.api("hooks", hook_id, "deliveries"), page=request.number, limit=SHOWN
-        ),
-    )
+    return await _hook_page(RepositoryFrame(request), hook_id)
+
+
+async def _hook_page(frame: RepositoryFrame, hook_id: int, problem: ApiError | None = None) -> Response[str]:
+    """With what was wrong with a form; that alone where hooks is away."""
+    path = frame.api("hooks", hook_id)
+    try:
+        hook, deliveries = await frame.load(
+            frame.forge.get("hooks", path),
+            frame.forge.listing("hooks", f"{path}/deliveries", page=frame.request.number, limit=SHOWN),
+        )
+    except Unavailable:
+        if problem is None or frame.repository is None:
+            raise
+        hook, deliveries = None, None
     return frame.render(
         "settings/hook.html",
         tab="settings",
         title="Webhook",
         part="hooks",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        hook_id=hook_id,
         hook=hook,
         deliveries=deliveries,
-        pages=request.pages_of(deliveries.total, SHOWN),
+        pages=frame.request.pages_of(deliveries.total if deliveries else 0, SHOWN),
     )
 
 
 @post("/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}", policy=anyone(), include_in_schema=False)
-async def change(request: WebRequest, hook_id: int) -> Response[bytes]:
+async def change(request: WebRequest, hook_id: int) -> Response[Any]:
     """Switch it on or off, try it, or delete it."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
-    is_there = await change_hook(frame.forge, frame.api("hooks", hook_id), form.text("do"))
+    try:
+        is_there = await change_hook(frame.forge, frame.api("hooks", hook_id), form.text("do"))
+    except ApiError as error:
+        return await _hook_page(frame, hook_id, error)
     return frame.redirect(f"/settings/hooks/{hook_id}" if is_there else "/settings/hooks")
 
 
@@ -201,18 +218,30 @@ async def save(request: WebRequest, hook_id: int) -> Response[Any]:
 async def delivery(request: WebRequest, hook_id: int, delivery_id: str) -> Response[str]:
     """What was sent and what was answered."""
     request.require_signed_in()
-    frame = RepositoryFrame(request)
-    (shown,) = await frame.load(
-        frame.forge.get("hooks", frame.api("hooks", hook_id, "deliveries", delivery_id))
-    )
+    return await _delivery_page(RepositoryFrame(request), hook_id, delivery_id)
+
+
+async def _delivery_page(
+    frame: RepositoryFrame, hook_id: int, delivery_id: str, problem: ApiError | None = None
+) -> Response[str]:
+    """The same of one delivery."""
+    question = frame.forge.get("hooks", frame.api("hooks", hook_id, "deliveries", delivery_id))
+    try:
+        (shown,) = await frame.load(question)
+    except Unavailable:
+        if problem is None or frame.repository is None:
+            raise
+        shown = None
     return frame.render(
         "settings/delivery.html",
         tab="settings",
         title="Delivery",
         part="hooks",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
         hook_id=hook_id,
         delivery=shown,
-        payload=payload_of(shown),
+        payload=payload_of(shown) if shown else "",
     )
 
 
@@ -226,12 +255,15 @@ def payload_of(delivery: Any) -> str:
     policy=anyone(),
     include_in_schema=False,
 )
-async def redeliver(request: WebRequest, hook_id: int, delivery_id: str) -> Response[bytes]:
+async def redeliver(request: WebRequest, hook_id: int, delivery_id: str) -> Response[Any]:
     """Send it again."""
     await request.sent_form()
     frame = RepositoryFrame(request)
     path = frame.api("hooks", hook_id, "deliveries", delivery_id, "attempts")
-    await frame.forge.send("POST", "hooks", path)
+    try:
+        await frame.forge.send("POST", "hooks", path)
+    except ApiError as error:
+        return await _delivery_page(frame, hook_id, delivery_id, error)
     return frame.redirect(f"/settings/hooks/{hook_id}/deliveries/{delivery_id}")
 
 
