@@ -1,8 +1,9 @@
 """The edge of every service: errors, bodies, policies, health."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import asyncpg
 import httpx
@@ -218,7 +219,7 @@ async def keys() -> Jwks:
     return Jwks([KEY.jwk()])
 
 
-def app(public_url: str = "http://ingot.test/") -> Litestar:
+def app(public_url: str = "http://ingot.test/", before_send: Sequence[Any] = ()) -> Litestar:
     parts = ServiceParts(
         name="counter",
         settings=ServiceSettings(public_url=public_url, metrics_public=True),
@@ -255,7 +256,9 @@ def app(public_url: str = "http://ingot.test/") -> Litestar:
         undecided,
     ]
     translations = {**DATABASE_ERRORS, DiskFull: lambda _error: InsufficientStorage()}
-    return service_app(parts, routes=routes, max_body=1000, translations=translations)
+    return service_app(
+        parts, routes=routes, max_body=1000, translations=translations, before_send=before_send
+    )
 
 
 def client(public_url: str = "http://ingot.test/") -> httpx.AsyncClient:
@@ -307,6 +310,20 @@ async def test_every_error_is_the_error_object(path, status):
     assert answer.status_code == status
     assert {"message", "url"} <= answer.json().keys()
     assert "secret detail" not in answer.text
+
+
+async def test_a_function_is_called_before_an_answer_is_sent_also_of_an_error():
+    calls = []
+
+    async def note(message, scope):
+        calls.append((scope["path"], message["type"]))
+
+    transport = httpx.ASGITransport(app("http://ingot.test/", [note]))
+    async with httpx.AsyncClient(transport=transport, base_url="http://counter") as http:
+        for path in ("/livez", "/clash", "/nowhere"):
+            await http.get(path)
+    starts = [path for path, kind in calls if kind == "http.response.start"]
+    assert starts == ["/livez", "/clash", "/nowhere"]
 
 
 async def test_a_wrong_field_is_named():

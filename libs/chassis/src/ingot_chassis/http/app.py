@@ -1,6 +1,6 @@
 """The app of a service: one way to build it, with health, metrics, logging, errors and background loops."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -8,6 +8,7 @@ from litestar import Litestar, Router
 from litestar.datastructures import State
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.types import Message, Scope
 
 from ingot_chassis.http import litestar_guards, litestar_layout, litestar_routes, policy
 from ingot_chassis.http.error_responses import Translations, exception_handlers
@@ -34,10 +35,12 @@ def service_app(
     max_body: int = 10_000_000,
     translations: Translations | None = None,
     error_pages: Mapping[Any, Any] | None = None,
+    before_send: Sequence[Callable[[Message, Scope], Awaitable[None]]] = (),
 ) -> Litestar:
     """The Litestar app of a service. ``max_body`` bytes limits every body that a route does not exempt.
 
-    ``error_pages`` are handlers of errors in place of those that answer with the error object.
+    ``error_pages`` are handlers of errors in place of those that answer with the error object. ``before_send`` is called with
+    each message of an answer and the scope of its request.
     """
     optional = [metrics] if parts.settings.metrics_public else []
     meanings = {**(translations or {})}
@@ -58,6 +61,7 @@ def service_app(
             **exception_handlers(parts.name, parts.settings.public_url, meanings),
             **(error_pages or {}),
         },
+        before_send=list(before_send),
         lifespan=[_lifespan],
         request_max_body_size=max_body,
         openapi_config=OpenAPIConfig(
