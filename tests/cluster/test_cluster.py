@@ -237,7 +237,7 @@ for target in sys.argv[1:]:
             "gateway",
             {"identity:8081": True, "repos:8082": True, "postgresql:5432": False, "redis:6379": True},
         ),
-        ("web", {"issues:8083": True, "postgresql:5432": False, "redis:6379": False}),
+        ("web", {"issues:8083": True, "postgresql:5432": False, "redis:6379": True}),
         ("hooks", {"identity:8081": True, "hooks-db-rw:5432": True, "gateway:3000": False}),
     ],
 )

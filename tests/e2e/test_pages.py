@@ -219,6 +219,10 @@ async def test_a_person_makes_a_repository_and_works_in_it_by_forms_alone(scene)
     closed = await ann.submit(f"{base}/issues/1", "Close", to="/issues/1/comments", body="done")
     assert "<p>done</p>" in closed.text
     assert "closed this" in closed.text
+    form = form_of(await ann.page(f"{base}/issues/1"), "/issues/1/comments", "Comment")
+    copies = [ann.browser.post(form.action, data=form.press("Comment", body="once")) for _ in range(6)]
+    assert sorted([answer.status_code for answer in await asyncio.gather(*copies)]) == [200, *[409] * 5]
+    assert (await ann.page(f"{base}/issues/1")).count("<p>once</p>") == 1
 
     content = base64.b64encode(b"text\n").decode()
     await ann.make(f"repos/{base}/contents/b.txt", content=content, message="add b", new_branch="topic")

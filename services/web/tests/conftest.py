@@ -10,7 +10,7 @@ from .world import World
 async def world():
     world = World()
     yield world
-    await world.client.aclose()
+    await world.close()
 
 
 @pytest_asyncio.fixture
@@ -23,4 +23,4 @@ async def pages(forge):
     """The service with ``forge`` behind it."""
     world = World(forge)
     yield world
-    await world.client.aclose()
+    await world.close()

@@ -22,15 +22,16 @@ BOB = Principal(id=2, name="bob", via="session", session_id=12)
 class World:
     """One running service, whose pages are asked for by ``caller``; with a ``forge`` it stands for all peers."""
 
-    def __init__(self, forge=None, **settings) -> None:
-        self.callers = Callers("web")
+    def __init__(self, forge=None, *, callers=None, **settings) -> None:
+        self.callers = callers or Callers("web")
         key = self.callers.identity_key.jwk()
         self.identity, self.repos = FakeIdentity(kid=key.kid, x=key.x), FakeRepos()
-        configuration = Settings(
-            private_key=SigningKey.generate().text(),
-            background=False,
-            **{"public_url": "http://forge/", **settings},
-        )
+        own_settings = {
+            "private_key": SigningKey.generate().text(),
+            "public_url": "http://forge/",
+            "objects_url": "file:///files",
+        }
+        configuration = Settings(background=False, **own_settings | settings)
         own = ServiceIdentity("web", SigningKey.read(configuration.private_key))
         peers = {"identity": self.identity, "repos": self.repos, "issues": self.repos, "hooks": self.repos}
         if forge is not None:
@@ -38,6 +39,11 @@ class World:
             forge.identity = self.identity
         self.app = create_app(configuration, peers=Peers.in_process(peers, own))
         self.client = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://forge")
+
+    async def close(self):
+        await self.client.aclose()
+        for close in self.app.state.parts.close:
+            await close()
 
     async def get(self, path, caller=None):
         return await self.client.get(path, headers=self._headers(caller))

@@ -45,14 +45,15 @@ from ingot_web.api import (
     tasks,
     webhooks,
 )
-from ingot_web.api.request import WebRequest
+from ingot_web.api.request import WebRequest, forget_refused_form
 from ingot_web.components import Components
-from ingot_web.core.form_tokens import FormTokens
+from ingot_web.core.form_tokens import LIFETIME, FormTokens
 from ingot_web.core.outcomes import Outcomes
 from ingot_web.core.rendered_text_cache import RenderedTextCache
 from ingot_web.core.sent_forms import SentForms
 from ingot_web.core.templates import Templates
 from ingot_web.settings import Settings
+from ingot_web.store.shared_digests import open_digests
 
 ROUTES = [
     *site.routes,
@@ -101,11 +102,16 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         root=urlsplit(settings.public_url).path.rstrip("/"),
     )
     tokens = FormTokens(settings.private_key)
-    components = Components(templates, tokens, Outcomes(tokens), RenderedTextCache(), SentForms())
+    # Tokens of pages that another process has made may be a minute of the future.
+    digests = open_digests(settings.store_url, seconds=LIFETIME + 60)
+    if digests is not None:
+        parts.close.append(digests.close)
+    components = Components(templates, tokens, Outcomes(tokens), RenderedTextCache(), SentForms(digests))
     return service_app(
         parts,
         routes=ROUTES,
         request_class=WebRequest,
         state={"components": components},
         error_pages=errors.handlers,
+        before_send=[forget_refused_form],
     )

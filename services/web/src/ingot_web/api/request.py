@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from litestar import Response
 from litestar.datastructures import UploadFile
 from litestar.exceptions import SerializationException, ValidationException
+from litestar.types import Message, Scope
 
 from ingot_chassis.errors import BadRequest, Conflict, Denied, Invalid, Unauthenticated
 from ingot_chassis.http.request import ApiRequest
@@ -107,6 +108,14 @@ def _is_file(value: Any) -> bool:
     return isinstance(value, UploadFile)
 
 
+async def forget_refused_form(_message: Message, scope: Scope) -> None:
+    """Before the answer to a form that was refused as a whole begins, it may be sent again, also to another process."""
+    digest = scope["state"].pop("refused_form", None)
+    if digest is not None:
+        components: Components = scope["litestar_app"].state.components
+        await components.sent_forms.remove(digest)
+
+
 class WebRequest(ApiRequest):
     """One request for a page."""
 
@@ -176,7 +185,7 @@ class WebRequest(ApiRequest):
             )
         if not form.has("preview"):
             digest = digest_of([self.scope["path"].encode(), *form.parts()])
-            if not self.components.sent_forms.add(digest):
+            if not await self.components.sent_forms.add(digest):
                 raise Conflict(
                     "this form was sent already; go back and load the page again to see what came of it"
                 )
@@ -225,7 +234,7 @@ class WebRequest(ApiRequest):
         if self.wants_part and (in_place or status >= 400):
             template = in_place or "refusal.html"
         if status >= 400 and (digest := self.scope["state"].pop("sent_form", None)):
-            self.components.sent_forms.remove(digest)
+            self.scope["state"]["refused_form"] = digest
         principal = self.principal if "principal" in self.scope else None
         viewer = principal if principal is not None and principal.signed_in else None
         # An address without a route is answered before anybody has verified who asks for it.

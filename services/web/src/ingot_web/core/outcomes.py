@@ -7,7 +7,7 @@ alone knows what was said: another one says it again when the page is loaded ane
 from urllib.parse import urlencode
 
 from ingot_web.core.form_tokens import FormTokens
-from ingot_web.core.sent_forms import SentForms
+from ingot_web.core.sent_forms import RecentDigests
 
 LIFETIME = 60
 """Seconds in which the page has to be loaded to say it."""
@@ -19,7 +19,7 @@ class Outcomes:
     """Makes the queries, and finds in them what is to be said."""
 
     def __init__(self, tokens: FormTokens) -> None:
-        self._tokens, self._proofs = tokens, SentForms()
+        self._tokens, self._proofs = tokens, RecentDigests()
 
     def query(self, caller: str, path: str, outcome: str, now: int) -> str:
         """For the address of the page ``path``, to which ``caller`` is sent ``now`` because ``outcome`` was reached."""

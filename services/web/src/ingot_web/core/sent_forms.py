@@ -1,25 +1,27 @@
 """Forms that were sent lately: one that comes twice, as by a double click, changes something once.
 
-This process alone knows of them. A copy that reaches another process of web is taken for a new one.
+Processes of web know of each other's forms where they share a Redis (``store/shared_digests.py``).
 """
 
 import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable
 
+from ingot_web.store.shared_digests import SharedDigests
+
 MOST = 10_000
-"""Forms that are remembered, the latest."""
+"""Digests that a process remembers, the latest."""
 
 
-class SentForms:
-    """Digests of forms that are on their way, or have changed something."""
+class RecentDigests:
+    """What this process has seen lately."""
 
     def __init__(self, most: int = MOST) -> None:
         self._digests: OrderedDict[bytes, None] = OrderedDict()
         self._most = most
 
     def add(self, digest: bytes) -> bool:
-        """False if it was sent before."""
+        """False if it was seen before."""
         if digest in self._digests:
             return False
         self._digests[digest] = None
@@ -28,8 +30,30 @@ class SentForms:
         return True
 
     def remove(self, digest: bytes) -> None:
-        """It was refused before it changed anything, and may be sent again."""
         self._digests.pop(digest, None)
+
+
+class SentForms:
+    """Digests of forms that are on their way, or have changed something; ``shared`` has those of all processes."""
+
+    def __init__(self, shared: SharedDigests | None = None) -> None:
+        self._own, self._shared = RecentDigests(), shared
+
+    async def add(self, digest: bytes) -> bool:
+        """False if it was sent before."""
+        if not self._own.add(digest):
+            return False
+        if self._shared is None or await self._shared.add(digest):
+            return True
+        # Another process has it, and may forget it again.
+        self._own.remove(digest)
+        return False
+
+    async def remove(self, digest: bytes) -> None:
+        """It was refused before it changed anything, and may be sent again."""
+        self._own.remove(digest)
+        if self._shared is not None:
+            await self._shared.remove(digest)
 
 
 def digest_of(parts: Iterable[bytes]) -> bytes:

@@ -1,0 +1,1 @@
+"""What processes of web share, where there is a Redis."""
