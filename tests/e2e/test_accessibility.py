@@ -369,6 +369,9 @@ async def _fill(url):
         await make(f"{base}/issues", title="Dark", body=text)
         comment = await make(f"{base}/issues/1/comments", body=text)
         await make(f"{base}/issues/1/reactions", content="heart")
+        for of in ("issues/1", f"issues/comments/{comment['id']}"):
+            file = await http.post(f"{base}/{of}/assets", files={"attachment": ("oil.txt", b"a drop")})
+            assert file.status_code == 201, file.text
         await make(f"{base}/pulls", title="More", head="topic", base="main", body="Closes #1")
         suggestion = "hm\n\n```suggestion\nprint(2)\n```"
         line = {"path": "b.py", "new_position": 1, "body": suggestion}

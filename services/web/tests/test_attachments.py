@@ -4,9 +4,9 @@ import pytest
 
 from ingot_contracts.testing.forms import form_of
 
-from .forge import ANN_USER, HOME
+from .forge import ANN_USER, HOME, issue
 from .test_forms import ANSWERS, COMMENT_ON_LINE
-from .world import ANN
+from .world import ANN, World
 
 REVIEW = f"{HOME}/pulls/1/reviews/7"
 ON_LINE = ("/ann/demo/pulls/1/comments/5", "Save the comment", f"{HOME}/pulls/comments/5", f"{HOME}/issues/1")
@@ -100,3 +100,51 @@ async def test_a_comment_on_a_line_gets_files_from_who_may_add_them_once_its_rev
     files = [("files", ("a.png", b"night", "image/png"))]
     answer = await pages.client.post(address, data=form, files=files, headers=pages.callers.headers(ANN))
     assert (answer.status_code, bool(forge.sent)) == ((303, True) if offered else (422, False))
+
+
+FILE = {"id": 7, "name": "<b>.png", "size": 3, "browser_download_url": "/ann/demo/attachments/u"}
+LISTS = (
+    ("/ann/demo/comments/5", f"{HOME}/issues/comments/5"),
+    ("/ann/demo/issues/1/facts", f"{HOME}/issues/1"),
+)
+"""A page that lists files, and to what they belong."""
+
+
+@pytest.mark.parametrize(("page", "owner"), LISTS)
+async def test_a_file_is_listed_and_removed_and_what_is_refused_is_said(pages, forge, page, owner):
+    answer = forge.answers.get(owner) or issue()
+    forge.answers[owner] = answer | {"assets": [FILE]}
+    shown = (await pages.get(page, ANN)).text
+    assert 'href="/ann/demo/attachments/u">&lt;b&gt;.png</a>' in shown
+    forge.refuses = 403
+    refused = await pages.submit(shown, "Remove <b>.png", to=page)
+    assert (refused.status_code, 'role="alert"><p>refused' in refused.text) == (403, True)
+    forge.refuses, forge.answers[owner] = 0, answer | {"assets": []}
+    removed = await pages.submit(refused.text, "Remove <b>.png", to=page)
+    assert (removed.status_code, removed.headers["location"]) == (303, page)
+    assert [call[:2] for call in forge.sent] == [("DELETE", f"{owner}/assets/7")] * 2
+    assert "Remove <b>.png" not in (await pages.get(page, ANN)).text
+
+
+async def test_files_of_an_issue_are_removed_by_those_whom_issues_lets_change_it(pages, forge):
+    page, rights = "/ann/demo/issues/1/facts", f"GET /internal{HOME}/issues/1/rights"
+    forge.answers[f"{HOME}/issues/1"] = issue(assets=[FILE])
+    for may_edit in (True, False):
+        forge.internal[rights] = {"may_edit": may_edit}
+        assert ("Remove &lt;b&gt;.png" in (await pages.get(page, ANN)).text) is may_edit
+
+
+FORMS = (
+    "/issues/new", "/issues/1", "/comments/5", "/pulls/1", "/pulls/1/files?at=1R4", "/compare/main...topic",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", FORMS)
+@pytest.mark.parametrize("url", ["", "s3://files/ingot"])
+async def test_files_are_asked_for_where_the_site_keeps_them(forge, path, url):
+    world = World(forge, objects_url=url)
+    shown = await world.get(f"/ann/demo{path}", ANN)
+    assert shown.status_code == 200, shown.text
+    assert ("Drop, paste or choose files." in shown.text, 'type="file"' in shown.text) == (bool(url),) * 2
+    assert ("/facts#attachments" in shown.text) is (bool(url) and path.startswith(("/issues/1", "/pulls/1")))
+    await world.close()

@@ -38,7 +38,7 @@ async def test_a_release_whose_files_are_refused_is_there_and_its_form_is_shown(
 
 
 async def test_a_release_is_changed_and_loses_a_file(pages, forge):
-    assets = [{"id": 7, "name": "<a>.zip", "size": 3}]
+    assets = [{"id": 7, "name": "<a>.zip", "size": 3, "browser_download_url": "/a"}]
     forge.answers[f"{HOME}/releases/tags/v1"] = RELEASE | {"assets": assets}
     shown = (await pages.get(EDIT, ANN)).text
     assert "&lt;a&gt;.zip" in shown

@@ -99,7 +99,9 @@ WITH_FORMS = (
 async def test_enter_in_a_field_presses_no_button_that_takes_something_away(pages, forge, page):
     """A browser presses the first button of the form."""
     forge.answers |= ANSWERS | lists_of(FEW)
-    forge.answers[f"{HOME}/releases/tags/v1"] = RELEASE | {"assets": [{"id": 7, "name": "a.zip", "size": 3}]}
+    forge.answers[f"{HOME}/releases/tags/v1"] = RELEASE | {
+        "assets": [{"id": 7, "name": "a.zip", "size": 3, "browser_download_url": "/a"}]
+    }
     forge.failures["/orgs/ann"] = 404
     shown = await pages.get(page, ROOT)
     assert shown.status_code == 200, shown.text

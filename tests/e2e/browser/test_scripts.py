@@ -7,7 +7,7 @@ import zlib
 import pytest
 from tests.e2e.deployments import ADMINISTRATOR
 
-from .api import api_of, content
+from .api import api_of, content, make
 from .person import BAR, PROGRAM, open_browser
 
 
@@ -248,3 +248,52 @@ async def test_a_name_is_completed_while_it_is_written(deployment, tmp_path):
             options = "[...document.querySelectorAll('datalist option')].map(one => one.value)"
             await person.page.wait_for(f"{options}.includes('{name}')")
         assert not person.page.complaints
+
+
+DROP = """(() => {
+  const box = document.querySelector("#body").getBoundingClientRect();
+  return [box.x + box.width / 2, box.y + box.height / 2];
+})()"""
+"""Where the text of a comment is."""
+
+
+async def _drop(person, file):
+    """Drop a file on the text of a comment."""
+    x, y = await person.page.value(DROP)
+    data = {"items": [], "files": [str(file)], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        await person.page.call("Input.dispatchDragEvent", type=kind, x=x, y=y, data=data)
+    await person.page.wait_for("document.querySelector('#files').files.length === 1")
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
+@pytest.mark.parametrize("javascript", [True, False], ids=["with JavaScript", "without JavaScript"])
+async def test_a_file_is_dropped_on_a_comment_and_removed(deployment, tmp_path, javascript):
+    name = f"drops-{'with' if javascript else 'without'}"
+    issue = f"{ADMINISTRATOR[0]}/{name}/issues/1"
+    file = tmp_path / "lamp.txt"
+    file.write_text("a lamp\n")
+    async with api_of(deployment.url) as http:
+        await make(http, "user/repos", name=name, auto_init=True)
+        await make(http, f"repos/{ADMINISTRATOR[0]}/{name}/issues", title="It flickers")
+    async with open_browser(deployment.url, tmp_path, javascript=javascript) as person:
+        await person.sign_in(*ADMINISTRATOR)
+        await person.visit(issue)
+        await person.read("Drop, paste or choose files.")
+        await person.write("Comment", "See this.")
+        await (_drop(person, file) if javascript else person.attach("Files", file))
+        await person.press("Comment", within="button")
+        await person.read("lamp.txt")
+        await person.follow("Edit this comment")
+        address = await person.page.value("[...document.links].find(one => one.text === 'lamp.txt').href")
+        assert (await _answer(deployment, address)).text == "a lamp\n"
+        await person.press("Remove lamp.txt")
+        await person.follow("Remove lamp.txt", within="main button")
+        assert not await person.page.value("document.body.innerText.includes('Remove lamp.txt')")
+        assert (await _answer(deployment, address)).status_code == 404
+        assert not person.page.complaints
+
+
+async def _answer(deployment, address):
+    async with api_of(deployment.url) as http:
+        return await http.get(address)

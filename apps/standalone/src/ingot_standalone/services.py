@@ -86,7 +86,7 @@ class Services:
         self.gateway = service_settings.read(
             ingot_gateway.settings.Settings, "gateway", **keys_and_database("gateway"), port=settings.port
         )
-        for settings_with_files in (self._repos, self._issues, self.gateway):
+        for settings_with_files in (self._repos, self._issues, self._web, self.gateway):
             settings_with_files.objects_url = settings_with_files.objects_url or folder.files.as_uri()
         service_settings.check()
         set_urls(self._repos, public_url, ssh_port)

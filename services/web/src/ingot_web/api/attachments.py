@@ -6,11 +6,14 @@ from typing import Any
 from ingot_chassis.errors import ApiError, Invalid, NotFound
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import Form, SentFile
+from ingot_web.clients.forge import at
 from ingot_web.core.pictures import PICTURES
 
 MOST_FILES = 10
 FILES_ALONE = "Files"
 """The text of a comment until its files are there."""
+REMOVAL = "Nobody can download the file any more. A link to it in the text stays until you take it out."
+"""What follows when a file is removed."""
 
 
 def require_few_files(form: Form) -> None:
@@ -72,6 +75,11 @@ async def send_with_files(
         for attachment_id in ids:
             await frame.forge.send("DELETE", "issues", f"{owner}/assets/{attachment_id}")
         raise
+
+
+async def remove(frame: RepositoryFrame, form: Form, owner: str) -> None:
+    """The file that the form names, of an issue or a comment at ``owner``. Raises ApiError."""
+    await frame.forge.send("DELETE", "issues", f"{owner}/assets{at(form.text('remove'))}")
 
 
 async def _store(frame: RepositoryFrame, owner: str, file: SentFile) -> Any:

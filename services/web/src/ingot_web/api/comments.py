@@ -7,11 +7,11 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError, Denied, NotFound
 from ingot_chassis.http.policy import anyone
-from ingot_web.api.attachments import send_with_files
+from ingot_web.api.attachments import REMOVAL, remove, send_with_files
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.issues import page_of_entry, page_query
 from ingot_web.api.previews import preview
-from ingot_web.api.request import WebRequest
+from ingot_web.api.request import Form, WebRequest
 
 COMMENT = "/{owner:str}/{repo:str}/comments/{comment_id:int}"
 
@@ -48,7 +48,7 @@ async def edit(request: WebRequest, comment_id: int) -> Response[str]:
     frame = RepositoryFrame(request)
     shown = await _comment(frame, comment_id)
     require_author(frame, shown)
-    return _page(frame, comment_id, shown["body"])
+    return _page(frame, comment_id, shown)
 
 
 def require_author(frame: RepositoryFrame, comment: Any) -> None:
@@ -59,10 +59,14 @@ def require_author(frame: RepositoryFrame, comment: Any) -> None:
 
 
 def _page(
-    frame: RepositoryFrame, comment_id: int, body: str, problem: ApiError | None = None
+    frame: RepositoryFrame, comment_id: int, shown: Any, problem: ApiError | None = None
 ) -> Response[str]:
     own, back = f"/comments/{comment_id}", f"/issues/comments/{comment_id}"
-    return comment_page(frame, own, body, back, problem, tab="issues", takes_files=True)
+    files = shown.get("assets") or []
+    takes_files = frame.request.takes_attachments
+    return comment_page(
+        frame, own, shown["body"], back, problem, tab="issues", takes_files=takes_files, files=files
+    )
 
 
 def comment_page(
@@ -74,6 +78,7 @@ def comment_page(
     *,
     tab: str,
     takes_files: bool,
+    files: Sequence[Any] = (),
     fields: Sequence[tuple[str, str]] = (),
 ) -> Response[str]:
     """The form at ``own``, with more ``fields``; ``back`` is where who changes nothing goes. Both are below the repository."""
@@ -88,21 +93,34 @@ def comment_page(
         body=body,
         fields=fields,
         takes_files=takes_files,
+        files=files,
+        removal=REMOVAL,
     )
 
 
 @post(COMMENT, policy=anyone(), include_in_schema=False)
 async def save(request: WebRequest, comment_id: int) -> Response[Any]:
-    """Change what a comment says."""
+    """Change what a comment says, or remove one of its files."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
+    path = frame.api("issues", "comments", comment_id)
+    if form.has("remove"):
+        return await _remove_file(frame, form, comment_id, path)
     if form.has("preview"):
         return await preview(frame, form, "Save the comment")
-    path = frame.api("issues", "comments", comment_id)
     try:
         await send_with_files(frame, form, path, "PATCH", path, lambda text: {"body": text})
     except ApiError as error:
         return await preview(frame, form, "Save the comment", problem=error)
     return frame.redirect(f"/issues/comments/{comment_id}")
+
+
+async def _remove_file(frame: RepositoryFrame, form: Form, comment_id: int, path: str) -> Response[Any]:
+    shown = await _comment(frame, comment_id)
+    try:
+        await remove(frame, form, path)
+    except ApiError as error:
+        return _page(frame, comment_id, shown, error)
+    return frame.redirect(f"/comments/{comment_id}")
 
 
 @post(f"{COMMENT}/delete", policy=anyone(), include_in_schema=False)
@@ -114,7 +132,7 @@ async def delete(request: WebRequest, comment_id: int) -> Response[Any]:
     try:
         await frame.forge.send("DELETE", "issues", frame.api("issues", "comments", comment_id))
     except ApiError as error:
-        return _page(frame, comment_id, shown["body"], error)
+        return _page(frame, comment_id, shown, error)
     number = _number(shown)
     return frame.redirect(f"/issues/{number}{page_query(await page_of_entry(frame, number, comment_id))}")
 

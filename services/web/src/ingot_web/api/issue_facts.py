@@ -1,4 +1,4 @@
-"""What is decided about an issue: labels, people, milestone, date, what blocks it, time spent, reviewers, who hears of it, and that it goes."""
+"""What is decided about an issue: labels, people, milestone, date, what blocks it, time spent, reviewers, its files, who hears of it, and that it goes."""
 
 from asyncio import gather
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError, Denied, Invalid
 from ingot_chassis.http.policy import anyone
+from ingot_web.api.attachments import REMOVAL, remove
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.labels import choosable_labels
 from ingot_web.api.request import Form, WebRequest, require_typed, whole_number
@@ -25,7 +26,18 @@ async def _page(
     frame: RepositoryFrame, index: int, form: Form, problem: ApiError | None = None
 ) -> Response[str]:
     """Without blockers or times where the repository has none (``internal_tracker``). ``form`` was refused."""
-    issue, labels, milestones, people, blockers, blocks, times, stopwatches, subscription = await frame.load(
+    (
+        issue,
+        labels,
+        milestones,
+        people,
+        blockers,
+        blocks,
+        times,
+        stopwatches,
+        subscription,
+        may_edit,
+    ) = await frame.load(
         frame.forge.get("issues", frame.api("issues", index)),
         choosable_labels(frame),
         frame.forge.rows_if_there("issues", frame.api("milestones")),
@@ -35,6 +47,7 @@ async def _page(
         frame.forge.rows_if_there("issues", frame.api("issues", index, "times")),
         frame.forge.rows_if_there("issues", "/user/stopwatches"),
         frame.forge.get_if_there("issues", frame.api("issues", index, "subscriptions", "check")),
+        frame.forge.may_edit(frame.base, index),
     )
     kind = "pulls" if issue["pull_request"] else "issues"
     return frame.render(
@@ -58,6 +71,8 @@ async def _page(
         has_more_times=len(times or ()) == ROWS * MOST_PAGES,
         stopwatch=next((one for one in stopwatches or () if _is_of(one, frame, index)), None),
         subscription=subscription,
+        may_edit=may_edit,
+        removal=REMOVAL,
     )
 
 
@@ -180,6 +195,10 @@ def _reviewers_of(form: Form) -> dict[str, list[str]]:
     }
 
 
+async def _remove_file(frame: RepositoryFrame, index: int, form: Form) -> None:
+    await remove(frame, form, frame.api("issues", index))
+
+
 async def _delete(frame: RepositoryFrame, index: int, form: Form) -> None:
     await frame.load()
     permissions = frame.repository["permissions"]
@@ -200,6 +219,7 @@ ACTS = {
     "ask": _ask,
     "measure": _measure,
     "withdraw": _withdraw,
+    "remove": _remove_file,
     "delete": _delete,
 }
 """What a form does, by the value of its ``do``."""

@@ -138,6 +138,11 @@ class WebRequest(ApiRequest):
         return urlsplit(self.public_url).path.rstrip("/")
 
     @property
+    def takes_attachments(self) -> bool:
+        """Whether the site has a storage for files of issues and comments."""
+        return bool(self.app.state.settings.objects_url)
+
+    @property
     def wants_part(self) -> bool:
         """Whether htmx asks, on a page that stays: a part is enough where there is one."""
         return "hx-request" in self.headers
@@ -245,6 +250,7 @@ class WebRequest(ApiRequest):
             is_nobody=is_nobody,
             form_token=self.components.form_tokens.token(self._caller, int(time.time())) if viewer else "",
             here=self.scope["path"],
+            takes_attachments=self.takes_attachments,
             sign_in=self._sign_in,
             page_outcome=self._outcome() if viewer and status < 400 else "",
             **values,

@@ -71,7 +71,7 @@ def line_context(
         and (can_push or not pull["is_locked"]),
         "page_of_files": [],
         "can_resolve": changes_pull,
-        "can_attach": changes_pull,
+        "can_attach": changes_pull and frame.request.takes_attachments,
         "can_apply": viewer.signed_in and _may_push_to_head(frame, pull, can_push=can_push),
         "link": "",
         "file": 0,
