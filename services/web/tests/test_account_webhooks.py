@@ -146,7 +146,27 @@ async def test_what_is_refused_of_a_webhook_is_said_on_its_page(pages, forge, pa
     away = await pages.submit(refused.text, button, to=page + end)
     assert (away.status_code, 'role="alert"><p>hooks cannot answer' in away.text) == (503, True)
     assert f'href="{page}">Look at the webhook again' in away.text
+    assert away.headers["retry-after"] == "1"
     assert "Settings" in away.text, "the frame of its page is there"
+
+
+@pytest.mark.parametrize(
+    ("page", "to"),
+    [
+        ("/ann/demo/settings/hooks/new", "/new"),
+        ("/org/crew/settings/hooks", ""),
+        ("/user/settings/hooks", ""),
+    ],
+)
+async def test_a_new_webhook_that_hooks_cannot_take_keeps_what_was_written(pages, forge, page, to):
+    forge.answers["/orgs/crew"] = {"username": "crew", "full_name": ""}
+    shown = (await pages.get(page, ANN)).text
+    forge.down = {"hooks"}
+    away = await pages.submit(shown, "Make the webhook", to=to or page, url="http://typed.example/")
+    assert (away.status_code, away.headers["retry-after"]) == (503, "1")
+    assert 'value="http://typed.example/"' in away.text
+    assert ('role="alert"><p>hooks cannot answer' in away.text, "None yet." in away.text) == (True, False)
+    form_of(away.text, to or page, "Make the webhook")
 
 
 async def test_a_webhook_for_slack_has_a_channel_and_keeps_the_look_of_its_messages(pages, forge):

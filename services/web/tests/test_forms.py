@@ -294,6 +294,9 @@ async def test_a_removal_that_was_refused_fills_in_no_other_form(pages, forge):
         ("/ann/demo/settings/transfer", {"name": "demo", "new_owner": "bob"}),
         ("/ann/demo/issues/1/comments", {"body": " "}),
         ("/ann/demo/milestones/1", {"do": "what"}),
+        ("/ann/demo/settings/hooks/1", {"do": "what"}),
+        ("/org/crew/settings/hooks/1", {"do": "what"}),
+        ("/user/settings/hooks/1", {"do": "what"}),
     ],
 )
 async def test_a_form_that_says_nothing_to_do_is_refused_and_changes_nothing(pages, forge, path, fields):

@@ -7,6 +7,7 @@ from litestar import Response, get, post
 from ingot_chassis.errors import ApiError, Denied, Unavailable
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.account_settings import page
+from ingot_web.api.errors import with_retry_after
 from ingot_web.api.organization_settings import OrganizationPages
 from ingot_web.api.request import Form, WebRequest
 from ingot_web.api.webhooks import (
@@ -53,13 +54,20 @@ class _Hooks:
             await pages.load()
             if part == "edit":
                 pages.require_owner("its webhooks")
-            return pages.render("hooks", title, problem, **values)
-        return page(self.request, "hooks", title, problem=problem, heading=title, **values)
+            return with_retry_after(pages.render("hooks", title, problem, **values), problem)
+        own = page(self.request, "hooks", title, problem=problem, heading=title, **values)
+        return with_retry_after(own, problem)
 
     async def list_page(self, form: Form, problem: ApiError | None = None) -> Response[str]:
-        listing = await self.forge.listing("hooks", self.api(), page=self.request.number, limit=SHOWN)
+        """With what was wrong with the form; without the list where hooks is away."""
+        try:
+            listing = await self.forge.listing("hooks", self.api(), page=self.request.number, limit=SHOWN)
+        except Unavailable:
+            if problem is None:
+                raise
+            listing = None
         values = {"listing": listing, "form": form, "types": TYPES, "events": EVENTS}
-        pages = self.request.pages_of(listing.total, SHOWN)
+        pages = self.request.pages_of(listing.total if listing else 0, SHOWN)
         return await self.render("list", "Webhooks", problem, pages=pages, **values)
 
     async def hook_page(self, hook_id: int, problem: ApiError | None = None) -> Response[str]:

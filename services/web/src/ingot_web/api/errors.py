@@ -48,11 +48,19 @@ def _api_error(request: WebRequest, error: ApiError) -> Response[Any]:
     is_nobody = "principal" in request.scope and not request.principal.signed_in
     if error.status == Denied.status and request.method == "GET" and is_nobody:
         error = Unauthenticated("sign in to see this")
+    page = error_page(request, error.status, error.message, _retry_after(error))
+    return with_retry_after(page, error)
+
+
+def _retry_after(error: ApiError) -> str:
     # A header of a service comes in lower case.
-    retry_after = next((value for name, value in error.headers.items() if name.lower() == "retry-after"), "")
-    page = error_page(request, error.status, error.message, retry_after)
-    if retry_after:
-        page.headers["Retry-After"] = retry_after
+    return next((value for name, value in error.headers.items() if name.lower() == "retry-after"), "")
+
+
+def with_retry_after(page: Response[str], problem: ApiError | None) -> Response[str]:
+    """The page with the header that says in how many seconds to ask again, where ``problem`` has it."""
+    if problem is not None and (seconds := _retry_after(problem)):
+        page.headers["Retry-After"] = seconds
     return page
 
 

@@ -7,6 +7,7 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError, Invalid, Unavailable
 from ingot_chassis.http.policy import anyone
+from ingot_web.api.errors import with_retry_after
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import Form, WebRequest
 from ingot_web.clients.forge import Forge
@@ -60,14 +61,19 @@ async def new(request: WebRequest) -> Response[str]:
 
 
 async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
-    await frame.load(frame.forge.get("hooks", frame.api("hooks"), limit=1))
+    """With what was wrong with the form, also where hooks is away."""
+    try:
+        await frame.load(frame.forge.get("hooks", frame.api("hooks"), limit=1))
+    except Unavailable:
+        if problem is None or frame.repository is None:
+            raise
     return _form_page(frame, "New webhook", form, problem, hook=None)
 
 
 def _form_page(
     frame: RepositoryFrame, title: str, form: Form, problem: ApiError | None, *, hook: Any
 ) -> Response[str]:
-    return frame.render(
+    page = frame.render(
         "settings/hook_form.html",
         tab="settings",
         title=title,
@@ -80,6 +86,7 @@ def _form_page(
         events=EVENTS,
         hook=hook,
     )
+    return with_retry_after(page, problem)
 
 
 @post("/{owner:str}/{repo:str}/settings/hooks/new", policy=anyone(), include_in_schema=False)
@@ -147,7 +154,7 @@ async def _hook_page(frame: RepositoryFrame, hook_id: int, problem: ApiError | N
         if problem is None or frame.repository is None:
             raise
         hook, deliveries = None, None
-    return frame.render(
+    page = frame.render(
         "settings/hook.html",
         tab="settings",
         title="Webhook",
@@ -159,6 +166,7 @@ async def _hook_page(frame: RepositoryFrame, hook_id: int, problem: ApiError | N
         deliveries=deliveries,
         pages=frame.request.pages_of(deliveries.total if deliveries else 0, SHOWN),
     )
+    return with_retry_after(page, problem)
 
 
 @post("/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}", policy=anyone(), include_in_schema=False)
@@ -173,7 +181,7 @@ async def change(request: WebRequest, hook_id: int) -> Response[Any]:
 
 
 async def change_hook(forge: Forge, path: str, action: str) -> bool:
-    """Do ``action`` to the webhook at ``path`` of the API; whether it is there afterwards."""
+    """Do ``action`` to the webhook at ``path`` of the API; whether it is there afterwards. Raises Invalid."""
     match action:
         case "delete":
             await forge.send("DELETE", "hooks", path)
@@ -182,6 +190,8 @@ async def change_hook(forge: Forge, path: str, action: str) -> bool:
             await forge.send("POST", "hooks", f"{path}/tests")
         case "on" | "off":
             await forge.send("PATCH", "hooks", path, {"active": action == "on"})
+        case _:
+            raise Invalid.field("do", "unknown", "is delete, test, on or off")
     return True
 
 
@@ -232,7 +242,7 @@ async def _delivery_page(
         if problem is None or frame.repository is None:
             raise
         shown = None
-    return frame.render(
+    page = frame.render(
         "settings/delivery.html",
         tab="settings",
         title="Delivery",
@@ -243,6 +253,7 @@ async def _delivery_page(
         delivery=shown,
         payload=payload_of(shown) if shown else "",
     )
+    return with_retry_after(page, problem)
 
 
 def payload_of(delivery: Any) -> str:
