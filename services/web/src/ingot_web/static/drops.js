@@ -31,3 +31,8 @@ document.addEventListener("paste", event => {
   event.preventDefault();
   add(field, files);
 });
+
+// For the page, and for each part that comes into it. Without this file nothing takes what is dropped.
+document.addEventListener("htmx:load", event => {
+  for (const words of event.detail.elt.querySelectorAll("[data-drops]")) words.textContent = "Drop, paste or choose files.";
+});
