@@ -69,15 +69,16 @@ async def test_a_called_service_that_is_not_ready_or_not_there_is_named(service)
     assert last == f"ingot: {service} needs attention; docs/runbook.md says more"
 
 
-async def test_the_gateway_names_a_store_that_does_not_answer(redis_url):
+@pytest.mark.parametrize("service", ["gateway", "web"])
+async def test_a_store_that_does_not_answer_is_named(redis_url, service):
     async with answering("200 OK") as url:
         away = await doctor(
-            "gateway", INGOT_STORE_URL=f"redis://127.0.0.1:{free_port()}/0", **urls("gateway", url)
+            service, INGOT_STORE_URL=f"redis://127.0.0.1:{free_port()}/0", **urls(service, url)
         )
-        there = await doctor("gateway", INGOT_STORE_URL=redis_url, **urls("gateway", url))
+        there = await doctor(service, INGOT_STORE_URL=redis_url, **urls(service, url))
     assert away[0] == 2
-    assert away[1][0].startswith("gateway: INGOT_STORE_URL does not answer: ")
-    assert there[:2] == (0, ["gateway: nothing is wrong"])
+    assert away[1][0].startswith(f"{service}: INGOT_STORE_URL does not answer: ")
+    assert there[:2] == (0, [f"{service}: nothing is wrong"])
 
 
 async def test_a_setting_that_is_wrong_is_one_line():

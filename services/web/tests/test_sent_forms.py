@@ -3,10 +3,11 @@
 import time
 
 import pytest
+from redis.asyncio import Redis
 
 from ingot_chassis.security.keys import SigningKey
 from ingot_web.core.sent_forms import RecentDigests, SentForms, digest_of
-from ingot_web.store.shared_digests import open_digests
+from ingot_web.store.shared_digests import LONG_SECONDS, SHORT_SECONDS, open_digests
 
 from .forge import HOME
 from .test_forms import ANSWERS, CHANGED_ANSWER
@@ -80,8 +81,27 @@ async def test_a_form_that_was_refused_may_be_sent_again_to_any_process(replicas
     assert [await _send(second, form), await _send(second, form)] == [303, 409]
 
 
+@pytest.mark.parametrize(
+    ("refused", "fields", "status"),
+    [("", {}, 303), (f"{HOME}/issues/1", {"state": "closed"}, 403)],
+    ids=["changed", "changed in part"],
+)
+async def test_a_form_is_known_for_long_once_it_has_changed_something(
+    forge, redis_url, refused, fields, status
+):
+    forge.answers |= ANSWERS
+    forge.changed = CHANGED_ANSWER
+    forge.refusals[refused] = (403, b'{"message": "refused", "url": ""}')
+    world = World(forge, store_url=redis_url)
+    assert await _send(world, _form(world, "so") | fields) == status
+    async with Redis.from_url(redis_url) as redis:
+        (key,) = await redis.keys()
+        assert SHORT_SECONDS < await redis.ttl(key) <= LONG_SECONDS
+    await world.close()
+
+
 async def test_a_process_that_refused_a_copy_takes_the_form_when_the_first_one_refused_it_too(redis_url):
-    shared = [open_digests(redis_url, seconds=100) for _ in range(2)]
+    shared = [open_digests(redis_url) for _ in range(2)]
     first, second = map(SentForms, shared)
     assert [await first.add(b"form"), await second.add(b"form")] == [True, False]
     await first.remove(b"form")

@@ -45,9 +45,9 @@ from ingot_web.api import (
     tasks,
     webhooks,
 )
-from ingot_web.api.request import WebRequest, forget_refused_form
+from ingot_web.api.request import WebRequest, settle_sent_form
 from ingot_web.components import Components
-from ingot_web.core.form_tokens import LIFETIME, FormTokens
+from ingot_web.core.form_tokens import FormTokens
 from ingot_web.core.outcomes import Outcomes
 from ingot_web.core.rendered_text_cache import RenderedTextCache
 from ingot_web.core.sent_forms import SentForms
@@ -102,10 +102,10 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         root=urlsplit(settings.public_url).path.rstrip("/"),
     )
     tokens = FormTokens(settings.private_key)
-    # Tokens of pages that another process has made may be a minute of the future.
-    digests = open_digests(settings.store_url, seconds=LIFETIME + 60)
+    digests = open_digests(settings.store_url)
     if digests is not None:
         parts.close.append(digests.close)
+        parts.examinations.append(digests.examine)
     components = Components(templates, tokens, Outcomes(tokens), RenderedTextCache(), SentForms(digests))
     return service_app(
         parts,
@@ -113,5 +113,5 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         request_class=WebRequest,
         state={"components": components},
         error_pages=errors.handlers,
-        before_send=[forget_refused_form],
+        before_send=[settle_sent_form],
     )

@@ -108,12 +108,20 @@ def _is_file(value: Any) -> bool:
     return isinstance(value, UploadFile)
 
 
-async def forget_refused_form(_message: Message, scope: Scope) -> None:
-    """Before the answer to a form that was refused as a whole begins, it may be sent again, also to another process."""
-    digest = scope["state"].pop("refused_form", None)
-    if digest is not None:
-        components: Components = scope["litestar_app"].state.components
-        await components.sent_forms.remove(digest)
+async def settle_sent_form(message: Message, scope: Scope) -> None:
+    """Before the answer to a form begins: one that was refused as a whole may be sent again, also to another process."""
+    if message["type"] != "http.response.start":
+        return
+    components: Components = scope["litestar_app"].state.components
+    sent, changed, refused = (
+        scope["state"].pop(f"{what}_form", None) for what in ("sent", "changed", "refused")
+    )
+    if refused is not None:
+        await components.sent_forms.remove(refused)
+    elif changed is not None:
+        await components.sent_forms.keep(changed)
+    elif sent is not None and message["status"] < 400:
+        await components.sent_forms.keep(sent)
 
 
 class WebRequest(ApiRequest):
@@ -130,7 +138,8 @@ class WebRequest(ApiRequest):
 
     def _remember_form(self) -> None:
         """The form has changed something: it is not taken again, whatever the page that answers it says."""
-        self.scope["state"].pop("sent_form", None)
+        if (digest := self.scope["state"].pop("sent_form", None)) is not None:
+            self.scope["state"]["changed_form"] = digest
 
     @property
     def root(self) -> str:

@@ -49,6 +49,11 @@ class SentForms:
         self._own.remove(digest)
         return False
 
+    async def keep(self, digest: bytes) -> None:
+        """It has changed something, and is not taken again."""
+        if self._shared is not None:
+            await self._shared.keep(digest)
+
     async def remove(self, digest: bytes) -> None:
         """It was refused before it changed anything, and may be sent again."""
         self._own.remove(digest)

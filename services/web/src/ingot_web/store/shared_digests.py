@@ -1,10 +1,14 @@
 """Digests of forms that any process of web has taken: in Redis, which replicas share. Each is there for a time.
 
-While Redis is away every digest is taken for a new one, and no form waits for it: a form that is sent twice in those seconds is
-a lesser harm than pages on which nobody can change anything.
+While Redis is away every digest is taken for a new one: a form that is sent twice in that time is a lesser harm than pages on
+which nobody can change anything. Then one form at a time asks Redis again, first after ten seconds, and waits for its answer; the
+others do not wait.
 """
 
+import secrets
 import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import structlog
 
@@ -12,54 +16,91 @@ from ingot_chassis.settings import SettingsError
 
 log = structlog.get_logger()
 
+_T = TypeVar("_T")
+
 TIMEOUT = 5.0
 """Seconds. A shorter one would end while a process under load has not yet read the answer."""
-PAUSE_SECONDS = 10.0
-"""After Redis did not answer, it is not asked again for so long."""
+CONNECTIONS = 8
+SHORT_SECONDS = 120
+"""How long a digest is there at first: longer than any form is worked on, and short for one whose process was killed."""
+LONG_SECONDS = 15 * 60
+"""How long it is there once its form has changed something. A copy comes at once, and memory is to hold all that are sent."""
+FIRST_PAUSE, LONGEST_PAUSE = 10.0, 300.0
+"""Seconds for which Redis is not asked after it did not answer; each pause is twice as long as the one before."""
 
 
 class SharedDigests:
-    """``seconds`` is how long each is there."""
+    """The digests behind the URL of a Redis."""
 
-    def __init__(self, url: str, seconds: int) -> None:
+    def __init__(self, url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         # A process that has no Redis starts a tenth faster without its client.
-        from redis.asyncio import Redis
+        from redis.asyncio import BlockingConnectionPool, Redis
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
+        from redis.exceptions import ConnectionError as ConnectionLost
         from redis.exceptions import RedisError
 
         self._failures = (RedisError, OSError)
-        self._redis = Redis.from_url(
+        pool = BlockingConnectionPool.from_url(
             url,
+            max_connections=CONNECTIONS,
+            timeout=TIMEOUT,
             socket_timeout=TIMEOUT,
             socket_connect_timeout=TIMEOUT,
-            # A second try would find what the first one has written, and take the form for one that was sent before.
-            retry=Retry(NoBackoff(), 0),
+            # Redis closes connections that are idle, or starts again. One that does not answer is not asked twice.
+            retry=Retry(NoBackoff(), 1, (ConnectionLost,)),
         )
-        self._seconds, self._paused_until = seconds, float("-inf")
+        self._redis = Redis.from_pool(pool)
+        self._clock = clock
+        self._pause, self._paused_until = 0.0, float("-inf")
 
     async def add(self, digest: bytes) -> bool:
         """False if it is there already."""
-        if time.monotonic() < self._paused_until:
+        return await self._ask(lambda: self._add(_key(digest)), otherwise=True)
+
+    async def _add(self, key: str) -> bool:
+        mark = secrets.token_bytes(8)
+        if await self._redis.set(key, mark, nx=True, ex=SHORT_SECONDS):
             return True
-        try:
-            return bool(await self._redis.set(_key(digest), b"", nx=True, ex=self._seconds))
-        except self._failures as error:
-            self._pause(error)
-            return True
+        # The client sends again what a lost connection may have brought: then the key is there, with the mark of this form.
+        return bool(await self._redis.get(key) == mark)
+
+    async def keep(self, digest: bytes) -> None:
+        """Let it be there for long."""
+        await self._ask(lambda: self._redis.expire(_key(digest), LONG_SECONDS), otherwise=False)
 
     async def remove(self, digest: bytes) -> None:
-        """Where Redis is away it stays there: that form is refused then, until its page is loaded again."""
-        if time.monotonic() < self._paused_until:
-            return
-        try:
-            await self._redis.delete(_key(digest))
-        except self._failures as error:
-            self._pause(error)
+        """Where Redis is away it stays there for its short time, or until its page is loaded again."""
+        await self._ask(lambda: self._redis.delete(_key(digest)), otherwise=0)
 
-    def _pause(self, error: Exception) -> None:
-        log.warning("the shared store is away, each process knows its own forms", error=str(error))
-        self._paused_until = time.monotonic() + PAUSE_SECONDS
+    async def _ask(self, command: Callable[[], Awaitable[_T]], *, otherwise: _T) -> _T:
+        """The answer of Redis, or ``otherwise`` while it is away."""
+        now, pause = self._clock(), self._pause
+        if now < self._paused_until:
+            return otherwise
+        # After a pause one alone tries whether Redis is back.
+        self._paused_until = now + pause
+        try:
+            answer = await command()
+        except self._failures as error:
+            log.warning("the shared store is away, each process knows its own forms", error=str(error))
+            # Of several that have waited at once the first one has made the pause longer.
+            if self._pause == pause:
+                self._pause = min(max(2 * pause, FIRST_PAUSE), LONGEST_PAUSE)
+            self._paused_until = self._clock() + self._pause
+            return otherwise
+        self._pause, self._paused_until = 0.0, float("-inf")
+        return answer
+
+    async def examine(self, _repair: bool) -> list[str]:
+        """What the doctor says."""
+        try:
+            await self._redis.ping()
+        except self._failures as error:
+            return [
+                f"web: INGOT_STORE_URL does not answer: {error}; meanwhile each process knows its own forms"
+            ]
+        return []
 
     async def close(self) -> None:
         await self._redis.aclose()
@@ -69,10 +110,10 @@ def _key(digest: bytes) -> str:
     return f"ingot:web:form:{digest.hex()}"
 
 
-def open_digests(url: str, *, seconds: int) -> SharedDigests | None:
+def open_digests(url: str) -> SharedDigests | None:
     """Those behind ``url`` (redis://…); None for memory://, where each process is alone. Raises SettingsError."""
     if url == "memory://":
         return None
     if url.startswith(("redis://", "rediss://", "unix://")):
-        return SharedDigests(url, seconds)
+        return SharedDigests(url)
     raise SettingsError([f"INGOT_STORE_URL={url!r}: memory:// or redis://… is expected"])
