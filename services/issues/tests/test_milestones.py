@@ -53,6 +53,19 @@ async def test_a_list_of_milestones_is_filtered_by_a_part_of_their_titles(world)
         )
 
 
+async def test_a_list_of_milestones_has_the_newest_first_where_that_is_asked_for(world):
+    for title in ("one", "two", "three"):
+        await world.create_milestone(title, state="closed")
+    for query, titles in (
+        ("sort=newest&limit=2", ["three", "two"]),
+        ("sort=newest&limit=2&page=2", ["one"]),
+        ("", ["one", "two", "three"]),
+        ("sort=strange", ["one", "two", "three"]),
+    ):
+        shown = await world.call("GET", f"/milestones?state=closed&{query}")
+        assert [one["title"] for one in shown.json()] == titles, query
+
+
 async def test_a_milestone_is_named_by_its_id_or_its_title(world):
     first = await world.create_milestone("v1.0")
     second = await world.create_milestone(str(first["id"]))

@@ -70,9 +70,9 @@ async def milestone_of(request: IssuesRequest, id_or_title: str) -> MilestoneRow
     tags=["issue"],
 )
 async def list_milestones(
-    request: IssuesRequest, in_state: InState = "", name: str = ""
+    request: IssuesRequest, in_state: InState = "", name: str = "", sort: str = ""
 ) -> Response[list[Milestone]]:
-    """Milestones, the oldest first; the open ones unless `state` says otherwise."""
+    """Milestones, the oldest first unless `sort` is `newest`; the open ones unless `state` says otherwise."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_page(
@@ -81,6 +81,7 @@ async def list_milestones(
             page,
             state=queries.state(in_state, StateFilter.OPEN),
             title=queries.storable(name).strip(),
+            newest_first=sort == "newest",
         )
     page_milestones = [request.presenter.milestone(row) for row in rows]
     return Response(page_milestones, headers=request.page_headers(page, total))

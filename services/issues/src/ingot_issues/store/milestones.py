@@ -94,23 +94,24 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 
 
 @lru_cache
-def _listed(filters: tuple[str, ...]) -> PreparedPage[ListedMilestoneRow]:
+def _listed(filters: tuple[str, ...], newest_first: bool) -> PreparedPage[ListedMilestoneRow]:
     """The milestones of a repository with these filters."""
     where = [milestone.c.repository_id == bindparam("repository_id", type_=BigId)]
     statement = select(milestone).where(*where, *(_FILTERS[name] for name in filters))
-    return PreparedPage(statement, ListedMilestoneRow, milestone.c.id)
+    order = milestone.c.id.desc() if newest_first else milestone.c.id
+    return PreparedPage(statement, ListedMilestoneRow, order)
 
 
 async def list_page(
-    db: Executor, repository_id: int, page: Slice, *, state: StateFilter, title: str
+    db: Executor, repository_id: int, page: Slice, *, state: StateFilter, title: str, newest_first: bool
 ) -> tuple[Sequence[MilestoneRow], int]:
-    """A page of a repository's milestones, the oldest first, and how many there are."""
+    """A page of a repository's milestones, the oldest or the newest first, and how many there are."""
     filters = {
         "state": "" if state == StateFilter.ALL else state.value,
         "title": pattern_of(title) if title else "",
     }
     filters = {name: value for name, value in filters.items() if value}
-    return await _listed(tuple(filters)).read(db, page, repository_id=repository_id, **filters)
+    return await _listed(tuple(filters), newest_first).read(db, page, repository_id=repository_id, **filters)
 
 
 async def change(db: Executor, milestone_id: int, values: Mapping[str, object]) -> MilestoneRow:
