@@ -38,7 +38,16 @@ async def test_a_file_that_fits_is_shown_whole(pages, forge):
     assert (f'id="L{MOST_LINES}"' in shown, "too long to be shown" in shown) == (True, False)
 
 
-@pytest.mark.parametrize(("text", "is_table"), [("a,b\n1,2\n", True), ("1,2\n" * 10_001, False)])
+@pytest.mark.parametrize(
+    ("text", "is_table"),
+    [
+        ("a,b\n1,2\n", True),
+        ("1,2\n" * 10_000, True),
+        ("1,2\n" * 10_001, False),
+        ('"' + "," * 20_001 + '"\n', True),
+        ("a\n" + "\n" * 20_000, False),
+    ],
+)
 async def test_a_table_has_no_more_cells_than_a_page_holds(pages, forge, text, is_table):
     place = put(forge, "a.csv", text)
     shown = (await pages.get(f"/ann/demo/src/{place}")).text
@@ -49,7 +58,9 @@ async def test_a_table_has_no_more_cells_than_a_page_holds(pages, forge, text, i
         assert ("more than 20,000 cells: too many for a table" in html) is not is_table
 
 
-@pytest.mark.parametrize(("text", "words"), [("", "empty"), ("a\rb,c\n", "it cannot be read as a table")])
+@pytest.mark.parametrize(
+    ("text", "words"), [("", "empty"), ("\n\n", "2 lines"), ("a\rb,c\n", "it cannot be read as a table")]
+)
 async def test_a_file_without_rows_is_offered_as_no_table(pages, forge, text, words):
     shown = (await pages.get(f"/ann/demo/src/{put(forge, 'a.csv', text)}")).text
     assert (words in shown, "display=source" in shown, "<th" in shown) == (True, False, False)

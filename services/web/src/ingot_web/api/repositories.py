@@ -320,12 +320,16 @@ async def _shown(frame: RepositoryFrame, ref: NamedRef, file: Any) -> ShownFile:
 
 def _table(text: str) -> tuple[list[list[str]], str]:
     """The rows of a CSV file, or none and why it is not shown as a table."""
-    if text.count(",") + text.count("\n") > MOST_CELLS:
-        return [], f"more than {MOST_CELLS:,} cells: too many for a table"
+    rows, cells = [], 0
     try:
-        return list(csv.reader(io.StringIO(text))), ""
+        for row in csv.reader(io.StringIO(text)):
+            cells += len(row) or 1  # A row without cells takes a line of the page, too.
+            if cells > MOST_CELLS:
+                return [], f"more than {MOST_CELLS:,} cells: too many for a table"
+            rows.append(row)
     except csv.Error:
         return [], "it cannot be read as a table"
+    return (rows if any(rows) else []), ""
 
 
 @get(
