@@ -37,6 +37,7 @@ def menu(html, words):
         ([], ListFilter()),
         ([("state", "strange"), ("without", "hope"), ("page", "2")], ListFilter()),
         ([("labels", "bug"), ("labels", ""), ("labels", "bug")], ListFilter(labels=("bug",))),
+        ([("labels", str(n)) for n in range(51)], ListFilter(labels=tuple(str(n) for n in range(50)))),
         ([("milestone", "1.0"), ("milestone", "2.0")], ListFilter(milestone="2.0")),
         (
             [("without", "assignee"), ("without", "labels"), ("state", "all")],

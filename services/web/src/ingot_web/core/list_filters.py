@@ -8,6 +8,8 @@ from urllib.parse import urlencode
 STATES = ("open", "closed", "all")
 ABSENCES = ("labels", "milestone", "assignee")
 """Of these a list can show the issues that have none."""
+MOST_LABELS = 50
+"""The API refuses a list of more names."""
 _TEXTS = ("milestone", "assignee", "poster", "q", "sort")
 
 
@@ -31,7 +33,7 @@ class ListFilter:
         last = dict(pairs)
         return cls(
             state=last["state"] if last.get("state") in STATES else "open",
-            labels=tuple(dict.fromkeys(value for name, value in pairs if name == "labels")),
+            labels=tuple(dict.fromkeys(value for name, value in pairs if name == "labels"))[:MOST_LABELS],
             without=tuple(one for one in ABSENCES if ("without", one) in pairs),
             **{name: last.get(name, "") for name in _TEXTS},
         )
