@@ -95,7 +95,7 @@ class FakeForge:
         self.totals: dict[str, int] = {}
         """How many there are of what is no list here, by path."""
         self.queries: dict[str, str] = {}
-        """The query of the last GET of each path."""
+        """The query of the last GET of each path, also of one with a question."""
         self.targets: list[str] = []
         """Service and path of all calls, in order."""
         self.sent: list[tuple[str, str, object]] = []
@@ -150,6 +150,7 @@ class FakeForge:
         for name in ("ref", "output", "state"):
             if (question := f"{path}?{name}={parameter_of(call, name)}") in {**self.answers, **self.failures}:
                 path = question
+                self.queries[path] = call.query
                 break
         if self.refuses and call.method != "GET":
             return self.refuses, {"message": "refused", "url": ""}, 0

@@ -257,7 +257,7 @@ async def test_issues_are_those_of_somebody_in_the_order_that_the_address_says(p
     assert 'href="?state=open">Clear the filters</a>' in shown
     milestone = (await pages.get("/ann/demo/issues?milestone=Next+year&sort=other&state=all", ANN)).text
     assert '<summary class="button quiet">Milestone: Next year<' in milestone
-    assert ("Order<" in milestone, 'href="?state=all">Clear' in milestone) == (True, True)
+    assert ("Order<" in milestone, 'href="?state=all" rel="nofollow">Clear' in milestone) == (True, True)
     assert "Clear the filters" not in (await pages.get("/ann/demo/issues?state=closed", ANN)).text
 
 

@@ -95,3 +95,35 @@ async def test_closed_milestones_stand_behind_the_open_ones(pages, forge):
     assert list(choices) == ["Any", "No milestone", "2.0", "3.0, or never", "1.0 closed"]
     await pages.get("/ann/demo/issues" + choices["3.0, or never"], ANN)
     assert parse_qs(forge.queries[f"{HOME}/issues"])["milestone_title"] == ["3.0, or never"]
+    assert "All milestones" not in shown
+
+
+async def test_a_menu_has_the_newest_of_many_closed_milestones_and_a_way_to_all(pages, forge):
+    path = f"{HOME}/milestones"
+    forge.answers[f"{path}?state=closed"] = [{"title": f"v{number}"} for number in range(201, 0, -1)]
+    shown = menu((await pages.get("/ann/demo/issues", ANN)).text, "Milestone<")
+    assert [words for words in links(shown) if words.endswith(" closed")] == [
+        f"v{number} closed" for number in range(201, 151, -1)
+    ]
+    assert links(shown)["All milestones"] == "/ann/demo/milestones"
+    assert forge.read_paths.count(path) == 2
+    assert parse_qs(forge.queries[f"{path}?state=closed"])["sort"] == ["newest"]
+
+
+@pytest.mark.parametrize(
+    ("query", "followed"),
+    [
+        ("", ["?state=open", "?state=closed"]),
+        ("?state=closed", ["?state=open", "?state=closed"]),
+        ("?labels=bug", ["?state=open"]),
+        ("?labels=bug&state=all", []),
+    ],
+)
+async def test_robots_follow_only_the_plain_states_of_a_list(pages, forge, query, followed):
+    forge.answers |= {f"{HOME}/labels": [label(1, "bug"), label(2, "ui")], f"{HOME}/issues": [issue()]}
+    for state in ("open", "closed"):
+        forge.answers[f"{HOME}/milestones?state={state}"] = [{"title": state}]
+    shown = (await pages.get(f"/ann/demo/issues{query}", ANN)).text
+    tags = re.findall(r'<a [^>]*href="\?[^>]*>', shown)
+    assert len(tags) > 10
+    assert [re.search(r'href="([^"]*)"', tag)[1] for tag in tags if 'rel="nofollow"' not in tag] == followed

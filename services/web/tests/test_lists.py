@@ -17,6 +17,7 @@ TEAM = "/org/crew/settings/teams/1"
 EXCERPTS = {
     "/": {"/repos/issues/search": "/issues", "/user/orgs": "All 51"},
     "/ann/demo/compare/main...topic": {f"{HOME}/branches": '<input id="head"'},
+    **{f"/ann/demo/{kind}": {f"{HOME}/milestones": "All milestones"} for kind in ("issues", "pulls")},
     **{
         f"/ann/demo/pulls/1{tab}": {f"{HOME}/pulls/1/comments": "The oldest comments on lines are not shown"}
         for tab in ("", "/files")

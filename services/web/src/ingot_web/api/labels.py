@@ -10,7 +10,7 @@ from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import Form, WebRequest
-from ingot_web.clients.forge import at
+from ingot_web.clients.forge import ListPage, at
 
 SHOWN = 50
 NO_DATE = "0001-01-01T00:00:00Z"
@@ -26,13 +26,13 @@ async def choosable_labels(frame: RepositoryFrame) -> list[Any]:
     return [label for labels in lists for label in labels or ()]
 
 
-async def choosable_milestones(frame: RepositoryFrame) -> tuple[list[Any], list[Any]]:
-    """The milestones whose issues a list can show: the open ones, and those that are closed."""
-    path = frame.api("milestones")
-    open_ones, closed_ones = await gather(
-        *(frame.forge.rows_if_there("issues", path, state=state) for state in ("open", "closed"))
+async def choosable_milestones(frame: RepositoryFrame) -> tuple[ListPage, ListPage]:
+    """The milestones whose issues a list can show: open ones, and the newest that are closed; of many not all."""
+    forge, path = frame.forge, frame.api("milestones")
+    return await gather(
+        forge.listing_if_there("issues", path, state="open", limit=SHOWN),
+        forge.listing_if_there("issues", path, state="closed", sort="newest", limit=SHOWN),
     )
-    return open_ones or [], closed_ones or []
 
 
 @get(LABELS, policy=anyone(), include_in_schema=False)
