@@ -34,12 +34,12 @@ def test_a_line_stands_there_in_its_colours(rows_of):
 
 def test_a_removed_line_is_commented_on_by_its_old_number_and_others_by_the_new_one():
     removed, same = DiffLine("del", "a", old=3), DiffLine("context", "b", old=4, new=5)
-    assert 'href="?at=1L3#write" aria-label="Comment on line 3 before the changes">3</a>' in rows(
+    assert 'href="?at=1L3#body" aria-label="Comment on line 3 before the changes">3</a>' in rows(
         removed, link="?at=1"
     )
     row = rows(same, link="?at=1")
     assert row.count("<a ") == 1
-    assert "?at=1R5#write" in row
+    assert "?at=1R5#body" in row
     assert '<td class="number">4</td>' in row
     assert "<a " not in rows(same)
 

@@ -30,7 +30,7 @@ def forge(forge):
         merged=False,
         mergeable=True,
     )
-    forge.answers |= {PULL: pull, f"{PULL}.diff": CHANGED.encode()}
+    forge.answers |= {PULL: pull, f"{PULL}.diff": CHANGED.encode(), f"POST {PULL}/reviews": {"id": 7}}
     return forge
 
 
@@ -66,7 +66,7 @@ async def test_a_comment_on_a_line_of_another_page_of_the_changes_leads_back_to_
     page = f"/ann/demo/pulls/1/files?style=split&{part}"
     shown = (await pages.get(page, ANN)).text
     own = page.replace("&", "&amp;").removeprefix("/ann/demo/pulls/1/files")
-    assert f'href="{own}&amp;at={position}#write"' in shown
+    assert f'href="{own}&amp;at={position}#body"' in shown
     assert forge.queries[f"{PULL}.diff"] == calls
     answer = await pages.submit(f"{page}&at={position}", "Comment now", to="/pulls/1/comments", body="so")
     assert answer.headers["location"] == page
@@ -164,6 +164,35 @@ async def test_the_preview_of_a_comment_does_not_send_the_review_that_is_being_w
     forge.answers[f"{PULL}/reviews"] = []
     shown = await pages.submit(page, "Preview", to="/pulls/1/comments", body="Why?", caller=BOB)
     assert "now" in form_of(shown.text, "/pulls/1/comments", "Comment now").buttons["Comment now"]
+
+
+async def test_a_suggestion_of_the_line_comes_below_what_was_written(pages, forge):
+    page, to = "/ann/demo/pulls/1/files?at=", "/pulls/1/comments"
+    assert 'id="write"' not in (await pages.get(f"{page}1R4")).text
+    draft = "```suggestion\nnew\n```"
+    shown = await pages.submit(f"{page}1R4", "Suggest a change", to=to, body="So:\r\n")
+    form = form_of(shown.text, to, "Comment now")
+    assert form.values["body"] == [f"So:\n\n{draft}".replace("\n", "\r\n")]
+    part = await send_in_place(pages, f"/ann/demo{to}", preview="suggest", draft=draft, body="")
+    assert (is_part(part), part.headers["hx-retarget"]) == (True, "#body")
+    assert f">\n{draft}</textarea>" in part.text
+    assert forge.sent == []
+
+
+async def test_no_suggestion_is_offered_for_a_line_that_cannot_be_written(pages, forge):
+    for diff, at in ((CHANGED.encode().replace(b"new", b"n\xe4w"), "1R4"), (CHANGED.encode(), "1L4")):
+        forge.answers[f"{PULL}.diff"] = diff
+        shown = (await pages.get(f"/ann/demo/pulls/1/files?at={at}", ANN)).text
+        form = shown.partition('id="write"')[2].partition("</form>")[0]
+        assert ("Comment on line 4" in form, "uggest" in form) == (True, False)
+
+
+@pytest.mark.parametrize("button", ["Comment now", "Start a review"])
+async def test_a_comment_leads_back_to_itself(pages, forge, button):
+    forge.answers[f"{PULL}/reviews/7/comments"] = [_comment(5, 7), _comment(9, 7), _comment(8, 7)]
+    page = "/ann/demo/pulls/1/files?style=unified"
+    answer = await pages.submit(f"{page}&at=1R4", button, to="/pulls/1/comments", body="so")
+    assert answer.headers["location"] == f"{page}#pullrequestreviewcomment-9"
 
 
 async def test_what_is_said_to_lines_is_asked_for_once_and_said_to_be_cut(pages, forge):

@@ -10,6 +10,7 @@ from ingot_web.core.suggestions import (
     lines_commented,
     suggestion_draft,
     suggestion_in,
+    with_draft,
     with_suggestion,
 )
 
@@ -54,32 +55,16 @@ def test_the_draft_of_a_suggestion_suggests_its_line(line):
     assert suggestion_in(suggestion_draft(line)) == line
 
 
-async def test_a_comment_begins_with_a_suggestion_of_its_line_for_who_asks_for_that(pages, forge):
-    one = issue(
-        pull_request={"merged": False, "draft": False},
-        base={"ref": "main"},
-        head={"ref": "topic", "repo": None, "sha": "1" * 40},
-        merged=False,
-        mergeable=True,
-    )
-    forge.answers |= {PULL: one, f"{PULL}.diff": CHANGED.encode()}
-    page = "/ann/demo/pulls/1/files?style=split&at="
-    link = 'href="?style=split&amp;at={}&amp;suggest=1#write">Suggest a change</a>'
-    assert 'id="write"' not in (await pages.get(f"{page}1R4")).text
-    shown = (await pages.get(f"{page}1R4", ANN)).text
-    form = shown.partition('id="write"')[2].partition("</form>")[0]
-    assert (link.format("1R4") in form, "```suggestion" in form) == (True, False)
-    shown = (await pages.get(f"{page}1R4&suggest=1", ANN)).text
-    assert (link.format("1R4") in shown, "\n```suggestion\nnew\n```</textarea>" in shown) == (False, True)
-    forge.answers[f"{PULL}.diff"] = CHANGED.encode().replace(b"new", b"n\xe4w")
-    shown = (await pages.get(f"{page}1R4&suggest=1", ANN)).text
-    form = shown.partition('id="write"')[2].partition("</form>")[0]
-    assert ("Comment on line 4" in form, "uggest" in form) == (True, False)  # its bytes would be lost
-    shown = (await pages.get(f"{page}1L4&suggest=1", ANN)).text
-    assert (
-        "Comment on line 4" in shown,
-        "uggest" in shown.partition('id="write"')[2].partition("</form>")[0],
-    ) == (True, False)
+@pytest.mark.parametrize(
+    ("body", "both"),
+    [
+        ("", "```suggestion\nx\n```"),
+        ("So:\n", "So:\n\n```suggestion\nx\n```"),
+        ("```suggestion\nmine\n```", "```suggestion\nmine\n```"),
+    ],
+)
+def test_a_draft_comes_below_what_was_written_once(body, both):
+    assert with_draft(body, suggestion_draft("x")) == both
 
 
 @pytest.mark.parametrize(

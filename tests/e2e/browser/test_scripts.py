@@ -298,3 +298,39 @@ async def test_a_file_is_dropped_on_a_comment_and_removed(deployment, tmp_path, 
 async def _answer(deployment, address):
     async with api_of(deployment.url) as http:
         return await http.get(address)
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
+@pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
+@pytest.mark.parametrize("javascript", [True, False], ids=["with JavaScript", "without JavaScript"])
+async def test_a_suggestion_keeps_what_was_written_and_no_text_is_left_unasked(
+    deployment, tmp_path, javascript
+):
+    owner, name = ADMINISTRATOR[0], f"berth-{'with' if javascript else 'without'}"
+    async with api_of(deployment.url) as http:
+        await http.post("user/repos", json={"name": name, "auto_init": True})
+        file = {"content": content("one\ntwo\n"), "new_branch": "topic"}
+        await http.post(f"repos/{owner}/{name}/contents/file", json=file)
+        await http.post(f"repos/{owner}/{name}/pulls", json={"title": "Two", "head": "topic", "base": "main"})
+    asks = "!dispatchEvent(new Event('beforeunload', {cancelable: true}))"
+    async with open_browser(deployment.url, tmp_path, javascript=javascript) as person:
+        await person.sign_in(*ADMINISTRATOR)
+        await person.visit(f"{owner}/{name}/pulls/1/files")
+        await person.follow("Comment on line 2")
+        await person.page.wait_for("document.activeElement.id === 'body'")
+        assert not await person.page.value(asks)
+        await person.write("Comment on line 2", "Shorter:")
+        assert await person.page.value(asks) == javascript
+        await person.mark()
+        await person.press("Suggest a change")
+        await person.page.wait_for("document.querySelector('#body').value.includes('suggestion')")
+        assert await person.page.value("document.querySelector('#body').value") == (
+            "Shorter:\n\n```suggestion\ntwo\n```"
+        )
+        assert (await person.stays(), await person.page.value(asks)) == (javascript, javascript)
+        await person.follow("Comment now")
+        await person.read("In place of line 2 is written:")
+        place = await person.page.value("location.hash")
+        assert place.startswith("#pullrequestreviewcomment-")
+        assert not await person.page.value(asks)
+        assert not person.page.complaints

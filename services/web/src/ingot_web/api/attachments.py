@@ -57,8 +57,8 @@ def _link(stored: Any) -> str:
 
 async def send_with_files(
     frame: RepositoryFrame, form: Form, owner: str, method: str, path: str, body: Callable[[str], Any]
-) -> None:
-    """Send a text with files that are attached to ``owner``; ``body`` is made of the text with links to them.
+) -> Any:
+    """Send a text with files that are attached to ``owner``; ``body`` is made of the text with links to them. What it answers.
 
     ``owner`` is an issue or a comment that is there; of a comment on a line, which has no files of its own, the issue.
     Raises ApiError; then no file is left.
@@ -70,7 +70,7 @@ async def send_with_files(
             stored = await _store(frame, owner, file)
             ids.append(stored["id"])
             text = f"{text}\n\n{_link(stored)}".lstrip("\n")
-        await frame.forge.send(method, "issues", path, body(text))
+        return await frame.forge.send(method, "issues", path, body(text))
     except ApiError:
         for attachment_id in ids:
             await frame.forge.send("DELETE", "issues", f"{owner}/assets/{attachment_id}")

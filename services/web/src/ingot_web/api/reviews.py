@@ -3,7 +3,7 @@
 from asyncio import gather
 from collections.abc import Coroutine, Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from litestar import Response, get, post
 
@@ -19,12 +19,14 @@ from ingot_web.clients.forge import ListPage
 from ingot_web.core import diffs
 from ingot_web.core.conversations import Conversation, conversations_of, place
 from ingot_web.core.file_views import note_views
-from ingot_web.core.suggestions import suggestion_draft
+from ingot_web.core.suggestions import suggestion_draft, with_draft
 
 REVIEWS = 50
 STYLES = ("unified", "split")
 EARLY = "would be seen before the review is sent"
 """What is wrong with files of a comment that waits for its review."""
+SUGGEST = "suggest"
+"""What the button of a form of a comment stands for that writes a suggestion into it."""
 
 
 async def reviews_of(frame: RepositoryFrame, index: int) -> list[Any]:
@@ -75,7 +77,6 @@ def line_context(
         "can_apply": viewer.signed_in and _may_push_to_head(frame, pull, can_push=can_push),
         "link": "",
         "file": 0,
-        "suggest": "",
         "draft": "",
         "pending": None,
         "leaves_out": False,
@@ -141,9 +142,7 @@ async def files(request: WebRequest, index: int) -> Response[str]:
             own["line"] = line.old if line.kind == "del" else line.new
             # Bytes that are not UTF-8 would be lost in the file.
             if line.kind != "del" and "\ufffd" not in line.text:
-                at = request.query_params["at"]
-                own["suggest"] = f"{own['link']}{quote(at)}&suggest=1#write"
-                own["draft"] = suggestion_draft(line.text) if request.query_params.get("suggest") else ""
+                own["draft"] = suggestion_draft(line.text)
     return frame.render(
         "pulls/files.html",
         in_place=MORE_FILES,
@@ -209,6 +208,8 @@ async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
     form, frame = await request.sent_form(), RepositoryFrame(request)
     # One that is sent at once would send the review that is being written with it.
     buttons = ("Add to your review|add", *(() if form.has("pending") else ("Comment now|now",)))
+    if form.text("preview") == SUGGEST:
+        return await _suggest(frame, form, *buttons)
     if form.has("preview"):
         return await preview(frame, form, *buttons)
     line = whole_number(form.text("line")) or 0
@@ -222,10 +223,22 @@ async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
     try:
         if form.files and form.text("do") != "now":
             raise Invalid.field("files", "early", f"{EARLY}; comment now with them")
-        await send_with_files(frame, form, frame.api("issues", index), "POST", path, body)
+        sent = await send_with_files(frame, form, frame.api("issues", index), "POST", path, body)
     except ApiError as error:
         return await preview(frame, form, *buttons, problem=error)
-    return back_to_page(frame, index, form, form.text("back") or "files")
+    said = await frame.forge.get_if_there("issues", f"{path}/{sent['id']}/comments")
+    anchor = f"#pullrequestreviewcomment-{max(one['id'] for one in said)}" if said else ""
+    return back_to_page(frame, index, form, form.text("back") or "files", anchor)
+
+
+async def _suggest(frame: RepositoryFrame, form: Form, *buttons: str) -> Response[str]:
+    """The comment with a suggestion of its line below what was written; on a page that stays, in its field."""
+    form["body"] = with_draft(form.lines("body"), form.lines("draft"))
+    if not frame.request.wants_part:
+        return await preview(frame, form, *buttons)
+    part = frame.request.render("pulls/suggestion.html", title="", text=form["body"])
+    part.headers |= {"HX-Retarget": "#body", "HX-Reswap": "outerHTML"}
+    return part
 
 
 @post(

@@ -123,4 +123,4 @@ def _number(value: int | None, side: str, link: str) -> str:
     if not link:
         return str(value)
     words = " before the changes" if side == "L" else ""
-    return f'<a href="{link}{side}{value}#write" aria-label="Comment on line {value}{words}">{value}</a>'
+    return f'<a href="{link}{side}{value}#body" aria-label="Comment on line {value}{words}">{value}</a>'

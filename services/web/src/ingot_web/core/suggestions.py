@@ -39,6 +39,13 @@ def suggestion_draft(line: str) -> str:
     return f"{fence}suggestion\n{text}\n{fence}"
 
 
+def with_draft(body: str, draft: str) -> str:
+    """The body of a comment with a draft below it, unless it suggests something already."""
+    if suggestion_in(body) is not None:
+        return body
+    return f"{body.rstrip()}\n\n{draft}".lstrip("\n")
+
+
 def lines_commented(diff_hunk: str) -> list[str]:
     """The lines of the file after the changes that a comment has with it, its own last; none if they may be cut."""
     if len(diff_hunk) >= LONGEST_HUNK:

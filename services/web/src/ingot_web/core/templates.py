@@ -27,6 +27,7 @@ SCRIPTS = (
     "places.js",
     "double_clicks.js",
     "drops.js",
+    "unsent_texts.js",
     "pictures.js",
     "copy_buttons.js",
 )
