@@ -2,9 +2,11 @@
 
 import pytest
 
+from ingot_contracts.testing.forms import form_of
+
 from .forge import HOME
 from .test_forms import ORGANIZATION
-from .world import ANN
+from .world import ANN, BOB
 
 LABEL = {"id": 3, "name": "bug", "color": "ff0000", "description": "wrong"}
 MILESTONE = {
@@ -76,3 +78,28 @@ async def test_the_address_of_a_milestone_leads_to_its_issues(pages, forge, call
     forge.answers[f"{HOME}/milestones/3"] = MILESTONE
     answer = await pages.get("/ann/demo/milestone/3", caller)
     assert answer.headers["location"] == "/ann/demo/issues?milestone=One+%26+two&state=all"
+
+
+@pytest.mark.parametrize(("page", "path"), LISTS)
+async def test_the_next_label_begins_with_another_colour(pages, forge, page, path):
+    colours = set()
+    forge.answers["/orgs/crew"] = ORGANIZATION
+    for count in range(3):
+        forge.answers[path] = [
+            {"id": number, "name": f"l{number}", "color": "2a6fdb", "description": ""}
+            for number in range(count)
+        ]
+        shown = (await pages.get(page, ANN)).text
+        colours |= set(form_of(shown, "/labels/new", "Make the label").values["color"])
+    assert len(colours) == 3
+
+
+async def test_who_may_make_the_first_label_is_led_there(pages, forge):
+    way = '<a href="/ann/demo/labels">Make one</a>'
+    for page in ("issues/new", "issues/1/facts"):
+        assert way in (await pages.get(f"/ann/demo/{page}", ANN)).text
+    forge.answers[f"{HOME}/labels"] = [{"id": 1, "name": "bug", "color": "c01c28", "description": ""}]
+    assert way not in (await pages.get("/ann/demo/issues/new", ANN)).text
+    forge.answers[f"{HOME}/labels"] = []
+    forge.answers[HOME] = forge.answers[HOME] | {"permissions": {"admin": False, "push": False, "pull": True}}
+    assert way not in (await pages.get("/ann/demo/issues/new", BOB)).text
