@@ -41,6 +41,13 @@ async def test_a_change_for_a_new_branch_without_a_name_goes_to_no_branch(pages,
     assert (refused.status_code, "name the new branch" in refused.text, forge.sent) == (422, True, [])
 
 
+async def test_where_a_rule_refuses_the_commit_a_new_branch_is_chosen(pages, forge):
+    forge.answers[FILE] = _file()
+    forge.refuses = 403
+    refused = await pages.submit(EDIT, "Commit", content="one")
+    assert (refused.status_code, form_of(refused.text, "", "Commit").values["to"]) == (403, ["new"])
+
+
 @pytest.mark.parametrize(
     ("changed", "status"),
     [({"lfs_oid": "0" * 64, "lfs_size": 9}, 422), ({"content": None, "size": 2**40}, 413), ({"type": "dir"}, 422),

@@ -30,7 +30,7 @@ async def test_a_rule_that_is_saved_without_a_change_is_sent_whole_and_as_it_was
     forge.answers |= {f"{HOME}/branch_protections": [ON_THE_LIST], rule: ON_THE_LIST}
     listed = (await pages.get(PAGE, ANN)).text
     edit = f"{PAGE}/edit?rule_name=release%2F%2A"
-    assert f'href="{edit}"' in listed
+    assert f'href="{edit}" aria-label="Change the rule release/*">Change</a>' in listed
     assert "by ann, bob, crew · 2 approvals · checks test (ubuntu, 3.12), ci/c · signed commits" in listed
     answer = await pages.submit(edit, "Save the rule", to="rule_name=release%2F%2A")
     assert (answer.status_code, answer.headers["location"]) == (303, PAGE)

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, Invalid, TooLarge
+from ingot_chassis.errors import ApiError, Denied, Invalid, TooLarge
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import NamedRef, RepositoryFrame
 from ingot_web.api.repositories import MARKDOWN, document, file_in_git
@@ -147,6 +147,8 @@ async def save(request: WebRequest) -> Response[Any]:
         await frame.forge.send("POST", "repos", frame.api("contents"), body)
     except ApiError as error:
         await _begin(frame)
+        if isinstance(error, Denied):
+            form["to"] = "new"  # a rule protects the branch
         return _page(frame, act, ref, form, error)
     if new_branch:
         return frame.redirect(f"/compare/{quote(ref.name)}...{quote(new_branch)}")

@@ -81,7 +81,7 @@ _BRANCH_FIELDS = {
         ),
     ),
     "Administrators and exceptions": (
-        RuleField("block_admin_merge_override", "flag", "The rule is for administrators, too"),
+        RuleField("block_admin_merge_override", "flag", "Administrators may not merge in spite of the rule"),
         RuleField("enable_bypass_allowlist", "flag", "Those below may merge in spite of the rule"),
         RuleField("bypass_allowlist_usernames", "people", "People who may", PEOPLE_HINT),
         RuleField("bypass_allowlist_teams", "teams", "Teams that may", TEAMS_HINT),
