@@ -155,6 +155,16 @@ async def test_the_first_page_leads_to_all_that_is_assigned_of_either_kind(pages
         assert links in shown
 
 
+@pytest.mark.parametrize("kind", ["issues", "pulls"])
+async def test_what_is_in_own_repositories_is_a_list_too(pages, forge, kind):
+    shown = (await pages.get(f"/{kind}", ANN)).text
+    assert '<a href="?filter=repositories">In your repositories</a>' in shown
+    assert "owner=" not in forge.queries["/repos/issues/search"]
+    for address in (f"/{kind}?filter=repositories", f"/{kind}?type=your_repositories"):
+        await pages.get(address, ANN)
+        assert forge.queries["/repos/issues/search"] == f"owner=ann&state=open&type={kind}&page=1&limit=20"
+
+
 async def test_the_bar_searches(pages):
     shown = (await pages.get("/")).text
     assert 'role="search" action="/explore/repos"><input type="search" name="q"' in shown

@@ -18,7 +18,12 @@ SHOWN = 6
 ORGANIZATIONS = 10
 UNREAD_AGE = 30
 """Seconds for which a browser keeps the number of unread notifications."""
-TYPES = {"created_by": "created", "mentioned": "mentioned", "review_requested": "review"}
+TYPES = {
+    "your_repositories": "repositories",
+    "created_by": "created",
+    "mentioned": "mentioned",
+    "review_requested": "review",
+}
 """Filters by the names that Gitea has for them in addresses."""
 
 
@@ -56,15 +61,18 @@ async def _waiting(request: WebRequest, kind: str, title: str) -> Response[str]:
     request.require_signed_in()
     kind_there = request.query_params.get("type", "")
     choice = request.query_params.get("filter", TYPES.get(kind_there, "assigned"))
-    filters = {"assigned": "assigned", "created": "created", "mentioned": "mentioned"}
+    filters: dict[str, dict[str, str | bool]] = {
+        one: {one: True} for one in ("assigned", "created", "mentioned")
+    }
     if kind == "pulls":
-        filters["review"] = "review_requested"
+        filters["review"] = {"review_requested": True}
+    filters["repositories"] = {"owner": request.principal.name}
     choice = choice if choice in filters else "assigned"
     state = "closed" if request.query_params.get("state") == "closed" else "open"
     listing = await request.forge.listing(
         "issues",
         "/repos/issues/search",
-        **{filters[choice]: True},
+        **filters[choice],
         state=state,
         type=kind,
         page=request.number,
