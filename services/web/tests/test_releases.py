@@ -2,6 +2,7 @@
 
 import time
 
+import msgspec
 import pytest
 
 from .forge import HOME
@@ -35,6 +36,16 @@ async def test_a_release_whose_files_are_refused_is_there_and_its_form_is_shown(
     answer = await _send(pages, NEW, tag="v1")
     assert (answer.status_code, "not all of its files: refused" in answer.text) == (422, True)
     assert f'action="{EDIT}"' in answer.text
+
+
+async def test_a_release_that_is_refused_says_so_in_words_of_its_form(pages, forge):
+    fault = {"field": "tag_name", "code": "invalid", "message": "'v 1' cannot name a tag"}
+    refusal = {"message": "tag_name: 'v 1' cannot name a tag", "url": "", "errors": [fault]}
+    forge.refusals[f"{HOME}/releases"] = (422, msgspec.json.encode(refusal))
+    refused = (await _send(pages, NEW, tag="v 1")).text
+    assert ("<p>Tag: &#39;v 1&#39; cannot name a tag</p>" in refused, "tag_name" in refused) == (True, False)
+    again = "Choose the files again."
+    assert (again in refused, again in (await pages.get(NEW, ANN)).text) == (True, False)
 
 
 async def test_a_release_is_changed_and_loses_a_file(pages, forge):

@@ -12,6 +12,13 @@ from ingot_web.api.request import Form, WebRequest
 from ingot_web.clients.forge import at
 
 SHOWN = 10
+LABELS = {
+    "tag_name": "Tag",
+    "target_commitish": "Branch of a new tag",
+    "name": "Title",
+    "body": "What is new",
+}
+"""Fields of the form by their names in the API."""
 
 
 @get("/{owner:str}/{repo:str}/releases", policy=anyone(), include_in_schema=False)
@@ -81,6 +88,14 @@ async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None
     return _form_page(frame, "new", "New release", form, problem, tags=tags.rows)
 
 
+def _in_labels(problem: ApiError) -> str:
+    """What is wrong with fields, by the names that the form has for them."""
+    words = problem.message
+    for fault in problem.errors:
+        words = words.replace(f"{fault.field}: ", f"{LABELS.get(fault.field, fault.field)}: ")
+    return words
+
+
 def _form_page(
     frame: RepositoryFrame, act: str, title: str, form: Form, problem: ApiError | None, **values: Any
 ) -> Response[str]:
@@ -91,7 +106,7 @@ def _form_page(
         title=title,
         heading=title,
         status=problem.status if problem else 200,
-        problem=problem.message if problem else "",
+        problem=_in_labels(problem) if problem else "",
         act=act,
         form=form,
         **{"tags": [], "assets": [], **values},
@@ -169,10 +184,10 @@ async def save(request: WebRequest) -> Response[Any]:
             await frame.forge.send("DELETE", "repos", f"{path}/assets{at(form.text('remove'))}")
             return frame.redirect(f"/releases/edit/{quote(tag)}")
         words = _words(form)
-        for name, label in (("name", "Title"), ("body", "What is new")):
+        for name in ("name", "body"):
             # The API leaves what comes empty as it is.
             if release[name] and not words[name]:
-                raise Invalid(f"“{label}” can be changed, but not emptied; nothing was saved")
+                raise Invalid(f"“{LABELS[name]}” can be changed, but not emptied; nothing was saved")
         await frame.forge.send("PATCH", "repos", path, words)
     except ApiError as error:
         return await _edit_page(frame, tag, error, form)
