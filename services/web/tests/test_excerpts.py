@@ -69,12 +69,12 @@ async def test_a_gap_is_filled_from_both_sides(pages, forge):
 async def test_lines_below_the_last_hunk_go_on_to_the_end_of_the_file(pages, forge):
     part = DIFF[: DIFF.index("@@ -60")]
     forge.answers[f"{HOME}/git/commits/{SHA}.diff"] = part.encode()
-    address = _links((await pages.get(f"/ann/demo/commit/{SHA}")).text)["20 more lines below"]
+    address = _links((await pages.get(f"/ann/demo/commit/{SHA}")).text)["More lines below"]
     shown = []
     for _ in range(3):
         text = await _part(pages, address)
         shown += [int(new) for _, new in _numbers(text)]
-        address = _links(text).get("20 more lines below", "")
+        address = _links(text).get("More lines below", "")
     assert (shown, address) == (list(range(12, 66)), "")
     ended = await _part(pages, f"/ann/demo/blob_excerpt/{SHA}?path=a+b.txt&first=66&last=0&shift=0&way=down")
     assert "The file ends here." in ended

@@ -7,7 +7,7 @@ import pytest
 from ingot_web.core.first_lines import MOST_LINES
 
 from .forge import HOME
-from .world import ANN
+from .world import ANN, BOB
 
 
 def put(forge, name, text):
@@ -36,6 +36,21 @@ async def test_a_file_that_fits_is_shown_whole(pages, forge):
     place = put(forge, "a.txt", "x\n" * MOST_LINES)
     shown = (await pages.get(f"/ann/demo/src/{place}")).text
     assert (f'id="L{MOST_LINES}"' in shown, "too long to be shown" in shown) == (True, False)
+
+
+async def test_who_may_not_change_a_file_is_led_to_a_fork(pages, forge):
+    page, way = (
+        f"/ann/demo/src/{put(forge, 'a.txt', 'x')}",
+        'href="/ann/demo/fork">Fork it to change this</a>',
+    )
+    assert way not in (await pages.get(page, ANN)).text
+    own = forge.answers[HOME]
+    forge.answers[HOME] = own | {"permissions": {"admin": False, "push": False, "pull": True}}
+    shown = (await pages.get(page, BOB)).text
+    assert (way in shown, "_edit/" in shown) == (True, False)
+    assert way not in (await pages.get(page)).text
+    forge.answers[HOME] = forge.answers[HOME] | {"archived": True}
+    assert way not in (await pages.get(page, BOB)).text
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ async def test_lines_around_changes_are_shown_on_demand(deployment, tmp_path, ja
             await person.page.wait_for("document.activeElement.localName === 'tr'")
             await person.press("\N{UPWARDS ARROW} 6 more lines above")
             await person.read("hour 1\n")
-            await person.press("\N{DOWNWARDS ARROW} 20 more lines below")
+            await person.press("\N{DOWNWARDS ARROW} More lines below")
             await person.read("hour 53")
         else:
             assert await person.page.value("location.hash") == "#L1"
@@ -333,4 +333,20 @@ async def test_a_suggestion_keeps_what_was_written_and_no_text_is_left_unasked(
         place = await person.page.value("location.hash")
         assert place.startswith("#pullrequestreviewcomment-")
         assert not await person.page.value(asks)
+        assert not person.page.complaints
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
+@pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
+async def test_other_looks_at_a_file_keep_the_line(deployment, tmp_path):
+    owner = ADMINISTRATOR[0]
+    async with api_of(deployment.url) as http:
+        await http.post("user/repos", json={"name": "pier", "auto_init": True})
+        await http.post(f"repos/{owner}/pier/contents/file", json={"content": content("one\ntwo\n")})
+    async with open_browser(deployment.url, tmp_path) as person:
+        await person.visit(f"{owner}/pier/src/branch/main/file#L2")
+        await person.follow("Permalink")
+        await person.press("Line 1")
+        await person.follow("Blame", "File")
+        assert (await person.page.value("location.href")).endswith("/file#L1")
         assert not person.page.complaints

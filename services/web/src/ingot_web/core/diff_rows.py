@@ -82,8 +82,11 @@ def _more(gap: Gap | None, excerpt: str) -> str:
         ways.append(("down", "\N{DOWNWARDS ARROW}", "below"))
     links = []
     for way, arrow, where in ways:
-        number = MORE if not gap.last else min(MORE, count)
-        words = f"{number} more line{'s' if number != 1 else ''} {where}"
+        number = min(MORE, count)
+        # Where the file may end before, nobody knows how many there are.
+        words = (
+            f"{number} more line{'s' if number != 1 else ''} {where}" if gap.last else f"More lines {where}"
+        )
         address = f"{excerpt}&amp;first={gap.first}&amp;last={gap.last}&amp;shift={gap.shift}&amp;way={way}"
         links.append(
             f' <a class="more" href="{address}" hx-get="{address}" hx-target="closest tr" hx-swap="outerHTML" '

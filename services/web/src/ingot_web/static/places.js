@@ -1,8 +1,9 @@
 // Places on a page for which no element has an id: several lines (#L5-L9), a line of changes (#diff-…R7), and a comment
-// or a review on another page of its timeline.
+// or a review on another page of its timeline. Links to another look at the same file lead to the same lines.
 "use strict";
 
 function findPlace() {
+  for (const link of document.querySelectorAll("a[data-keeps-line]")) link.hash = /^#L\d/.test(location.hash) ? location.hash : "";
   for (const line of document.querySelectorAll(".marked")) line.classList.remove("marked");
   const place = location.hash.slice(1);
   const element = document.getElementById(place);
