@@ -193,6 +193,9 @@ async def test_a_comment_leads_back_to_itself(pages, forge, button):
     page = "/ann/demo/pulls/1/files?style=unified"
     answer = await pages.submit(f"{page}&at=1R4", button, to="/pulls/1/comments", body="so")
     assert answer.headers["location"] == f"{page}#pullrequestreviewcomment-9"
+    forge.failures[f"{PULL}/reviews/7/comments"] = 503
+    answer = await pages.submit(f"{page}&at=1R4", button, to="/pulls/1/comments", body="again")
+    assert answer.headers["location"] == page
 
 
 async def test_what_is_said_to_lines_is_asked_for_once_and_said_to_be_cut(pages, forge):

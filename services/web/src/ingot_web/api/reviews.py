@@ -2,6 +2,7 @@
 
 from asyncio import gather
 from collections.abc import Coroutine, Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -226,9 +227,16 @@ async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
         sent = await send_with_files(frame, form, frame.api("issues", index), "POST", path, body)
     except ApiError as error:
         return await preview(frame, form, *buttons, problem=error)
-    said = await frame.forge.get_if_there("issues", f"{path}/{sent['id']}/comments")
-    anchor = f"#pullrequestreviewcomment-{max(one['id'] for one in said)}" if said else ""
+    anchor = await _latest_of(frame, f"{path}/{sent['id']}/comments")
     return back_to_page(frame, index, form, form.text("back") or "files", anchor)
+
+
+async def _latest_of(frame: RepositoryFrame, path: str) -> str:
+    """The anchor of the latest comment of a review; empty where nobody says which it is: it was sent all the same."""
+    with suppress(ApiError):
+        if said := await frame.forge.get("issues", path):
+            return f"#pullrequestreviewcomment-{max(one['id'] for one in said)}"
+    return ""
 
 
 async def _suggest(frame: RepositoryFrame, form: Form, *buttons: str) -> Response[str]:
