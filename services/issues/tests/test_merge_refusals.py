@@ -4,10 +4,10 @@ import msgspec
 import pytest
 
 from ingot_chassis.testing.service import count_statements
-from ingot_issues.core.merge_refusals import NOT_MERGEABLE
+from ingot_issues.core.merge_refusals import CONFLICT, NO_BASE_BRANCH, STILL_COMPARED
 from ingot_issues.core.protections import OUTDATED
 
-from .builders import APP, NEXT, comparison, repository
+from .builders import APP, BASE, HEAD, NEXT, comparison, repository
 from .test_protections import APPROVED, protect, review
 
 pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
@@ -74,13 +74,14 @@ async def test_who_may_not_write_hears_nothing_of_rules_and_blockers(world):
 
 async def test_a_draft_that_conflicts_and_is_blocked_says_each_of_it(world):
     world.repos.comparison = comparison(mergeable=False)
+    world.repos.branches[APP, "main"] = BASE
     await world.propose(title="WIP: Fix")
     await world.open_issue()
     blocker = {"owner": "ann", "repo": "app", "index": 2}
     assert (await world.call("POST", "/issues/1/dependencies", blocker)).status_code == 201
     assert set(await refusals(world)) == {
         "the title says that it is work in progress",
-        "the branches conflict, one of them is gone, or they are still being compared",
+        "the branches conflict",
         "it is blocked by 1 open issue",
     }
 
@@ -115,10 +116,11 @@ async def test_what_is_merged_has_one_reason(world):
 async def test_what_was_compared_last_time_is_called_recorded(world):
     protect(world, block_on_outdated_branch=True, required_approvals=1)
     world.repos.comparison = comparison(base_sha=NEXT, mergeable=False)
+    world.repos.branches[APP, "main"] = NEXT
     await world.propose()
     answer = await world.call("GET", "/pulls/1/merge/refusals")
     recorded = [refusal["reason"] for refusal in answer.json() if refusal["recorded"]]
-    assert recorded == [NOT_MERGEABLE, f"{RULE}{OUTDATED}"]
+    assert recorded == [CONFLICT, f"{RULE}{OUTDATED}"]
 
 
 async def test_what_a_scheduled_merge_waits_for_may_pass(world):
@@ -129,3 +131,19 @@ async def test_what_a_scheduled_merge_waits_for_may_pass(world):
         f"{RULE}you are not among those who may merge into it": False,
         f"{RULE}it has 0 of 1 approvals": True,
     }
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "reason"),
+    [
+        (BASE, HEAD, CONFLICT), (BASE, None, CONFLICT), (None, HEAD, NO_BASE_BRANCH),
+        (NEXT, HEAD, STILL_COMPARED), (BASE, NEXT, STILL_COMPARED),
+    ],
+)  # fmt: skip
+async def test_a_conflict_is_told_apart_from_branches_that_are_gone_or_have_moved(world, base, head, reason):
+    world.repos.comparison = comparison(mergeable=False)
+    pull = await world.propose()
+    tips = {(APP, "main"): base, (pull["head"]["repo_id"], pull["head"]["ref"]): head}
+    world.repos.branches.update({branch: tip for branch, tip in tips.items() if tip})
+    assert await refusals(world) == {reason: False}
+    assert reason in await refusals(world, as_=3)

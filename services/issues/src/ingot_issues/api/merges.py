@@ -20,11 +20,12 @@ from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core.access import may_administer, may_write
 from ingot_issues.core.manual_merges import record_manual_merge
 from ingot_issues.core.merge_options import MergeOptions
-from ingot_issues.core.merge_refusals import MergeRefusal, list_refusals
+from ingot_issues.core.merge_refusals import MergeRefusal, list_refusals, why_not_mergeable
 from ingot_issues.core.merge_saga import merge_pull
 from ingot_issues.core.merges import MayCome
 from ingot_issues.core.scheduled_merges import cancel, schedule
 from ingot_issues.store import accounts, pulls, scheduled_merges
+from ingot_issues.store.states import State
 
 
 class MergePullRequest(msgspec.Struct, kw_only=True):
@@ -95,10 +96,12 @@ async def list_merge_refusals(request: IssuesRequest, index: int) -> list[MergeR
     What only a merge itself shows is not among them: commits without a signature, protected files, and a style that
     demands more.
     """
-    pull, access = await pull_of(request, index), request.access
-    rule = None
+    pull, access, repos = await pull_of(request, index), request.access, request.components.repos
+    rule, not_mergeable = None, ""
+    if pull.state == State.OPEN and not pull.mergeable:
+        not_mergeable = await why_not_mergeable(repos, pull, access.repository.id, request.principal_token)
     if may_write(access):
-        rule = await request.components.repos.merge_rule(
+        rule = await repos.merge_rule(
             access.repository.id,
             pull.base_branch,
             pull.head_sha,
@@ -106,7 +109,7 @@ async def list_merge_refusals(request: IssuesRequest, index: int) -> list[MergeR
             actor_id=request.principal.id,
         )
     async with request.db.read() as db:
-        return await list_refusals(db, access, request.principal, pull, rule)
+        return await list_refusals(db, access, request.principal, pull, rule, not_mergeable)
 
 
 @post(
