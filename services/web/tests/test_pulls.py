@@ -134,6 +134,75 @@ async def test_a_merge_that_is_refused_keeps_what_was_written(pages, forge):
     )
 
 
+async def test_a_merge_that_is_refused_without_words_says_the_reasons_and_how_to_solve_a_conflict(pages, forge):
+    repo = HEAD["repo"] | {"clone_url": "http://forge/ann/demo.git"}
+    forge.answers[PULL] |= {"mergeable": False, "head": HEAD | {"repo": repo}}
+    forge.refusals[f"{PULL}/merge"] = (405, b"")
+    shown = (await pages.get(PAGE, ANN)).text
+    for reasons, words in (
+        (["the branches conflict"], "It cannot be merged: the branches conflict."),
+        (["the title", "the branches conflict"], "It cannot be merged: the title, and the branches conflict."),
+        ([], "It was not merged: the branches conflict, or one of them has just changed."),
+    ):
+        forge.answers[f"{PULL}/merge/refusals"] = [
+            {"reason": reason, "overridable": False, "recorded": True} for reason in reasons
+        ]
+        refused = await pages.submit(shown, "Merge", to="/pulls/1/merge")
+        assert refused.status_code == 405
+        assert f'role="alert"><p>{words}</p>' in refused.text
+        assert ("<details open><summary>If the branches conflict" in refused.text) is bool(reasons)
+        assert "issues refused" not in refused.text
+
+
+async def test_the_address_of_a_merge_leads_to_its_pull_request(pages, forge):
+    assert (await pages.get(f"{PAGE}/merge", ANN)).headers["location"] == f"{PAGE}#merge"
+    forge.failures[HOME] = 404
+    assert (await pages.get(f"{PAGE}/merge", ANN)).status_code == 404
+
+
+@pytest.mark.parametrize("reasons", [[], ["the branches conflict"]])
+async def test_the_button_of_a_merge_stands_out_only_where_nothing_refuses_it(pages, forge, reasons):
+    forge.answers[f"{PULL}/merge/refusals"] = [
+        {"reason": reason, "overridable": False, "recorded": True} for reason in reasons
+    ]
+    shown = (await pages.get(PAGE, ANN)).text
+    assert ('<button class="primary">Merge</button>' in shown) is (not reasons)
+    assert ("<button>Merge</button>" in shown) is bool(reasons)
+
+
+def _decision(login, state, **changed):
+    return {"id": 7, "user": ANN_USER | {"login": login}, "state": state, "body": "", "dismissed": False,
+            "stale": False, "submitted_at": MOMENT, "comments_count": 0} | changed  # fmt: skip
+
+
+@pytest.mark.parametrize(("decisions", "objectors"), [
+    ([("bob", "REQUEST_CHANGES"), ("carl", "APPROVED")], "bob"),
+    ([("bob", "REQUEST_CHANGES"), ("carl", "REQUEST_CHANGES"), ("bob", "COMMENT")], "bob, carl"),
+    ([("bob", "REQUEST_CHANGES"), ("bob", "APPROVED")], ""),
+])  # fmt: skip
+async def test_what_can_be_merged_although_changes_are_asked_for_says_by_whom(
+    pages, forge, decisions, objectors
+):
+    forge.answers[f"{PULL}/reviews"] = [_decision(*decision) for decision in decisions]
+    shown = (await pages.get(PAGE, ANN)).text
+    assert (f"It can be merged, although {objectors} asked for changes." in shown) is bool(objectors)
+    assert ("Nothing refuses the merge" in shown) is (not objectors)
+
+
+@pytest.mark.parametrize(("caller", "more"), [(BOB, []), (None, []), (BOB, ["the title says that"])])
+async def test_who_may_not_write_reads_that_others_merge_and_no_refusals_but_those_of_all(
+    pages, forge, caller, more
+):
+    forge.answers[HOME]["permissions"] = {"admin": False, "push": False, "pull": True}
+    forge.answers[f"{PULL}/merge/refusals"] = [
+        {"reason": reason, "overridable": False} for reason in ["write access is needed", *more]
+    ]
+    shown = (await pages.get(PAGE, caller)).text
+    assert ("Somebody who may write to the repository merges it." in shown) is (not more)
+    assert ("Why it cannot be merged" in shown) is bool(more)
+    assert ("disabled" in shown) is bool(more)
+
+
 async def test_files_of_a_new_pull_request_are_linked_in_its_text(pages, forge):
     forge.answers |= {
         f"POST {HOME}/pulls": {"number": 1, "body": "why"},

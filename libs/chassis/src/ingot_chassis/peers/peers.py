@@ -137,13 +137,18 @@ REFUSALS: Mapping[int, type[ApiError]] = {
 """What a peer's 4xx is raised as; a 5xx and silence are Unavailable."""
 
 
+def without_words(name: str) -> str:
+    """The message of what a peer refused without one."""
+    return f"{name} refused"
+
+
 def _error(name: str, answer: PeerAnswer) -> ApiError:
     if answer.status >= 500:
         return Unavailable(f"{name} cannot answer")
     try:
         body = msgspec.json.decode(answer.body, type=ErrorObject)
     except msgspec.DecodeError:
-        body = ErrorObject(message=f"{name} refused", url="")
+        body = ErrorObject(message=without_words(name), url="")
     headers = {name: value for name, value in answer.headers.items() if name == "retry-after"}
     error = REFUSALS.get(answer.status, Refusal)(body.message, errors=body.errors, headers=headers)
     error.status = answer.status

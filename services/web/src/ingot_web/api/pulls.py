@@ -7,6 +7,7 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError, NotFound
 from ingot_chassis.http.policy import anyone
+from ingot_chassis.peers.peers import without_words
 from ingot_web.api.attachments import attach, require_few_files
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.history import comparison_page
@@ -17,6 +18,7 @@ from ingot_web.api.reviews import comments_of, conversations_on_lines, line_cont
 from ingot_web.core.timelines import links_to_entries
 
 COMMITS = 50
+DECISIONS = ("APPROVED", "REQUEST_CHANGES")
 STYLES = (
     ("merge", "Merge, with a merge commit", "allow_merge_commits"),
     ("rebase", "Rebase, then fast-forward", "allow_rebase"),
@@ -107,11 +109,12 @@ async def _conversation_page(
         tab="pulls",
         title=f"{pull['title']} #{index}",
         status=problem.status if problem else 200,
-        problem=problem.message if problem else "",
+        problem=_words(problem, refusals) if problem else "",
         page_name="conversation",
         pull=pull,
         issue=issue,
         reviews=[review for review in reviews if review["state"] != "PENDING"],
+        objectors=_objectors(reviews),
         conversations=conversations,
         line_context={
             **line_context(frame, pull, back=str(frame.request.number)),
@@ -120,6 +123,7 @@ async def _conversation_page(
         checks=statuses,
         is_later=False,
         refusals=refusals,
+        is_outsider=_lacks_access_alone(frame, refusals),
         scheduled=scheduled,
         form=form,
         styles=styles,
@@ -127,6 +131,32 @@ async def _conversation_page(
         blocks=blocks or [],
         **talk,
     )
+
+
+def _words(problem: ApiError, refusals: list[Any] | None) -> str:
+    """Why a form was refused; of a merge the API says that nowhere but among what refuses it now."""
+    if problem.message != without_words("issues"):
+        return problem.message
+    reasons = [one["reason"] for one in refusals or [] if not one["overridable"]]
+    if not reasons:
+        return "It was not merged: the branches conflict, or one of them has just changed."
+    return f"It cannot be merged: {', and '.join(reasons)}."
+
+
+def _objectors(reviews: list[Any]) -> list[str]:
+    """Who asks for changes with the last decision of theirs that counts."""
+    last = {
+        review["user"]["login"]: review["state"]
+        for review in reviews
+        if review["user"] and review["state"] in DECISIONS and not review.get("dismissed")
+    }
+    return [login for login, state in last.items() if state == "REQUEST_CHANGES"]
+
+
+def _lacks_access_alone(frame: RepositoryFrame, refusals: list[Any] | None) -> bool:
+    """Whether somebody else could merge it: all that refuses it is that the caller may not write."""
+    permissions = frame.repository["permissions"]
+    return len(refusals or []) == 1 and not frame.repository["archived"] and not (permissions and permissions["push"])
 
 
 @get("/{owner:str}/{repo:str}/pulls/{index:int}/checks", policy=anyone(), include_in_schema=False)
@@ -170,6 +200,14 @@ async def commits(request: WebRequest, index: int) -> Response[str]:
     )
 
 
+@get("/{owner:str}/{repo:str}/pulls/{index:int}/merge", policy=anyone(), include_in_schema=False)
+async def to_merge(request: WebRequest, index: int) -> Response[Any]:
+    """To the pull request: a merge that was refused leaves this address in the browser."""
+    frame = RepositoryFrame(request)
+    await frame.load()
+    return frame.redirect(f"/pulls/{index}#merge")
+
+
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/merge", policy=anyone(), include_in_schema=False)
 async def merge(request: WebRequest, index: int) -> Response[Any]:
     """Merge now or as soon as nothing refuses it, or cancel a merge that waits; or say on the page why not."""
@@ -207,4 +245,4 @@ async def update(request: WebRequest, index: int) -> Response[Any]:
     return frame.redirect(f"/pulls/{index}#merge")
 
 
-routes = [pulls, create, show, checks, commits, merge, update]
+routes = [pulls, create, show, checks, commits, to_merge, merge, update]
