@@ -203,6 +203,17 @@ async def test_who_may_not_write_reads_that_others_merge_and_no_refusals_but_tho
     assert ("disabled" in shown) is bool(more)
 
 
+@pytest.mark.parametrize(("owner", "offers"), [("ann", True), ("bob", False)])
+async def test_only_a_branch_that_the_viewer_may_write_is_offered_to_be_deleted(pages, forge, owner, offers):
+    fork = HEAD["repo"] | {"full_name": f"{owner}/fork", "owner": {"login": owner}}
+    forge.answers[PULL] |= {"head": HEAD | {"repo": fork}}
+    forge.answers[HOME]["default_delete_branch_after_merge"] = True
+    shown = (await pages.get(PAGE, ANN)).text
+    assert ('name="delete_branch"' in shown) is offers
+    await pages.submit(shown, "Merge", to="/pulls/1/merge")
+    assert forge.sent[0][2]["delete_branch_after_merge"] is offers
+
+
 async def test_files_of_a_new_pull_request_are_linked_in_its_text(pages, forge):
     forge.answers |= {
         f"POST {HOME}/pulls": {"number": 1, "body": "why"},
