@@ -55,6 +55,20 @@ async def test_a_fork_leads_to_its_comparison_with_the_repository_it_came_from(p
         assert f'href="/bob/demo/compare/trunk...ann:{branch}"' in shown.text, page
 
 
+@pytest.mark.parametrize(("is_fork", "head"), [(True, "topic"), (True, "carl:topic"), (False, "topic")])
+async def test_in_a_fork_the_way_to_the_parent_stands_out_and_not_a_pull_request_into_itself(
+    pages, forge, is_fork, head
+):
+    if is_fork:
+        forge.answers[HOME] |= {"fork": True, "parent": {"full_name": "bob/demo", "default_branch": "trunk"}}
+    forge.answers[f"{HOME}/compare/main...{head}"] = COMPARED
+    shown = (await pages.get(f"/ann/demo/compare/main...{head}", ANN)).text
+    leads = is_fork and ":" not in head
+    assert ('<a class="button primary" href="/bob/demo/compare/trunk...ann:topic">' in shown) is leads
+    assert ("<strong>Open a pull request in ann/demo itself</strong>" in shown) is leads
+    assert ("<button>Open the pull request</button>" in shown) is leads
+
+
 async def test_a_branch_of_a_fork_gets_what_its_parent_has(pages, forge):
     own = forge.answers[HOME]
     forge.answers |= {f"{HOME}/contents-ext": {"dir_contents": []}, f"{HOME}/languages": {}}
