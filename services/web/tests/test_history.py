@@ -429,3 +429,42 @@ async def test_the_menu_of_branches_asks_for_them_when_it_is_opened(pages, forge
     for other in (address.replace("to=", "to=.."), "/ann/demo/branches"):
         forge.answers[f"{HOME}/branches"] = []
         assert "No branches yet" in (await pages.client.get(unescape(other), headers=IN_PLACE)).text
+
+
+def _branch(name, day):
+    commit = {"id": "1" * 40, "message": f"of {name}\n\nmore", "timestamp": f"2026-01-{day:02}T03:04:05Z"}
+    return {"name": name, "protected": False, "commit": commit}
+
+
+async def test_branches_that_may_be_compared_are_links_with_the_latest_first(pages, forge):
+    forge.answers[f"{HOME}/branches"] = [_branch("a/b", 1), _branch("main", 2), _branch("topic", 3)]
+    shown = (await pages.get("/ann/demo/compare", ANN)).text
+    links = re.findall(r'href="/ann/demo/compare/([^"]*)">(.*?)</a>', shown)
+    assert links == [("main...topic", "topic into main"), ("main...a/b", "a/b into main")]
+    assert "of topic ·" in shown
+    assert "branches</a>" not in shown
+    assert "a/b into topic" in (await pages.get("/ann/demo/compare?base=topic", ANN)).text
+    forge.answers[f"{HOME}/branches"] = [_branch(f"b{number}", 1) for number in range(51)]
+    assert 'href="/ann/demo/branches">All 51 branches</a>' in (await pages.get("/ann/demo/compare", ANN)).text
+
+
+@pytest.mark.parametrize(("basehead", "unknown"), [
+    ("main...topik", "topik"), ("main...bob:topik", "bob:topik"), ("mian...topic", "mian"), ("topik", "topik"),
+])  # fmt: skip
+async def test_a_branch_that_is_not_there_is_named_where_others_are_chosen(pages, forge, basehead, unknown):
+    forge.failures[f"{HOME}/compare/{basehead}"] = 404
+    forge.answers[f"{HOME}/branches"] = [_branch("main", 1), _branch("topic", 2)]
+    forge.answers[f"{HOME}/commits"] = [] if basehead.startswith("mian") else [DROPPED]
+    answer = await pages.get(f"/ann/demo/compare/{basehead}", ANN)
+    assert answer.status_code == 404
+    assert f"<p>There is no branch {unknown}.</p>" in answer.text
+    assert "topic into " in answer.text
+    base, _, head = basehead.rpartition("...")
+    assert form_of(answer.text, "/compare", "Compare").values["base"] == [base or "main"]
+    assert form_of(answer.text, "/compare", "Compare").values["head"] == [head]
+
+
+async def test_a_comparison_in_a_repository_that_is_not_there_names_no_branch(pages, forge):
+    forge.failures |= {HOME: 404, f"{HOME}/compare/main...topik": 404}
+    answer = await pages.get("/ann/demo/compare/main...topik", ANN)
+    assert (answer.status_code, "There is no branch" in answer.text) == (404, False)

@@ -134,14 +134,19 @@ async def test_a_merge_that_is_refused_keeps_what_was_written(pages, forge):
     )
 
 
-async def test_a_merge_that_is_refused_without_words_says_the_reasons_and_how_to_solve_a_conflict(pages, forge):
+async def test_a_merge_that_is_refused_without_words_says_the_reasons_and_how_to_solve_a_conflict(
+    pages, forge
+):
     repo = HEAD["repo"] | {"clone_url": "http://forge/ann/demo.git"}
     forge.answers[PULL] |= {"mergeable": False, "head": HEAD | {"repo": repo}}
     forge.refusals[f"{PULL}/merge"] = (405, b"")
     shown = (await pages.get(PAGE, ANN)).text
     for reasons, words in (
         (["the branches conflict"], "It cannot be merged: the branches conflict."),
-        (["the title", "the branches conflict"], "It cannot be merged: the title, and the branches conflict."),
+        (
+            ["the title", "the branches conflict"],
+            "It cannot be merged: the title, and the branches conflict.",
+        ),
         ([], "It was not merged: the branches conflict, or one of them has just changed."),
     ):
         forge.answers[f"{PULL}/merge/refusals"] = [

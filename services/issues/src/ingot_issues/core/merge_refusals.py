@@ -34,7 +34,9 @@ class MergeRefusal(msgspec.Struct):
     may_pass: bool = False
 
 
-async def why_not_mergeable(repos: HttpRepos, pull: PullDetails, repository_id: int, principal_token: str) -> str:
+async def why_not_mergeable(
+    repos: HttpRepos, pull: PullDetails, repository_id: int, principal_token: str
+) -> str:
     """Why it counts as not mergeable: only branches that are where they were compared last are known to conflict."""
     base, head = await gather(
         _tip(repos, repository_id, pull.base_branch, principal_token),

@@ -2,6 +2,7 @@
 
 from asyncio import to_thread
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -314,18 +315,25 @@ async def choose_comparison(request: WebRequest) -> Response[Any]:
     base, head = (request.query_params.get(name, "") for name in ("base", "head"))
     if base and head:
         return frame.redirect(f"/compare/{quote(base)}...{quote(head)}")
+    return await _choice_page(frame, base, head)
+
+
+async def _choice_page(frame: RepositoryFrame, base: str, head: str, *, unknown: str = "") -> Response[str]:
+    """The branches, the latest first; ``unknown`` is what was chosen and is not there."""
     (listing,) = await frame.load(frame.forge.listing("repos", frame.api("branches"), limit=50))
+    listing.rows.sort(key=lambda row: datetime.fromisoformat(row["commit"]["timestamp"]), reverse=True)
     return frame.render(
         "repository/compare.html",
         tab="pulls",
         title="Compare",
+        status=404 if unknown else 200,
         branches=listing,
         base_name=base or frame.repository["default_branch"],
         head_name=head,
         compared=None,
         changes=None,
-        pages=request.pages_of(0),
-        problem="",
+        pages=frame.request.pages_of(0),
+        problem=f"There is no branch {unknown}." if unknown else "",
         form=Form(),
     )
 
@@ -342,16 +350,22 @@ async def compare(request: WebRequest) -> Response[str]:
 async def comparison_page(
     frame: RepositoryFrame, *, problem: ApiError | None = None, form: Form | None = None
 ) -> Response[str]:
-    """The comparison with the form of a new pull request, and what was wrong with the last one."""
+    """The comparison with the form of a new pull request, and what was wrong with the last one; a choice if a branch is unknown."""
     basehead = frame.request.rest(3)
     base, separator, head = basehead.partition("..." if "..." in basehead else "..")
     if not separator:
         base, head = "", basehead
-    compared, (changes, pages), listing = await frame.load(
-        frame.forge.get("repos", frame.api("compare", basehead), limit=COMMITS, **LISTED),
-        read_diff(frame, "repos", frame.api("compare", basehead), output="diff"),
-        frame.forge.listing("repos", frame.api("branches"), limit=50),
-    )
+    try:
+        compared, (changes, pages), listing = await frame.load(
+            frame.forge.get("repos", frame.api("compare", basehead), limit=COMMITS, **LISTED),
+            read_diff(frame, "repos", frame.api("compare", basehead), output="diff"),
+            frame.forge.listing("repos", frame.api("branches"), limit=50),
+        )
+    except NotFound:
+        if frame.repository is None or not head or file_shown(frame.request):
+            raise
+        name = base or frame.repository["default_branch"]
+        return await _choice_page(frame, name, head, unknown=head if await _is_there(frame, name) else name)
     if changes is not None:
         changes.before, changes.after = compared.get("before", ""), compared.get("after", "")
         changes.head_repo = compared.get("head_repo", "")
@@ -372,6 +386,11 @@ async def comparison_page(
         problem=problem.message if problem else "",
         form=form or Form(),
     )
+
+
+async def _is_there(frame: RepositoryFrame, name: str) -> bool:
+    """Whether a branch, a tag or a commit has that name."""
+    return bool(await frame.forge.get_if_there("repos", frame.api("commits"), sha=name, limit=1, **LISTED))
 
 
 routes = [

@@ -156,7 +156,11 @@ def _objectors(reviews: list[Any]) -> list[str]:
 def _lacks_access_alone(frame: RepositoryFrame, refusals: list[Any] | None) -> bool:
     """Whether somebody else could merge it: all that refuses it is that the caller may not write."""
     permissions = frame.repository["permissions"]
-    return len(refusals or []) == 1 and not frame.repository["archived"] and not (permissions and permissions["push"])
+    return (
+        len(refusals or []) == 1
+        and not frame.repository["archived"]
+        and not (permissions and permissions["push"])
+    )
 
 
 @get("/{owner:str}/{repo:str}/pulls/{index:int}/checks", policy=anyone(), include_in_schema=False)
