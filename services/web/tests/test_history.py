@@ -458,9 +458,9 @@ async def test_a_branch_that_is_not_there_is_named_where_others_are_chosen(pages
     answer = await pages.get(f"/ann/demo/compare/{basehead}", ANN)
     assert answer.status_code == 404
     assert f"<p>There is no branch {unknown}.</p>" in answer.text
-    assert "topic into " in answer.text
-    base, _, head = basehead.rpartition("...")
-    assert form_of(answer.text, "/compare", "Compare").values["base"] == [base or "main"]
+    assert "topic into main</a>" in answer.text
+    head = basehead.rpartition("...")[2]
+    assert form_of(answer.text, "/compare", "Compare").values["base"] == ["main"]
     assert form_of(answer.text, "/compare", "Compare").values["head"] == [head]
 
 

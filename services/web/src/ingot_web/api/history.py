@@ -365,7 +365,9 @@ async def comparison_page(
         if frame.repository is None or not head or file_shown(frame.request):
             raise
         name = base or frame.repository["default_branch"]
-        return await _choice_page(frame, name, head, unknown=head if await _is_there(frame, name) else name)
+        if await _is_there(frame, name):
+            return await _choice_page(frame, name, head, unknown=head)
+        return await _choice_page(frame, "", head, unknown=name)
     if changes is not None:
         changes.before, changes.after = compared.get("before", ""), compared.get("after", "")
         changes.head_repo = compared.get("head_repo", "")
