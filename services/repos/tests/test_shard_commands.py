@@ -119,6 +119,9 @@ async def test_a_shard_that_was_added_by_its_url_is_reached(worlds, monkeypatch)
     assert (await there.get("/repos/ann/app/branches")).status_code == 503
     await said(commands.add("a", urls[0]))
     assert (await there.get("/repos/ann/app/branches")).status_code == 200
+    # As after `drain` and `remove`, which keep its address.
+    assert await said(commands.add("a", "")) == ["a takes repositories"]
+    assert (await there.get("/repos/ann/app/branches")).status_code == 200
 
 
 def network(number, size, requests=0):

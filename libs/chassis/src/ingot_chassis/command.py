@@ -69,13 +69,26 @@ def run_command(main: Callable[[], Awaitable[None]]) -> None:
     import uvloop
 
     try:
-        uvloop.run(main())  # type: ignore[arg-type]
+        with single_errors():
+            uvloop.run(main())  # type: ignore[arg-type]
     except SettingsError as error:
         sys.exit(_print_errors(*error.lines))
     except (CannotStart, KeyUnreadable, OSError) as error:
         sys.exit(_print_errors(str(error)))
     except (KeyboardInterrupt, asyncio.CancelledError):
         sys.exit(130)
+
+
+@contextlib.contextmanager
+def single_errors() -> Iterator[None]:
+    """The only error of a group comes as itself: what is raised in the lifespan of an app comes in a group."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            (error,) = error.exceptions
+        raise error from error.__cause__
 
 
 def _print_errors(*lines: str) -> int:

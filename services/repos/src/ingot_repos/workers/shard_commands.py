@@ -74,7 +74,8 @@ class ShardCommands:
 
     async def add(self, name: str, url: str) -> AsyncGenerator[str, None]:
         """Let a shard have repositories, also one that was drained or removed."""
-        if not url and name not in self._names:
+        added, _ = await self._state()
+        if not url and name not in self._names and not (name in added and added[name].url):
             raise CannotStart(f"{name} is not in INGOT_REPOS_SHARDS, so it needs --url")
         async with self._db.transaction() as tx:
             await shards.save(tx, name, state=ShardState.ACTIVE, **({"url": url} if url else {}))
