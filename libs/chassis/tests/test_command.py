@@ -1,5 +1,10 @@
 """How commands end."""
 
+import os
+import socket
+import subprocess
+import sys
+
 import pytest
 from litestar import Litestar
 
@@ -23,3 +28,35 @@ def test_what_an_operator_can_mend_is_one_line_while_an_app_runs(capsys):
 def test_a_mistake_of_ours_keeps_its_traceback():
     with pytest.raises(ZeroDivisionError, match="ours"):
         run_command(lambda: fail(ZeroDivisionError("ours")))
+
+
+APP = """
+import socket
+from ingot_chassis.errors import CannotStart
+
+def create_app(settings):
+    socket.create_connection((settings.host, settings.port), timeout=5).close()
+    raise CannotStart("connected")
+"""
+MAIN = """
+import sys
+from pathlib import Path
+from ingot_chassis.command import service_main
+from ingot_chassis.settings import ServiceSettings
+
+service_main("slow", ServiceSettings, scripts=Path(), arguments=sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("command", ["serve", "work"])
+def test_a_process_listens_before_the_code_of_its_service_is_read(command, tmp_path):
+    """A probe that comes meanwhile waits for the answer; refused, it would come again a second later."""
+    (tmp_path / "ingot_slow").mkdir()
+    (tmp_path / "ingot_slow" / "app.py").write_text(APP)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = os.environ | {"INGOT_SLOW_PORT": str(port), "PYTHONPATH": str(tmp_path)}
+    run = [sys.executable, "-c", MAIN, command]
+    done = subprocess.run(run, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (2, "ingot: connected\n")

@@ -114,10 +114,6 @@ def service_main(
     """
     import argparse
 
-    if scripts is not None:  # a service without a database starts in less time and memory without all that
-        with no_collection():
-            from ingot_chassis import database_commands
-
     parser = argparse.ArgumentParser(prog=f"ingot-{service}")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("serve", help="answer HTTP, and run the background work unless settings say not to")
@@ -136,22 +132,30 @@ def service_main(
         configure_logging(settings.log_level)
         configure_tracing(service, settings.otlp_endpoint)
         with StartupSignals().handled() as signals:
-            if command == "migrate" and scripts is not None:
-                await database_commands.migrate(settings.database_url, scripts)
-                return
             if "run" in options:
                 await options.run(settings, options)
                 return
             settings.background = command == "work" or (settings.background and command == "serve")
+            # Before most of the code is read: who asks meanwhile waits for the answer, and the probes of a node, which ask once a
+            # second at most, do not come too early by a moment.
+            listening = command in ("serve", "work")
+            listener = bound_socket(settings.host, settings.port) if listening else None
+            if (
+                scripts is not None
+            ):  # a service without a database starts in less time and memory without all that
+                with no_collection():
+                    from ingot_chassis import database_commands
+            if command == "migrate" and scripts is not None:
+                await database_commands.migrate(settings.database_url, scripts)
+                return
             with no_collection():
                 app = import_module(f"ingot_{service}.app").create_app(settings)
             if command == "replay":
                 await database_commands.replay_events(app)
                 return
-            if command == "doctor":
+            if listener is None:
                 await _examine(app, scripts, repair=options.repair)
                 return
-            listener = bound_socket(settings.host, settings.port)
             async with metrics_served(metrics_socket(settings, listener), public_url=settings.public_url):
                 if scripts is not None:
                     await database_commands.wait_for_schema(settings.database_url, scripts)
