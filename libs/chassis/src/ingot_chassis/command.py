@@ -140,9 +140,8 @@ def service_main(
             # second at most, do not come too early by a moment.
             listening = command in ("serve", "work")
             listener = bound_socket(settings.host, settings.port) if listening else None
-            if (
-                scripts is not None
-            ):  # a service without a database starts in less time and memory without all that
+            # A service without a database starts in less time and memory without all that.
+            if scripts is not None:
                 with no_collection():
                     from ingot_chassis import database_commands
             if command == "migrate" and scripts is not None:

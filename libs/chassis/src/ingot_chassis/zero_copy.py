@@ -114,9 +114,8 @@ async def receive_into_pipe(connection: int, pipe: int, most: int) -> int:
     """Let at most so many bytes from a socket into an empty pipe; how many. Raises OSError."""
     while True:
         if is_readable(connection):
-            await asyncio.sleep(
-                0
-            )  # others have their turn; to wait for what is there costs ten calls of the system
+            # Others have their turn; to wait for what is there costs ten calls of the system.
+            await asyncio.sleep(0)
         else:
             await wait_readable(connection)
         try:

@@ -59,11 +59,11 @@ class SharedDigests:
         return await self._ask(lambda: self._add(_key(digest)), otherwise=True)
 
     async def _add(self, key: str) -> bool:
-        mark = secrets.token_bytes(8)
-        if await self._redis.set(key, mark, nx=True, ex=SHORT_SECONDS):
+        nonce = secrets.token_bytes(8)
+        if await self._redis.set(key, nonce, nx=True, ex=SHORT_SECONDS):
             return True
-        # The client sends again what a lost connection may have brought: then the key is there, with the mark of this form.
-        return bool(await self._redis.get(key) == mark)
+        # The client sends again what a lost connection may have brought: then the key is there, with the nonce of this form.
+        return bool(await self._redis.get(key) == nonce)
 
     async def keep(self, digest: bytes) -> None:
         """Let it be there for long."""
