@@ -22,6 +22,15 @@ class SettingsError(Exception):
         self.lines = lines
 
 
+def is_redis(store_url: str) -> bool:
+    """Whether the shared store is a Redis; False for memory://, which each process has alone. Raises SettingsError."""
+    if store_url == "memory://":
+        return False
+    if store_url.startswith(("redis://", "rediss://", "unix://")):
+        return True
+    raise SettingsError([f"INGOT_STORE_URL={store_url!r}: memory:// or redis://… is expected"])
+
+
 class ServiceSettings(msgspec.Struct, kw_only=True):
     """What every service needs to run."""
 

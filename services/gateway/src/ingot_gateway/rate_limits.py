@@ -19,7 +19,7 @@ import structlog
 
 from ingot_chassis.errors import TooManyRequests
 from ingot_chassis.http.concurrency import network_of
-from ingot_chassis.settings import SettingsError
+from ingot_chassis.settings import is_redis
 from ingot_gateway.headers import Headers
 from ingot_gateway.routes import Route
 
@@ -237,11 +237,7 @@ def _seconds_of(advance: Advance, buckets: Sequence[Bucket], now: float) -> list
 
 def open_buckets(url: str) -> Buckets:
     """The buckets behind ``url`` (memory:// or redis://…). Raises SettingsError."""
-    if url == "memory://":
-        return MemoryBuckets()
-    if url.startswith(("redis://", "rediss://", "unix://")):
-        return RedisBuckets(url)
-    raise SettingsError([f"INGOT_STORE_URL={url!r}: memory:// or redis://… is expected"])
+    return RedisBuckets(url) if is_redis(url) else MemoryBuckets()
 
 
 class Limits(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import structlog
 from cachetools import TTLCache
 
-from ingot_chassis.settings import SettingsError
+from ingot_chassis.settings import is_redis
 
 log = structlog.get_logger()
 
@@ -104,8 +104,4 @@ def open_values(url: str, namespace: str, *, seconds: int) -> ExpiringValues:
 
     A value expires ``seconds`` after its last change.
     """
-    if url == "memory://":
-        return MemoryValues(seconds)
-    if url.startswith(("redis://", "rediss://", "unix://")):
-        return RedisValues(url, f"ingot:{namespace}", seconds)
-    raise SettingsError([f"INGOT_STORE_URL={url!r}: memory:// or redis://… is expected"])
+    return RedisValues(url, f"ingot:{namespace}", seconds) if is_redis(url) else MemoryValues(seconds)

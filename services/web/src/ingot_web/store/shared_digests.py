@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import structlog
 
-from ingot_chassis.settings import SettingsError
+from ingot_chassis.settings import is_redis
 
 log = structlog.get_logger()
 
@@ -112,8 +112,4 @@ def _key(digest: bytes) -> str:
 
 def open_digests(url: str) -> SharedDigests | None:
     """Those behind ``url`` (redis://…); None for memory://, where each process is alone. Raises SettingsError."""
-    if url == "memory://":
-        return None
-    if url.startswith(("redis://", "rediss://", "unix://")):
-        return SharedDigests(url)
-    raise SettingsError([f"INGOT_STORE_URL={url!r}: memory:// or redis://… is expected"])
+    return SharedDigests(url) if is_redis(url) else None
