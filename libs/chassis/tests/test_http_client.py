@@ -305,17 +305,41 @@ async def test_an_answer_need_not_wait_for_the_body():
     assert server.connections == 2
 
 
-async def test_what_the_body_raises_reaches_the_one_who_waits_for_the_answer():
+@pytest.mark.parametrize("error", [LookupError("lost"), ConnectionError("the client left")], ids=repr)
+async def test_a_connection_on_which_half_a_body_was_sent_is_not_used_again(error):
+    """The server would take the next request for the rest of the body."""
+    answered = asyncio.Event()
+
+    async def breaks_off() -> AsyncIterator[bytes]:
+        yield b"a"
+        await answered.wait()
+        raise error
+
+    async with serving(answering(OK)) as server:
+        origin = Origin(server.url)
+        async with await origin.request("POST", b"/a", (), breaks_off()) as answer:
+            answered.set()
+            while any(task.get_name() == "send a body" for task in asyncio.all_tasks()):
+                await asyncio.sleep(0)
+            assert await answer.whole() == b"ok"
+        assert await exchange(origin) == (200, b"ok")
+        await origin.close()
+
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize("error", [LookupError("lost"), ConnectionError("the client left")], ids=repr)
+async def test_what_the_body_raises_reaches_the_one_who_waits_for_the_answer(error):
     async def broken() -> AsyncIterator[bytes]:
         yield b"a"
-        raise LookupError("lost")
+        raise error
 
     async def listen(server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
         writer.close()
 
     async with serving(listen) as server:
-        with pytest.raises(LookupError, match="lost"):
+        with pytest.raises(type(error), match=str(error)):
             await exchange(Origin(server.url), "POST", broken())
 
 

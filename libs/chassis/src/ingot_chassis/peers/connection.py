@@ -37,6 +37,8 @@ class Connection(asyncio.Protocol):
         self._sending: asyncio.Task[None] | None = None
         self._lasts_until = loop.time() + LIFETIME_SECONDS
         self._requested = self._whole = self._paused = self._bodiless = self._keeps = False
+        self._sent = False
+        """Whether the other side has got the whole body of the request, or will."""
         self._failure: BaseException | None = None
         self._parts: list[bytes] = []
         self._unread = 0
@@ -53,7 +55,7 @@ class Connection(asyncio.Protocol):
             # The last one still waits for what HEAD leaves out, or for what was read past it.
             self._parser = httptools.HttpResponseParser(self)
         self._requested, self._whole, self.heard, self._bodiless = True, False, False, bodiless
-        self._in_chunks = in_chunks
+        self._in_chunks, self._sent = in_chunks, isinstance(body, bytes)
         self.status, self.headers = 0, []
         if isinstance(body, bytes):
             self._write(head + b"\r\n" + body)
@@ -79,10 +81,9 @@ class Connection(asyncio.Protocol):
         if self.chunks is not None and self.chunks.is_whole:
             self._whole = True
             self._end_chunks()
-        sent = self._sending is None or self._sending.done()
         now = self._loop.time()
         if (
-            not (self._whole and self._keeps and sent and not self._parts)
+            not (self._whole and self._keeps and self._sent and not self._parts)
             or now >= self._lasts_until
             or self.ended
         ):
@@ -112,18 +113,20 @@ class Connection(asyncio.Protocol):
     async def _send(self, body: AsyncIterator[bytes], chunked: bool) -> None:
         try:
             async for part in body:
-                if chunked and len(part) > LARGE_PART and not self.ended:
+                if self.ended:
+                    return  # the answer may be there all the same; without one its reader hears of the end
+                if chunked and len(part) > LARGE_PART:
                     self._open_transport().writelines((b"%x\r\n" % len(part), part, b"\r\n"))
                 else:
                     self._write(b"%x\r\n%b\r\n" % (len(part), part) if chunked else part)
                 if self._writable is not None:
                     await self._writable
-            if chunked:
-                self._write(b"0\r\n\r\n")
-        except ConnectionError:
-            return  # the answer may be there all the same; without one its reader hears of the end
         except Exception as error:  # noqa: BLE001 - whatever it is, it is raised to the one who waits for the answer
             self._fail(error)
+            return
+        if chunked and not self.ended:
+            self._write(b"0\r\n\r\n")
+        self._sent = True
 
     def _write(self, data: bytes) -> None:
         if self.ended:
@@ -188,9 +191,8 @@ class Connection(asyncio.Protocol):
         """
         head, end, body = data.partition(b"\r\n\r\n")
         self._parser.feed_data(head + end)
-        is_sent = self._sending is None or self._sending.done()
         is_chunked = any(name.lower() == b"transfer-encoding" for name, _ in self.headers)
-        if end and self.status and is_sent and is_chunked:
+        if end and self.status and self._sent and is_chunked:
             transport = self._open_transport()
             transport.pause_reading()
             self.chunks = ChunkedBody(transport.get_extra_info("socket").fileno(), body)
