@@ -1,9 +1,12 @@
-"""CPU time and memory of processes and their children, from /proc."""
+"""CPU time and memory of processes and their children, from their clocks and /proc."""
 
 import os
+import time
 from pathlib import Path
 
 TICK = 1 / os.sysconf("SC_CLK_TCK")
+_ALL_THREADS = 2
+"""Of the kinds of clocks that a process has, the one that runs while it is on a processor."""
 
 
 def descendants(root: int) -> set[int]:
@@ -23,7 +26,18 @@ def descendants(root: int) -> set[int]:
 
 def seconds(pids: set[int]) -> float:
     """User and system time of ``pids`` so far, with that of their ended children."""
-    return sum(sum(map(int, fields[11:15])) for pid in pids if (fields := _fields(pid))) * TICK
+    return sum(_own(pid) + sum(map(int, fields[13:15])) * TICK for pid in pids if (fields := _fields(pid)))
+
+
+def _own(pid: int) -> float:
+    """User and system time of one process. /proc has it in ticks of 10 ms: more than most calls cost.
+
+    The number of the clock is what clock_getcpuclockid(3) makes, which Python has for threads only.
+    """
+    try:
+        return time.clock_gettime(~pid << 3 | _ALL_THREADS)
+    except OSError:  # it has ended
+        return 0.0
 
 
 def by_program(pids: set[int]) -> dict[str, float]:
