@@ -16,8 +16,10 @@ import processor
 CALLS, WARM_UP = 20, 4
 RESTING, IDLING = 5.0, 5.0
 """Seconds until nothing follows from the first calls any more, and for which an idle deployment is then watched."""
-SETTLING = 0.6
-"""Seconds after a call in which the work that follows from it is done."""
+LOOK, MOST_LOOKS = 0.3, 40
+"""Seconds between two looks at whether what follows from a call is done, such as packing, and how often one looks."""
+BUSY = 0.01
+"""Seconds of CPU between two looks, above those of an idle deployment, that say that it is not."""
 POLL = 0.02
 FORK_SECONDS = 60.0
 
@@ -84,9 +86,18 @@ def measure(calls: Iterator[Callable[[], object]]) -> tuple[Spent, float]:
         seconds += passed
         for name, one in spent.items():
             total[name] = total.get(name, 0.0) + one - idle.get(name, 0.0) / IDLING * passed
-        time.sleep(SETTLING)
+        _wait_until_done(pids, sum(idle.values()) / IDLING)
     count = len(every) - WARM_UP
     return {name: max(one, 0.0) / count for name, one in total.items()}, count / seconds
+
+
+def _wait_until_done(pids: set[int], idle: float) -> None:
+    """Return when the servers do no more than an idle deployment, which spends ``idle`` seconds in one."""
+    for _ in range(MOST_LOOKS):
+        before = processor.seconds(pids)
+        time.sleep(LOOK)
+        if processor.seconds(pids) - before < idle * LOOK + BUSY:
+            return
 
 
 @contextmanager

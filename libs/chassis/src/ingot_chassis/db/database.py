@@ -118,17 +118,18 @@ class Database:
         for callback in tx.callbacks:
             callback()
 
-    async def run_alone(self, act: Callable[[Executor], Awaitable[_T]]) -> _T:
+    async def run_alone(self, act: Callable[[Executor], Awaitable[_T]], *, repeats: bool = True) -> _T:
         """What ``act`` returns, which runs one prepared statement: a transaction of its own, without a beginning and an end.
 
-        It announces nothing, and runs again when its connection is lost: what was lost may be no more than its answer.
+        It announces nothing. If it ``repeats``, it runs again when its connection is lost: what was lost may be no more
+        than its answer.
         """
         async with self._writers.connection() as pooled:
             writer = Reader(pooled, uses_sqlite_driver=self.uses_sqlite_driver)
             try:
                 return await act(writer)
             except DBAPIError as error:
-                if not is_away(error):
+                if not repeats or not is_away(error):
                     raise
             await pooled.reopen()
             return await act(writer)

@@ -83,6 +83,8 @@ class Tx(Reader):
         super().__init__(pooled, uses_sqlite_driver=uses_sqlite_driver)
         self.event_rows: list[dict[str, Any]] = []
         self.callbacks: list[Callable[[], None]] = []
+        self.locked: set[int] = set()
+        """The numbers of what it has locked, for a service that locks by them: once is enough."""
 
     async def advisory_lock(self, name: str) -> None:
         """Wait until no other transaction holds the lock ``name``; this one holds it until it ends.

@@ -54,5 +54,6 @@ async def record_manual_merge(
     pull_references = await references_of(pull.title, pull.body)
     async with db.transaction() as tx:
         await context.lock(tx)
-        await merges.claim_merge(tx, pull, str(uuid.uuid4()), takes_branch=False)
+        if not await merges.claim_merge(tx, pull, str(uuid.uuid4()), takes_branch=False):
+            await merges.refuse_claim(tx, pull)
         await merges.record_merge(tx, context, pull, Merged(sha=sha), pull_references)

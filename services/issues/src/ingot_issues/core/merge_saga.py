@@ -6,10 +6,12 @@ recorded, the event of the push that repos made records it; when it ends before 
 
 import contextlib
 import uuid
+from collections.abc import Awaitable
 
 import msgspec
 
 from ingot_chassis.db.database import Database
+from ingot_chassis.db.driver import Executor
 from ingot_chassis.errors import ApiError, Conflict, NotAllowed, NotFound, Unavailable
 from ingot_contracts.pulls import Compare, Comparison, Merge, Merged
 from ingot_issues.clients.repos import HttpRepos
@@ -42,8 +44,14 @@ async def merge_pull(
     await _refuse_unmet(db, repos, context, pull, options, principal_token)
     claim = str(uuid.uuid4())
     takes_branch = options.deletes_branch and await _may_write_to_head(repos, context, pull, principal_token)
-    async with db.transaction() as tx:
-        await merges.claim_merge(tx, pull, claim, takes_branch=takes_branch)
+    pull_references = await references_of(pull.title, pull.body)
+
+    def claim_it(one: Executor) -> Awaitable[bool]:
+        return merges.claim_merge(one, pull, claim, takes_branch=takes_branch)
+
+    if not await db.run_alone(claim_it, repeats=False):
+        async with db.read() as reader:
+            await merges.refuse_claim(reader, pull)
     try:
         merged = await _merge(db, repos, context, pull, options, principal_token)
     except ApiError:
@@ -51,7 +59,6 @@ async def merge_pull(
         async with db.transaction() as tx:
             await pulls.release_merge(tx, pull.pull_id, claim)
         raise
-    pull_references = await references_of(pull.title, pull.body)
     async with db.transaction() as tx:
         await merges.record_merge(tx, context, pull, merged, pull_references)
     if takes_branch:

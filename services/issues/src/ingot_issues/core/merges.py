@@ -4,6 +4,7 @@
 """
 
 from datetime import timedelta
+from typing import NoReturn
 
 import msgspec
 
@@ -83,11 +84,14 @@ async def refuse_blocked_merge(db: Executor, repository: Repository, pull: AnyPu
         raise MayCome(str(blocked)) from None
 
 
-async def claim_merge(tx: Tx, pull: AnyPull, claim: str, *, takes_branch: bool) -> None:
-    """Let only this request merge it, and with ``takes_branch`` delete the head branch. Raises NotAllowed or Conflict."""
-    if await store.claim_merge(tx, pull.pull_id, claim, LEASE, takes_branch=takes_branch):
-        return
-    row = await issue_rows.get_pull_by_id(tx, pull.id)
+async def claim_merge(db: Executor, pull: AnyPull, claim: str, *, takes_branch: bool) -> bool:
+    """Let only this request merge it, and with ``takes_branch`` delete the head branch; False if it may not."""
+    return await store.claim_merge(db, pull.pull_id, claim, LEASE, takes_branch=takes_branch)
+
+
+async def refuse_claim(db: Executor, pull: AnyPull) -> NoReturn:
+    """Say why a pull request could not be claimed. Raises NotFound, NotAllowed or Conflict."""
+    row = await issue_rows.get_pull_by_id(db, pull.id)
     if row is None:
         raise NotFound
     refuse_ended(row)

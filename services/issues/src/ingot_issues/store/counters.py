@@ -9,7 +9,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_first
 from ingot_chassis.db.tables import BigId
-from ingot_chassis.db.transaction import insert
+from ingot_chassis.db.transaction import Tx, insert
 from ingot_issues.store.tables import counter
 
 
@@ -31,17 +31,22 @@ _OF_REPOSITORY = counter.c.repository_id == bindparam("repository", type_=BigId)
 _LOCK = PreparedQuery(select(counter.c.gone).where(_OF_REPOSITORY).with_for_update(), DeletionRow)
 
 
-async def lock(db: Executor, repository_id: int) -> bool:
+async def lock(tx: Tx, repository_id: int) -> bool:
     """Make every other writer of the repository wait; False when the repository is deleted.
 
     Every transaction that writes to a repository begins with this lock. So numbers, counts and events of a repository
     have the order of its commits.
     """
-    row = await _LOCK.first(db, repository=repository_id)
+    if repository_id in tx.locked:
+        return True
+    row = await _LOCK.first(tx, repository=repository_id)
     if row is None:
-        await db.execute(insert(db, counter).values(repository_id=repository_id).on_conflict_do_nothing())
-        row = await _LOCK.first(db, repository=repository_id)
-    return row is not None and not row.gone
+        await tx.execute(insert(tx, counter).values(repository_id=repository_id).on_conflict_do_nothing())
+        row = await _LOCK.first(tx, repository=repository_id)
+    if row is None or row.gone:
+        return False
+    tx.locked.add(repository_id)
+    return True
 
 
 def _count_open(opened: str) -> PreparedWrite:
@@ -86,9 +91,10 @@ async def take_changed(db: Executor, repository_id: int) -> OpenCountsRow | None
     return await fetch_first(db, _TAKE_CHANGED, OpenCountsRow, repository=repository_id)
 
 
-async def close(db: Executor, repository_id: int) -> None:
+async def close(tx: Tx, repository_id: int) -> None:
     """Refuse the repository from now on."""
-    await db.execute(
+    tx.locked.discard(repository_id)
+    await tx.execute(
         update(counter)
         .where(counter.c.repository_id == repository_id)
         .values(gone=True, open_issues=0, open_pulls=0, untold=False)

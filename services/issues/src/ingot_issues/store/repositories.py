@@ -12,7 +12,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow
 from ingot_chassis.db.tables import BigId
-from ingot_chassis.db.transaction import insert
+from ingot_chassis.db.transaction import Tx, insert
 from ingot_contracts.repos import Permission, Repository
 from ingot_issues.store import comments, counters
 from ingot_issues.store.issues import repository_of
@@ -87,14 +87,14 @@ async def renew(db: Executor, view: Repository) -> None:
     await _renewal(tuple(values)).run(db, of=view.id, **{f"new_{name}": values[name] for name in values})
 
 
-async def remove(db: Executor, repository_id: int) -> None:
+async def remove(tx: Tx, repository_id: int) -> None:
     """Remove everything of a repository, and refuse the repository from now on."""
-    await counters.lock(db, repository_id)
-    await comments.remove_all(db, repository_id)
+    await counters.lock(tx, repository_id)
+    await comments.remove_all(tx, repository_id)
     for table in (tracked_time, issue, label, milestone):
-        await db.execute(delete(table).where(table.c.repository_id == repository_id))
-    await db.execute(delete(repository).where(repository.c.id == repository_id))
-    await counters.close(db, repository_id)
+        await tx.execute(delete(table).where(table.c.repository_id == repository_id))
+    await tx.execute(delete(repository).where(repository.c.id == repository_id))
+    await counters.close(tx, repository_id)
 
 
 def _values(view: Repository) -> dict[str, int | bytes]:

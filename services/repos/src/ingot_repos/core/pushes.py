@@ -135,12 +135,7 @@ class Pushes:
             return refs.add_push(db, **values, lease=now() + self._lease, shard=self._shard)
 
         async for _ in looks(MOST_LOCKED.total_seconds() + LOCK_MARGIN):
-            if values["merged_pull"]:
-                async with self._db.transaction() as tx:
-                    push_id = await add(tx)
-            else:
-                push_id = await self._db.run_alone(add)
-            if push_id:
+            if push_id := await self._db.run_alone(add, repeats=not values["merged_pull"]):
                 return push_id
             async with self._db.read() as db:
                 place = await shards.place(db, values["repository_id"])
