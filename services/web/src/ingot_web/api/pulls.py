@@ -9,8 +9,8 @@ from ingot_chassis.errors import ApiError, NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_chassis.peers.peers import without_words
 from ingot_web.api.attachments import attach, require_few_files
+from ingot_web.api.comparisons import comparison_page
 from ingot_web.api.frames import RepositoryFrame
-from ingot_web.api.history import comparison_page
 from ingot_web.api.issues import ENTRIES, as_issue, beside, conversation, list_page, page_query
 from ingot_web.api.previews import preview
 from ingot_web.api.request import Form, WebRequest

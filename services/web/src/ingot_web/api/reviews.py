@@ -11,8 +11,8 @@ from litestar import Response, get, post
 from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.attachments import send_with_files
+from ingot_web.api.changes import MORE_FILES, file_shown, hides_spaces, read_diff
 from ingot_web.api.frames import RepositoryFrame
-from ingot_web.api.history import MORE_FILES, file_shown, hides_spaces, read_diff
 from ingot_web.api.issues import as_issue, page_query
 from ingot_web.api.previews import preview
 from ingot_web.api.request import Form, WebRequest, whole_number
