@@ -14,7 +14,7 @@ from ingot_repos.core.template_names import filled_paths
 from ingot_repos.git.editorconfig import NAME, PROPERTIES, editor_settings
 from ingot_repos.git.errors import ObjectNotFound, OutputTooLarge
 from ingot_repos.git.file_contents import _module_urls
-from ingot_web.api.repositories import _table
+from ingot_web.core.csv_tables import read_table
 from ingot_web.core.issue_templates import draft_of, is_address
 
 from .test_parsers import CHANGE, changed
@@ -150,5 +150,5 @@ def test_a_pattern_of_a_template_stands_for_a_path_or_not(pattern, path):
 @EXAMPLES
 @given(st.text(alphabet='a,";\r\n\0\t ', max_size=80))
 def test_a_table_has_no_more_cells_than_its_text_has_signs(text):
-    rows, _ = _table(text)
+    rows, _ = read_table(text)
     assert sum(len(row) for row in rows) <= len(text) + 1

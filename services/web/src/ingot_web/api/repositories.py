@@ -1,7 +1,5 @@
 """The first page of a repository, and its files: folders, files, raw files."""
 
-import csv
-import io
 from asyncio import gather, to_thread
 from base64 import b64decode
 from collections.abc import Coroutine
@@ -18,6 +16,7 @@ from ingot_web.api.frames import NamedRef, RepositoryFrame
 from ingot_web.api.imports import error_of, page_without_commits
 from ingot_web.api.request import HEADERS, WebRequest
 from ingot_web.clients.forge import NOTHING, ListPage
+from ingot_web.core.csv_tables import read_table
 from ingot_web.core.first_lines import first_lines
 from ingot_web.core.highlighting import highlight
 from ingot_web.core.pictures import PICTURES
@@ -32,8 +31,6 @@ DRAWINGS = (".svg",)
 """Text that is shown as a picture: a browser runs no script in one, and opened alone it is sandboxed."""
 SNIFFED = 8_000
 """Bytes in which a NUL says that a file is no text."""
-MOST_CELLS = 20_000
-"""Of a CSV file that is shown as a table."""
 ENTRIES = 500
 """Of a folder on one page, as repos has them."""
 LISTED = "commit_metadata,commit_message"
@@ -305,7 +302,7 @@ async def _shown(frame: RepositoryFrame, ref: NamedRef, file: Any) -> ShownFile:
     if b"\0" in content[:SNIFFED]:
         return ShownFile("binary")
     text = content.decode("utf-8", "replace")
-    rows, note = _table(text) if name.endswith(".csv") else ([], "")
+    rows, note = read_table(text) if name.endswith(".csv") else ([], "")
     has_rendering = bool(rows) or name.endswith((*MARKDOWN, *DRAWINGS))
     if has_rendering and not _asks_for_source(frame.request):
         if rows:
@@ -316,20 +313,6 @@ async def _shown(frame: RepositoryFrame, ref: NamedRef, file: Any) -> ShownFile:
     text, omitted = first_lines(text)
     lines = await to_thread(highlight, file["name"], text)
     return ShownFile("lines", {"lines": lines, "omitted": omitted}, has_rendering, note)
-
-
-def _table(text: str) -> tuple[list[list[str]], str]:
-    """The rows of a CSV file, or none and why it is not shown as a table."""
-    rows, cells = [], 0
-    try:
-        for row in csv.reader(io.StringIO(text)):
-            cells += len(row) or 1  # A row without cells takes a line of the page, too.
-            if cells > MOST_CELLS:
-                return [], f"more than {MOST_CELLS:,} cells: too many for a table"
-            rows.append(row)
-    except csv.Error:
-        return [], "it cannot be read as a table"
-    return (rows if any(rows) else []), ""
 
 
 @get(

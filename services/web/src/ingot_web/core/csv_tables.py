@@ -1,0 +1,21 @@
+"""CSV files that are shown as tables."""
+
+import csv
+import io
+
+MOST_CELLS = 20_000
+"""Of a table on a page."""
+
+
+def read_table(text: str) -> tuple[list[list[str]], str]:
+    """The rows of a CSV file, or none and why it is not shown as a table."""
+    rows, cells = [], 0
+    try:
+        for row in csv.reader(io.StringIO(text)):
+            cells += len(row) or 1  # A row without cells takes a line of the page, too.
+            if cells > MOST_CELLS:
+                return [], f"more than {MOST_CELLS:,} cells: too many for a table"
+            rows.append(row)
+    except csv.Error:
+        return [], "it cannot be read as a table"
+    return (rows if any(rows) else []), ""
