@@ -13,7 +13,7 @@ from ingot_repos.core.issue_forms import MOST_PARTS, InvalidForm, PartBudget, re
 from ingot_repos.core.template_names import filled_paths
 from ingot_repos.git.editorconfig import NAME, PROPERTIES, editor_settings
 from ingot_repos.git.errors import ObjectNotFound, OutputTooLarge
-from ingot_repos.git.file_contents import _module_urls
+from ingot_repos.git.file_contents import module_urls
 from ingot_web.core.csv_tables import read_table
 from ingot_web.core.issue_templates import draft_of, is_address
 
@@ -135,7 +135,7 @@ def test_addresses_of_submodules_are_read_whatever_is_in_their_file(repo):
         | st.lists(st.sampled_from(words), max_size=60).map(lambda one: "".join(one).encode())
     )
     def read(content):
-        urls = _module_urls(repo, tree_with(repo, ".gitmodules", content))
+        urls = module_urls(repo, tree_with(repo, ".gitmodules", content))
         assert all(path and url for path, url in urls.items())
 
     read()

@@ -22,7 +22,7 @@ from ingot_repos.git.command import (
 )
 from ingot_repos.git.errors import GitFailed, GitTimedOut, InvalidName, OutputTooLarge
 from ingot_repos.git.storage import Storage
-from ingot_repos.git.streaming import _MUCH, _PAUSE, stream_git
+from ingot_repos.git.streaming import MUCH, PAUSE, stream_git
 
 HOSTILE = ["-x", "--upload-pack=x", "--output=/tmp/x", "a\nb", "a\0b", "a\rb", "", "--"]
 
@@ -215,10 +215,10 @@ async def test_behind_its_beginning_a_stream_is_read_in_larger_parts(repo):
     loop, size, times = asyncio.get_running_loop(), 0, []
     async for chunk in stream_git(GitArgs("cat-file", ("--batch-check",)), git_dir=repo, body=lines()):
         size += len(chunk)
-        if size > _MUCH:
+        if size > MUCH:
             times.append(loop.time())
     assert size == 8_000 * len(b"x missing\n")
-    assert times[-1] - times[0] >= (len(times) - 1) * _PAUSE * 0.9
+    assert times[-1] - times[0] >= (len(times) - 1) * PAUSE * 0.9
 
 
 async def test_a_failing_body_is_raised_and_git_is_killed(repo):

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from ingot_chassis.testing.wires import wire
-from ingot_repos.api.git_exchanges import _settled
+from ingot_repos.api.git_exchanges import announce_push
 
 from .lone_process import lone_repos
 from .world import commit, git, migrate, work_tree
@@ -110,7 +110,7 @@ async def test_a_push_that_a_full_disk_keeps_from_being_announced_is_one_line_in
         with capture_logs() as lines:
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, most))
             try:
-                await _settled(request, push_id, small=True)
+                await announce_push(request, push_id, small=True)
             finally:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
         await pushes.settle(push_id)

@@ -9,7 +9,7 @@ from ingot_chassis.http.paging import Page
 from ingot_chassis.testing.roles import without_extensions
 from ingot_chassis.testing.service import count_statements, rows_touched
 from ingot_repos.store import SCRIPTS, collaborations
-from ingot_repos.store.search import Search, _list, _shape_of, search
+from ingot_repos.store.search import Search, list_of, search
 from ingot_repos.store.tables import metadata
 from ingot_repos.store.viewers import Viewer
 
@@ -88,7 +88,7 @@ async def test_postgresql_looks_names_up_by_their_trigrams(filled):
 
 def test_searches_of_one_shape_share_their_statements():
     def statements(**query):
-        return _list(_shape_of(Search(**query)))
+        return list_of(Search(**query))
 
     assert statements(text="a needle", owner=1) is statements(text="b straws", owner=2)
     assert statements(text="a needle") is not statements(text="needle")

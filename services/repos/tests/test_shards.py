@@ -3,7 +3,7 @@
 import pytest
 
 from ingot_chassis.peers.http_client import Origin
-from ingot_repos.api.shards import _after_flush
+from ingot_repos.api.shards import after_flush
 
 from .shard_world import two_shards
 from .ssh_world import Client, Key, ssh_before
@@ -119,7 +119,7 @@ async def test_a_session_that_another_shard_refuses_ends_with_its_words():
     async def send(message):
         sent.append(message)
 
-    refused = _after_flush(send)
+    refused = after_flush(send)
     await refused({"type": "http.response.start", "status": 507, "headers": []})
     for body, more in ((b'{"message":"the disk', True), (b' is full"}', False)):
         await refused({"type": "http.response.body", "body": body, "more_body": more})

@@ -4,9 +4,7 @@ import time
 
 import pytest
 
-from ingot_chassis.errors import Invalid
 from ingot_contracts.testing.forms import form_of
-from ingot_web.api.issue_facts import _issue_named
 
 from .forge import ANN_USER, HOME, MOMENT, issue
 from .test_history import OPEN
@@ -58,14 +56,17 @@ async def test_what_the_repository_does_not_track_has_no_form(pages, forge):
 @pytest.mark.parametrize(
     ("text", "named"), [("#3", (3, "", "")), ("3", (3, "", "")), ("ann/demo#12", (12, "ann", "demo"))]
 )
-def test_an_issue_is_named_by_its_number(text, named):
-    assert tuple(_issue_named(text).values()) == named
+async def test_an_issue_is_named_by_its_number(pages, forge, text, named):
+    await pages.submit("/ann/demo/issues/1/facts", "It blocks this one", to="/facts", issue=text)
+    body = dict(zip(("index", "owner", "repo"), named, strict=True))
+    assert forge.sent == [("POST", f"{FACTS}/dependencies", body)]
 
 
 @pytest.mark.parametrize("text", ["", "#", "#x", "ann/demo", "#-1", "#٣", "#" + "9" * 5000])
-def test_what_names_no_issue_is_refused(text):
-    with pytest.raises(Invalid):
-        _issue_named(text)
+async def test_what_names_no_issue_is_refused(pages, forge, text):
+    page = "/ann/demo/issues/1/facts"
+    refused = await pages.submit(page, "It blocks this one", to="/facts", issue=text)
+    assert (refused.status_code, "is the number of an issue" in refused.text, forge.sent) == (422, True, [])
 
 
 STOPWATCH = {

@@ -151,7 +151,7 @@ async def _receive(
                 # Also when the client is gone or the process stops: refs may have moved.
                 if push_id:
                     small = push.object_count < SMALL_OBJECTS and exchange.received < SMALL_BYTES
-                    await asyncio.shield(_settled(request, push_id, small=small))
+                    await asyncio.shield(announce_push(request, push_id, small=small))
     except OnAnotherShard as error:
         # It moved after the client was let in. The journal says so before git gets anything.
         with contextlib.suppress(ClientDisconnected):
@@ -245,7 +245,7 @@ async def _addresses(
     return lines
 
 
-async def _settled(request: RepositoryRequest, push_id: int, *, small: bool) -> None:
+async def announce_push(request: RepositoryRequest, push_id: int, *, small: bool) -> None:
     """Announce the push. If that fails the sweeper does it: the refs have moved already."""
     try:
         await request.components.pushes.settle(push_id, small=small)

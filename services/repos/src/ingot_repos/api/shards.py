@@ -116,10 +116,10 @@ async def forward_push(
     """Let another shard answer a push of which ``body`` begins anew; for a session, what git has said already is left out."""
     is_session = request.scope["path"].startswith("/internal/ssh/")
     forwarded = ForwardedResponse(request, shard, body).to_asgi_response()
-    await forwarded(request.scope, request.receive, _after_flush(send) if is_session else send)
+    await forwarded(request.scope, request.receive, after_flush(send) if is_session else send)
 
 
-def _after_flush(send: Send) -> Send:
+def after_flush(send: Send) -> Send:
     """``send`` without the head of the answer, and without its first packets up to the flush: the refs.
 
     Of an error the client of git gets the words.

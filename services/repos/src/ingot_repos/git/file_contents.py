@@ -156,7 +156,7 @@ def _contents(
     """``clip`` is None for entries without their last changes."""
     sizes = blob_sizes(repo, entries)
     has_modules = any(entry.mode == SUBMODULE for entry in entries)
-    urls = _module_urls(repo, root) if has_modules else {}
+    urls = module_urls(repo, root) if has_modules else {}
     changes: dict[str, LastChange] = {}
     if clip is not None:
         names = [entry.name for entry in entries]
@@ -176,7 +176,7 @@ def _contents(
     return contents
 
 
-def _module_urls(repo: pygit2.Repository, root: str) -> dict[str, str]:
+def module_urls(repo: pygit2.Repository, root: str) -> dict[str, str]:
     """Path to URL of each submodule, as `.gitmodules` of a tree (full id) says. A broken file says less."""
     try:
         entry = entry_at(repo, root, ".gitmodules")

@@ -34,7 +34,7 @@ _OUTPUT = 2 * _CHUNK
 # git writes packets of 8 to 64 KiB, the shorter the quicker they are taken. To take each one as it comes costs more than the
 # packet; so behind the beginning of an answer what flows gathers for a moment, until it fills half of the pipe: a part costs
 # the same whatever its size.
-_MUCH, _PAUSE, _LONGEST_PAUSE = 32 * 1024, 0.002, 0.016
+MUCH, PAUSE, _LONGEST_PAUSE = 32 * 1024, 0.002, 0.016
 _LEAST_IN_PIPE = 64 * 1024
 """Bytes that are read all the same: to leave them in the pipe for whoever takes them there would cost more."""
 # SIGTERM lets git remove its locks and temporary files; a lock that stays on a ref refuses every later push to it.
@@ -159,10 +159,10 @@ async def stream_git(
 
 def _next_pause(last: float, size: int, count: int) -> float:
     """Seconds until the next chunk; behind one of ``count`` bytes, with which there were ``size``."""
-    if size < _MUCH:
+    if size < MUCH:
         return 0.0
     if count < _OUTPUT // 2:
-        return min(max(2 * last, _PAUSE), _LONGEST_PAUSE)
+        return min(max(2 * last, PAUSE), _LONGEST_PAUSE)
     return last if count < _OUTPUT else last / 2
 
 

@@ -91,7 +91,12 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
 async def search(db: Executor, viewer: Viewer, query: Search, page: Slice) -> RepositoryPage:
     """The repositories that match and that the viewer may see, and how many there are."""
     total = await count_visible(db, viewer) if query.finds_all else None
-    return await _list(_shape_of(query)).read(db, viewer, page, total=total, **_values(query))
+    return await list_of(query).read(db, viewer, page, total=total, **_values(query))
+
+
+def list_of(query: Search) -> RepositoryList:
+    """The list that a search reads. Searches of one shape share it, and with it their statements."""
+    return _list(_shape_of(query))
 
 
 class _Word(NamedTuple):
