@@ -318,6 +318,12 @@ async def test_files_and_branches_are_changed_on_pages(scene):
     assert gone.url.path == f"/{base}/src/branch/main/src" or gone.status_code == 404
     assert (await ann.send(f"{base}/branches", {"name": "fix/it", "from": "main"})).status_code == 200
     await ann.page(f"{base}/src/branch/fix/it/README.md")
+    rule = {"rule_name": "fix/it", "enable_push": False}
+    assert (await ann.api.post(f"repos/{base}/branch_protections", json=rule)).status_code == 201
+    edit_protected = f"{base}/_edit/fix/it/README.md"
+    assert "A rule keeps you from pushing to fix/it" in await ann.page(edit_protected)
+    compared = await ann.submit(edit_protected, "Commit", content="calm", new_branch="calm")
+    assert compared.url.path == f"/{base}/compare/fix/it...calm"
     await ann.send(f"{base}/settings", {"topics": "sea, light"})
     assert (await ann.api.get(f"repos/{base}/topics")).json() == {"topics": ["light", "sea"]}
     assert ">Unwatch<" in (await scene.stranger.send(base, {}, to=f"{base}/watch")).text

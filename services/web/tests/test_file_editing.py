@@ -48,6 +48,34 @@ async def test_where_a_rule_refuses_the_commit_a_new_branch_is_chosen(pages, for
     assert (refused.status_code, form_of(refused.text, "", "Commit").values["to"]) == (403, ["new"])
 
 
+BRANCH = f"{HOME}/branches/rel/1"
+
+
+@pytest.mark.parametrize("act", ["new", "edit", "delete", "upload"])
+async def test_where_a_rule_forbids_to_push_a_new_branch_is_chosen_from_the_start(pages, forge, act):
+    forge.answers |= {FILE: _file(), f"{HOME}/git/refs/heads/rel": [{"ref": "refs/heads/rel/1"}]}
+    page, button = f"/ann/demo/_{act}/rel/1/a.txt", "Delete the file" if act == "delete" else "Commit"
+    words = "A rule keeps you from pushing to rel/1: commit to a new branch."
+    for may_push, to in ((True, "branch"), (False, "new")):
+        forge.answers[BRANCH] = {"name": "rel/1", "protected": True, "user_can_push": may_push}
+        shown = (await pages.get(page, ANN)).text
+        assert (form_of(shown, "", button).values["to"], words in shown) == ([to], not may_push)
+    assert forge.read_paths.count(BRANCH) == 2
+
+
+async def test_a_look_at_a_change_leaves_the_branch_that_was_chosen(pages, forge):
+    forge.answers |= {FILE: _file(), f"{HOME}/branches/main": {"name": "main", "user_can_push": False}}
+    form = form_of((await pages.get(EDIT, ANN)).text, "", "Preview").press("Preview", to="branch")
+    shown = (await pages.post(EDIT, form, ANN)).text
+    assert form_of(shown, "", "Commit").values["to"] == ["branch"]
+
+
+async def test_files_of_a_mirror_are_changed_elsewhere(pages, forge):
+    forge.answers |= {FILE: _file(), HOME: forge.answers[HOME] | {"mirror": True}}
+    refused = await pages.get(EDIT, ANN)
+    assert (refused.status_code, "change files where it comes from" in refused.text) == (403, True)
+
+
 @pytest.mark.parametrize(
     ("changed", "status"),
     [({"lfs_oid": "0" * 64, "lfs_size": 9}, 422), ({"content": None, "size": 2**40}, 413), ({"type": "dir"}, 422),

@@ -26,10 +26,18 @@ DEFAULT_MESSAGES = {
 SHARED = "/{owner:str}/{repo:str}/"
 
 
-async def _begin(frame: RepositoryFrame) -> None:
-    """The repository, before anything else is read. Raises Denied where the caller may not change files."""
-    await frame.load()
+async def _begin(frame: RepositoryFrame, ref: NamedRef) -> bool:
+    """The repository, before anything of it is read, and whether its rules let the caller push to the branch.
+
+    Raises Denied where the caller may not change files.
+    """
+    path = frame.api("branches", *ref.name.split("/"))
+    (branch,) = await frame.load(frame.forge.get_if_there("repos", path))
     frame.require_push("you may not change files here; fork the repository, and change them there")
+    if frame.repository["mirror"]:
+        raise Denied("a mirror has what is fetched; change files where it comes from")
+    # The first commit makes a branch that is not there.
+    return not branch or branch["user_can_push"]
 
 
 def _page(
@@ -39,8 +47,14 @@ def _page(
     form: Form,
     problem: ApiError | None = None,
     preview: tuple[str, Any] = ("", None),
+    *,
+    may_push: bool,
 ) -> Response[str]:
-    """``preview`` is a file as it would be shown: "document" with its HTML, or "lines"."""
+    """``preview`` is a file as it would be shown: "document" with its HTML, or "lines".
+
+    Where the caller may not push to the branch, a new one is chosen until they say otherwise.
+    """
+    form.setdefault("to", "branch" if may_push else "new")
     words = {"new": "New file", "edit": "Edit", "delete": "Delete", "upload": "Upload files"}[act]
     kind, shown = preview
     return frame.render(
@@ -54,6 +68,7 @@ def _page(
         words=words,
         ref=ref,
         form=form,
+        may_push=may_push,
         kind=kind,
         shown=shown,
         default_message=DEFAULT_MESSAGES[act].format(ref.path),
@@ -70,9 +85,11 @@ async def new(request: WebRequest) -> Response[str]:
     request.require_signed_in()
     frame = RepositoryFrame(request)
     ref = await _branch(frame)
-    await _begin(frame)
+    may_push = await _begin(frame, ref)
     folder = f"{ref.path}/" if ref.path else ""
-    return _page(frame, "new", ref, Form([("path", folder + request.query_params.get("name", ""))]))
+    return _page(
+        frame, "new", ref, Form([("path", folder + request.query_params.get("name", ""))]), may_push=may_push
+    )
 
 
 @get(f"{SHARED}_edit/{{ref:path}}", policy=anyone(), include_in_schema=False)
@@ -81,11 +98,11 @@ async def edit(request: WebRequest) -> Response[str]:
     request.require_signed_in()
     frame = RepositoryFrame(request)
     ref = await _branch(frame)
-    await _begin(frame)
+    may_push = await _begin(frame, ref)
     file, content = await file_in_git(frame, ref, ref.path)
     if "lfs_oid" in file:
         raise Invalid("LFS keeps the file; change it with git")
-    return _page(frame, "edit", ref, _form_of(ref.path, file["sha"], content))
+    return _page(frame, "edit", ref, _form_of(ref.path, file["sha"], content), may_push=may_push)
 
 
 def _form_of(path: str, sha: str, content: bytes) -> Form:
@@ -108,12 +125,12 @@ async def delete(request: WebRequest) -> Response[str]:
     request.require_signed_in()
     frame = RepositoryFrame(request)
     ref = await _branch(frame)
-    await _begin(frame)
+    may_push = await _begin(frame, ref)
     path = frame.api("contents-ext", *ref.path.split("/"))
     file = (await frame.forge.get("repos", path, ref=ref.name)).get("file_contents")
     if file is None:
         raise Invalid("a folder goes with its last file")
-    return _page(frame, "delete", ref, Form([("path", ref.path), ("sha", file["sha"])]))
+    return _page(frame, "delete", ref, Form([("path", ref.path), ("sha", file["sha"])]), may_push=may_push)
 
 
 @get(f"{SHARED}_upload/{{ref:path}}", policy=anyone(), include_in_schema=False)
@@ -122,8 +139,8 @@ async def upload(request: WebRequest) -> Response[str]:
     request.require_signed_in()
     frame = RepositoryFrame(request)
     ref = await _branch(frame)
-    await _begin(frame)
-    return _page(frame, "upload", ref, Form([("path", ref.path)]))
+    may_push = await _begin(frame, ref)
+    return _page(frame, "upload", ref, Form([("path", ref.path)]), may_push=may_push)
 
 
 @post(
@@ -137,8 +154,8 @@ async def save(request: WebRequest) -> Response[Any]:
     act = request.scope["path"].split("/")[3].removeprefix("_")
     ref = await _branch(frame)
     if form.has("preview"):
-        await _begin(frame)
-        return _page(frame, act, ref, form, preview=await _preview(frame, ref, form))
+        may_push = await _begin(frame, ref)
+        return _page(frame, act, ref, form, preview=await _preview(frame, ref, form), may_push=may_push)
     try:
         files = _changes(act, ref, form)
         body = {"branch": ref.name, "message": form.lines("message"), "files": files}
@@ -146,10 +163,10 @@ async def save(request: WebRequest) -> Response[Any]:
             body["new_branch"] = new_branch
         await frame.forge.send("POST", "repos", frame.api("contents"), body)
     except ApiError as error:
-        await _begin(frame)
+        may_push = await _begin(frame, ref)
         if isinstance(error, Denied):
-            form["to"] = "new"  # a rule protects the branch
-        return _page(frame, act, ref, form, error)
+            form["to"] = "new"  # a rule protects the branch, or some of its files
+        return _page(frame, act, ref, form, error, may_push=may_push)
     if new_branch:
         return frame.redirect(f"/compare/{quote(ref.name)}...{quote(new_branch)}")
     path = files[0]["path"] if act in ("new", "edit") else ref.path
