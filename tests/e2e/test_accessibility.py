@@ -53,7 +53,6 @@ PATHS = {
     "/{owner}/{repo}/settings/teams": "lamps/charts/settings/teams",
     "/{owner}/{repo}/transfer": "ann/offer/transfer",
     "/{owner}/{repo}/pulls/{index}": "root/lit/pulls/2",
-    "/{owner}/{repo}/pulls/{index}/merge": "root/lit/pulls/2/merge",
     "/{owner}/{repo}/pulls/{index}/commits": "root/lit/pulls/2/commits",
     "/{owner}/{repo}/pulls/{index}/files": "root/lit/pulls/2/files",
     "/{owner}/{repo}/pulls/{index}/comments/{comment_id}": "root/lit/pulls/2/comments/{on_line}",

@@ -3,6 +3,7 @@
 import pytest
 
 from .forge import HOME
+from .test_forms import FORMS
 from .world import ANN
 
 
@@ -50,9 +51,34 @@ async def test_who_has_to_sign_in_is_told_where_and_comes_back(world):
 
 
 async def test_a_method_that_a_page_has_not_is_refused(world):
-    answer = await world.client.delete("/user/settings")
+    for method, path, allowed in (
+        ("DELETE", "/user/settings", "GET, HEAD, OPTIONS, POST"),
+        ("POST", "/ann/demo", "GET, HEAD, OPTIONS"),
+        ("PUT", "/ann/demo/branches/delete", "OPTIONS, POST"),
+    ):
+        answer = await world.client.request(method, path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+        assert "<h1>This page cannot do that</h1>" in answer.text
 
-    assert answer.status_code == 405
+
+async def test_the_address_of_a_form_leads_to_its_page(world):
+    led = 0
+    for path in FORMS:
+        if "GET" in (await world.client.options(path)).headers["allow"]:
+            continue
+        for method in ("GET", "HEAD"):
+            answer = await world.client.request(method, path)
+            assert (answer.status_code, answer.text) == (303, ""), path
+        page = answer.headers["location"].partition("#")[0]
+        assert "GET" in (await world.client.options(page)).headers["allow"], page
+        led += 1
+    assert led > 30
+
+
+@pytest.mark.parametrize("path", ["/internal/tasks/x", "/internal/nothing"])
+async def test_what_is_for_services_alone_is_not_there_for_a_browser(world, path):
+    answer = await world.get(path)
+    assert (answer.status_code, "There is no such page" in answer.text) == (404, True)
 
 
 @pytest.mark.parametrize(

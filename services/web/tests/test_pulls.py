@@ -159,12 +159,6 @@ async def test_a_merge_that_is_refused_without_words_says_the_reasons_and_how_to
         assert "issues refused" not in refused.text
 
 
-async def test_the_address_of_a_merge_leads_to_its_pull_request(pages, forge):
-    assert (await pages.get(f"{PAGE}/merge", ANN)).headers["location"] == f"{PAGE}#merge"
-    forge.failures[HOME] = 404
-    assert (await pages.get(f"{PAGE}/merge", ANN)).status_code == 404
-
-
 @pytest.mark.parametrize("reasons", [[], ["the branches conflict"]])
 async def test_the_button_of_a_merge_stands_out_only_where_nothing_refuses_it(pages, forge, reasons):
     forge.answers[f"{PULL}/merge/refusals"] = [

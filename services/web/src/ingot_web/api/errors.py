@@ -4,12 +4,14 @@ from typing import Any
 
 import structlog
 from litestar import Response
-from litestar.exceptions import HTTPException, NotFoundException
+from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 
 from ingot_chassis.errors import UNEXPECTED, ApiError, Denied, Unauthenticated
+from ingot_chassis.http.methods import allowed, is_internal, route_methods
 from ingot_chassis.peers.peers import Refusal
 from ingot_chassis.telemetry import request_id
 from ingot_web.api.request import WebRequest
+from ingot_web.core.form_pages import page_of_form
 
 log = structlog.get_logger()
 
@@ -77,6 +79,22 @@ def _http_error(request: WebRequest, error: HTTPException) -> Response[str]:
     return error_page(request, error.status_code, "")
 
 
+def _wrong_method(request: WebRequest, error: MethodNotAllowedException) -> Response[Any]:
+    """A browser that opens the address of a form, as when it loads again what was refused, gets to the page of the form."""
+    path = request.scope["path"]
+    if is_internal(path):
+        return error_page(request, 404, "")
+    if request.method == "GET":
+        return request.redirect(page_of_form(path, lambda above: _has_page(request, above)))
+    page = error_page(request, error.status_code, "")
+    page.headers["Allow"] = allowed(error)
+    return page
+
+
+def _has_page(request: WebRequest, path: str) -> bool:
+    return "GET" in route_methods(request.app, path).split(", ")
+
+
 def _crash(request: WebRequest, error: Exception) -> Response[str]:
     log.error("unexpected error", service="web", path=request.scope["path"], exc_info=error)
     return error_page(request, 500, UNEXPECTED)
@@ -85,6 +103,7 @@ def _crash(request: WebRequest, error: Exception) -> Response[str]:
 handlers: dict[Any, Any] = {
     ApiError: _api_error,
     NotFoundException: _http_error,
+    MethodNotAllowedException: _wrong_method,
     HTTPException: _http_error,
     Exception: _crash,
 }

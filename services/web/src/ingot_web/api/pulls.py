@@ -204,14 +204,6 @@ async def commits(request: WebRequest, index: int) -> Response[str]:
     )
 
 
-@get("/{owner:str}/{repo:str}/pulls/{index:int}/merge", policy=anyone(), include_in_schema=False)
-async def to_merge(request: WebRequest, index: int) -> Response[Any]:
-    """To the pull request: a merge that was refused leaves this address in the browser."""
-    frame = RepositoryFrame(request)
-    await frame.load()
-    return frame.redirect(f"/pulls/{index}#merge")
-
-
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/merge", policy=anyone(), include_in_schema=False)
 async def merge(request: WebRequest, index: int) -> Response[Any]:
     """Merge now or as soon as nothing refuses it, or cancel a merge that waits; or say on the page why not."""
@@ -249,4 +241,4 @@ async def update(request: WebRequest, index: int) -> Response[Any]:
     return frame.redirect(f"/pulls/{index}#merge")
 
 
-routes = [pulls, create, show, checks, commits, to_merge, merge, update]
+routes = [pulls, create, show, checks, commits, merge, update]
