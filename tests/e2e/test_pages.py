@@ -427,6 +427,10 @@ async def test_an_issue_gets_reactions_files_and_what_is_decided_about_it(scene)
         ({"do": "block", "issue": "nine"}, "the number of an issue"),
     ):
         assert shown in (await ann.send(facts, fields)).text, fields
+    removed = await ann.submit(facts, "Remove a].txt", to="/facts")
+    assert "<p>The file is removed, and so are the links to it in the text.</p>" in removed.text
+    assert (await ann.api.get(f"repos/{issue}")).json()["body"] == "*why*"
+    assert (await ann.browser.get(link)).status_code == 404
     denied = await scene.stranger.send(facts, {"do": "lock", "lock": "no"})
     assert "Only" in denied.text or denied.status_code == 403
 

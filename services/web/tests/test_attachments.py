@@ -3,6 +3,7 @@
 import pytest
 
 from ingot_contracts.testing.forms import form_of
+from ingot_web.api.attachments import TEXT_WITHOUT_FILE
 
 from .forge import ANN_USER, HOME, issue
 from .test_forms import ANSWERS, COMMENT_ON_LINE
@@ -121,9 +122,50 @@ async def test_a_file_is_listed_and_removed_and_what_is_refused_is_said(pages, f
     assert (refused.status_code, 'role="alert"><p>refused' in refused.text) == (403, True)
     forge.refuses, forge.answers[owner] = 0, answer | {"assets": []}
     removed = await pages.submit(refused.text, "Remove <b>.png", to=page)
-    assert (removed.status_code, removed.headers["location"]) == (303, page)
+    assert (removed.status_code, removed.headers["location"].partition("?")[0]) == (303, page)
     assert [call[:2] for call in forge.sent] == [("DELETE", f"{owner}/assets/7")] * 2
-    assert "Remove <b>.png" not in (await pages.get(page, ANN)).text
+    shown = (await pages.get(removed.headers["location"], ANN)).text
+    assert ("Remove &lt;b&gt;.png" in shown, "<p>The file is removed.</p>" in shown) == (False, True)
+    assert "The file is removed" not in (await pages.get(page, ANN)).text
+
+
+LINK = "![<b\\>.png](http://forge/ann/demo/attachments/u)"
+OTHER = "[b](http://forge/ann/demo/attachments/u2)"
+
+
+@pytest.mark.parametrize(("page", "owner"), LISTS)
+@pytest.mark.parametrize(
+    ("body", "rest", "words"),
+    [
+        (f"see\n\n{LINK}", "see", "The file is removed, and so are the links to it in the text."),
+        (f"{LINK}\n\n{OTHER}", OTHER, "The file is removed, and so are the links to it in the text."),
+        (f'{LINK}\n<img src="{FILE["browser_download_url"]}">', f'<img src="{FILE["browser_download_url"]}">',
+         "The file is removed. The text still has its address."),
+        (OTHER, None, "The file is removed."),
+        (LINK, "", "The file is removed, and so are the links to it in the text."),
+    ],
+)  # fmt: skip
+async def test_with_a_file_its_links_go_out_of_its_text(pages, forge, page, owner, body, rest, words):
+    is_issue = owner.endswith("/issues/1")
+    answer = (forge.answers.get(owner) or issue()) | {"assets": [FILE], "body": body}
+    forge.answers[owner] = answer | ({"content_version": 3} if is_issue else {})
+    removed = await pages.submit(page, "Remove <b>.png", to=page)
+    assert forge.sent[0] == ("DELETE", f"{owner}/assets/7", {})
+    change = {"body": rest or ("" if is_issue else TEXT_WITHOUT_FILE)} | (
+        {"content_version": 3} if is_issue else {}
+    )
+    assert forge.sent[1:] == ([] if rest is None else [("PATCH", owner, change)])
+    assert f"<p>{words}</p>" in (await pages.get(removed.headers["location"], ANN)).text
+
+
+@pytest.mark.parametrize(("page", "owner"), LISTS)
+async def test_a_link_that_cannot_be_taken_out_of_a_text_is_said(pages, forge, page, owner):
+    forge.answers[owner] = (forge.answers.get(owner) or issue()) | {"assets": [FILE], "body": LINK}
+    forge.refusals[owner] = 409, b'{"message": "somebody changed the text", "url": ""}'
+    refused = await pages.submit(page, "Remove <b>.png", to=page)
+    assert refused.status_code == 422
+    words = "the file was removed, but the text still links to it: somebody changed the text"
+    assert f'role="alert"><p>{words}</p>' in refused.text
 
 
 async def test_files_of_an_issue_are_removed_by_those_whom_issues_lets_change_it(pages, forge):

@@ -129,6 +129,7 @@ async def test_the_style_guide_is_there_where_the_setting_says_so(world):
     shown = await World(styleguide=True).get("/-/styleguide")
     assert shown.status_code == 200
     assert "Form rows" in shown.text
+    assert "The file is removed, and so are the links to it in the text." in shown.text
 
 
 def test_every_part_is_in_the_style_guide():

@@ -7,12 +7,18 @@ from ingot_chassis.errors import ApiError, Invalid, NotFound
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import Form, SentFile
 from ingot_web.clients.forge import at
+from ingot_web.core.attachment_links import has_address, without_links
 from ingot_web.core.pictures import PICTURES
 
 MOST_FILES = 10
 FILES_ALONE = "Files"
 """The text of a comment until its files are there."""
-REMOVAL = "Nobody can download the file any more. A link to it in the text stays until you take it out."
+TEXT_WITHOUT_FILE = "The file was removed."
+"""The text of a comment that had nothing but links to it."""
+REMOVAL = (
+    "Nobody can download the file any more, and links to it go out of the text that it belongs to. "
+    "Links in other texts stay."
+)
 """What follows when a file is removed."""
 
 
@@ -77,9 +83,29 @@ async def send_with_files(
         raise
 
 
-async def remove(frame: RepositoryFrame, form: Form, owner: str) -> None:
-    """The file that the form names, of an issue or a comment at ``owner``. Raises ApiError."""
-    await frame.forge.send("DELETE", "issues", f"{owner}/assets{at(form.text('remove'))}")
+async def remove(frame: RepositoryFrame, form: Form, owner: str, shown: Any) -> str:
+    """Remove the file that the form names of ``shown``, an issue or a comment at ``owner``, and the links to it in its text.
+
+    Says which outcome that is. Raises ApiError.
+    """
+    attachment_id = form.text("remove")
+    await frame.forge.send("DELETE", "issues", f"{owner}/assets{at(attachment_id)}")
+    urls = [
+        file["browser_download_url"] for file in shown.get("assets") or [] if str(file["id"]) == attachment_id
+    ]
+    if not urls or not has_address(shown["body"], urls[0]):
+        return "file removed"
+    text = without_links(shown["body"], urls[0])
+    is_issue = "title" in shown
+    change = {"body": text if text or is_issue else TEXT_WITHOUT_FILE}
+    if "content_version" in shown:
+        change["content_version"] = shown["content_version"]
+    try:
+        if text != shown["body"]:
+            await frame.forge.send("PATCH", "issues", owner, change)
+    except ApiError as error:
+        raise Invalid(f"the file was removed, but the text still links to it: {error.message}") from None
+    return "file removed, address left" if has_address(text, urls[0]) else "file and links removed"
 
 
 async def _store(frame: RepositoryFrame, owner: str, file: SentFile) -> Any:

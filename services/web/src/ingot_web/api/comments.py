@@ -117,10 +117,10 @@ async def save(request: WebRequest, comment_id: int) -> Response[Any]:
 async def _remove_file(frame: RepositoryFrame, form: Form, comment_id: int, path: str) -> Response[Any]:
     shown = await _comment(frame, comment_id)
     try:
-        await remove(frame, form, path)
+        outcome = await remove(frame, form, path, shown)
     except ApiError as error:
-        return _page(frame, comment_id, shown, error)
-    return frame.redirect(f"/comments/{comment_id}")
+        return _page(frame, comment_id, await _comment(frame, comment_id), error)
+    return frame.request.redirect_with_outcome(f"{frame.base}/comments/{comment_id}", outcome)
 
 
 @post(f"{COMMENT}/delete", policy=anyone(), include_in_schema=False)

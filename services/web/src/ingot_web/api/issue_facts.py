@@ -1,7 +1,7 @@
 """What is decided about an issue: labels, people, milestone, date, what blocks it, time spent, reviewers, its files, who hears of it, and that it goes."""
 
 from asyncio import gather
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from litestar import Response, get, post
@@ -94,9 +94,11 @@ async def change(request: WebRequest, index: int) -> Response[Any]:
     form, frame = await request.sent_form(), RepositoryFrame(request)
     act = ACTS.get(form.text("do"), _choose)
     try:
-        await act(frame, index, form)
+        outcome = await act(frame, index, form)
     except ApiError as error:
         return await _page(frame, index, form, error)
+    if outcome:
+        return request.redirect_with_outcome(f"{frame.base}/issues/{index}/facts", outcome)
     if act is _withdraw:
         return frame.redirect(f"/pulls/{index}")
     if act is _delete:
@@ -195,8 +197,9 @@ def _reviewers_of(form: Form) -> dict[str, list[str]]:
     }
 
 
-async def _remove_file(frame: RepositoryFrame, index: int, form: Form) -> None:
-    await remove(frame, form, frame.api("issues", index))
+async def _remove_file(frame: RepositoryFrame, index: int, form: Form) -> str:
+    path = frame.api("issues", index)
+    return await remove(frame, form, path, await frame.forge.get("issues", path))
 
 
 async def _delete(frame: RepositoryFrame, index: int, form: Form) -> None:
@@ -208,7 +211,7 @@ async def _delete(frame: RepositoryFrame, index: int, form: Form) -> None:
     await frame.forge.send("DELETE", "issues", frame.api("issues", index))
 
 
-ACTS = {
+ACTS: dict[str, Callable[[RepositoryFrame, int, Form], Awaitable[str | None]]] = {
     "block": _block,
     "unblock": _unblock,
     "spend": _spend,
@@ -222,6 +225,6 @@ ACTS = {
     "remove": _remove_file,
     "delete": _delete,
 }
-"""What a form does, by the value of its ``do``."""
+"""What a form does, by the value of its ``do``; what came of it, where the page says that."""
 
 routes = [facts, change]
