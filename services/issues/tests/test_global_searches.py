@@ -185,6 +185,43 @@ async def test_a_member_searches_what_a_team_was_given(issues):
     assert await numbers(world, "?priority_repo_id=7") == ["app#3", "app#1", "lib#2", "lib#1"]
 
 
+@pytest.mark.parametrize(
+    ("query", "who", "organizations", "expected"),
+    [
+        ("owner=bob", 2, [1], []),
+        ("owner=bob&memberships=false", 2, [1], []),
+        ("owner=bob&memberships=true", 2, [1], ["lib#1", "app#3", "app#1"]),
+        ("owner=bob&memberships=true&type=pulls", 2, [5, 1], ["app#3"]),
+        ("owner=bob&memberships=true", 2, [5], []),
+        ("owner=ann&memberships=true", 2, [5], ["lib#1", "app#3", "app#1"]),
+        ("owner=cat&memberships=true", 3, [1], ["app#3", "app#1"]),
+        ("owner=nobody&memberships=true", 2, [], []),
+        ("memberships=true", 2, [1], ["lib#1", "app#3", "app#1"]),
+        ("memberships=true", 2, [], []),
+        ("memberships=true", 0, [], []),
+    ],
+)
+async def test_a_member_searches_what_their_organizations_own_beside_what_is_their_own(
+    issues, query, who, organizations, expected
+):
+    """Ann stands for an organization of the id 1: cat may not read all that it owns."""
+    headers = issues.headers(who, organizations=dict.fromkeys(organizations, Membership()))
+    answer = await issues.http.get(f"/api/v1/repos/issues/search?{query}", headers=headers)
+    assert answer.status_code == 200, answer.text
+    assert [f"{issue['repository']['name']}#{issue['number']}" for issue in answer.json()] == expected
+
+
+async def test_a_search_takes_as_many_statements_for_many_organizations(issues):
+    await numbers(issues, "?owner=ann")  # from now on all repositories have copies
+    counts = []
+    for organizations in ([1], [1, *range(50, 90)]):
+        headers = issues.headers(2, organizations=dict.fromkeys(organizations, Membership()))
+        with count_statements(issues.db) as statements:
+            await issues.http.get("/api/v1/repos/issues/search?owner=bob&memberships=true", headers=headers)
+        counts.append(len(statements))
+    assert counts[0] == counts[1]
+
+
 async def test_a_member_of_a_team_that_is_to_review_finds_it(world):
     world.repos.organizations.add(1)
     world.identity.add_team(31, 1, name="ops")

@@ -30,32 +30,36 @@ NOBODY = -1
 
 
 async def readable_repositories(
-    request: IssuesRequest, personal: PersonalFilter, *, owner_id: int = 0, team_id: int = 0
+    request: IssuesRequest,
+    personal: PersonalFilter,
+    *,
+    owner_ids: Collection[int] | None = None,
+    team_id: int = 0,
 ) -> list[SearchedRepository]:
-    """The repositories with issues that the caller may read, all with a copy; those of an owner or team if it is named.
+    """The repositories with issues that the caller may read, all with a copy; those of owners or a team if they are named.
 
     With a personal filter those where something may fit it.
 
     What is there from before copies were made of all repositories is copied now.
     """
-    rows = await _latest_repositories(request, personal, owner_id)
+    rows = await _latest_repositories(request, personal, owner_ids)
     readable_ids = await request.components.repos.readable(
         [row.id for row in rows], request.principal_token, team_id=team_id
     )
     missing_ids = [row.id for row in rows if row.owner_id is None and row.id in readable_ids]
     if missing_ids:
         await _copy_repositories(request, missing_ids[:MOST_COPIES])
-        rows = await _latest_repositories(request, personal, owner_id)
+        rows = await _latest_repositories(request, personal, owner_ids)
     return [row for row in rows if row.owner_id is not None and row.id in readable_ids]
 
 
 async def _latest_repositories(
-    request: IssuesRequest, personal: PersonalFilter, owner_id: int
+    request: IssuesRequest, personal: PersonalFilter, owner_ids: Collection[int] | None
 ) -> list[SearchedRepository]:
-    """Those of the owner, if one is named, and those of which there is no copy."""
+    """Those of the owners, if they are named, and those of which there is no copy."""
     async with request.db.read() as db:
         rows = await global_searches.list_repositories(db, MOST_REPOSITORIES, personal)
-    return [row for row in rows if not owner_id or row.owner_id in (None, owner_id)]
+    return [row for row in rows if owner_ids is None or row.owner_id is None or row.owner_id in owner_ids]
 
 
 async def _copy_repositories(request: IssuesRequest, ids: Collection[int]) -> None:
@@ -90,6 +94,7 @@ async def search_issues(
     assigned: str = "",
     created_by: str = "",
     owner: str = "",
+    memberships: str = "",
     team: str = "",
     mentioned: str = "",
     review_requested: str = "",
@@ -102,8 +107,9 @@ async def search_issues(
     Each word of `q`, and what it has in quotation marks, is in the title, the body or a comment; with the sort `relevance`
     those with all of it in the title come first. Of the issues with a word, and of the comments, the newest 10,000 count.
     `labels` and `milestones` are names. With several of `created`, `assigned`, `mentioned`, `review_requested` and
-    `reviewed`, an issue matches any of them. `team` is one of the organization `owner`: its members search what it was
-    given. Issues of the repository `priority_repo_id` come first.
+    `reviewed`, an issue matches any of them. With `memberships` the repositories of organizations
+    whose member the caller is are searched beside those of `owner`. `team` is one of the organization `owner`: its members search
+    what it was given. Issues of the repository `priority_repo_id` come first.
     """
     page = request.page()
     filters = IssueFilter(
@@ -129,7 +135,10 @@ async def search_issues(
         review_requested=queries.truth(review_requested),
         reviewed=queries.truth(reviewed),
     )
-    searched = await readable_repositories(request, personal, owner_id=owner_id, team_id=team_id)
+    owner_ids = {owner_id} if owner_id else None
+    if queries.truth(memberships) and not team:
+        owner_ids = {*(owner_ids or ()), *request.principal.organizations}
+    searched = await readable_repositories(request, personal, owner_ids=owner_ids, team_id=team_id)
     async with request.db.read() as db:
         first_id = queries.id_in(priority_repo_id)
         rows, total = await global_searches.list_page(
