@@ -341,6 +341,13 @@ async def test_people_administer_what_is_theirs_on_pages(scene):
     team = re.search(r"/teams/(\d+)\">crew", crew.text)[1]
     inside = await ann.send(f"{base}/teams/{team}", {"login": scene.reader.name})
     assert f">{scene.reader.name}</a>" in inside.text
+    await ann.make(f"orgs/{org}/repos", name="boat", private=True)
+    await ann.make(f"repos/{org}/boat/issues", title=f"A leak of {org}")
+    for person, is_listed in ((ann, True), (scene.reader, False), (stranger, False)):
+        assert (f"A leak of {org}" in await person.page("issues?filter=repositories")) is is_listed
+    grant = await ann.api.put(f"teams/{team}/repos/{org}/boat")
+    assert grant.status_code == 204
+    assert f"A leak of {org}" in await scene.reader.page("issues?filter=repositories")
     hooks = await ann.send(f"{base}/hooks", {"url": "http://127.0.0.1:9/", "type": "gitea", "push": "1"})
     assert "http://127.0.0.1:9/" in hooks.text
     assert "sea" in (await ann.submit(f"{base}/labels", "Make the label", to="/labels/new", name="sea")).text

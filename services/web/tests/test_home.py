@@ -162,7 +162,8 @@ async def test_what_is_in_own_repositories_is_a_list_too(pages, forge, kind):
     assert "owner=" not in forge.queries["/repos/issues/search"]
     for address in (f"/{kind}?filter=repositories", f"/{kind}?type=your_repositories"):
         await pages.get(address, ANN)
-        assert forge.queries["/repos/issues/search"] == f"owner=ann&state=open&type={kind}&page=1&limit=20"
+        query = f"owner=ann&memberships=true&state=open&type={kind}&page=1&limit=20"
+        assert forge.queries["/repos/issues/search"] == query
 
 
 async def test_the_bar_searches(pages):

@@ -66,7 +66,7 @@ async def _waiting(request: WebRequest, kind: str, title: str) -> Response[str]:
     }
     if kind == "pulls":
         filters["review"] = {"review_requested": True}
-    filters["repositories"] = {"owner": request.principal.name}
+    filters["repositories"] = {"owner": request.principal.name, "memberships": True}
     choice = choice if choice in filters else "assigned"
     state = "closed" if request.query_params.get("state") == "closed" else "open"
     listing = await request.forge.listing(
