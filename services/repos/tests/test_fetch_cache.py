@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import threading
 
 import pygit2
@@ -19,7 +18,6 @@ from ingot_repos.workers.upkeep import PACK_EVERY
 from .world import commit, git
 
 CHUNK = 256 * 1024
-FITS_A_PIPE = 64 * 1024
 LONG = [bytes([number % 251]) * CHUNK for number in range(3 * WINDOW // CHUNK)]
 LONG_BYTES = sum(map(len, LONG))
 
@@ -43,23 +41,6 @@ class Source:
                 raise self.error
         finally:
             self.ends += 1
-
-
-class PipedSource(Source):
-    """Leaves what it says in a pipe, for whoever takes it there; each chunk is to be taken before the next one."""
-
-    async def __call__(self):
-        reader, writer = os.pipe()
-        try:
-            async for chunk in super().__call__():
-                for position in range(0, len(chunk), FITS_A_PIPE):
-                    piece = chunk[position : position + FITS_A_PIPE]
-                    os.write(writer, piece)
-                    yield spools.PipePart(reader, len(piece))
-                    assert not spools.unread(reader), "it was not taken"
-        finally:
-            os.close(reader)
-            os.close(writer)
 
 
 def ask(cache, source, key=b"k", *, expected=0, valid=True, takes_files=False, signed_in=True):
@@ -97,35 +78,6 @@ async def test_who_takes_files_gets_the_same_bytes_and_parts_of_the_file(cache):
             parts = [(type(part), bytes(part)) async for part in stream]
         assert b"".join(content for _, content in parts) == b"".join(LONG)
         assert min(1, sum(kind is spools.FilePart for kind, _ in parts)) == numbers_of_files
-
-
-async def test_who_is_alone_takes_from_the_pipe_what_nobody_else_can_want(cache):
-    source = PipedSource(LONG)
-    source.gate.set()
-    async with contextlib.aclosing(ask(cache, source, expected=10 * LONG_BYTES, takes_files=True)) as stream:
-        parts = [(type(part), bytes(part)) async for part in stream]
-    assert b"".join(content for _, content in parts) == b"".join(LONG)
-    assert {kind for kind, _ in parts} == {spools.PipePart}
-
-
-@pytest.mark.parametrize("expected", [0, 10 * LONG_BYTES], ids=["shared", "not shared"])
-@pytest.mark.parametrize("clients", [[True], [False], [True, False], [True, True]], ids=str)
-async def test_what_is_in_a_pipe_reaches_every_client_whole(cache, clients, expected):
-    source = PipedSource(LONG)
-    for _ in range(2):
-        streams = [ask(cache, source, expected=expected, takes_files=takes_files) for takes_files in clients]
-        running = [asyncio.create_task(all_bytes(stream)) for stream in streams]
-        await asyncio.sleep(0)
-        source.gate.set()
-        assert await asyncio.gather(*running) == [b"".join(LONG)] * len(clients)
-
-
-async def test_what_was_in_a_pipe_is_kept_at_its_second_use(cache):
-    source = PipedSource(LONG)
-    source.gate.set()
-    for runs in (1, 2, 2):
-        assert await all_bytes(ask(cache, source, takes_files=True)) == b"".join(LONG)
-        assert source.runs == runs
 
 
 async def test_those_who_share_a_run_get_the_same_with_files_and_without(cache):

@@ -11,7 +11,7 @@ from litestar.types import Receive, Scope, Send
 from ingot_chassis.zero_copy import EXTENSION
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.git.errors import GitError
-from ingot_repos.git.spools import FilePart, Part, PipePart
+from ingot_repos.git.spools import FilePart, Part
 
 NEVER_CACHED = ((b"cache-control", b"no-cache, max-age=0, must-revalidate"), (b"pragma", b"no-cache"))
 
@@ -39,7 +39,7 @@ class Exchange:
 
     @property
     def takes_files(self) -> bool:
-        """Whether the server can send bytes of a file, and of a pipe, without reading them."""
+        """Whether the server can send bytes of a file without reading them."""
         return EXTENSION in (self.request.scope.get("extensions") or {})
 
     @property
@@ -78,9 +78,9 @@ class Exchange:
         await self.send({"type": "http.response.start", "status": 200, "headers": headers})
 
     async def write(self, part: Part, *, more: bool = True) -> None:
-        """Send a part of the answer. Behind one of a file or a pipe comes ``more`` in any case."""
+        """Send a part of the answer. Behind one of a file comes ``more`` in any case."""
         message: Any = {"type": "http.response.body", "body": part, "more_body": more}
-        if isinstance(part, FilePart | PipePart):
+        if isinstance(part, FilePart):
             message = {"type": EXTENSION, "more_body": True} | msgspec.structs.asdict(part)
         await self.send(message)
 

@@ -265,7 +265,7 @@ async def forward(
     """Forward git's answer. With ``return_last`` its last chunk is returned instead, and the answer stays open.
 
     In a session the client waits for each chunk before it goes on, so none is held back to be the last. Nor is one of a
-    file or a pipe, which would be gone.
+    file, which would be gone.
     """
     exchange.request.components.loads.count(repository.id)
     chunk_to_write: bytes | None = None

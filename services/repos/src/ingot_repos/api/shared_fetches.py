@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from functools import partial
-from typing import TypeVar
 
 from ingot_chassis.clock import now
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
@@ -13,10 +12,8 @@ from ingot_repos.git.bundle_uris import commit_before, list_of_bundles
 from ingot_repos.git.errors import BodyRefused
 from ingot_repos.git.fetch_requests import BUNDLE_URI, DONE, FetchRequest, RequestReader, visible_part
 from ingot_repos.git.generation import read_generation
-from ingot_repos.git.smart_http import FLUSH, TIME_LIMIT, answer_fetch, speaks_v2
+from ingot_repos.git.smart_http import FLUSH, TIME_LIMIT, serve, speaks_v2
 from ingot_repos.git.spools import Part
-
-_Part = TypeVar("_Part", bound=Part)
 
 LONGEST_SHARED = 256 * 1024
 """Bytes of a request whose answer may be shared."""
@@ -67,7 +64,7 @@ async def answer_to_fetch(
             yield list_of_bundles(BUNDLE if has_bundle else None)
             return
 
-    start = partial(_answer_of_git, repository, request, one, reader, takes_pipes=takes_files)
+    start = partial(_answer_of_git, repository, request, one, reader)
     if len(one.text) <= LONGEST_SHARED:
         stream = await shared(repository, request, b"fetch", one.text, start, takes_files=takes_files)
     else:
@@ -79,18 +76,13 @@ async def answer_to_fetch(
 
 
 def _answer_of_git(
-    repository: ResolvedRepository,
-    request: RepositoryRequest,
-    one: FetchRequest,
-    reader: RequestReader,
-    *,
-    takes_pipes: bool,
-) -> AsyncGenerator[Part, None]:
-    stream = answer_fetch(
+    repository: ResolvedRepository, request: RepositoryRequest, one: FetchRequest, reader: RequestReader
+) -> AsyncGenerator[bytes, None]:
+    stream = serve(
         request.storage.path(repository.id),
+        "git-upload-pack",
         request.headers.get("git-protocol"),
         visible_body(repository, request, one, reader),
-        takes_pipes=takes_pipes,
         max_memory=request.max_git_memory,
     )
     return within_limits(repository, request, stream)
@@ -170,8 +162,8 @@ def shared_bundle(
 
 
 async def within_limits(
-    repository: ResolvedRepository, request: RepositoryRequest, stream: AsyncGenerator[_Part, None]
-) -> AsyncGenerator[_Part, None]:
+    repository: ResolvedRepository, request: RepositoryRequest, stream: AsyncGenerator[bytes, None]
+) -> AsyncGenerator[bytes, None]:
     """What a git says that begins when there is room for it. Raises Unavailable."""
     async with request.git_slot(repository.id), contextlib.aclosing(stream):
         async for chunk in stream:
@@ -183,7 +175,7 @@ async def shared(
     request: RepositoryRequest,
     kind: bytes,
     question: bytes,
-    start: Callable[[], AsyncGenerator[Part, None]],
+    start: Callable[[], AsyncGenerator[bytes, None]],
     *,
     takes_files: bool = False,
 ) -> AsyncGenerator[Part, None]:

@@ -19,7 +19,7 @@ from prometheus_client import Counter
 
 from ingot_repos.git.command import MIB
 from ingot_repos.git.errors import GitTimedOut
-from ingot_repos.git.spools import Part, PipePart, Spool
+from ingot_repos.git.spools import Part, Spool
 
 log = structlog.get_logger()
 ANSWERS = Counter("ingot_git_answers_total", "Answers to fetches, and where they come from", ["source"])
@@ -33,7 +33,7 @@ IDLE_SECONDS = 3600.0
 MUCH, PAUSE = MIB, 0.01
 """Whoever reads a file that grows waits a moment until it has grown by much: each part costs the same."""
 
-Start = Callable[[], AsyncGenerator[Part, None]]
+Start = Callable[[], AsyncGenerator[bytes, None]]
 
 
 class FetchCache:
@@ -69,8 +69,7 @@ class FetchCache:
             start: lets git answer; errors of the stream reach every client of the answer.
             expected_bytes: about how long it is at most.
             is_valid: asked at the end: whether the key still holds; if not, the answer is not kept.
-            takes_files: whether the answer may have parts of a file or of a pipe; each is gone when the next one is asked
-                for, and one of a pipe is to be taken before.
+            takes_files: whether the answer may have parts of a file; each is gone when the next one is asked for.
             signed_in: whether it is somebody who does not wait for those who are not, before their git has begun.
         """
         if (small := self._small.get(key)) is not None:
@@ -174,12 +173,10 @@ class _Run:
         self.key, self._signed_in = key, signed_in
         self._cache, self._start, self._is_valid = cache, start, is_valid
         self._is_shared, self._is_used_again = is_shared, is_second
-        self._live: dict[int, bytes | PipePart] = {}
+        self._live: dict[int, bytes] = {}
         self._size = 0
         self._spool: Spool | None = None
         self._positions: dict[object, int] = {}
-        self._takers = set[object]()
-        """The clients that can take bytes from git's pipe."""
         self._progress = asyncio.Event()
         self._work: asyncio.Task[None] | None = None
         self._is_done = self._is_abandoned = False
@@ -211,8 +208,6 @@ class _Run:
             return
         reader = object()
         self._positions[reader] = 0
-        if takes_files:
-            self._takers.add(reader)
         if self._work is None:
             self._work = asyncio.create_task(self._produce(), name="git answers a fetch")
         else:
@@ -221,8 +216,7 @@ class _Run:
             position = 0
             while (part := await self._next(position, takes_files=takes_files)) is not None:
                 position += len(part)
-                if not isinstance(part, PipePart):  # which is not there any more once it is taken
-                    self._advance(reader, position)
+                self._advance(reader, position)
                 # A client that is left behind meanwhile still sends the part.
                 with self._spool.stays_open() if self._spool is not None else contextlib.nullcontext():
                     yield part
@@ -230,7 +224,6 @@ class _Run:
             await self._work
         finally:
             self._positions.pop(reader, None)
-            self._takers.discard(reader)
             self._signal()
             if not self._positions:
                 await self._abandon()
@@ -263,20 +256,15 @@ class _Run:
                     self._signal()
                     await self._wait_for_readers()
             if self._is_shared and (self._spool is None or self._is_used_again) and await self._is_valid():
-                self._cache.keep(self.key, self._spool, list(map(bytes, self._live.values())))
+                self._cache.keep(self.key, self._spool, list(self._live.values()))
         finally:
             self._cache.end_sharing(self)
             self._is_done = True
             self._signal()
 
-    async def _add(self, chunk: Part) -> None:
+    async def _add(self, chunk: bytes) -> None:
         if self._is_shared and self._spool is None and self._size + len(chunk) > WINDOW:
             await self._begin_file()
-        if isinstance(chunk, PipePart) and self._is_for_one_taker():
-            self._live[self._size] = chunk
-            self._size += len(chunk)
-            return
-        chunk = bytes(chunk)
         if self._spool is not None and self._is_shared:
             if await self._spool.write(chunk):
                 self._size += len(chunk)
@@ -284,10 +272,6 @@ class _Run:
             self._stop_sharing()
         self._live[self._size] = chunk
         self._size += len(chunk)
-
-    def _is_for_one_taker(self) -> bool:
-        """Whether there is one client, which no other can join, and which takes from the pipe what git has written."""
-        return not self._is_shared and len(self._positions) == 1 and self._positions.keys() <= self._takers
 
     async def _begin_file(self) -> None:
         """Go on in a file if a second client wants the answer; else no further client gets it."""
@@ -297,7 +281,7 @@ class _Run:
             return
         is_written = False
         try:
-            is_written = await spool.write(b"".join(map(bytes, self._live.values())))
+            is_written = await spool.write(b"".join(self._live.values()))
         finally:
             if not is_written:
                 spool.close_unused()
@@ -313,17 +297,13 @@ class _Run:
         self._cache.end_sharing(self)
 
     async def _wait_for_readers(self) -> None:
-        """Until the next part has room in memory, and the last one has left the pipe.
-
-        A client that is much slower than the others is left behind.
-        """
+        """Until there is room in memory for the next part; a client that is much slower than the others is left behind."""
         loop = asyncio.get_running_loop()
         while not self._is_shared and self._positions:
             slowest = min(self._positions.values())
             for position in [one for one in self._live if one < slowest]:
                 del self._live[position]
-            is_taken = not any(isinstance(part, PipePart) for part in self._live.values())
-            if is_taken and sum(map(len, self._live.values())) <= WINDOW:
+            if sum(map(len, self._live.values())) <= WINDOW:
                 return
             began = loop.time()
             patience = SLOW_SECONDS + (began - self._began) / 2 - self._waited

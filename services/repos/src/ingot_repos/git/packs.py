@@ -12,13 +12,10 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
 
 from ingot_repos.git.command import GitArgs, run_git
 from ingot_repos.git.disk import disk_errors
 from ingot_repos.git.errors import GitFailed, PackedByAnother
-
-_Chunk = TypeVar("_Chunk")
 
 _TIME_LIMIT = 3600.0
 _FULL_REPACK_SECONDS = 7 * 86400.0
@@ -131,7 +128,7 @@ def is_in_use(path: Path) -> bool:
         return False
 
 
-async def while_in_use(path: Path, answer: AsyncGenerator[_Chunk, None]) -> AsyncGenerator[_Chunk, None]:
+async def while_in_use(path: Path, answer: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
     """The chunks of ``answer``, inside ``in_use``."""
     with in_use(path):
         async with contextlib.aclosing(answer):

@@ -22,7 +22,6 @@ from ingot_repos.git.disk import FEW_REFS, flush
 from ingot_repos.git.errors import BodyRefused, RepositoryNotFound
 from ingot_repos.git.packs import while_in_use
 from ingot_repos.git.sideband import without_path
-from ingot_repos.git.spools import PipePart
 from ingot_repos.git.streaming import stream_git
 from ingot_repos.git.update_hook import RefRefusal, hook_environment
 
@@ -176,26 +175,6 @@ def serve(
     if ref_count > FEW_REFS:
         answer = _flushed(answer, path)
     return without_path(answer, path) if service == "git-receive-pack" else answer
-
-
-def answer_fetch(
-    path: Path,
-    git_protocol: str | None,
-    body: AsyncIterator[bytes],
-    *,
-    takes_pipes: bool,
-    max_memory: int | None = None,
-) -> AsyncGenerator[bytes | PipePart, None]:
-    """As `serve` for one request of a fetch. `takes_pipes`: see `stream_git`."""
-    answer = stream_git(
-        _service_args(path, "git-upload-pack", "--stateless-rpc"),
-        body=body,
-        environment=_service_environment(accepted_protocol("git-upload-pack", git_protocol)),
-        time_limit=TIME_LIMIT,
-        max_memory=max_memory,
-        takes_pipes=takes_pipes,
-    )
-    return while_in_use(path, answer)
 
 
 async def _flushed(answer: AsyncGenerator[bytes, None], path: Path) -> AsyncGenerator[bytes, None]:

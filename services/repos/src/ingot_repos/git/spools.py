@@ -1,14 +1,8 @@
-"""Parts of answers to fetches, and the files of those that are shared, written and read at the same time.
-
-The files have no names: nothing is left of them.
-"""
+"""Files of answers to fetches, written and read at the same time. They have no names: nothing is left of them."""
 
 import asyncio
 import contextlib
-import fcntl
 import os
-import sys
-import termios
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterator
 from typing import IO, Protocol
@@ -38,27 +32,7 @@ class FilePart(msgspec.Struct, frozen=True):
         return os.pread(self.file, self.count, self.offset)
 
 
-class PipePart(msgspec.Struct, frozen=True):
-    """Bytes that git has written into a pipe, to be taken once and before all that follow, maybe straight into a socket."""
-
-    file: int
-    count: int
-
-    def __len__(self) -> int:
-        return self.count
-
-    def __bytes__(self) -> bytes:
-        return os.read(self.file, self.count)
-
-
-Part = bytes | FilePart | PipePart
-
-
-def unread(pipe: int) -> int:
-    """How many bytes are in a pipe."""
-    count = bytearray(4)
-    fcntl.ioctl(pipe, termios.FIONREAD, count)
-    return int.from_bytes(count, sys.byteorder)
+Part = bytes | FilePart
 
 
 class Room(Protocol):

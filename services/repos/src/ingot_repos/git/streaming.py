@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import IO, Literal, overload
+from typing import IO
 
 from ingot_repos.git.command import (
     SPAWN_THREADS,
@@ -27,51 +27,18 @@ from ingot_repos.git.command import (
 )
 from ingot_repos.git.errors import GitTimedOut
 from ingot_repos.git.process_errors import MAX_STDERR, git_failure
-from ingot_repos.git.spools import PipePart, unread
 
 _CHUNK = 256 * 1024
 _OUTPUT = 2 * _CHUNK
 # git writes packets of 8 to 64 KiB, the shorter the quicker they are taken. To take each one as it comes costs more than the
-# packet; so behind the beginning of an answer what flows gathers for a moment, until it fills half of the pipe: a part costs
-# the same whatever its size.
-MUCH, PAUSE, _LONGEST_PAUSE = 32 * 1024, 0.002, 0.016
-_LEAST_IN_PIPE = 64 * 1024
-"""Bytes that are read all the same: to leave them in the pipe for whoever takes them there would cost more."""
+# packet; so behind the beginning of an answer what flows gathers for a moment, unless the pipe fills by itself.
+MUCH, PAUSE = 32 * 1024, 0.002
 # SIGTERM lets git remove its locks and temporary files; a lock that stays on a ref refuses every later push to it.
 _END_SECONDS = 2.0
 # How much of a request body is still read after git stopped reading it, so that the client gets git's message and not
 # a broken connection.
 _DISCARD_BYTES = 64 * 1024 * 1024
 _DISCARD_SECONDS = 30.0
-
-
-@overload
-def stream_git(
-    args: GitArgs,
-    *,
-    git_dir: Path | None = ...,
-    body: AsyncIterator[bytes] | None = ...,
-    environment: Mapping[str, str] | None = ...,
-    time_limit: float = ...,
-    max_memory: int | None = ...,
-    drain: bool = ...,
-    watch: Callable[[bytes], None] | None = ...,
-    ends_with_parent: bool = ...,
-    takes_pipes: Literal[False] = ...,
-) -> AsyncGenerator[bytes, None]: ...
-
-
-@overload
-def stream_git(
-    args: GitArgs,
-    *,
-    body: AsyncIterator[bytes] | None = ...,
-    environment: Mapping[str, str] | None = ...,
-    time_limit: float = ...,
-    max_memory: int | None = ...,
-    drain: bool = ...,
-    takes_pipes: bool,
-) -> AsyncGenerator[bytes | PipePart, None]: ...
 
 
 async def stream_git(
@@ -85,8 +52,7 @@ async def stream_git(
     drain: bool = True,
     watch: Callable[[bytes], None] | None = None,
     ends_with_parent: bool = False,
-    takes_pipes: bool = False,
-) -> AsyncGenerator[bytes | PipePart, None]:
+) -> AsyncGenerator[bytes, None]:
     """Yield git's stdout in chunks of at most 512 KiB while `body` flows into its stdin.
 
     The process group is ended when the consumer closes the generator or is cancelled, when `body` raises
@@ -102,7 +68,6 @@ async def stream_git(
         drain: whether the part of a finite body that git does not read is read (up to a limit) before the stream ends.
         watch: gets each chunk that git writes to stderr.
         ends_with_parent: see `spawn`.
-        takes_pipes: whether a chunk may stay in the pipe; each of these is taken whole before the next one is asked for.
 
     Raises:
         GitFailed, StorageFull: after the last chunk, if git ended with another code than 0.
@@ -131,9 +96,9 @@ async def stream_git(
         try:
             _prepare(process.stdout, _OUTPUT)
             size, pause = 0, 0.0
-            while chunk := await _next(process.stdout, pause=pause, takes_pipes=takes_pipes):
+            while chunk := await _read(process.stdout, pause=pause):
                 size += len(chunk)
-                pause = _next_pause(pause, size, len(chunk))
+                pause = PAUSE if size >= MUCH and len(chunk) < _OUTPUT // 2 else 0.0
                 yield chunk
             await _reap(process)
             await asyncio.wait(tasks if drain else tasks[:1], timeout=_DISCARD_SECONDS)
@@ -155,15 +120,6 @@ async def stream_git(
                 if pipe is not None:
                     pipe.close()
             await _reap(process)
-
-
-def _next_pause(last: float, size: int, count: int) -> float:
-    """Seconds until the next chunk; behind one of ``count`` bytes, with which there were ``size``."""
-    if size < MUCH:
-        return 0.0
-    if count < _OUTPUT // 2:
-        return min(max(2 * last, PAUSE), _LONGEST_PAUSE)
-    return last if count < _OUTPUT else last / 2
 
 
 async def _reap(process: Process) -> None:
@@ -242,16 +198,6 @@ def _prepare(pipe: IO[bytes], size: int = _CHUNK) -> None:
     # A larger pipe means fewer wake-ups for packs. If the user's limit is reached, its size does not change.
     with contextlib.suppress(OSError):
         fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, size)
-
-
-async def _next(pipe: IO[bytes], *, pause: float, takes_pipes: bool) -> bytes | PipePart:
-    """As ``_read``, but many bytes may stay in the pipe."""
-    if not takes_pipes:
-        return await _read(pipe, pause=pause)
-    # Also where much is there already: whoever could not take it, since the client is gone, is to hear of that.
-    await asyncio.sleep(pause)
-    count = unread(pipe.fileno())
-    return PipePart(pipe.fileno(), count) if count >= _LEAST_IN_PIPE else await _read(pipe)
 
 
 async def _read(pipe: IO[bytes], *, pause: float = 0.0) -> bytes:
