@@ -1,6 +1,7 @@
 """Repositories are packed after pushes and checked; what is pruned, and when."""
 
 import asyncio
+import base64
 import fcntl
 import os
 import time
@@ -65,9 +66,11 @@ async def has(path, oid):
     return code == 0
 
 
-async def test_packing_joins_everything_and_writes_bitmap_and_commit_graph(world, base, path):
+async def test_packing_joins_everything_and_writes_bitmap_and_commit_graph(world, ann, base, path):
+    body = {"content": base64.b64encode(b"three\n").decode(), "message": "three"}
+    assert (await ann.post("/repos/ann/app/contents/c.txt", body)).status_code == 201
     before = await world.components.storage.call(base, list_refs, ("refs/",))
-    assert loose(path)
+    assert (len(packs(path)), len(loose(path)) > 0) == (2, True)
     assert not await asyncio.to_thread(pack_repository, path, grace=DAY)
     assert (len(packs(path)), len(packs(path, "bitmap")), loose(path)) == (1, 1, [])
     assert b"BIDX" in (path / "objects/info/commit-graph").read_bytes()
@@ -95,11 +98,12 @@ async def test_what_a_killed_process_locked_does_not_keep_a_repository_from_bein
 
 
 async def test_two_processes_never_pack_one_repository(path):
+    before = packs(path)
     folder = os.open(path / "objects", os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
     with pytest.raises(PackedByAnother):
         await asyncio.to_thread(pack_repository, path, grace=DAY)
-    assert packs(path) == []
+    assert (len(before), packs(path)) == (2, before)
     os.close(folder)
     await asyncio.to_thread(pack_repository, path, grace=DAY)
     assert len(packs(path)) == 1
@@ -434,17 +438,16 @@ async def test_what_killed_gits_have_written_of_packs_goes(world, base, path, up
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 async def test_what_is_pushed_while_git_looks_is_no_damage(base, path, monkeypatch):
-    tip = await git("rev-parse", "refs/heads/master", cwd=path)
-    loose, looks, run = path / "objects" / tip[:2] / tip[2:].strip(), [], ingot_repos.git.packs._run
+    index, looks, run = packs(path, "idx")[0], [], ingot_repos.git.packs._run
 
     def look(*args):
         """The first time a commit of which git has read the ref is not among the objects that it has listed."""
-        looks.append(loose.rename(path / "aside") if not looks else None)
+        looks.append(index.rename(path / "aside") if not looks else None)
         try:
             run(*args)
         finally:
             if looks[-1] is not None:
-                looks[-1].rename(loose)
+                looks[-1].rename(index)
 
     monkeypatch.setattr(ingot_repos.git.packs, "_run", look)
     assert check_repository(path) == ""

@@ -22,6 +22,9 @@ CONFIG: tuple[tuple[str, str], ...] = (
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
     ("receive.autogc", "false"),
+    # What a push brings stays a pack, in which hooks look. Loose objects are in folders, which a packing removes when they are empty,
+    # also when git is about to put an object there: that push would fail.
+    ("receive.unpackLimit", "1"),
     # What was answered with success is on disk. Objects that come one by one share a flush.
     ("core.fsync", "objects,reference"),
     ("core.fsyncMethod", "batch"),

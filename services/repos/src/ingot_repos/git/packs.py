@@ -6,16 +6,19 @@ when they have been there for the grace period and nobody fetches or pushes, or 
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import shutil
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from datetime import timedelta
 from pathlib import Path
 
 from ingot_repos.git.command import GitArgs, run_git
 from ingot_repos.git.disk import disk_errors
 from ingot_repos.git.errors import GitFailed, PackedByAnother
+from ingot_repos.git.packing_copies import PackingCopy, packing_copy
+from ingot_repos.git.ref_files import loose_refs
 
 _TIME_LIMIT = 3600.0
 _FULL_REPACK_SECONDS = 7 * 86400.0
@@ -41,6 +44,7 @@ def pack_repository(path: Path, *, grace: timedelta) -> bool:
 
     Raises:
         GitFailed, GitTimedOut, StorageFull: nothing is lost; the old packs are there until the new ones are.
+        RepositoryDamaged: the list of refs cannot be read.
         PackedByAnother: another process does it.
     """
     with packed_by_nobody_else(path) as is_alone:
@@ -49,23 +53,47 @@ def pack_repository(path: Path, *, grace: timedelta) -> bool:
         for pattern in LOCKS:
             for lock in path.glob(pattern):
                 lock.unlink(missing_ok=True)
+        with disk_errors():
+            _put_back(path)
         _pack(path, grace)
     return any(_packs(path, ".mtimes"))
 
 
 def _pack(path: Path, grace: timedelta) -> None:
-    options = ("-d", "-n", "-q")
-    _run(path, GitArgs("repack", ("--geometric=2", "--no-write-bitmap-index", *options)))
+    with packing_copy(path) as copy:
+        _repack(copy, "--geometric=2", "--no-write-bitmap-index")
+        copy.remove_old()
     if _is_full_repack_due(path, grace):
         _start_grace(path)
-        with _cruft_links(path) as was_touched:
-            seconds = grace.total_seconds()
-            may_prune = not is_in_use(path) and not was_touched(min(seconds, _LONGEST_WRITE_SECONDS))
-            expiration = f"{int(seconds)}.seconds.ago" if may_prune else "never"
-            cruft = ("--cruft", f"--cruft-expiration={expiration}", "--write-bitmap-index")
-            _run(path, GitArgs("repack", (*cruft, *options)))
+        _join_everything(path, grace)
     _run(path, GitArgs("commit-graph write", ("--reachable", "--changed-paths", "--no-progress")))
     pack_loose_refs(path)
+
+
+def _join_everything(path: Path, grace: timedelta) -> None:
+    """Join all packs. What has waited to be pruned goes, unless somebody may need it again.
+
+    libgit2 writes no object that is in a pack already, although it may wait there to be pruned: it sets the time of the
+    pack to now, and soon a ref leads to the object. git keeps the old pack where a push brings the same one again.
+    """
+    seconds = grace.total_seconds()
+    refs, times = _refs(path), _times_of_cruft(path)
+    with packing_copy(path) as copy:
+        recent = time.time() - min(seconds, _LONGEST_WRITE_SECONDS)
+        may_prune = not is_in_use(path) and all(ns / 1e9 <= recent for ns in times.values())
+        expiration = f"{int(seconds)}.seconds.ago" if may_prune else "never"
+        _repack(copy, "--cruft", f"--cruft-expiration={expiration}", "--write-bitmap-index")
+        with _used_by_nobody(path) as is_unused:
+            is_needed = may_prune and not (is_unused and _refs(path) == refs)
+            was_needed = not times.items() <= _times_of_cruft(path).items()
+            copy.remove_old(but=times if is_needed or was_needed else ())
+
+
+def _repack(copy: PackingCopy, *options: str) -> None:
+    """Let git pack the objects, and the repository have what is new."""
+    _run(copy.path, GitArgs("repack", (*options, "-d", "-n", "-q")))
+    with disk_errors():
+        copy.hand_over()
 
 
 def pack_loose_refs(path: Path) -> None:
@@ -117,15 +145,22 @@ def in_use(path: Path) -> Iterator[None]:
 
 
 def is_in_use(path: Path) -> bool:
-    """Whether somebody is inside ``in_use``. Whoever comes later sees only refs of now; what libgit2 writes, see `_cruft_links`."""
+    """Whether somebody is inside ``in_use``. Whoever comes later sees only refs of now; see `_join_everything`."""
+    with _used_by_nobody(path) as is_unused:
+        return not is_unused
+
+
+@contextlib.contextmanager
+def _used_by_nobody(path: Path) -> Iterator[bool]:
+    """Whether nobody is inside ``in_use``; then whoever comes waits until the block ends, which takes a moment."""
     with _lock_file(path) as lock:
-        if lock is None:
-            return False
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if lock is not None:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return True
-        return False
+            yield False
+        else:
+            yield True
 
 
 async def while_in_use(path: Path, answer: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
@@ -167,37 +202,29 @@ def _start_grace(path: Path) -> None:
             os.utime(pack)
 
 
-@contextlib.contextmanager
-def _cruft_links(path: Path) -> Iterator[Callable[[float], bool]]:
-    """Keep the cruft packs inside the block; at its end those are back of which somebody needs an object meanwhile.
+def _times_of_cruft(path: Path) -> dict[str, int]:
+    """When each pack of what no ref needs was needed last, by its name."""
+    times = {}
+    for file in _packs(path, ".mtimes"):
+        with contextlib.suppress(FileNotFoundError):
+            times[file.stem] = file.with_suffix(".pack").stat().st_mtime_ns
+    return times
 
-    libgit2 writes no object that is in a pack already, although it may wait there to be pruned: it sets the time of the
-    pack to now, and soon a ref leads to the object. Yields a function that says whether this happened in the last so many
-    seconds. Links that a dead process left are put back first.
-    """
+
+def _refs(path: Path) -> bytes:
+    """Another one after every change of a ref."""
+    digest = hashlib.blake2b()
+    with contextlib.suppress(FileNotFoundError):
+        status = (path / "packed-refs").stat()
+        digest.update(f"{status.st_ino} {status.st_mtime_ns} {status.st_size}\n".encode())
+    for name, target in sorted(loose_refs(path, "refs/")):
+        digest.update(name + b"\0" + target + b"\0")
+    return digest.digest()
+
+
+def _put_back(path: Path) -> None:
+    """Packs behind links that a process of the version before this has left are packs of the repository again."""
     links = path / "objects" / _LINKS
-    with disk_errors():
-        _put_back(path, links)
-        links.mkdir()
-        for file in _packs(path, ".mtimes"):
-            for suffix in _CRUFT_SUFFIXES:
-                with contextlib.suppress(FileNotFoundError):
-                    os.link(file.with_suffix(suffix), links / file.with_suffix(suffix).name)
-    before = _times(links)
-    try:
-        yield lambda seconds: any(time.time() - ns / 1e9 < seconds for ns in before.values())
-    finally:
-        if _times(links) != before:
-            _put_back(path, links)
-        shutil.rmtree(links, ignore_errors=True)
-
-
-def _times(links: Path) -> dict[Path, int]:
-    return {file: file.stat().st_mtime_ns for file in links.glob("*.pack")}
-
-
-def _put_back(path: Path, links: Path) -> None:
-    """The packs behind the links are packs of the repository again; it has no links then."""
     for suffix in _CRUFT_SUFFIXES:
         for file in links.glob(f"*{suffix}"):
             with contextlib.suppress(FileExistsError):

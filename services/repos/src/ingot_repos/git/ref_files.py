@@ -30,7 +30,7 @@ def raw_refs(path: Path, *folders: str) -> Iterator[tuple[bytes, bytes]]:
     Raises RepositoryDamaged when the list of packed refs is not as git writes it.
     """
     last = b""
-    loose = sorted(ref for folder in folders for ref in _loose_refs(path, folder))
+    loose = sorted(ref for folder in folders for ref in loose_refs(path, folder))
     packed = _packed_refs(path, tuple(folder.encode() for folder in folders))
     for ref in heapq.merge(loose, packed, key=itemgetter(0)) if loose else packed:
         if ref[0] != last:  # of a name that is in both, the loose one comes first
@@ -38,7 +38,8 @@ def raw_refs(path: Path, *folders: str) -> Iterator[tuple[bytes, bytes]]:
             yield ref
 
 
-def _loose_refs(path: Path, folder: str) -> Iterator[tuple[bytes, bytes]]:
+def loose_refs(path: Path, folder: str) -> Iterator[tuple[bytes, bytes]]:
+    """Those of one folder that have a file of their own, in any order."""
     root = os.fsencode(path) + b"/"
     for place, _, names in os.walk(root + folder.rstrip("/").encode()):
         for name in names:

@@ -17,7 +17,7 @@ _BEFORE_LOOSE = 2
 _PREFIX = "tmp_objdir-scratch-"
 """As git names its own: of a process that died `Storage.sweep` removes it, and git takes it for no object."""
 _TRIES = 4
-"""To move an object into a folder that git may remove meanwhile, because it is empty."""
+"""To move an object into a folder that a packing may remove meanwhile, because it is empty."""
 
 
 class ScratchRepository(pygit2.Repository):

@@ -146,9 +146,6 @@ def serve(
     config = []
     if max_push_bytes is not None:
         config.append(("receive.maxInputSize", str(max_push_bytes)))
-    if opened:
-        # The hook looks for what the push has brought in its pack.
-        config.append(("receive.unpackLimit", "1"))
     config += [("receive.hideRefs", f"!{name.removesuffix('/')}") for name in opened]
     if ref_count > FEW_REFS:
         config += UNFLUSHED_REFS

@@ -51,12 +51,12 @@ _CACHED_TREE_BYTES = 256 * 1024
 _CACHE_BYTES = 64 * 1024 * 1024
 # Part of names on disk: an import that goes on after an update must find its folder.
 _IMPORT_SUFFIX = ".filling"
-# Where git receives the objects of a push before it accepts them; it stays when git is killed.
-_QUARANTINE = "objects/tmp_objdir-*"
+# Where git receives the objects of a push before it accepts them, and where it packs; it stays when the process is killed.
+_PASSING = "tmp_objdir-"
 _LONGEST_PUSH_SECONDS = 2 * 3600.0
 # Longer than any running work: a fetch from a remote ends after a day.
 _ABANDONED_SECONDS = 2 * 86400.0
-# After it has packed, git removes empty folders of objects: also one that libgit2 has just made to rename an object into.
+# After a packing empty folders of objects are removed: also one that libgit2 has just made to rename an object into.
 _FOLDER_REMOVED = re.compile(r"failed to rename lockfile to '.*/objects/[0-9a-f]{2}/")
 _REPETITIONS = 4
 _OF_MISSING_FILES = (OSError, KeyError, pygit2.GitError, ObjectNotFound, RefNotFound, RepositoryDamaged)
@@ -229,7 +229,7 @@ class Storage:
                 with contextlib.suppress(FileNotFoundError):
                     if entry.stat().st_mtime <= limit:
                         shutil.rmtree(entry, ignore_errors=True)
-        for entry in self.root.glob(f"repositories/*/*/*.git/{_QUARANTINE}"):
+        for entry in self.root.glob(f"repositories/*/*/*.git/objects/{_PASSING}*"):
             with contextlib.suppress(FileNotFoundError):
                 if entry.stat().st_mtime <= min(limit, time.time() - _LONGEST_PUSH_SECONDS):
                     shutil.rmtree(entry, ignore_errors=True)
@@ -327,7 +327,7 @@ class Storage:
             self.watch.suspect(repo_id, is_damaged=True)
 
     def size(self, repo_id: int) -> int:
-        """Bytes of all files of a repository; hard-linked ones count in every fork. Blocks.
+        """Bytes of all files of a repository, but of pushes and packings that go on; hard-linked ones count in every fork. Blocks.
 
         Raises:
             RepositoryNotFound: there is none.
@@ -335,7 +335,8 @@ class Storage:
         if not self.exists(repo_id):
             raise RepositoryNotFound("no such repository")
         total = 0
-        for folder, _, names in os.walk(self.path(repo_id)):
+        for folder, folders, names in os.walk(self.path(repo_id)):
+            folders[:] = [name for name in folders if not name.startswith(_PASSING)]
             for name in names:
                 # A repack or a push may remove files meanwhile.
                 with contextlib.suppress(FileNotFoundError):

@@ -17,7 +17,13 @@ from ingot_chassis.jobs.periodic import PeriodicTask
 from ingot_chassis.jobs.workers import Work
 from ingot_repos.core.job_kinds import job_kind
 from ingot_repos.core.lfs_objects import LfsObjects
-from ingot_repos.git.errors import GitFailed, GitTimedOut, PackedByAnother, StorageFull
+from ingot_repos.git.errors import (
+    GitFailed,
+    GitTimedOut,
+    PackedByAnother,
+    RepositoryDamaged,
+    StorageFull,
+)
 from ingot_repos.git.lfs_pointers import history_pointers
 from ingot_repos.git.packs import check_repository, pack_loose_refs, pack_repository
 from ingot_repos.git.storage import Storage
@@ -118,7 +124,7 @@ class UpkeepJobs:
                 prune_at = now() + self._grace + PLAN_EVERY
         except PackedByAnother:
             raise Unavailable("another process packs it") from None
-        except GitFailed as error:
+        except (GitFailed, RepositoryDamaged) as error:
             log.warning("repository could not be packed", repository=repository_id, error=str(error))
             await self.check_now(repository_id)
         except GitTimedOut as error:
