@@ -192,6 +192,20 @@ def test_a_copy_has_all_objects_when_git_joins_packs_meanwhile(tmp_path, monkeyp
     assert tip_of(copy.open(1)) == tip_of(repo)
 
 
+def test_an_index_without_a_pack_keeps_no_backup_from_being_made(tmp_path):
+    """It stays where a push brings a pack again at the moment in which git removes it."""
+    storage = Storage(tmp_path / "storage")
+    repo = pygit2.Repository(str(storage.create(1, "main")))
+    set_branches(repo, main=commit_to(repo, {"a": b"a"}))
+    run(storage, "repack", "-d", "-q")
+    (index,) = storage.path(1).glob("objects/pack/*.idx")
+    shutil.copy(index, index.with_name(f"pack-{'0' * 40}.idx"))
+    FolderCopy(storage.root, tmp_path / "copy", None).repositories()
+    copy = Storage(tmp_path / "copy")
+    run(copy, "fsck", "--full")
+    assert [file.name for file in copy.path(1).glob("objects/pack/*.idx")] == [index.name]
+
+
 def inodes(root, repository_id):
     """Of each object and pack, by its path in the repository."""
     repository = Storage(root).path(repository_id)

@@ -196,8 +196,8 @@ def _link(target: Path, to: str | Path) -> bool:
 
 
 def _packs_in(folder: Path) -> list[Path]:
-    """Their indexes, which git writes last."""
-    return sorted(folder.glob("*.idx"))
+    """Their indexes, which git writes last; one without a pack stays of a push of the same pack that git was removing."""
+    return sorted(index for index in folder.glob("*.idx") if index.with_suffix(".pack").exists())
 
 
 def _is_setting(path: Path) -> bool:
