@@ -8,11 +8,12 @@ from contextlib import asynccontextmanager, suppress
 
 import httpx
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from ingot_chassis.database_commands import migrate
 from ingot_chassis.db.migrations import pending, revisions, upgrade
-from ingot_chassis.errors import DatabaseNewer
+from ingot_chassis.errors import CannotStart, DatabaseNewer
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.testing.processes import free_port
 from ingot_issues.store import SCRIPTS
@@ -79,6 +80,52 @@ async def test_a_service_waits_for_its_migration_and_is_not_ready_until_then(dat
         assert (await ended("migrate", database_url))[0] == 0
         await line_about(process, "listening")
         assert (await client.get(f"http://127.0.0.1:{port}/readyz")).status_code == 200
+
+
+@asynccontextmanager
+async def reached_at(port: int, url: str) -> AsyncIterator[None]:
+    """The database answers at this port, too."""
+
+    async def copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        while data := await source.read(65_536):
+            target.write(data)
+        target.close()
+
+    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            back, forth = await asyncio.open_connection("127.0.0.1", make_url(url).port)
+            await asyncio.gather(copy(reader, forth), copy(back, writer))
+
+    server = await asyncio.start_server(forward, "127.0.0.1", port)
+    try:
+        yield
+    finally:
+        server.close()
+
+
+async def test_a_migration_waits_for_a_database_that_starts(database_url):
+    port = free_port()
+    other = make_url(database_url).set(port=port).render_as_string(hide_password=False)
+    async with issues("migrate", other) as process:
+        await line_about(process, "the database does not answer; waiting")
+        async with reached_at(port, database_url):
+            await line_about(process, "database migrated")
+            await process.communicate()
+            assert process.returncode == 0
+    assert not await pending(database_url, SCRIPTS)
+
+
+async def test_a_migration_says_that_the_database_is_away_when_it_has_waited_for_long(database_url):
+    away = make_url(database_url).set(port=free_port()).render_as_string(hide_password=False)
+    with pytest.raises(CannotStart, match=r"cannot use the database: .*Connect call failed"):
+        await migrate(away, SCRIPTS, patience=0)
+
+
+async def test_a_migration_does_not_wait_for_what_a_database_refuses(database_url):
+    code, output = await ended("migrate", f"{database_url}-of-nobody")
+    assert code == 2
+    assert "does not exist" in output
+    assert "waiting" not in output
 
 
 NEWER = "UPDATE alembic_version SET version_num = 'of-tomorrow'"

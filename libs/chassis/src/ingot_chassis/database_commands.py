@@ -11,7 +11,8 @@ from typing import Any
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from ingot_chassis.db.migrations import pending, upgrade
+from ingot_chassis.db.driver import is_away
+from ingot_chassis.db.migrations import pending, reach, upgrade
 from ingot_chassis.errors import CannotStart
 from ingot_chassis.events.doctor import examine
 from ingot_chassis.events.relay import send_again
@@ -23,14 +24,37 @@ log = structlog.get_logger()
 SCHEMA_POLL_SECONDS = 1.0
 FIRST_SCHEMA_POLL_SECONDS = 0.1
 """A new pod is let through to its database some tenths of a second after it starts."""
+MIGRATE_WAIT_SECONDS = 60.0
+"""For a database that starts or fails over; after that an operator, or what started the command, shall know."""
 
 
-async def migrate(url: str, scripts: Path) -> None:
-    """Bring the database to this release. Raises CannotStart when it cannot be used, DatabaseNewer."""
+async def migrate(url: str, scripts: Path, *, patience: float = MIGRATE_WAIT_SECONDS) -> None:
+    """Bring the database to this release. Raises CannotStart when it cannot be used, DatabaseNewer.
+
+    One that is away is waited for, for the seconds of ``patience``; what it refuses is told at once.
+    """
     try:
+        await _wait_for_database(url, patience)
         await upgrade(url, scripts)
     except (OSError, SQLAlchemyError) as error:
         raise CannotStart(f"cannot use the database: {_first_line(error)}") from error
+
+
+async def _wait_for_database(url: str, patience: float) -> None:
+    """Raises what it says when it refuses, and when it is still away after so many seconds."""
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + patience
+    for pause in schema_pauses():
+        try:
+            await reach(url)
+        except (OSError, SQLAlchemyError) as error:
+            is_restart = isinstance(error, OSError) or is_away(error)
+            if not is_restart or clock() + pause > deadline:
+                raise
+            _tell_wait(error)
+        else:
+            return
+        await asyncio.sleep(pause)
 
 
 async def replay_events(app: Any) -> None:
@@ -82,7 +106,7 @@ async def wait_for_schema(url: str, scripts: Path) -> None:
                 return
             log.warning("the database is older than this release; waiting for `migrate`")
         except (OSError, SQLAlchemyError) as error:
-            log.warning("the database does not answer; waiting", error=_first_line(error))
+            _tell_wait(error)
         await asyncio.sleep(pause)
 
 
@@ -92,6 +116,10 @@ def schema_pauses() -> Iterator[float]:
     while True:
         yield pause
         pause = min(pause * 2, SCHEMA_POLL_SECONDS)
+
+
+def _tell_wait(error: Exception) -> None:
+    log.warning("the database does not answer; waiting", error=_first_line(error))
 
 
 def _first_line(error: Exception) -> str:

@@ -48,6 +48,16 @@ async def upgrade(url: str, scripts: Path) -> None:
         await engine.dispose()
 
 
+async def reach(url: str) -> None:
+    """Raises what the database, or the way to it, says when there can be no connection."""
+    engine = create_async_engine(url)
+    try:
+        async with engine.connect():
+            pass
+    finally:
+        await engine.dispose()
+
+
 async def pending(url: str, scripts: Path) -> bool:
     """Whether the database is older than the code. Raises DatabaseNewer if it is newer and the code does not run on it."""
     engine = create_async_engine(url)
