@@ -161,28 +161,6 @@ def test_the_work_of_a_shard_ends_when_its_pod_listens_no_more(source):
 
 
 @pytest.mark.parametrize("source", ["dev", "production"])
-def test_the_work_of_a_shard_starts_when_its_pod_has_read_its_code_or_after_a_minute(source):
-    """A node starts one container after the other, each when the hook of the one before has ended."""
-    spec = named(objects(source), "Deployment", "repos-0")["spec"]["template"]["spec"]
-    serve = spec["containers"][0]
-    assert [c["name"] for c in spec["containers"] if "postStart" in c.get("lifecycle", {})] == ["serve"]
-    *_, script = serve["lifecycle"]["postStart"]["exec"]["command"]
-    _, port = script.split('"127.0.0.1", ')
-    assert int(port.partition(")")[0]) == serve["ports"][1]["containerPort"]
-    assert "range(300)" in script
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.settimeout(30)
-        script = script.replace("9082", str(listener.getsockname()[1]))
-        done = subprocess.run([sys.executable, "-c", script.replace("300", "2")], timeout=30, check=False)
-        assert done.returncode == 0  # nobody listens
-        waiting = subprocess.Popen([sys.executable, "-c", script])
-        listener.listen()
-        listener.accept()[0].close()
-        assert waiting.wait(30) == 0
-
-
-@pytest.mark.parametrize("source", ["dev", "production"])
 def test_a_disruption_takes_one_pod_at_a_time_and_pods_are_spread(source):
     manifests = objects(source)
     budgets = {
