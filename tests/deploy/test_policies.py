@@ -177,7 +177,16 @@ def test_a_disruption_takes_one_pod_at_a_time_and_pods_are_spread(source):
             }
             assert tuple(sorted(selected.items())) in budgets, one["metadata"]["name"]
             spread = one["spec"]["template"]["spec"]["topologySpreadConstraints"]
-            assert [s["labelSelector"]["matchLabels"] for s in spread] == [selected, selected]
+            affinity = one["spec"]["template"]["spec"]["affinity"]["podAntiAffinity"]
+            (zones,) = affinity["preferredDuringSchedulingIgnoredDuringExecution"]
+            terms = [*spread, zones["podAffinityTerm"]]
+            assert [term["labelSelector"]["matchLabels"] for term in terms] == [selected, selected]
+            # A node that lacks the label of one constraint counts for none of them, and not every cluster has zones.
+            topologies = ["kubernetes.io/hostname", "topology.kubernetes.io/zone"]
+            assert [term["topologyKey"] for term in terms] == topologies
+            # Of one release: else the pods that come in a rolling update, beside those that go, may all be on one node.
+            keys = [] if selected["app.kubernetes.io/name"] == "repos" else ["pod-template-hash"]
+            assert [term.get("matchLabelKeys", []) for term in terms] == [keys, keys]
 
 
 @pytest.mark.parametrize("source", ["dev", "production"])
@@ -201,14 +210,17 @@ def test_requests_scale_and_a_shard_does_not(source):
         spec = named(manifests, "Deployment", name)["spec"]
         pod = spec["template"]
         assert spec["replicas"] == 1
-        assert label.items() <= spec["selector"]["matchLabels"].items()
+        labels = spec["selector"]["matchLabels"]
+        assert label.items() <= labels.items()
         assert label.items() <= pod["metadata"]["labels"].items()
         assert label.items() <= named(manifests, "Service", name)["spec"]["selector"].items()
         (claim,) = [v["persistentVolumeClaim"] for v in pod["spec"]["volumes"] if v["name"] == "storage"]
         assert named(manifests, "PersistentVolumeClaim", claim["claimName"])
-        # Where its old pod is, since the volume is mounted on one node.
-        (affinity,) = pod["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-        assert affinity["labelSelector"]["matchLabels"] == label
+        # Where its old pod is, since the volume is mounted on one node; and the scheduler looks again when that has gone.
+        for kind, topology in (("podAffinity", "kubernetes.io/hostname"), ("podAntiAffinity", "ingot-no-node")):
+            (term,) = pod["spec"]["affinity"][kind]["requiredDuringSchedulingIgnoredDuringExecution"]
+            assert (term["topologyKey"], term["matchLabelKeys"]) == (topology, ["ingot-shard"])
+            assert term["labelSelector"]["matchLabels"] | label == labels
 
 
 def shard_numbers(manifests):
