@@ -92,9 +92,10 @@ def parametrize(one: Object, expressions: Expressions) -> None:
     if pod is not None:
         if service not in BUNDLED:
             pod["spec"]["imagePullSecrets"] = expressions.of("{{ toJson $.Values.image.pullSecrets }}")
-        if one["kind"] not in ("Job", "CronJob"):
-            settings = '{{ include (print $.Template.BasePath "/settings.yaml") $ | sha256sum }}'
-            pod["metadata"].setdefault("annotations", {})["checksum/settings"] = expressions.of(settings)
+            # The bundled servers read none of them, and their restart is felt.
+            if one["kind"] not in ("Job", "CronJob"):
+                settings = '{{ include (print $.Template.BasePath "/settings.yaml") $ | sha256sum }}'
+                pod["metadata"].setdefault("annotations", {})["checksum/settings"] = expressions.of(settings)
         for container in containers_of(pod):
             _container(service, container, expressions)
     if one["kind"] == "CronJob" and not one["spec"]["suspend"]:

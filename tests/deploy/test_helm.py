@@ -148,6 +148,14 @@ def test_a_changed_setting_makes_new_pods_and_a_changed_image_a_new_migration():
     assert image[1] != before[1]
 
 
+def test_a_changed_setting_leaves_the_bundled_servers_alone():
+    def servers(*values: str) -> list[Object]:
+        kinds = [("StatefulSet", "postgresql"), ("StatefulSet", "nats"), ("Deployment", "redis")]
+        return [named(charted(*values), kind, name) for kind, name in kinds]
+
+    assert servers("settings.INGOT_LOG_LEVEL=debug") == servers()
+
+
 def test_backups_are_there_on_request_and_of_each_shard():
     assert not [one for one in charted() if "backup" in one["metadata"]["name"]]
     objects = charted("backup.enabled=true", "backup.schedule=30 4 * * *", "repos.shards=2")
