@@ -1,7 +1,7 @@
 """A load on an Ingot: reads, pages, issues, pushes and clones over HTTP and SSH, long downloads. Each failure is noted.
 
 Nothing is tried again here: whatever a person would see as failed is in ``failures``, and apart from them, in ``refused``, what
-was answered by 503 with `Retry-After`. What was acknowledged is looked for at the end by ``lost``.
+was answered by 503 with `Retry-After`, or over SSH in the words for it. What was acknowledged is looked for at the end by ``lost``.
 """
 
 import asyncio
@@ -33,6 +33,14 @@ LONG_RATE = 600_000
 REQUEST_SECONDS = 60
 PATIENCE = 600.0
 """Seconds for each kind of work to be done once more, on a busy host."""
+
+
+REFUSALS_OF_GIT = (
+    "returned error: 503",
+    "ingot: the shard of the repository does not answer",
+    "remote: the database does not answer",
+)
+"""What git says of a 503 over HTTP, and what it is told over SSH, which knows no such answer."""
 
 
 class TryLater(AssertionError):
@@ -214,7 +222,9 @@ class Load:
             try:
                 await do(number)
             except (httpx.HTTPError, GitFailed, AssertionError) as error:
-                is_refused = isinstance(error, TryLater) or "returned error: 503" in str(error)
+                is_refused = isinstance(error, TryLater) or any(
+                    words in str(error) for words in REFUSALS_OF_GIT
+                )
                 (self.refused if is_refused else self.failures).append(f"{kind}: {error!r}")
                 if is_refused and time.monotonic() - start < TIMEOUT:
                     self.refused_soon.append(f"{kind}: {error!r}")

@@ -144,19 +144,19 @@ async def test_a_changed_setting_of_all_reaches_the_pods_and_nothing_fails(clust
 
 
 async def test_an_eviction_takes_one_pod_at_a_time_and_fails_nothing(cluster, tmp_path):
-    """As a drain does it, where no other node takes the pods: they wait until this one may be used again."""
-    (node, *_) = cluster.nodes()
+    """As a drain does it, where no node takes the pods: they wait until one may be used again."""
+    nodes = cluster.nodes()
     async with loaded(cluster, tmp_path, "a pod of each service evicted"):
         await scale(cluster, 2)
         try:
-            await call(cluster.kubectl, "cordon", node)
+            await call(cluster.kubectl, "cordon", *nodes)
             for workload in SERVING:
                 first, second, *_ = await call(cluster.pods, workload.partition("/")[2])
                 await call(cluster.evict, first)
                 with pytest.raises(AssertionError, match="disruption budget"):
                     await call(cluster.evict, second)
         finally:
-            await call(cluster.kubectl, "uncordon", node)
+            await call(cluster.kubectl, "uncordon", *nodes)
         await call(cluster.wait_ready)
         await scale(cluster, 1)
 
@@ -205,17 +205,19 @@ async def test_a_replica_on_another_shard_answers_while_the_shard_is_away(cluste
 
 
 async def test_a_drained_node_loses_nothing_that_was_acknowledged(cluster, tmp_path):
-    """PostgreSQL and NATS of the overlay have one pod each, and no budget: where they go along, requests are refused meanwhile."""
-    nodes = cluster.nodes()
-    if len(nodes) < 2:
+    """The one with the shard, whose volume cannot be on two. PostgreSQL and NATS of the overlay have one pod each, and no budget:
+    where they go along, requests are refused meanwhile."""
+    if len(cluster.nodes()) < 2:
         pytest.skip("a node can be drained where there is another one")
+    (pod,) = cluster.pods("repos")
+    node = cluster.kubectl("get", "pod", pod, "--output", "jsonpath={.spec.nodeName}")
     options = ("--ignore-daemonsets", "--delete-emptydir-data", "--timeout=300s")
     try:
-        async with loaded(cluster, tmp_path, f"{nodes[0]} drained", may_refuse=True):
-            await call(cluster.kubectl, "drain", nodes[0], *options)
+        async with loaded(cluster, tmp_path, f"{node} drained", may_refuse=True):
+            await call(cluster.kubectl, "drain", node, *options)
             await call(cluster.wait_ready)
     finally:
-        cluster.kubectl("uncordon", nodes[0])
+        cluster.kubectl("uncordon", node)
 
 
 CONNECT = """

@@ -78,6 +78,8 @@ def test_a_service_runs_from_the_folder_of_its_image_alone(service, tmp_path, da
     imported = subprocess.run(alone, env={}, cwd="/", capture_output=True, text=True, check=False)
     assert imported.returncode == 0, imported.stderr
 
+    _ends_while_it_reads_its_code(app, service)
+
     prefix, port, metrics_port = f"INGOT_{service.upper()}", free_port(), free_port()
     variables = {
         f"{prefix}_PORT": str(port),
@@ -107,6 +109,25 @@ def test_a_service_runs_from_the_folder_of_its_image_alone(service, tmp_path, da
         # A page of web asks others, who are not there.
         assert httpx.get(f"{url}/metrics").status_code == (503 if service == "web" else 404)
     assert not _written_to(app), "the root of the image is read-only"
+
+
+ENDED_AT_ITS_FIRST_IMPORT = """
+import os, runpy, signal, sys
+
+class Import:
+    def find_spec(self, name, *_):
+        if name == sys.argv[2]:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+sys.meta_path.insert(0, Import())
+runpy.run_path(sys.argv[1])
+"""
+
+
+def _ends_while_it_reads_its_code(app: Path, service: str) -> None:
+    """By a handler of its own: the first process of a container does not get what is left to the system."""
+    command = [PYTHON, "-I", "-S", "-c", ENDED_AT_ITS_FIRST_IMPORT, str(app), f"ingot_{service}"]
+    assert subprocess.run(command, env={}, cwd="/", check=False, timeout=PATIENCE).returncode == 0
 
 
 def megabytes(folder: Path) -> float:

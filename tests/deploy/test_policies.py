@@ -217,7 +217,10 @@ def test_requests_scale_and_a_shard_does_not(source):
         (claim,) = [v["persistentVolumeClaim"] for v in pod["spec"]["volumes"] if v["name"] == "storage"]
         assert named(manifests, "PersistentVolumeClaim", claim["claimName"])
         # Where its old pod is, since the volume is mounted on one node; and the scheduler looks again when that has gone.
-        for kind, topology in (("podAffinity", "kubernetes.io/hostname"), ("podAntiAffinity", "ingot-no-node")):
+        for kind, topology in (
+            ("podAffinity", "kubernetes.io/hostname"),
+            ("podAntiAffinity", "ingot-no-node"),
+        ):
             (term,) = pod["spec"]["affinity"][kind]["requiredDuringSchedulingIgnoredDuringExecution"]
             assert (term["topologyKey"], term["matchLabelKeys"]) == (topology, ["ingot-shard"])
             assert term["labelSelector"]["matchLabels"] | label == labels
