@@ -201,7 +201,9 @@ async def test_a_replica_on_another_shard_answers_while_the_shard_is_away(cluste
             cluster.kubectl("scale", SHARD, "--replicas=1")
             cluster.wait_rollout(SHARD)
             shards("unreplicate", repository, "--on", "shard-1")
-            cluster.kubectl("delete", other, "service/repos-1", "--wait=false")
+            cluster.kubectl("delete", other, "service/repos-1")
+            # Until it has gone it answers, and what is made there would go with it.
+            cluster.kubectl("wait", "--for=delete", "pod", "--selector=ingot-shard=shard-1", "--timeout=300s")
 
 
 async def test_a_drained_node_loses_nothing_that_was_acknowledged(cluster, tmp_path):

@@ -39,8 +39,8 @@ async def test_while_web_is_away_the_page_below_a_path_looks_like_the_others(pub
     async with site as client, client.get("/a/b/c", headers=BROWSER) as answer:
         page = await answer.text()
 
-    assert answer.status == 502
-    assert "Wait a moment, and load this page again." in page
+    assert answer.status == 503
+    assert "Wait 1 second, and load this page again." in page
     plain = re.sub(r"<style>.*?</style>", "", page)
     title = re.search(r"<title>(.*) · Ann", page)[1]
     start, _, end = PageFrame(root, "Ann & Co").document(title, "|").partition("|")

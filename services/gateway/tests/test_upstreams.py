@@ -36,12 +36,12 @@ async def listening(on_connection: Callable[[Any, Any], Any]) -> AsyncIterator[s
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_service_that_does_not_listen_is_a_bad_gateway(method):
+async def test_who_asks_for_a_service_that_does_not_listen_shall_try_again(method):
     async with (
         gateway_to(f"http://127.0.0.1:{free_port()}", connect_seconds=0) as client,
         client.request(method, REPO) as answer,
     ):
-        assert answer.status == 502
+        assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
         assert (await answer.json())["message"] == "the service cannot be reached"
         assert answer.headers["X-Request-Id"]
 

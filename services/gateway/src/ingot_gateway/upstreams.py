@@ -7,7 +7,7 @@ import structlog
 from litestar import Litestar
 from litestar.types import Receive, Scope, Send
 
-from ingot_chassis.errors import BadGateway
+from ingot_chassis.errors import BadGateway, Unavailable
 from ingot_chassis.peers.asgi import AsgiApp, http_scope
 from ingot_chassis.peers.chunked_body import ChunkedBody
 from ingot_chassis.peers.http_client import NotConnected, Origin, target
@@ -33,7 +33,7 @@ class UpstreamRequest(NamedTuple):
 
 
 class Upstream(Protocol):
-    """One service. ``forward`` answers through the exchange. It raises BadGateway if the service fails."""
+    """One service. ``forward`` answers through the exchange. It raises BadGateway if the service fails, Unavailable if it is away."""
 
     async def forward(self, request: UpstreamRequest, exchange: ProxiedExchange) -> None: ...
 
@@ -67,8 +67,11 @@ class HttpUpstream:
                     await exchange.send({"type": "http.response.body", "body": part, "more_body": more})
         except OSError as error:
             log.warning("the service failed", path=request.path, error=repr(error))
-            away = isinstance(error, NotConnected)
-            raise BadGateway("the service cannot be reached" if away else "the service broke off") from error
+            if isinstance(error, NotConnected):
+                raise Unavailable(
+                    "the service cannot be reached"
+                ) from error  # it took nothing: to ask again does no harm
+            raise BadGateway("the service broke off") from error
 
     async def close(self) -> None:
         await self._origin.close()
