@@ -35,11 +35,7 @@ PATIENCE = 600.0
 """Seconds for each kind of work to be done once more, on a busy host."""
 
 
-REFUSALS_OF_GIT = (
-    "returned error: 503",
-    "ingot: the shard of the repository does not answer",
-    "remote: the database does not answer",
-)
+REFUSALS_OF_GIT = ("returned error: 503", "does not answer")
 """What git says of a 503 over HTTP, and what it is told over SSH, which knows no such answer."""
 
 
