@@ -8,7 +8,9 @@ import asyncssh
 import pytest
 
 from ingot_chassis.peers.http_client import Origin
+from ingot_chassis.testing.processes import free_port
 from ingot_repos.git import fetch_cache
+from ingot_repos.ssh.upstreams import AppUpstream
 
 from .ssh_world import Client, Key, ssh_before, ssh_server
 from .world import commit, git, work_tree
@@ -103,6 +105,21 @@ async def test_a_key_that_opens_nothing_and_a_user_who_may_not_sign_in_are_refus
     world.identity.add_account(1, "ann", active=False)
     code, said = await client.git("push", client.url("ann/app"), "master", cwd=work)
     assert (code, "Permission denied (publickey)" in said) == (128, True), said
+
+
+async def test_no_key_is_called_refused_while_nobody_can_look_it_up(world, ann, tmp_path, monkeypatch):
+    await ann.create("app")
+    key, upstream = Key(tmp_path, "ann"), AppUpstream(world.app)
+    world.identity.ssh_keys[key.public.fingerprint] = (1, "laptop")
+    async with ssh_before(world, upstream=upstream) as port:
+        client = Client(tmp_path, port, key)
+        code, said = await client.git("ls-remote", client.url("ann/app"), cwd=tmp_path)
+        assert code == 0, said
+        away = Origin(f"http://127.0.0.1:{free_port()}", patience=0)
+        monkeypatch.setattr(upstream, "request", away.request)
+        code, said = await client.git("ls-remote", client.url("ann/app"), cwd=tmp_path)
+        assert (code, "the service does not answer; try again later" in said) == (128, True), said
+        assert "Permission denied" not in said
 
 
 @pytest.mark.parametrize("read_only", [True, False])

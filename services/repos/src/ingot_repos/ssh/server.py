@@ -33,6 +33,7 @@ from ingot_repos.ssh.write_limits import WriteLimit
 log = structlog.get_logger()
 SESSIONS = Gauge("ingot_ssh_sessions", "Sessions of git over SSH that run now")
 
+AWAY = "the service does not answer; try again later"
 MOST_KEYS = 12
 """Keys that a client may try in one connection."""
 MOST_CHANNELS = 20
@@ -199,10 +200,13 @@ class Connection(asyncssh.SSHServer):
         return self.holder is not None
 
     async def _holder(self, fingerprint: str) -> KeyHolder | None:
+        """Whose key it is; None for a key that opens nothing. Raises ServiceNotAvailable, which ends the connection."""
         try:
             return await self.server.repos.holder(fingerprint, self.address)
         except (OSError, Unavailable) as error:
             log.warning("keys cannot be looked up", error=str(error))
+            # The key may be a good one, so nobody shall hear that it is refused.
+            raise asyncssh.ServiceNotAvailable(AWAY) from error
         except ApiError as error:
             log.info("SSH key refused", fingerprint=fingerprint, error=error.message)
         return None
@@ -324,7 +328,7 @@ class Session:
         except Refused as refusal:
             return self._refuse(str(refusal))
         except ConnectionError:
-            return self._refuse("the service does not answer; try again later")
+            return self._refuse(AWAY)
         async with answer:
             more = True
             while more:
