@@ -41,8 +41,7 @@ def page(
         f"settings/{part}.html",
         title=title,
         part=part,
-        status=problem.status if problem else 200,
-        problem=problem.message if problem else "",
+        error=problem,
         **values,
     )
 

@@ -7,7 +7,6 @@ from litestar import Response, get, post
 from ingot_chassis.errors import ApiError, Denied, Unavailable
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.account_settings import page
-from ingot_web.api.errors import with_retry_after
 from ingot_web.api.organization_settings import OrganizationPages
 from ingot_web.api.request import Form, WebRequest
 from ingot_web.api.webhooks import (
@@ -54,9 +53,8 @@ class _Hooks:
             await pages.load()
             if part == "edit":
                 pages.require_owner("its webhooks")
-            return with_retry_after(pages.render("hooks", title, problem, **values), problem)
-        own = page(self.request, "hooks", title, problem=problem, heading=title, **values)
-        return with_retry_after(own, problem)
+            return pages.render("hooks", title, problem, **values)
+        return page(self.request, "hooks", title, problem=problem, heading=title, **values)
 
     async def list_page(self, form: Form, problem: ApiError | None = None) -> Response[str]:
         """With what was wrong with the form; without the list where hooks is away."""

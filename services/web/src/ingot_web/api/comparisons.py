@@ -84,14 +84,13 @@ async def comparison_page(
         in_place="" if problem else MORE_FILES,
         tab="pulls",
         title=f"{base} and {head}",
-        status=problem.status if problem else 200,
+        error=problem,
         branches=listing,
         base_name=base,
         head_name=head,
         compared=compared,
         changes=changes,
         pages=pages,
-        problem=problem.message if problem else "",
         form=form or Form(),
     )
 

@@ -10,7 +10,7 @@ from ingot_chassis.errors import UNEXPECTED, ApiError, Denied, Unauthenticated
 from ingot_chassis.http.methods import allowed, is_internal, route_methods
 from ingot_chassis.peers.peers import Refusal
 from ingot_chassis.telemetry import request_id
-from ingot_web.api.request import WebRequest
+from ingot_web.api.request import WebRequest, retry_after
 from ingot_web.core.form_pages import page_of_form
 
 log = structlog.get_logger()
@@ -30,16 +30,19 @@ TITLES = {
 }
 
 
-def error_page(request: WebRequest, status: int, message: str, retry_after: str = "") -> Response[str]:
-    """``message`` is what the service said, ``retry_after`` in how many seconds to ask again."""
+def error_page(
+    request: WebRequest, status: int, message: str, error: ApiError | None = None
+) -> Response[str]:
+    """``message`` is what the service said, ``error`` what may say in how many seconds to ask again."""
     title = TITLES.get(status, "Something went wrong here")
     return request.render(
         "error.html",
         status=status,
+        error=error,
         title=title,
         problem=message,
         code=status,
-        retry_after=retry_after,
+        retry_after=retry_after(error) if error is not None else "",
         request_id=request_id(),
     )
 
@@ -50,20 +53,7 @@ def _api_error(request: WebRequest, error: ApiError) -> Response[Any]:
     is_nobody = "principal" in request.scope and not request.principal.signed_in
     if error.status == Denied.status and request.method == "GET" and is_nobody:
         error = Unauthenticated("sign in to see this")
-    page = error_page(request, error.status, error.message, _retry_after(error))
-    return with_retry_after(page, error)
-
-
-def _retry_after(error: ApiError) -> str:
-    # A header of a service comes in lower case.
-    return next((value for name, value in error.headers.items() if name.lower() == "retry-after"), "")
-
-
-def with_retry_after(page: Response[str], problem: ApiError | None) -> Response[str]:
-    """The page with the header that says in how many seconds to ask again, where ``problem`` has it."""
-    if problem is not None and (seconds := _retry_after(problem)):
-        page.headers["Retry-After"] = seconds
-    return page
+    return error_page(request, error.status, error.message, error)
 
 
 def _moved(request: WebRequest, location: str) -> Response[bytes]:

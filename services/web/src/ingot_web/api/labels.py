@@ -49,8 +49,7 @@ async def _labels_page(frame: RepositoryFrame, form: Form, problem: ApiError | N
         size=SHOWN,
         tab="issues",
         title="Labels",
-        status=problem.status if problem else 200,
-        problem=problem.message if problem else "",
+        error=problem,
         form=form,
     )
 
@@ -94,8 +93,7 @@ async def _milestones_page(frame: RepositoryFrame, problem: ApiError | None = No
         query={"state": "all"},
         tab="issues",
         title="Milestones",
-        status=problem.status if problem else 200,
-        problem=problem.message if problem else "",
+        error=problem,
     )
 
 
@@ -108,8 +106,7 @@ async def _milestone_page(
         "issues/milestone.html",
         tab="issues",
         title="New milestone" if milestone_id is None else "Change a milestone",
-        status=problem.status if problem else 200,
-        problem=problem.message if problem else "",
+        error=problem,
         form=form,
         milestone_id=milestone_id,
     )

@@ -24,8 +24,7 @@ def render_part(
         tab="settings",
         title=title,
         part=part,
-        status=problem.status if problem else 200,
-        problem=problem.message if problem else "",
+        error=problem,
         **values,
     )
 

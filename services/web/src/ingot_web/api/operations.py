@@ -31,8 +31,7 @@ async def _tasks_page(request: WebRequest, problem: ApiError | None = None) -> R
         "administration/tasks.html",
         title="Periodic tasks",
         part="tasks",
-        status=problem.status if problem else 200,
-        problem=problem.message if problem else "",
+        error=problem,
         tasks=tasks,
         silent=silent,
     )
@@ -63,8 +62,7 @@ async def _jobs_page(request: WebRequest, problem: ApiError | None = None) -> Re
         "administration/jobs.html",
         title="Jobs",
         part="jobs",
-        status=problem.status if problem else 200,
-        problem=problem.message if problem else "",
+        error=problem,
         state=state,
         tabs=[
             (
@@ -111,8 +109,7 @@ async def _events_page(
         "administration/events.html",
         title="Dead-lettered events",
         part="events",
-        status=problem.status if problem else 200,
-        problem=problem.message if problem else "",
+        error=problem,
         service=service,
         replayed=replayed,
         events_by_service=await HttpOperations(request.peers).dead_lettered(),

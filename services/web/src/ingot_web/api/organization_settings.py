@@ -37,8 +37,7 @@ def _new_page(request: WebRequest, form: Form, problem: ApiError | None = None) 
     return request.render(
         "organizations/new.html",
         title="New organization",
-        status=problem.status if problem else 200,
-        problem=problem.message if problem else "",
+        error=problem,
         form=form,
         visibilities=VISIBILITIES,
     )
@@ -121,8 +120,7 @@ class OrganizationPages:
             organization=self._organization,
             is_owner=self.is_owner,
             base=f"{self.request.root}/org{at(self.org)}/settings",
-            status=problem.status if problem else 200,
-            problem=problem.message if problem else "",
+            error=problem,
             **values,
         )
 

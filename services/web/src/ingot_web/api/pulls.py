@@ -108,7 +108,7 @@ async def _conversation_page(
         "pulls/conversation.html",
         tab="pulls",
         title=f"{pull['title']} #{index}",
-        status=problem.status if problem else 200,
+        error=problem,
         problem=_words(problem, refusals) if problem else "",
         page_name="conversation",
         pull=pull,

@@ -105,7 +105,7 @@ def _form_page(
         tab="releases",
         title=title,
         heading=title,
-        status=problem.status if problem else 200,
+        error=problem,
         problem=_in_labels(problem) if problem else "",
         act=act,
         form=form,

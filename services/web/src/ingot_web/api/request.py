@@ -10,7 +10,7 @@ from litestar.datastructures import UploadFile
 from litestar.exceptions import SerializationException, ValidationException
 from litestar.types import Message, Scope
 
-from ingot_chassis.errors import BadRequest, Conflict, Denied, Invalid, Unauthenticated
+from ingot_chassis.errors import ApiError, BadRequest, Conflict, Denied, Invalid, Unauthenticated
 from ingot_chassis.http.request import ApiRequest
 from ingot_web.clients.forge import Forge
 from ingot_web.components import Components
@@ -240,11 +240,26 @@ class WebRequest(ApiRequest):
         """Whether it is ``proof`` of these words for this caller."""
         return self.components.form_tokens.accepts(proof, f"{self._caller} {words}", int(time.time()))
 
-    def render(self, template: str, *, status: int = 200, in_place: str = "", **values: Any) -> Response[str]:
+    def render(
+        self,
+        template: str,
+        *,
+        status: int = 200,
+        error: ApiError | None = None,
+        in_place: str = "",
+        **values: Any,
+    ) -> Response[str]:
         """A page of a template. ``title`` is among its values.
 
+        ``error`` gives the page its status, ``problem`` if it is not among the values, and in how many seconds to ask again.
         Who wants a part gets the template ``in_place``; of what was refused without one, the reason.
         """
+        headers = dict(HEADERS)
+        if error is not None:
+            status = error.status
+            if seconds := retry_after(error):
+                headers["Retry-After"] = seconds
+        values.setdefault("problem", error.message if error is not None else "")
         if self.wants_part and (in_place or status >= 400):
             template = in_place or "refusal.html"
         if status >= 400 and (digest := self.scope["state"].pop("sent_form", None)):
@@ -264,7 +279,7 @@ class WebRequest(ApiRequest):
             page_outcome=self._outcome() if viewer and status < 400 else "",
             **values,
         )
-        return Response(html, status_code=status, media_type="text/html", headers=HEADERS)
+        return Response(html, status_code=status, media_type="text/html", headers=headers)
 
     @property
     def _sign_in(self) -> str:
@@ -323,3 +338,9 @@ class WebRequest(ApiRequest):
     @property
     def _caller(self) -> str:
         return f"{self.principal.id} {self.principal.session_id}"
+
+
+def retry_after(error: ApiError) -> str:
+    """In how many seconds to ask again, as the header says; empty if it does not."""
+    # A header of a service comes in lower case.
+    return next((value for name, value in error.headers.items() if name.lower() == "retry-after"), "")

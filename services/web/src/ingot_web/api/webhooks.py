@@ -7,7 +7,6 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError, Invalid, Unavailable
 from ingot_chassis.http.policy import anyone
-from ingot_web.api.errors import with_retry_after
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import Form, WebRequest
 from ingot_web.clients.forge import Forge
@@ -73,20 +72,18 @@ async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None
 def _form_page(
     frame: RepositoryFrame, title: str, form: Form, problem: ApiError | None, *, hook: Any
 ) -> Response[str]:
-    page = frame.render(
+    return frame.render(
         "settings/hook_form.html",
         tab="settings",
         title=title,
         heading=title,
         part="hooks",
-        status=problem.status if problem else 200,
-        problem=problem.message if problem else "",
+        error=problem,
         form=form,
         types=TYPES,
         events=EVENTS,
         hook=hook,
     )
-    return with_retry_after(page, problem)
 
 
 @post("/{owner:str}/{repo:str}/settings/hooks/new", policy=anyone(), include_in_schema=False)
@@ -154,19 +151,17 @@ async def _hook_page(frame: RepositoryFrame, hook_id: int, problem: ApiError | N
         if problem is None or frame.repository is None:
             raise
         hook, deliveries = None, None
-    page = frame.render(
+    return frame.render(
         "settings/hook.html",
         tab="settings",
         title="Webhook",
         part="hooks",
-        status=problem.status if problem else 200,
-        problem=problem.message if problem else "",
+        error=problem,
         hook_id=hook_id,
         hook=hook,
         deliveries=deliveries,
         pages=frame.request.pages_of(deliveries.total if deliveries else 0, SHOWN),
     )
-    return with_retry_after(page, problem)
 
 
 @post("/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}", policy=anyone(), include_in_schema=False)
@@ -242,18 +237,16 @@ async def _delivery_page(
         if problem is None or frame.repository is None:
             raise
         shown = None
-    page = frame.render(
+    return frame.render(
         "settings/delivery.html",
         tab="settings",
         title="Delivery",
         part="hooks",
-        status=problem.status if problem else 200,
-        problem=problem.message if problem else "",
+        error=problem,
         hook_id=hook_id,
         delivery=shown,
         payload=payload_of(shown) if shown else "",
     )
-    return with_retry_after(page, problem)
 
 
 def payload_of(delivery: Any) -> str:
