@@ -68,9 +68,8 @@ class HttpUpstream:
         except OSError as error:
             log.warning("the service failed", path=request.path, error=repr(error))
             if isinstance(error, NotConnected):
-                raise Unavailable(
-                    "the service cannot be reached"
-                ) from error  # it took nothing: to ask again does no harm
+                # It took nothing: to ask again does no harm.
+                raise Unavailable("the service cannot be reached") from error
             raise BadGateway("the service broke off") from error
 
     async def close(self) -> None:

@@ -6,12 +6,10 @@ recorded, the event of the push that repos made records it; when it ends before 
 
 import contextlib
 import uuid
-from collections.abc import Awaitable
 
 import msgspec
 
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.driver import Executor
 from ingot_chassis.errors import ApiError, Conflict, NotAllowed, NotFound, Unavailable
 from ingot_contracts.pulls import Compare, Comparison, Merge, Merged
 from ingot_issues.clients.repos import HttpRepos
@@ -45,11 +43,9 @@ async def merge_pull(
     claim = str(uuid.uuid4())
     takes_branch = options.deletes_branch and await _may_write_to_head(repos, context, pull, principal_token)
     pull_references = await references_of(pull.title, pull.body)
-
-    def claim_it(one: Executor) -> Awaitable[bool]:
-        return merges.claim_merge(one, pull, claim, takes_branch=takes_branch)
-
-    if not await db.run_alone(claim_it, repeats=False):
+    if not await db.run_alone(
+        lambda alone: merges.claim_merge(alone, pull, claim, takes_branch=takes_branch), repeats=False
+    ):
         async with db.read() as reader:
             await merges.refuse_claim(reader, pull)
     try:
