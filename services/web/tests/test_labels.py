@@ -41,6 +41,14 @@ async def test_what_was_written_about_a_label_is_in_its_form_when_it_is_refused(
         assert ('class="menu end wide" open' in refused.text) is is_open
 
 
+async def test_a_form_that_is_refused_for_a_while_says_for_how_long(pages, forge):
+    path = f"{HOME}/labels"
+    forge.answers[path] = [LABEL]
+    forge.refuses, forge.headers[path] = 429, {"retry-after": "7"}
+    refused = await pages.submit("/ann/demo/labels", "Make the label", to="/ann/demo/labels/new", name="sea")
+    assert (refused.status_code, refused.headers.get("retry-after")) == (429, "7")
+
+
 async def test_labels_of_an_organization_have_pages(pages, forge):
     path = "/orgs/crew/labels"
     forge.answers |= {
