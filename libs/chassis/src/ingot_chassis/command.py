@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import structlog
 
 from ingot_chassis.errors import CannotStart
+from ingot_chassis.freed_memory import keep_freed_memory
 from ingot_chassis.garbage import no_collection
 from ingot_chassis.http.drain import HEALTH_PATHS
 from ingot_chassis.http.server import bound_socket, metrics_served, metrics_socket, serve_app
@@ -68,6 +69,7 @@ def run_command(main: Callable[[], Awaitable[None]]) -> None:
     """Run ``main`` on uvloop. What an operator can mend ends in one line and exit code 2."""
     import uvloop
 
+    keep_freed_memory()
     try:
         with single_errors():
             uvloop.run(main())  # type: ignore[arg-type]
