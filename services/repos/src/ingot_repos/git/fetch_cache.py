@@ -30,7 +30,7 @@ SECOND_USE_SECONDS = 600.0
 SLOW_SECONDS = 10.0
 """So long, and half of the time since the beginning, the others wait for the slowest client when there is no file."""
 IDLE_SECONDS = 3600.0
-MUCH, PAUSE = MIB, 0.01
+MUCH, PAUSE = 4 * MIB, 0.02
 """Whoever reads a file that grows waits a moment until it has grown by much: each part costs the same."""
 
 Start = Callable[[], AsyncGenerator[bytes, None]]

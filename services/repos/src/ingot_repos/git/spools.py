@@ -13,7 +13,7 @@ import structlog
 log = structlog.get_logger()
 
 _CHUNK = 512 * 1024
-_FILE_CHUNK = 2 * 1024 * 1024
+_FILE_CHUNK = 4 * 1024 * 1024
 _NEWEST = 4
 """Parts of a file that are in memory while it is read."""
 

@@ -19,7 +19,7 @@ from asyncssh.constants import MSG_CHANNEL_DATA
 from ingot_repos.ssh.cheap_ciphers import MAC_BYTES, Gcm, own_cipher
 from ingot_repos.ssh.write_limits import WriteLimit
 
-ENOUGH = 256 * 1024
+ENOUGH = 512 * 1024
 """Bytes of window that are always worth packets. Less than half of a whole window is never waited for: the client may not tell
 at once what it took."""
 PATIENCE = 0.1
