@@ -9,6 +9,7 @@ from ingot_chassis.clock import now
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.git.archive import stream_bundle
 from ingot_repos.git.bundle_uris import commit_before, list_of_bundles
+from ingot_repos.git.clone_packs import clone_options, stream_clone
 from ingot_repos.git.errors import BodyRefused
 from ingot_repos.git.fetch_requests import BUNDLE_URI, DONE, FetchRequest, RequestReader, visible_part
 from ingot_repos.git.generation import read_generation
@@ -16,7 +17,7 @@ from ingot_repos.git.smart_http import FLUSH, TIME_LIMIT, serve, speaks_v2
 from ingot_repos.git.spools import Part
 
 LONGEST_SHARED = 256 * 1024
-"""Bytes of a request whose answer may be shared."""
+"""Bytes of a request whose answer may be shared, or come without upload-pack."""
 _CHUNK = 64 * 1024
 BUNDLE = "clone.bundle"
 """Where the bundle is, below the address of the repository."""
@@ -78,13 +79,15 @@ async def answer_to_fetch(
 def _answer_of_git(
     repository: ResolvedRepository, request: RepositoryRequest, one: FetchRequest, reader: RequestReader
 ) -> AsyncGenerator[bytes, None]:
-    stream = serve(
-        request.storage.path(repository.id),
-        "git-upload-pack",
-        request.headers.get("git-protocol"),
-        visible_body(repository, request, one, reader),
-        max_memory=request.max_git_memory,
-    )
+    path, protocol = request.storage.path(repository.id), request.headers.get("git-protocol")
+    memory = request.max_git_memory
+    is_short = speaks_v2(protocol) and len(one.text) <= LONGEST_SHARED
+    if is_short and (options := clone_options(one, path)) is not None:
+        wants = partial(_visible_wants, repository, request, one)
+        stream = stream_clone(path, options, body_of(wants, reader), max_memory=memory)
+    else:
+        body = visible_body(repository, request, one, reader)
+        stream = serve(path, "git-upload-pack", protocol, body, max_memory=memory)
     return within_limits(repository, request, stream)
 
 
@@ -95,8 +98,21 @@ def visible_body(
 
     The work that this takes has the room of the git that waits for it.
     """
-    visible = partial(
-        visible_part,
+    return body_of(partial(_visible_part, repository, request, one), reader)
+
+
+async def _visible_wants(
+    repository: ResolvedRepository, request: RepositoryRequest, one: FetchRequest
+) -> bytes:
+    """The objects that it wants, a line each. Raises WantRefused."""
+    await _visible_part(repository, request, one)
+    return b"".join(b"%b\n" % oid.encode() for oid in one.wants)
+
+
+def _visible_part(
+    repository: ResolvedRepository, request: RepositoryRequest, one: FetchRequest
+) -> Awaitable[bytes]:
+    return visible_part(
         request.storage,
         repository.id,
         repository.row.default_branch,
@@ -104,7 +120,6 @@ def visible_body(
         request.components.reads,
         max_memory=request.max_git_memory,
     )
-    return body_of(visible, reader)
 
 
 async def body_of(text_of: Callable[[], Awaitable[bytes]], reader: RequestReader) -> AsyncIterator[bytes]:

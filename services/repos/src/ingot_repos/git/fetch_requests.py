@@ -78,10 +78,17 @@ class FetchRequest:
     """What else the client says that it has: the first of these objects."""
     has_more_haves: bool = False
 
+    def lines(self) -> Iterator[bytes]:
+        """The packets with their headers, as far as they are whole."""
+        position = 0
+        while (line := _line(self.text, position)) is not None:
+            position += len(line)
+            yield line
+
     @property
     def command(self) -> bytes | None:
         """What a request of protocol 2 is for. Its capabilities stand before the command or behind it, its arguments behind both."""
-        for line in _lines(self.text):
+        for line in self.lines():
             if len(line) <= _HEADER:
                 break
             if line.startswith(_COMMAND, _HEADER):
@@ -116,7 +123,7 @@ class FetchRequest:
         def stays(oid: str) -> bool:
             return oid not in oids and (listed is None or oid in listed)
 
-        for line in _lines(self.text):
+        for line in self.lines():
             position += len(line)
             match = _NAMED.match(line, _HEADER)
             if match and match[1] != b"want" and not stays(match[2].decode().lower()):
@@ -231,14 +238,6 @@ class _ObjectNames:
             self.haves[oid] = None
         else:
             self.has_more_haves = True
-
-
-def _lines(text: bytes) -> Iterator[bytes]:
-    """The packets of a request, as far as they are whole."""
-    position = 0
-    while (line := _line(text, position)) is not None:
-        position += len(line)
-        yield line
 
 
 def _line(buffer: bytes | bytearray, position: int) -> bytes | None:

@@ -5,10 +5,8 @@ import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from ingot_repos.git.errors import GitError
-from ingot_repos.git.sideband import PROGRESS
+from ingot_repos.git.sideband import DATA, FATAL, PROGRESS, packets
 
-_DATA, _FATAL = 1, 3
-_LARGEST_PART = 65_515
 _RESULT = re.compile(rb"(ok|ng) (\S+)(.*)", re.DOTALL)
 
 
@@ -25,7 +23,7 @@ class PushReport:
             async for chunk in answer:
                 if not self._has_side_band:
                     self._report += chunk
-                elif chunk[4:5] == bytes([_DATA]):
+                elif chunk[4:5] == bytes([DATA]):
                     self._report += chunk[5:]
                 elif chunk[4:5] == bytes([PROGRESS]):
                     yield chunk
@@ -47,12 +45,8 @@ class PushReport:
         report += b"0000" if self._report else b""
         if not self._has_side_band:
             return report
-        texts = [_packet(bytes([PROGRESS]) + f"{line}\n".encode()) for line in lines]
-        parts = [
-            _packet(bytes([_DATA]) + report[start : start + _LARGEST_PART])
-            for start in range(0, len(report), _LARGEST_PART)
-        ]
-        return b"".join([*texts, *parts, b"0000"])
+        texts = [packets(PROGRESS, f"{line}\n".encode()) for line in lines]
+        return b"".join([*texts, packets(DATA, report), b"0000"])
 
     def _lines(self) -> list[bytes]:
         """The lines of the report. Raises GitError for what is none."""
@@ -70,7 +64,7 @@ class PushReport:
 def refusal_of_push(text: str, *, has_side_band: bool) -> bytes:
     """The answer to a push of which nothing was done, for this reason."""
     if has_side_band:
-        return _packet(bytes([_FATAL]) + f"{text}\n".encode())
+        return packets(FATAL, f"{text}\n".encode())
     return _packet(f"unpack {text}\n".encode()) + b"0000"
 
 

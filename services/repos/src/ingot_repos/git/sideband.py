@@ -1,4 +1,4 @@
-"""The answer to a push, packet by packet (gitprotocol-pack(5), side-band-64k), without paths of this machine."""
+"""Packets of side-band-64k (gitprotocol-pack(5)), and the answer to a push in them, without paths of this machine."""
 
 import contextlib
 import re
@@ -7,11 +7,19 @@ from pathlib import Path
 
 from ingot_repos.git.errors import GitError
 
-PROGRESS = 2
-"""The band of texts for people; what git and its children print is cut into packets of 128 bytes there."""
+DATA, PROGRESS, FATAL = 1, 2, 3
+"""The bands. What git and its children print for people is cut into packets of 128 bytes in the second one."""
 _HEADER = re.compile(rb"[0-9a-fA-F]{4}")
 _LONGEST_LINE = 16 * 1024
-_LARGEST_TEXT = 65_515
+_LARGEST = 65_515
+"""Bytes behind the band of a packet."""
+
+
+def packets(band: int, content: bytes) -> bytes:
+    """``content`` in packets of a band; nothing if it is empty."""
+    view = memoryview(content)
+    parts = [view[start : start + _LARGEST] for start in range(0, len(content), _LARGEST)]
+    return b"".join(piece for part in parts for piece in (b"%04x%c" % (len(part) + 5, band), part))
 
 
 async def without_path(answer: AsyncGenerator[bytes, None], path: Path) -> AsyncGenerator[bytes, None]:
@@ -67,6 +75,5 @@ class _Packets:
 
     def _give(self, end: int) -> Iterator[bytes]:
         text, self._text = self._text[:end].replace(self._path, b"repository"), self._text[end:]
-        for start in range(0, len(text), _LARGEST_TEXT):
-            part = text[start : start + _LARGEST_TEXT]
-            yield b"%04x%c%s" % (len(part) + 5, PROGRESS, part)
+        if text:
+            yield packets(PROGRESS, text)
