@@ -12,6 +12,7 @@ from sqlalchemy import select, update
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
+from ingot_chassis.events import relay
 from ingot_chassis.events.bus import HEADER_BYTES, Bus, BusUnavailable
 from ingot_chassis.events.consumers import Consumers
 from ingot_chassis.events.doctor import examine
@@ -169,6 +170,45 @@ async def test_a_relay_without_the_lock_does_not_look_at_it_with_every_commit(ma
         assert 1 <= database.looks <= 1 + (time.monotonic() - began) / TURN_SECONDS
     await bus.close()
     await database.close()
+
+
+async def first_look(database):
+    """Return when the relay has looked for events, and waits for some."""
+    async with asyncio.timeout(20):
+        is_free = False
+        while not is_free:
+            await asyncio.sleep(0)
+            if database.looks:
+                async with Database.exclusive(database, "relay") as mine:
+                    is_free = bool(mine)
+
+
+class CountedBatches(Bus):
+    """Remembers how many events were sent together."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.sizes = []
+        self.has_sent = asyncio.Event()
+
+    async def publish(self, events):
+        await super().publish(events)
+        self.sizes.append(len(events))
+        self.has_sent.set()
+
+
+async def test_events_that_one_call_makes_soon_after_each_other_are_sent_together(
+    make_url, own_nats, monkeypatch
+):
+    monkeypatch.setattr(relay, "LINGER_SECONDS", 0.5)
+    bus = CountedBatches(own_nats.url, name="counter")
+    async with opened(CountedLocks(make_url(), metadata), bus) as (database, _):
+        async with running([("relay", Relay("counter", database, bus).run)]):
+            await first_look(database)
+            await emit(database, "a", 1)
+            await emit(database, "a", 2)
+            await asyncio.wait_for(bus.has_sent.wait(), 20)
+        assert bus.sizes == [2]
 
 
 async def test_only_one_relay_of_a_service_works_at_a_time(make_url, own_nats):

@@ -38,9 +38,11 @@ ENVELOPE_BYTES = 1000
 POLL_SECONDS = 1.0
 HOLD_SECONDS = 5.0
 """How long one holds the lock of the relay while events come, without asking whether it is still held."""
+LINGER_SECONDS = 0.01
+"""How long an event waits for those that follow from the same call, and for its answer: what others do with the event would compete
+with that for the processors, and for rows that the call still changes."""
 TURN_SECONDS = 0.05
-"""The shortest time between two batches, or two looks at the lock: under load a batch holds more, and a lone event waits
-for nothing."""
+"""The shortest time between two batches, or two looks at the lock: under load a batch holds more."""
 KEEP = timedelta(days=7)
 
 SENT = Counter("ingot_outbox_sent_total", "Events handed to JetStream", ["service"])
@@ -104,6 +106,7 @@ class Relay:
                 self._steps = 0  # the stream may be gone for good: look at once, not at the next turn
                 raise
             await wait_for(self._db.committed_events, POLL_SECONDS)
+            await asyncio.sleep(LINGER_SECONDS)
 
     async def step(self) -> int:
         """Send one batch; how many events it held. Raises BusUnavailable, and then nothing is marked."""
