@@ -31,6 +31,8 @@ MIB = 1024 * 1024
 ANSWER_BOUND, READY_BOUND = 0.1, 2.0
 RATIO_BOUND = 1.5
 """Until git gets the fork, as a multiple of the time until the call is answered."""
+WAIT_SECONDS = 10.0
+"""For which the answer waits for the commits, as it does unless `INGOT_REPOS_FORK_WAIT_SECONDS` says otherwise; the tests' world has 0."""
 POLL = 0.005
 
 
@@ -65,7 +67,7 @@ async def measure(folder: Path, mebibytes: int, rounds: int) -> tuple[list[float
     database = f"sqlite+aiosqlite:///{folder}/repos.db"
     await upgrade(database, SCRIPTS)
     world = World(database, folder)
-    world.settings.background = True
+    world.settings.background, world.settings.fork_wait_seconds = True, WAIT_SECONDS
     ann = world.user(1, "ann")
     repository = await ann.create("large", auto_init=True)
     await asyncio.to_thread(fast_import, world.components.storage.path(repository["id"]), blobs(mebibytes))
