@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, delete, or_, select, update
+from sqlalchemy import ColumnElement, Integer, Select, and_, bindparam, delete, or_, select, update
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.transaction import Tx, insert
 from ingot_repos.store.replica_tables import replica
@@ -82,21 +83,39 @@ def _rows() -> Select[Any]:
     ).select_from(joined.outerjoin(account, account.c.id == repository.c.owner_id))
 
 
-def _is_due(moment: datetime) -> ColumnElement[bool]:
-    """Of those that are not current, or have nothing to be a copy of."""
+def _is_due() -> ColumnElement[bool]:
+    """Of those that are not current, or have nothing to be a copy of; with the values of ``_when_due``."""
     ended = or_(replica.c.obsolete, repository.c.id.is_(None), repository.c.shard == replica.c.shard)
     is_behind = and_(
-        repository.c.state == RepositoryState.READY,
+        repository.c.state == bindparam("ready"),
         or_(replica.c.ref_version.is_(None), ~_IS_CURRENT),
     )
-    return and_(replica.c.due_at <= moment, or_(ended, is_behind))
+    return and_(replica.c.due_at <= bindparam("moment"), or_(ended, is_behind))
+
+
+_OF_SHARD = replica.c.shard == bindparam("shard")
+
+
+def _due(*, is_new: bool) -> PreparedQuery[ReplicaRow]:
+    first = replica.c.ref_version.is_(None)
+    statement = _rows().where(_OF_SHARD, first if is_new else ~first, _is_due())
+    most = bindparam("most", type_=Integer)
+    return PreparedQuery(statement.order_by(replica.c.due_at).limit(most), ReplicaRow)
+
+
+_DUE = {is_new: _due(is_new=is_new) for is_new in (True, False)}
+_ONE_DUE = PreparedQuery(
+    _rows().where(replica.c.repository_id == bindparam("id"), _OF_SHARD, _is_due()), ReplicaRow
+)
+
+
+def _when_due() -> dict[str, Any]:
+    return {"moment": now(), "ready": RepositoryState.READY}
 
 
 async def list_due(db: Executor, shard: str, *, is_new: bool) -> Sequence[ReplicaRow]:
     """Replicas of a shard that have to be copied, or removed; those that were never copied, or the others."""
-    first = replica.c.ref_version.is_(None)
-    statement = _rows().where(replica.c.shard == shard, first if is_new else ~first, _is_due(now()))
-    return await fetch_all(db, statement.order_by(replica.c.due_at).limit(MOST_DUE), ReplicaRow)
+    return await _DUE[is_new].all(db, shard=shard, most=MOST_DUE, **_when_due())
 
 
 async def list_all(db: Executor, *, shard: str = "") -> Sequence[ReplicaRow]:
@@ -120,8 +139,7 @@ async def get(db: Executor, repository_id: int, shard: str) -> ReplicaRow | None
 
 async def get_due(db: Executor, repository_id: int, shard: str) -> ReplicaRow | None:
     """One of those that ``list_due`` gives, if it is still due."""
-    one = (replica.c.repository_id == repository_id, replica.c.shard == shard)
-    return await fetch_first(db, _rows().where(*one, _is_due(now())), ReplicaRow)
+    return await _ONE_DUE.first(db, id=repository_id, shard=shard, **_when_due())
 
 
 async def add(tx: Tx, repository_id: int, shard: str) -> None:
