@@ -200,7 +200,7 @@ class CountedBatches(Bus):
 async def test_events_that_one_call_makes_soon_after_each_other_are_sent_together(
     make_url, own_nats, monkeypatch
 ):
-    monkeypatch.setattr(relay, "LINGER_SECONDS", 0.5)
+    monkeypatch.setattr(relay, "LINGER_SECONDS", 2.0)
     bus = CountedBatches(own_nats.url, name="counter")
     async with opened(CountedLocks(make_url(), metadata), bus) as (database, _):
         async with running([("relay", Relay("counter", database, bus).run)]):

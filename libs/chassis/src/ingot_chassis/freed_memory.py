@@ -7,10 +7,12 @@ kernel then fills each page anew. That was a quarter of what the SSH server spen
 import ctypes
 
 MOST_FREE_BYTES = 16 * 1024 * 1024
-"""At the end of the heap."""
+"""At the end of each heap."""
+HEAPS = 2
+"""Of all threads together; glibc makes up to eight for each core, and each would keep as much."""
 LARGE_BYTES = 4 * 1024 * 1024
 """A block from which on is given back as soon as it is free."""
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 """Of mallopt(3)."""
 
 
@@ -20,3 +22,4 @@ def keep_freed_memory() -> None:
     if mallopt is not None:
         mallopt(_TRIM_THRESHOLD, MOST_FREE_BYTES)
         mallopt(_MMAP_THRESHOLD, LARGE_BYTES)
+        mallopt(_ARENA_MAX, HEAPS)

@@ -107,6 +107,7 @@ class Relay:
                 raise
             await wait_for(self._db.committed_events, POLL_SECONDS)
             await asyncio.sleep(LINGER_SECONDS)
+            self._db.committed_events.clear()  # what was committed meanwhile is sent now
 
     async def step(self) -> int:
         """Send one batch; how many events it held. Raises BusUnavailable, and then nothing is marked."""
