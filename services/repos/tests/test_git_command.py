@@ -69,6 +69,21 @@ def test_no_transport_is_allowed_unless_named(repo, tmp_path):
         run_git(GitArgs("fetch", (), (str(other), "refs/heads/main")), git_dir=repo)
 
 
+def test_git_fetches_no_object_that_it_misses(repo, tmp_path):
+    """As a repository says that others have the objects which it has not (gitformat-pack(5), promisor)."""
+    settings = {
+        "core.repositoryformatversion": "1",
+        "extensions.partialClone": "others",
+        "remote.others.promisor": "true",
+        "remote.others.url": str(tmp_path / "others"),
+    }
+    for name, value in settings.items():
+        subprocess.run(["git", "config", name, value], cwd=repo, check=True)
+    with pytest.raises(GitFailed) as failure:
+        run_git(GitArgs("cat-file", ("-p",), ("ab" * 20,)), git_dir=repo)
+    assert "transport" not in failure.value.stderr
+
+
 def test_failure_carries_code_and_scrubbed_stderr(repo):
     with pytest.raises(GitFailed) as caught:
         run_git(GitArgs("cat-file", (), ("blob", "1" * 40)), git_dir=repo)
