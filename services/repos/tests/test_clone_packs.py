@@ -92,7 +92,7 @@ async def answer_and_error(stream):
     try:
         async for part in stream:
             parts.append(part)  # noqa: PERF401 - what came before the error counts
-    except GitError as error:
+    except (GitError, OSError) as error:
         return b"".join(parts), error
     return b"".join(parts), None
 
@@ -120,7 +120,14 @@ async def test_a_request_for_all_that_its_wants_lead_to_needs_no_upload_pack(tmp
 
 @pytest.mark.parametrize(
     "capabilities",
-    [(b"command=ls-refs",), (), (*FETCH, b"object-format=sha256"), (*FETCH, b"server-option=x")],
+    [
+        (b"command=ls-refs",),
+        (),
+        (*FETCH, b"command=fetch"),
+        (*FETCH, b"object-format=sha256"),
+        (*FETCH, b"server-option=x"),
+        (*FETCH, b"session-id=x"),
+    ],
 )
 async def test_a_request_with_what_is_not_known_here_needs_upload_pack(tmp_path, capabilities):
     assert clone_options(await request_of(*CLONE, capabilities=capabilities), tmp_path) is None
@@ -204,3 +211,11 @@ async def test_a_damaged_repository_is_told_of_without_its_path(repo, tmp_path):
     answer, error = await answer_and_error(stream)
     assert packets_of(answer)[-1][0] == FATAL
     assert (str(tmp_path).encode() in answer, type(error)) == (False, GitFailed)
+
+
+async def test_a_client_hears_that_git_could_not_be_started(repo, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    tip = str(repo.branches["main"].target)
+    answer, error = await answer_and_error(stream_clone(tmp_path / "of ann.git", (), wants_of(tip)))
+    assert packets_of(answer) == [(FATAL, b"the pack could not be made\n")]
+    assert isinstance(error, FileNotFoundError)

@@ -1,6 +1,6 @@
 """Packs of clones, made by ``git pack-objects`` as ``git upload-pack`` has it make them, but sent on without upload-pack.
 
-upload-pack cuts a pack into packets of 8 KiB and copies it twice, for a third of what the pack itself costs. So here the answer to a
+upload-pack cuts a pack into packets of 8 KiB and copies it twice, for two fifths of what the pack itself costs. So here the answer to a
 client that has nothing yet is cut into packets of 64 KiB (gitprotocol-v2(5), `fetch`). Whatever else a client wants, such
 as a part of the history, upload-pack answers.
 """
@@ -20,7 +20,7 @@ from ingot_repos.git.smart_http import FLUSH, TIME_LIMIT, pkt_line
 from ingot_repos.git.streaming import stream_git
 
 _DELIMITER = b"0001"
-_CAPABILITY = re.compile(rb"command=fetch|object-format=sha1|agent=.*|session-id=.*", re.DOTALL)
+_CAPABILITY = re.compile(rb"command=fetch|object-format=sha1|agent=[!-~]*")
 _ARGUMENTS = {
     b"thin-pack": "--thin",
     b"ofs-delta": "--delta-base-offset",
@@ -43,12 +43,12 @@ def clone_options(request: FetchRequest, path: Path) -> tuple[str, ...] | None:
         return None
     position = lines.index(_DELIMITER)
     capabilities, arguments = (
-        {line[4:].removesuffix(b"\n") for line in part}
+        [line[4:].removesuffix(b"\n") for line in part]
         for part in (lines[:position], lines[position + 1 : -1])
     )
     others = {argument for argument in arguments if not _WANT.fullmatch(argument)}
     if (
-        b"command=fetch" not in capabilities
+        capabilities.count(b"command=fetch") != 1
         or not all(map(_CAPABILITY.fullmatch, capabilities))
         or not request.wants
         or b"done" not in others
@@ -68,12 +68,13 @@ async def stream_clone(
     Args:
         path: the bare repository.
         options: of git pack-objects.
-        wants: ids of objects, a line each. If it raises at its beginning, the answer is empty.
+        wants: ids of objects, a line each. If it raises before the first, nothing is sent.
         max_memory: bytes of private memory of git.
 
     Raises:
-        GitFailed: after the last packet, which says so to the client.
-        GitTimedOut: the same, after an hour.
+        GitFailed, StorageFull, GitTimedOut: as `stream_git`, after a packet that says so to the client.
+        OSError: git could not be started; the same.
+    An error of ``wants`` is raised here.
     """
     first_wants = await anext(wants)
     yield pkt_line(b"packfile\n")
@@ -81,7 +82,7 @@ async def stream_clone(
     pack = stream_git(
         GitArgs("pack-objects", ("--revs", "--stdout", *options)),
         git_dir=path,
-        body=_behind(first_wants, wants),
+        body=_chain(first_wants, wants),
         time_limit=TIME_LIMIT,
         max_memory=max_memory,
         watch=texts.add,
@@ -89,23 +90,25 @@ async def stream_clone(
     try:
         async with contextlib.aclosing(while_in_use(path, pack)) as chunks:
             first = asyncio.ensure_future(anext(chunks, b""))
-            first.add_done_callback(lambda _: texts.come.set())
+            first.add_done_callback(lambda _: texts.arrival.set())
             try:
-                async for text in texts.until(first):
+                async for text in texts.packets_before(first):
                     yield text
             finally:
                 first.cancel()
                 await asyncio.gather(first, return_exceptions=True)
-            yield packets(DATA, first.result())
-            async for chunk in chunks:
-                yield packets(DATA, chunk)
-        yield texts.take() + FLUSH
-    except GitError:
-        yield texts.take() + packets(FATAL, b"the pack could not be made: the repository may be damaged\n")
+            chunk = first.result()
+            del first
+            while chunk:
+                yield texts.take() + packets(DATA, chunk)
+                chunk = await anext(chunks, b"")
+        yield texts.take(is_whole=True) + FLUSH
+    except (GitError, OSError):
+        yield texts.take(is_whole=True) + packets(FATAL, b"the pack could not be made\n")
         raise
 
 
-async def _behind(first: bytes, others: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+async def _chain(first: bytes, others: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     yield first
     async for one in others:
         yield one
@@ -116,25 +119,28 @@ class _Texts:
 
     def __init__(self, path: Path) -> None:
         self._path, self._text = str(path).encode(), bytearray()
-        self.come = asyncio.Event()
+        self.arrival = asyncio.Event()
 
     def add(self, text: bytes) -> None:
         self._text += text
-        self.come.set()
+        self.arrival.set()
 
-    def take(self) -> bytes:
-        """Packets of all that has come."""
-        text = bytes(self._text).replace(self._path, b"repository")
-        self._text.clear()
+    def take(self, *, is_whole: bool = False) -> bytes:
+        """Packets of the lines that have come; of all that has, if it ``is_whole``."""
+        if not self._text:
+            return b""
+        end = len(self._text) if is_whole else max(self._text.rfind(b"\n"), self._text.rfind(b"\r")) + 1
+        text = bytes(self._text[:end]).replace(self._path, b"repository")
+        del self._text[:end]
         return packets(PROGRESS, text)
 
-    async def until(self, end: asyncio.Future[bytes]) -> AsyncGenerator[bytes, None]:
-        """Packets, as the texts come, and empty ones in silence, until something else has come."""
+    async def packets_before(self, end: asyncio.Future[bytes]) -> AsyncGenerator[bytes, None]:
+        """Packets, as the lines come, and empty ones in silence, until something else has come."""
         while not end.done():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(ALIVE_SECONDS):
-                    await self.come.wait()
-            self.come.clear()
+                    await self.arrival.wait()
+            self.arrival.clear()
             if text := self.take():
                 yield text
             elif not end.done():
