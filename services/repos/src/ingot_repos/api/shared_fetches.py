@@ -81,8 +81,8 @@ def _answer_of_git(
 ) -> AsyncGenerator[bytes, None]:
     path, protocol = request.storage.path(repository.id), request.headers.get("git-protocol")
     memory = request.max_git_memory
-    is_short = speaks_v2(protocol) and len(one.text) <= LONGEST_SHARED
-    if is_short and (options := clone_options(one, path)) is not None:
+    may_be_clone = speaks_v2(protocol) and len(one.text) <= LONGEST_SHARED
+    if may_be_clone and (options := clone_options(one, path)) is not None:
         wants = partial(_visible_wants, repository, request, one)
         stream = stream_clone(path, options, body_of(wants, reader), max_memory=memory)
     else:

@@ -15,7 +15,7 @@ from ingot_repos.git.command import GitArgs
 from ingot_repos.git.errors import GitError
 from ingot_repos.git.fetch_requests import FetchRequest
 from ingot_repos.git.packs import while_in_use
-from ingot_repos.git.sideband import DATA, FATAL, PROGRESS, packets
+from ingot_repos.git.sideband import DATA, FATAL, Texts, packets
 from ingot_repos.git.smart_http import FLUSH, TIME_LIMIT, pkt_line
 from ingot_repos.git.streaming import stream_git
 
@@ -78,7 +78,7 @@ async def stream_clone(
     """
     first_wants = await anext(wants)
     yield pkt_line(b"packfile\n")
-    texts = _Texts(path)
+    texts = _ComingTexts(path)
     pack = stream_git(
         GitArgs("pack-objects", ("--revs", "--stdout", *options)),
         git_dir=path,
@@ -114,25 +114,16 @@ async def _chain(first: bytes, others: AsyncIterator[bytes]) -> AsyncGenerator[b
         yield one
 
 
-class _Texts:
-    """What git says to people, without the path of the repository."""
+class _ComingTexts(Texts):
+    """Texts that are waited for."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._text = str(path).encode(), bytearray()
+        super().__init__(path)
         self.arrival = asyncio.Event()
 
     def add(self, text: bytes) -> None:
-        self._text += text
+        super().add(text)
         self.arrival.set()
-
-    def take(self, *, is_whole: bool = False) -> bytes:
-        """Packets of the lines that have come; of all that has, if it ``is_whole``."""
-        if not self._text:
-            return b""
-        end = len(self._text) if is_whole else max(self._text.rfind(b"\n"), self._text.rfind(b"\r")) + 1
-        text = bytes(self._text[:end]).replace(self._path, b"repository")
-        del self._text[:end]
-        return packets(PROGRESS, text)
 
     async def packets_before(self, end: asyncio.Future[bytes]) -> AsyncGenerator[bytes, None]:
         """Packets, as the lines come, and empty ones in silence, until something else has come."""

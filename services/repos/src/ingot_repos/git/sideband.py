@@ -24,26 +24,45 @@ def packets(band: int, content: bytes) -> bytes:
 
 async def without_path(answer: AsyncGenerator[bytes, None], path: Path) -> AsyncGenerator[bytes, None]:
     """`answer` with the word "repository" for the path of the repository, which git names when that is damaged."""
-    packets = _Packets(str(path).encode())
+    parts = _Packets(path)
     async with contextlib.aclosing(answer):
         try:
             async for chunk in answer:
-                for part in packets.feed(chunk):
+                for part in parts.feed(chunk):
                     yield part
         except GitError:
-            for part in packets.rest():
+            for part in parts.rest():
                 yield part
             raise
-    for part in packets.rest():
+    for part in parts.rest():
         yield part
+
+
+class Texts:
+    """What git prints for people, as packets of whole lines, with the word "repository" for the path of the repository."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._text = str(path).encode(), bytearray()
+
+    def add(self, text: bytes) -> None:
+        self._text += text
+
+    def take(self, *, is_whole: bool = False) -> bytes:
+        """Packets of the lines that have come; of all that has, if it ``is_whole`` or the line is very long."""
+        if not self._text:
+            return b""
+        is_whole = is_whole or len(self._text) >= _LONGEST_LINE
+        end = len(self._text) if is_whole else max(self._text.rfind(b"\n"), self._text.rfind(b"\r")) + 1
+        text = bytes(self._text[:end]).replace(self._path, b"repository")
+        del self._text[:end]
+        return packets(PROGRESS, text)
 
 
 class _Packets:
     """Takes a stream apart; texts are given on line by line, everything else as it comes."""
 
-    def __init__(self, path: bytes) -> None:
-        self._path = path
-        self._bytes, self._text = b"", b""
+    def __init__(self, path: Path) -> None:
+        self._texts, self._bytes = Texts(path), b""
         self._is_plain = False
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
@@ -57,23 +76,20 @@ class _Packets:
                 break
             packet, self._bytes = self._bytes[:length], self._bytes[length:]
             if packet[4:5] == bytes([PROGRESS]):
-                self._text += packet[5:]
-                end = max(self._text.rfind(b"\n"), self._text.rfind(b"\r")) + 1
-                yield from self._give(end if len(self._text) < _LONGEST_LINE else len(self._text))
+                self._texts.add(packet[5:])
+                if lines := self._texts.take():
+                    yield lines
             else:
-                yield from self._give(len(self._text))
+                if text := self._texts.take(is_whole=True):
+                    yield text
                 yield packet
         if self._is_plain:
             yield from self.rest()
 
     def rest(self) -> Iterator[bytes]:
         """What is left when the stream ends."""
-        yield from self._give(len(self._text))
+        if text := self._texts.take(is_whole=True):
+            yield text
         if self._bytes:
             yield self._bytes
             self._bytes = b""
-
-    def _give(self, end: int) -> Iterator[bytes]:
-        text, self._text = self._text[:end].replace(self._path, b"repository"), self._text[end:]
-        if text:
-            yield packets(PROGRESS, text)
