@@ -62,8 +62,7 @@ class WantRefused(GitError):
 
     def __init__(self, oid: str) -> None:
         super().__init__(f"not our ref {oid}")
-        line = f"ERR upload-pack: not our ref {oid}".encode()
-        self.packet = b"%04x%b" % (len(line) + _HEADER, line)
+        self.packet = pkt_line(f"ERR upload-pack: not our ref {oid}".encode())
 
 
 @dataclass(frozen=True, slots=True)

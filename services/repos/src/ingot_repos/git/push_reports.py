@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from ingot_repos.git.errors import GitError
 from ingot_repos.git.sideband import DATA, FATAL, PROGRESS, packets
+from ingot_repos.git.smart_http import pkt_line
 
 _RESULT = re.compile(rb"(ok|ng) (\S+)(.*)", re.DOTALL)
 
@@ -41,7 +42,7 @@ class PushReport:
 
         A ref has the name that `names` has for it; the reason in `refusals` if it could not be accepted after all.
         """
-        report = b"".join(_packet(_renamed(line, names, refusals)) for line in self._lines())
+        report = b"".join(pkt_line(_renamed(line, names, refusals)) for line in self._lines())
         report += b"0000" if self._report else b""
         if not self._has_side_band:
             return report
@@ -65,7 +66,7 @@ def refusal_of_push(text: str, *, has_side_band: bool) -> bytes:
     """The answer to a push of which nothing was done, for this reason."""
     if has_side_band:
         return packets(FATAL, f"{text}\n".encode())
-    return _packet(f"unpack {text}\n".encode()) + b"0000"
+    return pkt_line(f"unpack {text}\n".encode()) + b"0000"
 
 
 def _renamed(line: bytes, names: Mapping[str, str], refusals: Mapping[str, str]) -> bytes:
@@ -77,7 +78,3 @@ def _renamed(line: bytes, names: Mapping[str, str], refusals: Mapping[str, str])
     if match[1] == b"ok" and ref in refusals:
         return b"ng %b %b\n" % (shown, refusals[ref].encode())
     return b"%b %b%b\n" % (match[1], shown, match[3])
-
-
-def _packet(content: bytes) -> bytes:
-    return b"%04x%b" % (len(content) + 4, content)

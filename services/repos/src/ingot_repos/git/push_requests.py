@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ingot_repos.git.command import MIB
 from ingot_repos.git.errors import BodyRefused
 from ingot_repos.git.refs import ZERO_OID, RefChange
+from ingot_repos.git.smart_http import pkt_line
 
 _OLD_NEW_REF = re.compile(rb"([0-9a-f]{40}) ([0-9a-f]{40}) ([^\0\n]+)(?:\0([^\n]*))?\n?")
 _HEADER = 4
@@ -43,7 +44,7 @@ class Push:
             ids = f"{change.before} {change.after} ".encode()
             line = ids + change.name.encode("utf-8", "surrogateescape")
             lines.append(line if number else line + b"\0" + capabilities)
-        head = b"".join(b"%04x%b" % (len(line) + _HEADER, line) for line in lines)
+        head = b"".join(map(pkt_line, lines))
         assert self._rest is not None  # noqa: S101 - read_push_commands sets it
         return replayed(head + _FLUSH, self._rest)
 
