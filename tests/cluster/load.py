@@ -35,7 +35,14 @@ PATIENCE = 600.0
 """Seconds for each kind of work to be done once more, on a busy host."""
 
 
-REFUSALS_OF_GIT = ("returned error: 503", "does not answer")
+REFUSALS_OF_GIT = (
+    "returned error: 503",
+    "ingot: the shard of the repository does not answer",
+    "ingot: the database does not answer",
+    "remote: the database does not answer",
+    "ingot: identity does not answer",
+    "the service does not answer; try again later",
+)
 """What git says of a 503 over HTTP, and what it is told over SSH, which knows no such answer."""
 
 
