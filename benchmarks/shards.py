@@ -28,9 +28,9 @@ import processor  # noqa: E402
 import run  # noqa: E402
 from large_plan import Sizes  # noqa: E402
 
-from ingot_chassis.peers.http_client import Origin  # noqa: E402
 from ingot_repos.core.rebalancing import Load, Network, plan, total_of, weight  # noqa: E402
 from ingot_repos.workers.shard_commands import AT_ONCE, MOST_NETWORKS  # noqa: E402
+from ingot_wire.client import Origin  # noqa: E402
 
 MEDIAN_BYTES, DEVIATION, LARGEST_BYTES = 300_000, 2.6, 20_000_000_000
 """Of the log-normal distribution of sizes: half a thousandth of them have more than a gigabyte."""

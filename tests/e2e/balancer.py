@@ -12,7 +12,8 @@ from typing import Any
 import uvicorn
 from uvicorn.server import ServerState
 
-from ingot_chassis.peers.http_client import Answer, NotConnected, Origin
+from ingot_wire.client import NotConnected, Origin, Response
+from ingot_wire.framing import FRAMING_HEADERS
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -44,11 +45,11 @@ class RoundRobin:
             await send({"type": "http.response.start", "status": answer.status, "headers": headers})
             more = True
             while more:
-                part, more = await answer.part()
+                part, more = await answer.read_part()
                 await send({"type": "http.response.body", "body": part, "more_body": more})
 
-    async def _call(self, scope: dict[str, Any], receive: Receive) -> Answer:
-        headers = [header for header in scope["headers"] if header[0] not in OF_THIS_CONNECTION]
+    async def _call(self, scope: dict[str, Any], receive: Receive) -> Response:
+        headers = [header for header in scope["headers"] if header[0] not in FRAMING_HEADERS]
         target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
         names = {name for name, _ in scope["headers"]}
         has_body = b"transfer-encoding" in names or b"content-length" in names

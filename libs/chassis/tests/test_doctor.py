@@ -12,11 +12,11 @@ from ingot_chassis.events import doctor
 from ingot_chassis.events.doctor import examine, examine_space, utc
 from ingot_chassis.jobs.jobs import Jobs, JobState
 from ingot_chassis.peers.doctor import examine_peers
-from ingot_chassis.peers.http_client import Origin
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import ServiceIdentity
 from ingot_chassis.testing.processes import free_port
+from ingot_wire.client import Origin
 
 
 class Payload(msgspec.Struct):

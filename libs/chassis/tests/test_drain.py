@@ -15,8 +15,7 @@ import pytest
 import uvicorn
 
 from ingot_chassis.http.drain import DrainingServer, unsent_bytes
-from ingot_chassis.http.head_limits import HEAD_SECONDS, MAX_HEAD_BYTES, bounded_http
-from ingot_chassis.http.server import bound_socket
+from ingot_chassis.http.server import bound_socket, http_protocol
 
 PROGRAM = Path(__file__).with_name("draining_server.py")
 LOOPBACK = "127.0.0.1"
@@ -183,7 +182,7 @@ async def server_of_this_process() -> tuple[DrainingServer, socket.socket]:
         await send({"type": "http.response.body", "body": b"ok"})
 
     listener = bound_socket(LOOPBACK, 0)
-    protocol = bounded_http("http://x", MAX_HEAD_BYTES, HEAD_SECONDS)
+    protocol = http_protocol("http://x")
     config = uvicorn.Config(app, interface="asgi3", lifespan="off", http=protocol, ws="none", log_config=None)
     config.load()
     server = DrainingServer(config, 0, 0)
@@ -278,10 +277,10 @@ async def test_nothing_is_lost_when_the_network_ends_with_the_process(slow_link)
 
 CALLER = """
 import asyncio, os, sys
-from ingot_chassis.peers import connection
-from ingot_chassis.peers.http_client import Origin
-from ingot_chassis.zero_copy import Pipe
-connection.SILENT_SECONDS = 1
+from ingot_wire import client_connection
+from ingot_wire.client import Origin
+from ingot_wire.zero_copy import Pipe
+client_connection.SILENT_SECONDS = 1
 async def main():
     origin = Origin(f"http://10.111.0.1:{sys.argv[1]}")
     in_chunks = sys.argv[2] == "spliced"
@@ -289,7 +288,7 @@ async def main():
     async with await origin.request("GET", path, (), b"", in_chunks=in_chunks) as answer:
         print("hears", flush=True)
         try:
-            await (spliced(answer.chunks) if in_chunks else answer.whole())
+            await (spliced(answer.chunks) if in_chunks else answer.read())
         except OSError as error:
             print("broke off", flush=True)
 async def spliced(chunks):

@@ -45,6 +45,13 @@ async def send(client, body, content_type="multipart/form-data; boundary=b", **h
     return answer.status_code, answer.json()
 
 
+@pytest.mark.parametrize(("announced", "length"), [("30", 30), ("many", None), ("", None)])
+async def test_the_announced_length_of_a_body_in_chunks_is_a_hint(client, announced, length):
+    headers = {"ingot-announced-length": announced}
+    _, answer = await send(client, [b"abc", b"def"], "application/octet-stream", **headers)
+    assert (answer["length"], answer["size"]) == (length, 6)
+
+
 async def pieces(*parts):
     for part in parts:
         yield part

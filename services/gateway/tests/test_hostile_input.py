@@ -56,6 +56,14 @@ HEADERS = (
     *("Ingot-Principal: {}", "Ingot-Service: {}", "{}: x"),
 )
 LINE = "GET /api/v1/user HTTP/1.1"
+HIDDEN = b"PUT /api/v1/repos/ann/app/collaborators/stranger HTTP/1.1\r\nHost: x\r\nX-Rest: "
+WITHOUT_PLAIN_FRAMING = (
+    b"POST /api/v1/repos/ann/app HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\nContent-Length: %d\r\n\r\n",
+    b"GET /api/v1/repos/ann/app HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: %d\r\n\r\n",
+    b"CONNECT /api/v1/repos/ann/app HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n",
+    b"POST /api/v1/repos/ann/app HTTP/1.0\r\nTransfer-Encoding: chunked\r\nContent-Length: %d\r\n\r\n",
+    b"POST /api/v1/repos/ann/app HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nContent-Length: 0\r\n\r\n",
+)
 AT_ONCE = 8
 
 
@@ -91,6 +99,24 @@ async def test_whatever_stands_in_a_head_is_answered(world):
         await asyncio.gather(*map(attempt, sent[start : start + AT_ONCE]))
     assert len(sent) > 10 * len(VALUES)
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "head", WITHOUT_PLAIN_FRAMING, ids=["upgrade", "h2c", "CONNECT", "1.0", "two lengths"]
+)
+@pytest.mark.parametrize("body", [b"", HIDDEN], ids=["no body", "a request as body"])
+async def test_no_request_is_read_as_a_part_of_another(world, head, body):
+    """The service must not wait for bytes that never come: it would take them from the next caller."""
+    answer = await send_raw(world.url, head % max(len(body), len(HIDDEN)) + body)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1") == 1
+    assert world.services["repos"].calls == 0
+    victim = b"GET /api/v1/repos/ann/app?victim HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    for calls in (1, 2):
+        answer = await send_raw(world.url, victim)
+        assert b'"query":"victim"' in answer
+        assert answer.count(b"HTTP/1.1") == 1
+        assert world.services["repos"].calls == calls
 
 
 @pytest.mark.parametrize("name", ["Ingot-Principal", "Ingot-Service", "X-Forwarded-For", "ingot-anything"])

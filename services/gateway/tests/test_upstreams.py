@@ -13,7 +13,7 @@ from ingot_chassis.testing.lifespan import started
 from ingot_chassis.testing.processes import free_port
 from ingot_gateway.app import create_app
 
-from .world import EchoService, gateway_settings, open_client, serve_bounded
+from .world import EchoService, gateway_settings, open_client, open_world, serve_bounded
 
 REPO = "/api/v1/repos/ann/app"
 
@@ -181,3 +181,48 @@ async def test_a_header_that_is_not_ascii_arrives():
         echo = dict((await answer.json())["headers"])
 
     assert echo["x-name"].encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("data", "framing"),
+    [
+        (b"x" * 10, b"content-length: 10"),
+        (b"x" * 65_536, b"content-length: 65536"),
+        (b"x" * 65_537, b"transfer-encoding: chunked"),
+        ("parts", b"transfer-encoding: chunked"),
+        (b"", b"content-length: 0"),
+    ],
+    ids=["short", "the longest short", "long", "in parts", "none"],
+)
+async def test_the_gateway_frames_a_body_by_what_it_has(data, framing):
+    heads = []
+
+    async def record(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"x"
+
+    body = parts() if data == "parts" else data
+    async with listening(record) as url, gateway_to(url) as client, client.post(REPO, data=body) as answer:
+        assert answer.status == 200
+    lines = heads[0].split(b"\r\n")
+    announced = [b"ingot-announced-length: 65537"] if framing.endswith(b"chunked") and data != "parts" else []
+    assert [line for line in lines if line.startswith(b"ingot-announced-length")] == announced
+    assert [line for line in lines if line.startswith((b"content-length", b"transfer-encoding"))] == [framing]
+
+
+async def test_no_service_is_asked_before_a_short_body_is_whole():
+    async with open_world("http") as world:
+        host, port = world.url.removeprefix("http://").split(":")
+        _, writer = await asyncio.open_connection(host, int(port))
+        writer.write(f"POST {REPO} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf".encode())
+        async with aiohttp.ClientSession(world.url) as client, client.get(REPO) as answer:
+            assert answer.status == 200
+        assert world.services["repos"].calls == 1
+        writer.write(b" more")
+        await writer.drain()
+        while world.services["repos"].calls < 2:
+            await asyncio.sleep(0)
+        writer.close()

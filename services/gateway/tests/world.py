@@ -14,9 +14,7 @@ import aiohttp
 import msgspec
 import uvicorn
 
-from ingot_chassis.http.drain import DrainState
-from ingot_chassis.http.head_limits import HEAD_SECONDS, MAX_HEAD_BYTES, bounded_http
-from ingot_chassis.peers.http_client import Origin
+from ingot_chassis.http.server import http_protocol
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import ServiceIdentity
@@ -26,6 +24,8 @@ from ingot_contracts.testing.identity import FakeIdentity
 from ingot_gateway.app import create_app
 from ingot_gateway.settings import Settings
 from ingot_gateway.upstreams import AsgiUpstream, HttpUpstream, Upstream
+from ingot_wire.client import Origin
+from ingot_wire.server_protocol import DrainState
 
 SERVICES = ("identity", "repos", "issues", "hooks", "web")
 PUBLIC_URL = "http://ingot.test/"
@@ -42,7 +42,7 @@ async def serve_bounded(app: Any, *, port: int = 0) -> AsyncIterator[str]:
     config = uvicorn.Config(
         app,
         interface="asgi3",
-        http=bounded_http(PUBLIC_URL, MAX_HEAD_BYTES, HEAD_SECONDS),
+        http=http_protocol(PUBLIC_URL),
         ws="none",
         log_config=None,
         access_log=False,

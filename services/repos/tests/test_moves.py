@@ -12,7 +12,6 @@ import pytest
 from sqlalchemy import update
 
 from ingot_chassis.clock import now
-from ingot_chassis.peers.http_client import Origin
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
 from ingot_repos.api import repositories
 from ingot_repos.core import moves
@@ -21,6 +20,7 @@ from ingot_repos.git.copies import ObjectFile
 from ingot_repos.git.packs import in_use
 from ingot_repos.store import refs, shards
 from ingot_repos.store.tables import metadata, repository
+from ingot_wire.client import Origin
 
 from .lfs_client import FILE, objects_of, put
 from .shard_world import two_shards

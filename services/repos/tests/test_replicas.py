@@ -9,13 +9,13 @@ import pytest
 
 from ingot_chassis.errors import CannotStart
 from ingot_chassis.jobs.loops import running
-from ingot_chassis.peers.http_client import Origin
 from ingot_repos.core.storage_checks import examine_storage
 from ingot_repos.core.waits import looks
 from ingot_repos.store import replicas as replica_rows
 from ingot_repos.workers import replicas as workers
 from ingot_repos.workers.shard_commands import ShardCommands
 from ingot_repos.workers.upkeep import UpkeepJobs
+from ingot_wire.client import Origin
 
 from .lfs_client import FILE, pointer_of, put
 from .test_moves import ann, files_of, fsck, make_due, request_move, shard_of, upload, worlds

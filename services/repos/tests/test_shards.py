@@ -2,8 +2,8 @@
 
 import pytest
 
-from ingot_chassis.peers.http_client import Origin
 from ingot_repos.api.shards import after_flush
+from ingot_wire.client import Origin
 
 from .shard_world import two_shards
 from .ssh_world import Client, Key, ssh_before

@@ -7,10 +7,10 @@ import socket
 import asyncssh
 import pytest
 
-from ingot_chassis.peers.http_client import Origin
 from ingot_chassis.testing.processes import free_port
 from ingot_repos.git import fetch_cache
 from ingot_repos.ssh.upstreams import AppUpstream
+from ingot_wire.client import Origin
 
 from .ssh_world import Client, Key, ssh_before, ssh_server
 from .world import commit, git, work_tree

@@ -12,11 +12,11 @@ from ingot_chassis.events.bus import Bus
 from ingot_chassis.jobs.loops import Loop
 from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
 from ingot_chassis.peers.doctor import examine_peers
-from ingot_chassis.peers.http_client import Origin
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import Jwks, SigningKey
 from ingot_chassis.security.principal import FetchKeys, PrincipalVerifier, ServiceIdentity, ServiceVerifier
 from ingot_chassis.settings import ServiceSettings, SettingsError
+from ingot_wire.client import Origin
 
 if TYPE_CHECKING:
     from sqlalchemy import MetaData

@@ -9,7 +9,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from ingot_chassis.settings import SettingsError
-from ingot_gateway.headers import Headers
+from ingot_wire.framing import Headers
 
 PREFIXES = ("/api/v1/", "/login/oauth/access_token")
 """The paths that scripts of other origins use."""

@@ -1,6 +1,6 @@
 """Which headers pass through the gateway, in both directions."""
 
-Headers = list[tuple[bytes, bytes]]
+from ingot_wire.framing import Headers
 
 CONNECTION_HEADERS = frozenset(
     (b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"proxy-connection")

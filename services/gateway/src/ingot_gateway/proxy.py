@@ -10,7 +10,6 @@ from ingot_chassis.errors import ApiError, NotFound, TooLarge
 from ingot_chassis.http.error_responses import NO_OPERATION
 from ingot_chassis.security.principal import PRINCIPAL_HEADER
 from ingot_chassis.telemetry import are_spans_recorded, client_span, request_id, trace_context
-from ingot_chassis.zero_copy import EXTENSION
 from ingot_contracts.rate_limits import RATE_LIMITS_HEADER, RateLimits
 from ingot_gateway.auth import ANONYMOUS, Authenticator, Caller
 from ingot_gateway.client_address import TrustedProxies
@@ -25,11 +24,12 @@ from ingot_gateway.credentials import (
 )
 from ingot_gateway.errors import ErrorPages, ErrorWriter, Reader
 from ingot_gateway.exchange import ClientDisconnected, ProxiedExchange, RouteLimits
-from ingot_gateway.headers import Headers
 from ingot_gateway.rate_limits import UNKNOWN_CREDENTIAL, RateLimiter, cost_of
 from ingot_gateway.request_filter import SanitizedRequest
 from ingot_gateway.routes import Route, RouteClass, RouteTable
 from ingot_gateway.upstreams import Upstream, UpstreamRequest
+from ingot_wire.framing import Headers
+from ingot_wire.zero_copy import EXTENSION
 
 log = structlog.get_logger()
 
@@ -116,14 +116,13 @@ class Proxy:
             if changes_account and status < 400:
                 self._authenticator.drop(caller.user_id)
 
-        has_body = sanitized.length != 0
         is_fetch = route.kind == "git" and scope["path"].endswith("/git-upload-pack")
         try:
             async with ProxiedExchange(
                 receive,
                 self._send_for_reader(send, scope, route, caller, query),
                 limits,
-                has_body=has_body,
+                has_body=sanitized.length != 0,
                 on_status=drop_after_success,
             ) as exchange:
                 with client_span(lambda: f"{scope['method']} {route.service}"):
@@ -136,7 +135,7 @@ class Proxy:
                         raw_path=scope["raw_path"],
                         query=query.rest,
                         headers=headers,
-                        has_body=has_body,
+                        length=sanitized.length,
                         client=(address, port if address == peer else 0),
                         takes_pipes=is_fetch and EXTENSION in (scope.get("extensions") or {}),
                     )

@@ -20,8 +20,8 @@ import structlog
 from ingot_chassis.errors import TooManyRequests
 from ingot_chassis.http.concurrency import network_of
 from ingot_chassis.settings import is_redis
-from ingot_gateway.headers import Headers
 from ingot_gateway.routes import Route
+from ingot_wire.framing import Headers
 
 log = structlog.get_logger()
 

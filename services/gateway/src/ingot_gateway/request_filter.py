@@ -1,7 +1,7 @@
 """Checks the size of a request's head and removes the headers that a service must not get from a client.
 
-Removed are the credential, everything that only the gateway may set (``Ingot-*``, ``X-Forwarded-*``) and what belongs
-to one connection. The request id and the length are put back if they are well formed.
+Removed are the credential, everything that only the gateway may set (``Ingot-*``, ``X-Forwarded-*``), and what belongs
+to one connection, the framing of the body included. The request id is put back if it is well formed.
 """
 
 import re
@@ -12,14 +12,15 @@ from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from ingot_chassis.errors import ApiError
 from ingot_gateway.errors import HeadersTooLarge, UrlTooLong
-from ingot_gateway.headers import REMOVED_HEADERS, REMOVED_PREFIXES, Headers
+from ingot_gateway.headers import REMOVED_HEADERS, REMOVED_PREFIXES
 from ingot_gateway.routes import OWN_PATHS
+from ingot_wire.framing import Headers
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
 class HeadLimits(NamedTuple):
-    """How large the head of a request may be."""
+    """Limits of the head of a request: a number of headers, and bytes."""
 
     headers: int
     header_bytes: int
@@ -45,7 +46,7 @@ class SanitizedRequest(NamedTuple):
 class RequestFilter:
     """Sanitizes every request, then sends it to the gateway's own routes or to the proxy.
 
-    It stands in front of both, so that no header which only the gateway may set reaches either. The proxy finds the
+    It stands in front of both, so no header that only the gateway may set reaches either. The proxy finds the
     ``SanitizedRequest`` in its scope.
     """
 
@@ -87,8 +88,6 @@ def sanitize(scope: HTTPScope, limits: HeadLimits) -> SanitizedRequest:
     if b"transfer-encoding" not in removed:
         content_length = removed.get(b"content-length")
         length = int(content_length) if content_length else 0
-        if content_length:
-            headers.append((b"content-length", content_length))
     return SanitizedRequest(
         headers,
         removed.get(b"authorization", b""),

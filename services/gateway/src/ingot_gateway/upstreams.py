@@ -1,4 +1,8 @@
-"""The services behind the gateway: over a socket, or in the same process. Both stream and buffer nothing."""
+"""The services behind the gateway: over a socket, or in the same process. Both stream bodies.
+
+The gateway forwards no framing: it writes a Content-Length for a short body, which it reads first, and chunks for others.
+For these it tells the announced length in a header of its own, so a service can refuse early what is too large.
+"""
 
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple, Protocol
@@ -8,28 +12,37 @@ from litestar import Litestar
 from litestar.types import Receive, Scope, Send
 
 from ingot_chassis.errors import BadGateway, Unavailable
+from ingot_chassis.http.uploads import ANNOUNCED_LENGTH_HEADER
 from ingot_chassis.peers.asgi import AsgiApp, http_scope
-from ingot_chassis.peers.chunked_body import ChunkedBody
-from ingot_chassis.peers.http_client import NotConnected, Origin, target
-from ingot_chassis.zero_copy import EXTENSION, Pipes
 from ingot_gateway.exchange import ClientDisconnected, ProxiedExchange
-from ingot_gateway.headers import Headers
+from ingot_wire.chunked_body import ChunkedBody
+from ingot_wire.client import NotConnected, Origin, target
+from ingot_wire.client_connection import Body
+from ingot_wire.framing import Headers
+from ingot_wire.zero_copy import EXTENSION, Pipes
 
 log = structlog.get_logger()
 
+_ANNOUNCED_LENGTH = ANNOUNCED_LENGTH_HEADER.encode()
+SHORT_BODY = 65_536
+"""The largest announced body, in bytes, that is read before the service is asked."""
+
 
 class UpstreamRequest(NamedTuple):
-    """A request as a service gets it. ``path`` is decoded, ``raw_path`` as the client sent it."""
+    """A request as a service gets it. ``path`` is decoded, ``raw_path`` as the client sent it.
+
+    ``headers`` have no framing. ``length`` is the size of the body in bytes; None if only its end will tell.
+    """
 
     method: str
     path: str
     raw_path: bytes
     query: bytes
     headers: Headers
-    has_body: bool
+    length: int | None
     client: tuple[str, int]
     takes_pipes: bool = False
-    """Whether parts of the answer may be in a pipe (`zero_copy.EXTENSION`)."""
+    """True if parts of the response may be in a pipe (`zero_copy.EXTENSION`)."""
 
 
 class Upstream(Protocol):
@@ -48,11 +61,18 @@ class HttpUpstream:
 
     async def forward(self, request: UpstreamRequest, exchange: ProxiedExchange) -> None:
         exchange.watches_client = True
-        body = _body(exchange) if request.has_body else b""
+        body: Body = b""
+        headers = request.headers
+        if request.length is None or request.length > SHORT_BODY:
+            body = _parts(exchange)
+            if request.length is not None:
+                headers = [*headers, (_ANNOUNCED_LENGTH, b"%d" % request.length)]
+        elif request.length:
+            body = b"".join([part async for part in _parts(exchange)])
         try:
             raw_target = target(request.raw_path, request.query)
             answer = await self._origin.request(
-                request.method, raw_target, request.headers, body, in_chunks=request.takes_pipes
+                request.method, raw_target, headers, body, in_chunks=request.takes_pipes
             )
             async with answer:
                 await exchange.send(
@@ -63,7 +83,7 @@ class HttpUpstream:
                     return
                 more = True
                 while more:
-                    part, more = await answer.part()
+                    part, more = await answer.read_part()
                     await exchange.send({"type": "http.response.body", "body": part, "more_body": more})
         except OSError as error:
             log.warning("the service failed", path=request.path, error=repr(error))
@@ -77,7 +97,7 @@ class HttpUpstream:
 
 
 async def _pass_on(chunks: ChunkedBody, exchange: ProxiedExchange, pipes: Pipes) -> None:
-    """Send a body that does not come through this process, but for its beginning. Raises ClientDisconnected."""
+    """Send a body that bypasses this process, except for its beginning. Raises ClientDisconnected."""
     with pipes.pipe() as pipe:
         while not chunks.is_whole:
             part = await chunks.part(pipe)
@@ -90,7 +110,8 @@ async def _pass_on(chunks: ChunkedBody, exchange: ProxiedExchange, pipes: Pipes)
                 raise ClientDisconnected
 
 
-async def _body(exchange: ProxiedExchange) -> AsyncIterator[bytes]:
+async def _parts(exchange: ProxiedExchange) -> AsyncIterator[bytes]:
+    """Yield the body of the request. Raises ClientDisconnected if the client leaves before its end, and TooLarge."""
     more = True
     while more:
         message = await exchange.receive()
@@ -109,12 +130,17 @@ class AsgiUpstream:
         self._app = app
 
     async def forward(self, request: UpstreamRequest, exchange: ProxiedExchange) -> None:
+        framing: Headers = []
+        if request.length is None:
+            framing.append((b"transfer-encoding", b"chunked"))
+        elif request.length:
+            framing.append((b"content-length", b"%d" % request.length))
         scope = http_scope(
             request.method,
             path=request.path,
             raw_path=request.raw_path,
             query=request.query,
-            headers=request.headers,
+            headers=[*request.headers, *framing],
             client=request.client,
         )
         try:

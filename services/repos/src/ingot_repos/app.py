@@ -21,7 +21,6 @@ from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
 from ingot_chassis.jobs.workers import Work, Workers
 from ingot_chassis.objects.files import FileLimits, StoredFiles
 from ingot_chassis.objects.store import ObjectStore
-from ingot_chassis.peers.http_client import Origin
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.egress import Egress
 from ingot_chassis.security.keys import SigningKey
@@ -125,6 +124,7 @@ from ingot_repos.workers.replicas import Replicas
 from ingot_repos.workers.repositories import RepositoryJobs
 from ingot_repos.workers.shard_commands import ShardCommands
 from ingot_repos.workers.upkeep import UpkeepJobs
+from ingot_wire.client import Origin
 
 ROUTES = Router(
     path="/",

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import structlog
 import uvicorn
-from uvicorn.server import ServerState
+
+from ingot_wire.server_protocol import DrainState
 
 log = structlog.get_logger()
 
@@ -24,17 +25,6 @@ WITHOUT_BYTES = ("0A", "06")
 """LISTEN and TIME_WAIT, in the numbers of proc(5)."""
 HEALTH_PATHS = ("/livez", "/readyz", "/metrics")
 """Asked for as long as the process is there, and by nobody who needs it."""
-
-
-class DrainState(ServerState):
-    """What the connections of a server share."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.draining = False
-        """Whether each answer ends its connection, so that the client comes back to another process."""
-        self.last_request = 0.0
-        """When the last request came while draining that was none for health, in the loop's time."""
 
 
 def unsent_bytes(port: int) -> int:

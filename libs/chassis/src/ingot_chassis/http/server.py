@@ -7,14 +7,16 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import structlog
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from ingot_chassis.errors import CannotStart
-from ingot_chassis.http.drain import DrainingServer, DrainState
-from ingot_chassis.http.head_limits import HEAD_SECONDS, MAX_HEAD_BYTES, bounded_http
+from ingot_chassis.errors import CannotStart, ErrorObject
+from ingot_chassis.http.drain import HEALTH_PATHS, DrainingServer
 from ingot_chassis.http.health import metrics_app
 from ingot_chassis.settings import ServiceSettings
+from ingot_wire.server_protocol import HEAD_SECONDS, MAX_HEAD_BYTES, DrainState, server_protocol
 
 log = structlog.get_logger()
 
@@ -60,6 +62,20 @@ def bound_socket(host: str, port: int) -> socket.socket:
     return listener
 
 
+def http_protocol(
+    public_url: str, *, max_head_bytes: int = MAX_HEAD_BYTES, head_seconds: float = HEAD_SECONDS
+) -> type[HttpToolsProtocol]:
+    """Return the HTTP protocol of a server with these bounds; its errors name the API page of ``public_url``."""
+    page = public_url.rstrip("/") + "/api/v1/swagger"
+
+    def error_body(message: str) -> bytes:
+        return msgspec.json.encode(ErrorObject(message=message, url=page))
+
+    return server_protocol(
+        error_body, max_head_bytes=max_head_bytes, head_seconds=head_seconds, uncounted_paths=HEALTH_PATHS
+    )
+
+
 async def serve_app(
     app: Any,
     listener: socket.socket,
@@ -81,7 +97,7 @@ async def serve_app(
     config = uvicorn.Config(
         app,
         interface="asgi3",
-        http=bounded_http(public_url, max_header_bytes, header_seconds),
+        http=http_protocol(public_url, max_head_bytes=max_header_bytes, head_seconds=header_seconds),
         ws="none",
         lifespan="on",
         access_log=False,
@@ -118,7 +134,7 @@ async def metrics_served(listener: socket.socket | None, *, public_url: str) -> 
     if listener is None:
         yield
         return
-    protocol = bounded_http(public_url, MAX_HEAD_BYTES, HEAD_SECONDS)
+    protocol = http_protocol(public_url)
     config = uvicorn.Config(
         metrics_app,
         interface="asgi3",

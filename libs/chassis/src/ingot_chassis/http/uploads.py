@@ -8,6 +8,8 @@ from multipart import MultipartError, MultipartSegment, PushMultipartParser, par
 from ingot_chassis.errors import BadRequest
 from ingot_chassis.http.request import ApiRequest
 
+ANNOUNCED_LENGTH_HEADER = "ingot-announced-length"
+"""The size in bytes that the client announced for a body that the gateway forwards in chunks; a hint, never framing."""
 MOST_FIELDS = 16
 BESIDE_FILE_BYTES = 64 * 1024
 """What the other fields of the form may have together."""
@@ -29,7 +31,7 @@ async def uploaded_file(request: ApiRequest, field: str) -> UploadedFile:
     """The file in ``field`` of a form; of a body that is no form, all of it. Raises BadRequest."""
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     if kind != "multipart/form-data":
-        announced = request.headers.get("content-length", "")
+        announced = request.headers.get("content-length", request.headers.get(ANNOUNCED_LENGTH_HEADER, ""))
         return UploadedFile("", int(announced) if announced.isdecimal() else None, _whole(request))
     boundary = options.get("boundary", "")
     if not boundary:

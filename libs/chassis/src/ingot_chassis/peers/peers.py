@@ -26,10 +26,10 @@ from ingot_chassis.errors import (
     Unavailable,
 )
 from ingot_chassis.peers.asgi import AsgiApp
-from ingot_chassis.peers.http_client import Origin
 from ingot_chassis.peers.transports import AsgiTransport, HttpTransport, PeerAnswer, Transport
 from ingot_chassis.security.principal import PRINCIPAL_HEADER, SERVICE_HEADER, ServiceIdentity
 from ingot_chassis.telemetry import client_address, client_span, request_id, trace_context
+from ingot_wire.client import Origin
 
 log = structlog.get_logger()
 

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import msgspec
 
 from ingot_chassis.peers.asgi import AsgiApp, http_scope
-from ingot_chassis.peers.http_client import Origin
+from ingot_wire.client import Origin
 
 
 class PeerAnswer(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ class HttpTransport:
             await self._origin.request(method, path.encode(), raw_headers, body) as answer,
         ):
             named = {name.decode().lower(): value.decode("latin-1") for name, value in answer.headers}
-            return PeerAnswer(answer.status, named, await answer.whole())
+            return PeerAnswer(answer.status, named, await answer.read())
 
     async def close(self) -> None:
         await self._origin.close()

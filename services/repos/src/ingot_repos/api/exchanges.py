@@ -8,10 +8,10 @@ import msgspec
 from litestar import Response
 from litestar.types import Receive, Scope, Send
 
-from ingot_chassis.zero_copy import EXTENSION
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.git.errors import GitError
 from ingot_repos.git.spools import FilePart, Part
+from ingot_wire.zero_copy import EXTENSION
 
 NEVER_CACHED = ((b"cache-control", b"no-cache, max-age=0, must-revalidate"), (b"pragma", b"no-cache"))
 

@@ -9,33 +9,22 @@ from litestar.types import Receive, Scope, Send
 from litestar.utils.scope.state import ScopeState
 
 from ingot_chassis.errors import ApiError, Unavailable
-from ingot_chassis.peers.connection import Body
-from ingot_chassis.peers.http_client import Answer, NotConnected, target
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core.placements import OnAnotherShard
 from ingot_repos.git.push_requests import end_of_packets
 from ingot_repos.git.smart_http import pkt_line
 from ingot_repos.store import shards
 from ingot_repos.store.states import ShardState
+from ingot_wire.client import NotConnected, target
+from ingot_wire.client import Response as ShardResponse
+from ingot_wire.client_connection import Body
+from ingot_wire.framing import FRAMING_HEADERS
 
 FORWARDED_BY = "ingot-shard"
 """The header that names the shards which forwarded a request."""
 
-CONNECTION_HEADERS = frozenset(
-    (
-        b"host",
-        b"connection",
-        b"keep-alive",
-        b"transfer-encoding",
-        b"te",
-        b"upgrade",
-        b"expect",
-        b"trailer",
-        FORWARDED_BY.encode(),
-    )
-)
-BODY_HEADERS = frozenset((b"content-length", b"content-encoding"))
-"""Of a body that is sent on in another form."""
+OWN_HEADERS = FRAMING_HEADERS | {FORWARDED_BY.encode()}
+"""Headers that are written again for the other shard."""
 MOST_SAID = 1000
 """Characters of an error that the client of git gets."""
 MOST_FORWARDERS = 3
@@ -78,12 +67,12 @@ class ForwardedResponse(Response[None]):
             await send({"type": "http.response.start", "status": answer.status, "headers": passed})
             more = True
             while more:
-                part, more = await answer.part()
+                part, more = await answer.read_part()
                 await send({"type": "http.response.body", "body": part, "more_body": more})
 
-    async def _exchange(self, scope: Any, receive: Receive) -> Answer:
+    async def _exchange(self, scope: Any, receive: Receive) -> ShardResponse:
         """Send the request on. Raises OSError, Unavailable."""
-        headers = [(name, value) for name, value in scope["headers"] if name not in CONNECTION_HEADERS]
+        headers = [(name, value) for name, value in scope["headers"] if name not in OWN_HEADERS]
         forwarders = [name for name in self._request.headers.get(FORWARDED_BY, "").split(",") if name]
         if len(forwarders) >= MOST_FORWARDERS:
             raise Unavailable("the shards do not agree on where the repository is")
@@ -91,11 +80,11 @@ class ForwardedResponse(Response[None]):
             (FORWARDED_BY.encode(), ",".join([*forwarders, self._request.settings.shard]).encode())
         )
         if self._body is not None:
-            headers = [header for header in headers if header[0] not in BODY_HEADERS]
+            headers = [header for header in headers if header[0] != b"content-encoding"]  # it was decoded
         peers = self._request.components.shards
         *others, last = peers.in_order([self._shard, *self._replicas])
 
-        async def ask(shard: str) -> Answer:
+        async def ask(shard: str) -> ShardResponse:
             body = self._body if self._body is not None else _body(scope, receive)
             origin = await peers.origin(shard)
             return await origin.request(
@@ -113,7 +102,7 @@ class ForwardedResponse(Response[None]):
 async def forward_push(
     request: RepositoryRequest, shard: str, body: AsyncIterator[bytes], send: Send
 ) -> None:
-    """Let another shard answer a push of which ``body`` begins anew; for a session, what git has said already is left out."""
+    """Let another shard answer a push; ``body`` starts at its beginning. A session omits what git has sent already."""
     is_session = request.scope["path"].startswith("/internal/ssh/")
     forwarded = ForwardedResponse(request, shard, body).to_asgi_response()
     await forwarded(request.scope, request.receive, after_flush(send) if is_session else send)
@@ -183,14 +172,10 @@ def _body(scope: Scope, receive: Receive) -> Body:
     """The body that was read already, else as it comes."""
     read = ScopeState.from_scope(scope).body
     if isinstance(read, bytes):
-        return b"" if not read else _once(read)
+        return read
     if not any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"]):
         return b""
     return _stream(receive)
-
-
-async def _once(body: bytes) -> AsyncIterator[bytes]:
-    yield body
 
 
 async def _stream(receive: Receive) -> AsyncIterator[bytes]:

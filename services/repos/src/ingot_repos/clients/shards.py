@@ -8,8 +8,8 @@ from typing import TypeVar
 import msgspec
 
 from ingot_chassis.errors import NotFound, Unavailable
-from ingot_chassis.peers.http_client import Answer, Origin
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
+from ingot_wire.client import Origin, Response
 
 _T = TypeVar("_T")
 
@@ -94,7 +94,7 @@ class Shards:
     async def contents(self, shard: str, repository_id: int, answer: type[_T]) -> _T:
         """What a repository consists of. Raises NotFound without files, UnreadableRefs, Unavailable, ConnectionError."""
         async with await self._ask(shard, "GET", f"{repository_id}") as sent:
-            return msgspec.json.decode(await sent.whole(), type=answer)
+            return msgspec.json.decode(await sent.read(), type=answer)
 
     async def files(
         self, shard: str, repository_id: int, paths: Sequence[str]
@@ -111,7 +111,7 @@ class Shards:
             async for part in _parts(sent):
                 yield part
 
-    async def _ask(self, shard: str, method: str, path: str, body: bytes = b"") -> Answer:
+    async def _ask(self, shard: str, method: str, path: str, body: bytes = b"") -> Response:
         headers = [(SERVICE_HEADER.encode(), self._identity.token("repos").encode())]
         if body:
             headers.append((b"content-type", b"application/json"))
@@ -120,7 +120,7 @@ class Shards:
         if answer.status == 200:
             return answer
         async with answer:
-            await answer.whole()
+            await answer.read()
         if answer.status == 409:
             raise UnreadableRefs
         raise NotFound if answer.status == 404 else Unavailable(f"the shard {shard} answered {answer.status}")
@@ -130,9 +130,9 @@ class Shards:
             await origin.close()
 
 
-async def _parts(answer: Answer) -> AsyncGenerator[bytes, None]:
+async def _parts(answer: Response) -> AsyncGenerator[bytes, None]:
     more = True
     while more:
-        part, more = await answer.part()
+        part, more = await answer.read_part()
         if part:
             yield part

@@ -3,13 +3,13 @@
 import asyncio
 
 from ingot_chassis.http.server import bound_socket, metrics_served, metrics_socket
-from ingot_chassis.peers.http_client import Origin
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import ServiceIdentity
 from ingot_chassis.settings import SettingsError
 from ingot_repos.settings import Settings
 from ingot_repos.ssh.repos import Repos
 from ingot_repos.ssh.server import SshServer
+from ingot_wire.client import Origin
 
 
 async def serve(settings: Settings) -> None:

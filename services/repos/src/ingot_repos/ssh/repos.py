@@ -6,12 +6,12 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from ingot_chassis.errors import ApiError, ErrorObject, NotFound, Unavailable
-from ingot_chassis.peers.connection import Headers
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
 from ingot_chassis.telemetry import request_id
 from ingot_repos.core.ssh_sessions import KEY_HEADER, HostKeys, KeyHolder
 from ingot_repos.ssh.commands import Command
 from ingot_repos.ssh.upstreams import Upstream, UpstreamAnswer
+from ingot_wire.framing import Headers
 
 
 class Refused(Exception):
@@ -61,12 +61,12 @@ class Repos:
         async with answer:
             if answer.status == 404:
                 raise Refused(f"there is no repository {command.owner}/{command.name} that this key opens")
-            raise Refused(_message(await answer.whole()))
+            raise Refused(_message(await answer.read()))
 
     async def _get(self, path: str, address: str) -> bytes:
         answer = await self._upstream.request("GET", path.encode(), self._headers(address), b"")
         async with answer:
-            body = await answer.whole()
+            body = await answer.read()
         if answer.status == 404:
             raise NotFound
         if answer.status >= 500:

@@ -332,7 +332,7 @@ class Session:
         async with answer:
             more = True
             while more:
-                part, more = await answer.part()
+                part, more = await answer.read_part()
                 self._connection.touch()
                 self._stdout.write(part)
                 await self._stdout.drain()

@@ -9,7 +9,8 @@ from typing import Any, Protocol, Self
 from urllib.parse import unquote
 
 from ingot_chassis.peers.asgi import AsgiApp, http_scope
-from ingot_chassis.peers.connection import Body, Headers
+from ingot_wire.client_connection import Body
+from ingot_wire.framing import Headers
 
 
 class UpstreamAnswer(Protocol):
@@ -17,8 +18,8 @@ class UpstreamAnswer(Protocol):
 
     status: int
 
-    async def part(self) -> tuple[bytes, bool]: ...
-    async def whole(self) -> bytes: ...
+    async def read_part(self) -> tuple[bytes, bool]: ...
+    async def read(self) -> bytes: ...
     async def __aenter__(self) -> Self: ...
     async def __aexit__(self, *_: object) -> None: ...
 
@@ -83,15 +84,15 @@ class AppAnswer:
         if not self.status:
             raise ConnectionError("the service sent no answer")
 
-    async def part(self) -> tuple[bytes, bool]:
+    async def read_part(self) -> tuple[bytes, bool]:
         """The next bytes of the body, and whether more come."""
         return await self._parts.get()
 
-    async def whole(self) -> bytes:
+    async def read(self) -> bytes:
         """The rest of the body."""
         parts, more = [], True
         while more:
-            part, more = await self.part()
+            part, more = await self.read_part()
             parts.append(part)
         return b"".join(parts)
 

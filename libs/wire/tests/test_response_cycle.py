@@ -1,4 +1,4 @@
-"""How an answer gets to the socket, and what becomes of one that has no good end."""
+"""Tests of the way of a response to the socket, and of responses that have no good end."""
 
 import asyncio
 import socket
@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from ingot_chassis.http.answers import SHORT_BODY, AnswerCycle
-from ingot_chassis.zero_copy import EXTENSION
+from ingot_wire.response_cycle import SHORT_BODY, ResponseCycle
+from ingot_wire.zero_copy import EXTENSION
+
+from .server import error_body
 
 START = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"6")]}
 STREAM = {"type": "http.response.start", "status": 200, "headers": []}
@@ -68,7 +70,7 @@ class Exchange:
         self.transport, self.tasks = Transport(), set[asyncio.Task[None]]()
         self.ended = False
         self._app = app
-        self._cycle = AnswerCycle(
+        self._cycle = ResponseCycle(
             {"type": "http", "method": method, "path": "/", "http_version": version},
             self.transport,
             Flow(),
@@ -81,6 +83,7 @@ class Exchange:
             version == "1.1",
             self._end,
             tasks=self.tasks,
+            error_body=error_body,
         )
 
     def _end(self) -> None:
@@ -158,13 +161,57 @@ async def test_what_fails_before_the_body_is_a_failure_with_a_status():
 
 
 @pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("GET", 204), ("GET", 304)])
-async def test_an_answer_without_a_body_ends_with_its_head(method, status):
-    body = {"type": "http.response.body", "body": b"a part" if method == "HEAD" else b""}
+async def test_a_response_without_a_body_ends_with_its_head(method, status):
+    """What follows would be read as the response to the next request."""
     exchange = Exchange(
-        sends({"type": "http.response.start", "status": status, "headers": []}, body), method=method
+        sends({"type": "http.response.start", "status": status, "headers": []}, PART, WHOLE), method=method
     )
     assert (await exchange.run()).endswith(b"date: today\r\n\r\n")
     assert exchange.ended
+
+
+async def test_a_response_without_content_has_no_length():
+    exchange = Exchange(sends(START | {"status": 204}, WHOLE))
+    assert (await exchange.run()) == b"HTTP/1.1 204 No Content\r\ndate: today\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("headers", "framing"),
+    [
+        ([(b"Transfer-Encoding", b"gzip, chunked")], b"transfer-encoding: chunked"),
+        ([(b"transfer-encoding", b"chunked"), (b"content-length", b"6")], b"content-length: 6"),
+        ([(b"content-length", b"006"), (b"content-length", b"6")], b"content-length: 6"),
+        (
+            [(b"content-length", b"6"), (b"connection", b"upgrade, keep-alive"), (b"upgrade", b"x")],
+            b"content-length: 6",
+        ),
+    ],
+)
+async def test_the_framing_of_a_response_is_not_that_of_the_app(headers, framing):
+    exchange = Exchange(sends(START | {"headers": headers}, WHOLE))
+    head, _, _ = (await exchange.run()).partition(b"\r\n\r\n")
+    assert head == b"HTTP/1.1 200 OK\r\ndate: today\r\n" + framing
+
+
+async def test_an_app_may_end_the_connection():
+    exchange = Exchange(sends(START | {"headers": [*START["headers"], (b"connection", b"Close")]}, WHOLE))
+    assert b"connection: close\r\n\r\na part" in await exchange.run()
+    assert exchange.transport.is_closed
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        START | {"status": 103},
+        START | {"headers": [(b"content-length", b"6"), (b"content-length", b"7")]},
+        START | {"headers": [(b"content-length", b"-6")]},
+    ],
+    ids=["an interim response", "two lengths", "no length"],
+)
+async def test_a_head_without_one_end_is_a_failure(start):
+    answer = await Exchange(sends(start, WHOLE)).run()
+    assert answer.startswith(b"HTTP/1.1 500 ")
+    assert answer.count(b"HTTP/1.1") == 1
 
 
 @pytest.mark.parametrize(
@@ -234,6 +281,7 @@ def part_of_file(file, offset, count):
         (STREAM, "GET", "1.0", b"manya part"),
         (START | {"headers": [(b"content-length", b"10")]}, "GET", "1.1", b"manya part"),
         (STREAM, "HEAD", "1.1", b""),
+        (STREAM | {"status": 304}, "GET", "1.1", b""),
     ],
 )
 async def test_bytes_of_a_file_come_in_their_place(file, start, method, version, body):
@@ -241,6 +289,11 @@ async def test_bytes_of_a_file_come_in_their_place(file, start, method, version,
     await exchange.run()
     assert exchange.transport.client.recv(1000).partition(b"\r\n\r\n")[2] == body
     assert exchange.ended
+
+
+async def test_no_bytes_of_a_file_do_not_end_the_body(file):
+    exchange = Exchange(sends(STREAM, part_of_file(file, 3, 0), WHOLE))
+    assert (await exchange.run()).endswith(b"\r\n\r\n6\r\na part\r\n0\r\n\r\n")
 
 
 def open_numbers():

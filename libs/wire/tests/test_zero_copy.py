@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from ingot_chassis.zero_copy import (
+from ingot_wire.zero_copy import (
     LARGE_PIPE_BYTES,
     LARGE_PIPES,
     PIPE_BYTES,
@@ -89,7 +89,7 @@ def test_a_pipe_that_may_not_be_so_large_is_as_others():
 async def test_a_file_that_is_too_short_is_no_success(sockets, file):
     first, second = sockets
     reading = asyncio.create_task(read(second, 1000))
-    with pytest.raises(OSError, match="less to send"):
+    with pytest.raises(OSError, match="fewer bytes"):
         await send_file(file, first.fileno(), len(CONTENT) - 1000, 1001)
     assert len(await reading) == 1000
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ingot_chassis.peers import connection, http_client
-from ingot_chassis.peers.http_client import NotConnected, Origin
-from ingot_chassis.testing.processes import free_port
-from ingot_chassis.zero_copy import Pipe
+from ingot_wire import client, client_connection
+from ingot_wire.client import NotConnected, Origin
+from ingot_wire.zero_copy import Pipe
+
+from .server import free_port
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
@@ -67,10 +68,10 @@ def answering(*spoken: bytes, close: bool = False):
 
 
 async def exchange(
-    origin: Origin, method: str = "GET", body: connection.Body = b"", headers=()
+    origin: Origin, method: str = "GET", body: client_connection.Body = b"", headers=()
 ) -> tuple[int, bytes]:
     async with await origin.request(method, b"/a", headers, body) as answer:
-        return answer.status, await answer.whole()
+        return answer.status, await answer.read()
 
 
 async def test_a_request_says_what_it_was_given_and_to_whom():
@@ -85,14 +86,38 @@ async def test_a_request_says_what_it_was_given_and_to_whom():
     ]
 
 
-@pytest.mark.parametrize(("name", "value"), [(b"x", b"a\r\nb: c"), (b"x", b"a\nb"), (b"x\r", b"a")])
-async def test_no_header_begins_another_line(name, value):
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        (b"x", b"a\r\nb: c"),
+        (b"x", b"a\nb"),
+        (b"x\r", b"a"),
+        (b"x: y\r\nz", b"a"),
+        (b"", b"a"),
+        (b"Content-Length", b"9"),
+        (b"transfer-encoding", b"chunked"),
+        (b"connection", b"upgrade"),
+        (b"upgrade", b"h2c"),
+        (b"host", b"b"),
+    ],
+)
+async def test_no_header_changes_where_the_request_ends(name, value):
     async with serving(answering(OK)) as server:
         origin = Origin(server.url)
-        with pytest.raises(ValueError, match="a line break"):
+        with pytest.raises(ValueError, match=r"header|written by the client"):
             await exchange(origin, headers=[(name, value)])
         await origin.close()
     assert server.heads == []
+
+
+@pytest.mark.parametrize(
+    ("method", "target"),
+    [("GET /", b"/"), ("", b"/"), ("GET", b"/ HTTP/1.1\r\nx: "), ("GET", b"/a b"), ("GET", b"")],
+)
+async def test_no_request_line_has_another_word(method, target):
+    origin = Origin(f"http://127.0.0.1:{free_port()}")
+    with pytest.raises(ValueError, match="request line"):
+        await origin.request(method, target, (), b"")
 
 
 async def test_one_connection_serves_request_after_request():
@@ -106,7 +131,7 @@ async def test_one_connection_serves_request_after_request():
 
 
 async def test_a_connection_is_not_used_for_ever(monkeypatch):
-    monkeypatch.setattr(connection, "LIFETIME_SECONDS", 0.0)
+    monkeypatch.setattr(client_connection, "LIFETIME_SECONDS", 0.0)
     async with serving(answering(OK)) as server:
         origin = Origin(server.url)
         for _ in range(3):
@@ -115,16 +140,9 @@ async def test_a_connection_is_not_used_for_ever(monkeypatch):
     assert server.connections == 3
 
 
-@pytest.mark.parametrize(
-    "spoken",
-    [
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nbody",),
-        (b"HTTP/1.0 200 OK\r\n\r\nbo", b"dy"),
-    ],
-    ids=["asked to close", "length unknown"],
-)
-async def test_an_answer_may_end_the_connection(spoken):
-    async with serving(answering(*spoken, close=True)) as server:
+async def test_a_response_may_end_the_connection():
+    spoken = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nbody"
+    async with serving(answering(spoken, close=True)) as server:
         origin = Origin(server.url)
         for _ in range(2):
             assert await exchange(origin, "POST", b"x") == (200, b"body")
@@ -164,8 +182,31 @@ async def test_the_body_is_where_the_head_says(method, spoken, expected):
         b"SSH-2.0-x\r\n\r\n",
         b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nshort",
         b"HTTP/1.1 101 \r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\nbody",
+        b"HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"HTTP/2.0 200 OK\r\ncontent-length: 2\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 2\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx-trailer: a\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nx: " + b"a" * client_connection.MAX_HEAD_BYTES,
+        b"HTTP/1.1 100 Continue\r\n\r\n" * (client_connection.MAX_HEAD_BYTES // 20),
     ],
-    ids=["silence", "no http", "cut", "upgrade"],
+    ids=[
+        "silence",
+        "no http",
+        "cut",
+        "upgrade",
+        "no end",
+        "chunks of 1.0",
+        "2.0",
+        "two lengths",
+        "length and chunks",
+        "gzip",
+        "trailer",
+        "endless head",
+        "endless interim responses",
+    ],
 )
 async def test_what_is_no_whole_answer_is_an_error(spoken):
     async with serving(answering(spoken, close=True)) as server:
@@ -178,9 +219,7 @@ async def test_nobody_there_is_told_from_an_answer_that_broke_off():
         await exchange(Origin(f"http://127.0.0.1:{free_port()}"))
 
 
-@pytest.mark.parametrize(
-    ("method", "heads"), [("GET", http_client.TRIES), ("HEAD", http_client.TRIES), ("POST", 1)]
-)
+@pytest.mark.parametrize(("method", "heads"), [("GET", client.TRIES), ("HEAD", client.TRIES), ("POST", 1)])
 async def test_a_read_that_ends_the_server_is_sent_a_few_times_and_a_write_once(method, heads):
     async def hang_up(server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await server.head(reader)
@@ -241,6 +280,9 @@ async def parts(*chunks: bytes) -> AsyncIterator[bytes]:
 
 
 LARGE = b"a" * 65_537
+HEAD_OF_CHUNKS = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+TWICE = b"6\r\na\r\n\r\nb\r\n6\r\na\r\n\r\nb\r\n0\r\n\r\n"
+CHUNKS = b"5\r\nfirst\r\n7\r\n second\r\n0\r\n\r\n"
 
 
 async def test_a_write_does_not_go_over_a_connection_that_the_server_has_just_ended():
@@ -266,27 +308,117 @@ async def test_a_write_does_not_go_over_a_connection_that_the_server_has_just_en
 
 
 @pytest.mark.parametrize(
-    ("headers", "sent", "expected"),
+    ("sent", "expected"),
     [
-        ([], (b"hel", b"lo"), b"3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"),
-        ([], (b"hel", LARGE), b"3\r\nhel\r\n10001\r\n" + LARGE + b"\r\n0\r\n\r\n"),
-        ([(b"content-length", b"5")], (b"hel", b"lo"), b"hello"),
+        ((b"hel", b"lo"), b"3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"),
+        ((b"hel", LARGE), b"3\r\nhel\r\n10001\r\n" + LARGE + b"\r\n0\r\n\r\n"),
+        ((b"", b"hel", b"", b"lo", b""), b"3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"),
+        ((), b"0\r\n\r\n"),
     ],
-    ids=["chunked", "chunked and large", "of known length"],
+    ids=["small", "large", "parts without bytes", "no parts"],
 )
-async def test_a_body_in_parts_arrives(headers, sent, expected):
+async def test_a_body_in_parts_is_sent_in_chunks(sent, expected):
     arrived = b""
 
     async def serve(server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal arrived
-        await server.head(reader)
+        head = await server.head(reader)
+        assert b"transfer-encoding: chunked" in head
         arrived = await reader.readexactly(len(expected))
         writer.write(OK)
 
     async with serving(serve) as server:
-        assert await exchange(Origin(server.url), "POST", parts(*sent), headers) == (200, b"ok")
+        assert await exchange(Origin(server.url), "POST", parts(*sent)) == (200, b"ok")
 
     assert arrived == expected
+
+
+@pytest.mark.parametrize(
+    ("method", "length"), [("POST", True), ("PUT", True), ("GET", False), ("DELETE", False)]
+)
+async def test_a_request_without_a_body_says_so_where_one_is_expected(method, length):
+    async with serving(answering(OK)) as server:
+        await exchange(Origin(server.url), method)
+    assert (b"content-length: 0" in server.heads[0]) == length
+
+
+OTHER = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 5\r\n\r\nother"
+
+
+@pytest.mark.parametrize(
+    ("method", "spoken", "expected"),
+    [
+        ("GET", (OK + OTHER,), (200, b"ok")),
+        ("GET", (OK, OTHER), (200, b"ok")),
+        ("GET", (OK + b"surplus",), (200, b"ok")),
+        ("HEAD", (OK,), (200, b"")),
+        ("HEAD", (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n", OTHER), (200, b"")),
+        *(
+            ("HEAD", (HEAD_OF_CHUNKS + surplus,), (200, b""))
+            for surplus in (b"5", b"0\r\n", b"0\r\n\r\n", b"5;x=")
+        ),
+        ("GET", (b"HTTP/1.1 204 No Content\r\n\r\n" + OTHER,), (204, b"")),
+        ("GET", (HEAD_OF_CHUNKS + CHUNKS + OTHER,), (200, b"first second")),
+    ],
+    ids=[
+        *("two", "two reads", "surplus", "body of HEAD", "behind HEAD"),
+        *("size behind HEAD", "line behind HEAD", "end behind HEAD", "extension behind HEAD"),
+        *("behind 204", "behind chunks"),
+    ],
+)
+async def test_what_follows_a_response_is_shown_to_nobody_and_ends_the_connection(method, spoken, expected):
+    async with serving(answering(*spoken)) as server:
+        origin = Origin(server.url)
+        for _ in range(2):
+            assert await exchange(origin, method) == expected
+        await origin.close()
+
+    assert server.connections == 2
+
+
+async def test_a_second_response_does_not_change_the_first():
+    async with (
+        serving(answering(OK + OTHER)) as server,
+        await Origin(server.url).request("GET", b"/a", (), b"") as response,
+    ):
+        assert await response.read() == b"ok"
+        assert (response.status, response.headers) == (200, [(b"content-length", b"2")])
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_response_to_no_request_is_not_that_of_the_next_request(method):
+    """It is in the socket when the connection is used again, and the loop has not read it yet."""
+    loop, listener = asyncio.get_running_loop(), socket.create_server(("127.0.0.1", 0))
+    listener.setblocking(False)
+    origin = Origin(f"http://127.0.0.1:{listener.getsockname()[1]}")
+
+    async def answer() -> socket.socket:
+        accepted, _ = await loop.sock_accept(listener)
+        await loop.sock_recv(accepted, 1000)
+        await loop.sock_sendall(accepted, OK)
+        return accepted
+
+    with listener:
+        first = asyncio.create_task(answer())
+        assert await exchange(origin) == (200, b"ok")
+        (await first).send(OTHER)
+        second = asyncio.create_task(answer())
+        assert await exchange(origin, method) == (200, b"ok")
+        (await second).close()
+        first.result().close()
+    await origin.close()
+
+
+async def test_a_connection_on_which_a_body_is_still_sent_is_not_used_again():
+    """The server answers before it has read all of it."""
+    size = 32 * 2**20
+    async with serving(answering(OK)) as server:
+        origin = Origin(server.url)
+        assert await exchange(origin, "POST", b"x" * size) == (200, b"ok")
+        assert await exchange(origin) == (200, b"ok")
+        await origin.close()
+
+    assert server.connections == 2
 
 
 async def test_an_answer_need_not_wait_for_the_body():
@@ -321,10 +453,39 @@ async def test_a_connection_on_which_half_a_body_was_sent_is_not_used_again(erro
             answered.set()
             while any(task.get_name() == "send a body" for task in asyncio.all_tasks()):
                 await asyncio.sleep(0)
-            assert await answer.whole() == b"ok"
+            assert await answer.read() == b"ok"
         assert await exchange(origin) == (200, b"ok")
         await origin.close()
 
+    assert server.connections == 2
+
+
+async def test_a_body_that_is_cancelled_is_an_error():
+    async def cancelled() -> AsyncIterator[bytes]:
+        yield b"a"
+        raise asyncio.CancelledError
+
+    async with serving(lambda server, reader, _: server.head(reader)) as server:
+        with pytest.raises(ConnectionError, match="cancelled"):
+            await exchange(Origin(server.url), "POST", cancelled())
+
+
+async def test_a_released_response_reads_nothing_more():
+    """Its connection may have the response to the next request."""
+    async with serving(answering(OK)) as server:
+        origin = Origin(server.url)
+        async with await origin.request("GET", b"/a", (), b"") as response:
+            await response.read()
+        await response.__aexit__(None, None, None)
+        with pytest.raises(RuntimeError, match="released"):
+            await response.read_part()
+        first, second = (
+            await origin.request("GET", b"/a", (), b""),
+            await origin.request("GET", b"/a", (), b""),
+        )
+        async with first, second:
+            assert (await first.read(), await second.read()) == (b"ok", b"ok")
+        await origin.close()
     assert server.connections == 2
 
 
@@ -358,11 +519,11 @@ async def test_an_answer_that_is_read_slowly_does_not_pile_up():
         while more:
             for _ in range(100):
                 await asyncio.sleep(0)  # time enough for many more reads, if they were made
-            part, more = await answer.part()
+            part, more = await answer.read_part()
             read, largest = read + len(part), max(largest, len(part))
 
     assert read == size
-    assert largest < 4 * connection.MOST_UNREAD
+    assert largest < 4 * client_connection.MAX_UNREAD_BYTES
 
 
 async def test_a_body_that_nobody_takes_is_not_read():
@@ -389,16 +550,11 @@ async def test_a_body_that_nobody_takes_is_not_read():
         go_on.set()
 
 
-HEAD_OF_CHUNKS = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
-TWICE = b"6\r\na\r\n\r\nb\r\n6\r\na\r\n\r\nb\r\n0\r\n\r\n"
-CHUNKS = b"5\r\nfirst\r\n7\r\n second\r\n0\r\n\r\n"
-
-
 async def ask_for_chunks(origin):
     """The body, and whether it came past the transport."""
     async with await origin.request("POST", b"/a", (), b"", in_chunks=True) as answer:
         if answer.chunks is None:
-            return await answer.whole(), False
+            return await answer.read(), False
         parts = []
         with Pipe() as pipe:
             while not answer.chunks.is_whole:
@@ -452,6 +608,28 @@ async def test_a_body_in_chunks_that_breaks_off_is_an_error_and_ends_the_connect
         await origin.close()
 
     assert server.connections == 2
+
+
+async def test_what_follows_a_body_in_chunks_is_shown_to_nobody_and_ends_the_connection():
+    async with serving(answering(HEAD_OF_CHUNKS + CHUNKS + OTHER)) as server:
+        origin = Origin(server.url)
+        for _ in range(2):
+            assert await ask_for_chunks(origin) == (b"first second", True)
+        await origin.close()
+
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize("before", [b"HTTP/1.1 100 Continue\r\n\r\n", b"\r\n"], ids=["interim", "empty line"])
+async def test_chunks_begin_behind_the_last_head(before):
+    """Also on a connection that has read chunks before."""
+    async with serving(answering(before + HEAD_OF_CHUNKS + CHUNKS)) as server:
+        origin = Origin(server.url)
+        for _ in range(3):
+            assert (await ask_for_chunks(origin))[0] == b"first second"
+        await origin.close()
+
+    assert server.connections == 1
 
 
 async def test_who_leaves_a_body_in_chunks_ends_the_connection():

@@ -1,7 +1,7 @@
-"""Bytes that go from a file or a pipe into a socket, or from a socket into a pipe, and never through this process.
+"""Moves bytes from a file or pipe into a socket, or from a socket into a pipe, without copying them into this process.
 
-To copy a large answer in and out again costs more than all else of it (docs/adr/0024). All descriptors are non-blocking,
-but for those of files; none of them may be that of a transport, whose number may belong to another connection at any time.
+Copying is most of the cost of a large response (docs/adr/0024). All descriptors except those of files are non-blocking.
+None may be the descriptor of a transport: when the transport closes, its number may belong to another connection.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator
 from typing import Self
 
 EXTENSION = "http.response.zerocopysend"
-"""The message of ASGI's extension of that name: ``count`` bytes of ``file`` from ``offset`` on; of a pipe without one."""
+"""The message of the ASGI extension of that name: ``count`` bytes of ``file`` from ``offset`` on, or of a pipe without ``offset``."""
 PIPE_BYTES = 256 * 1024
-"""What a pipe takes; less where the user has many already (pipe(7): 64 MiB in all pipes of a user who is not root)."""
+"""Capacity of a pipe in bytes; less if the user has many (pipe(7): 64 MiB in all pipes of a user who is not root)."""
 
 LARGE_PIPE_BYTES, LARGE_PIPES = 1024 * 1024, 16
-"""What so many of the pipes of ``Pipes`` take: a part costs as much whatever its size. More of them would leave too little."""
+"""Capacity of the first ``LARGE_PIPES`` pipes, since each part costs the same whatever its size. More would exceed the limit."""
 
 
 class Pipe:
@@ -39,7 +39,7 @@ class Pipe:
         return self
 
     def unread(self) -> int:
-        """How many bytes are in it."""
+        """Return the number of bytes in the pipe."""
         count = bytearray(4)
         fcntl.ioctl(self.reader, termios.FIONREAD, count)
         return int.from_bytes(count, sys.byteorder)
@@ -50,21 +50,21 @@ class Pipe:
 
 
 def is_readable(descriptor: int) -> bool:
-    """Whether something can be read now, or the other side is gone."""
+    """True if bytes can be read now, or the other side has closed the connection."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(0))
 
 
 class Pipes:
-    """Pipes that are open at once."""
+    """Opens pipes, the first of them large."""
 
     def __init__(self) -> None:
         self._large = 0
 
     @contextlib.contextmanager
     def pipe(self) -> Iterator[Pipe]:
-        """One more, closed on leaving; a large one, unless there are enough of these."""
+        """Yield a new pipe, a large one while fewer than ``LARGE_PIPES`` are open; it is closed on leaving."""
         is_large = self._large < LARGE_PIPES
         self._large += is_large
         try:
@@ -75,7 +75,7 @@ class Pipes:
 
 
 async def wait_readable(descriptor: int) -> None:
-    """Until something can be read, or the other side is gone."""
+    """Wait until bytes can be read, or the other side has closed the connection."""
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(descriptor, ready.set)
     try:
@@ -85,7 +85,7 @@ async def wait_readable(descriptor: int) -> None:
 
 
 async def wait_writable(descriptor: int) -> None:
-    """Until something can be written, or the other side is gone."""
+    """Wait until bytes can be written, or the other side has closed the connection."""
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     loop.add_writer(descriptor, ready.set)
     try:
@@ -95,7 +95,7 @@ async def wait_writable(descriptor: int) -> None:
 
 
 async def send_file(file: int, connection: int, offset: int, count: int) -> None:
-    """Send bytes of a file that are in memory already: reading them from a disk would block. Raises OSError."""
+    """Send bytes of a file that are in the page cache; reading them from a disk would block. Raises OSError."""
     end = offset + count
     while offset < end:
         offset += await _moved(lambda: os.sendfile(connection, file, offset, end - offset), connection)  # noqa: B023
@@ -111,10 +111,10 @@ async def send_from_pipe(pipe: int, connection: int, count: int) -> None:
 
 
 async def receive_into_pipe(connection: int, pipe: int, most: int) -> int:
-    """Let at most so many bytes from a socket into an empty pipe; how many. Raises OSError."""
+    """Move at most ``most`` bytes from a socket into an empty pipe. Returns their number. Raises OSError."""
     while True:
         if is_readable(connection):
-            # Others have their turn; to wait for what is there costs ten calls of the system.
+            # Yield to other tasks; waiting for bytes that are there already would cost ten system calls.
             await asyncio.sleep(0)
         else:
             await wait_readable(connection)
@@ -128,7 +128,7 @@ async def receive_into_pipe(connection: int, pipe: int, most: int) -> int:
 
 
 async def _moved(move: Callable[[], int], connection: int) -> int:
-    """How many bytes went into the connection, once it took some."""
+    """Return the number of bytes that the connection took, at least one. Raises OSError."""
     while True:
         try:
             count = move()
@@ -136,5 +136,5 @@ async def _moved(move: Callable[[], int], connection: int) -> int:
             await wait_writable(connection)
             continue
         if not count:
-            raise OSError("there is less to send than was said")
+            raise OSError("the file or pipe has fewer bytes than were announced")
         return count

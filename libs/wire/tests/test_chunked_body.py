@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from ingot_chassis.peers.chunked_body import LEAST_PIPE, LONGEST_LINE, ChunkedBody
-from ingot_chassis.zero_copy import PIPE_BYTES, Pipe
+from ingot_wire.chunked_body import LEAST_PIPE, LONGEST_LINE, ChunkedBody
+from ingot_wire.zero_copy import PIPE_BYTES, Pipe
 
 WIRE = b"5\r\nhello\r\n1;name=value\r\n,\r\nE\r\n wide and large\r\n0\r\n\r\n".replace(b"E\r\n", b"f\r\n")
 BODY = b"hello, wide and large"
@@ -43,16 +43,25 @@ async def test_a_large_chunk_comes_whole_through_a_pipe_and_past_one_that_is_sma
     assert await read(b"", wire, pipe_size=pipe_size) == content
 
 
+@pytest.mark.parametrize("surplus", [b"", b"\r\n", b"HTTP/1.1"])
+async def test_bytes_behind_a_body_are_noticed_and_not_read(surplus):
+    ours, theirs = socket.socketpair()
+    with ours, theirs, Pipe() as pipe:
+        chunks = ChunkedBody(ours.fileno(), b"5\r\nhello\r\n0\r\n\r\n" + surplus)
+        assert [await chunks.part(pipe), await chunks.part(pipe)] == [b"hello", b""]
+        assert (chunks.is_whole, chunks.has_surplus) == (True, bool(surplus))
+        chunks.close()
+
+
 @pytest.mark.parametrize(
     ("wire", "reason"),
     [
-        (b"five\r\nhello\r\n0\r\n\r\n", "no size"),
-        (b"-5\r\nhello\r\n0\r\n\r\n", "no size"),
-        (b"\r\nhello\r\n0\r\n\r\n", "no size"),
-        (b"1" * (LONGEST_LINE + 20), "no end"),
+        (b"five\r\nhello\r\n0\r\n\r\n", "invalid chunk size"),
+        (b"-5\r\nhello\r\n0\r\n\r\n", "invalid chunk size"),
+        (b"\r\nhello\r\n0\r\n\r\n", "invalid chunk size"),
+        (b"1" * (LONGEST_LINE + 20), "is longer than"),
         (b"4\r\nhello\r\n0\r\n\r\n", "longer than its size"),
         (b"5\r\nhello\r\n0\r\nname: value\r\n\r\n", "trailer"),
-        (b"5\r\nhello\r\n0\r\n\r\nHTTP/1.1", "follows"),
         (b"5\r\nhel", "ended"),
         (b"5\r\nhello\r\n", "ended"),
         (b"", "ended"),

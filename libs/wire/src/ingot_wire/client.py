@@ -1,0 +1,192 @@
+"""The HTTP/1.1 client between services: kept connections, one request at a time on each, bodies streamed both ways.
+
+It has only what services need, since every request pays for it (docs/adr/0011): no redirects, cookies, proxies,
+compression or trailers. Callers give no framing: it is written here, from the bytes that are sent.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Iterable
+from typing import Self
+from urllib.parse import quote_from_bytes, urlsplit
+
+from ingot_wire.chunked_body import ChunkedBody
+from ingot_wire.client_connection import Body, ClientConnection
+from ingot_wire.framing import request_head
+
+CONNECT_SECONDS = 2.0
+RETRY_PAUSE, LONGEST_PAUSE = 0.05, 0.5
+TRIES = 3
+"""The most times that a read is sent whose connection ended before the response: the read may crash the server."""
+SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
+IDEMPOTENT = SAFE | {"PUT", "DELETE"}
+"""RFC 9110, sections 9.2.1 and 9.2.2."""
+WITH_CONTENT = frozenset(("POST", "PUT", "PATCH"))
+"""Methods whose requests give a Content-Length even without a body (RFC 9110, section 8.6)."""
+
+
+def target(raw_path: bytes, query: bytes) -> bytes:
+    """Return path and query of a received request, fit to be sent on."""
+    raw = raw_path + b"?" + query if query else raw_path
+    return raw if raw.isascii() else quote_from_bytes(raw, safe="!#$%&'()*+,/:;=?@[]~").encode()
+
+
+class NotConnected(ConnectionError):
+    """The server cannot be reached: no byte of the request was sent."""
+
+
+class Response:
+    """A status, headers with names as they were sent, and a body to read. Leaving the context releases the connection."""
+
+    def __init__(self, connection: ClientConnection, release: Callable[[ClientConnection], None]) -> None:
+        self._held: ClientConnection | None = connection
+        self._release = release
+        self.status, self.headers = connection.status, connection.headers
+
+    @property
+    def _connection(self) -> ClientConnection:
+        if self._held is None:
+            raise RuntimeError("the response was released; its connection belongs to another request")
+        return self._held
+
+    async def read_part(self) -> tuple[bytes, bool]:
+        """Return the next bytes of the body, and True if more follow. Raises ConnectionError, or what the request body raised."""
+        return await self._connection.read_part()
+
+    @property
+    def chunks(self) -> ChunkedBody | None:
+        """The body in place of ``read_part``, if it was requested in chunks and is sent in chunks."""
+        return self._connection.chunks
+
+    async def read(self) -> bytes:
+        """Return the rest of the body. Raises as ``read_part``."""
+        parts, more = [], True
+        while more:
+            part, more = await self.read_part()
+            parts.append(part)
+        return b"".join(parts)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        connection, self._held = self._held, None
+        if connection is not None:
+            self._release(connection)
+
+
+class Origin:
+    """The server at ``url``. A request waits up to ``patience`` seconds for a server that cannot be reached.
+
+    At most ``max_waiting`` requests wait; the others fail at once.
+    """
+
+    def __init__(self, url: str, *, patience: float = 0.0, max_waiting: int = 500) -> None:
+        parts = urlsplit(url)
+        secure = parts.scheme == "https"
+        self._host, self._port = parts.hostname or "", parts.port or (443 if secure else 80)
+        self._prefix, self._authority = parts.path.rstrip("/").encode(), parts.netloc.encode()
+        self._tls = ssl.create_default_context() if secure else None
+        self._patience, self._max_waiting, self._waiting = patience, max_waiting, 0
+        self._idle: list[ClientConnection] = []
+
+    async def request(
+        self,
+        method: str,
+        target: bytes,
+        headers: Iterable[tuple[bytes, bytes]],
+        body: Body,
+        *,
+        in_chunks: bool = False,
+    ) -> Response:
+        """Send a request and return when the head of its response has arrived.
+
+        ``headers`` have no framing (`framing.FRAMING_HEADERS`): a body of bytes is sent with its Content-Length, one in
+        parts in chunks. ``in_chunks``: the body of the response may be read as ``chunks``. A request is sent again if
+        no server can have begun it, and an idempotent one without a body also if its connection ended before the
+        response began.
+
+        Raises ConnectionError, what the body raises, and ValueError for a head that cannot be sent.
+        """
+        give_up = asyncio.get_running_loop().time() + self._patience
+        head = request_head(method, self._prefix + target, self._authority, headers)
+        if isinstance(body, bytes) and (body or method in WITH_CONTENT):
+            head += b"content-length: %d\r\n" % len(body)
+        tries = 0
+        while True:
+            connection = self._take_idle()
+            used_before = connection is not None
+            connection = connection or await self._connect_patiently(give_up)
+            tries += 1
+            try:
+                await connection.send_request(
+                    head,
+                    body,
+                    bodiless=method == "HEAD",
+                    wants_chunks=in_chunks and self._tls is None,
+                )
+            except ConnectionError:
+                connection.close()
+                if connection.heard or body:
+                    raise
+                # A kept connection may end in the moment in which it is used again.
+                if used_before and method in IDEMPOTENT:
+                    continue
+                if self._patience and tries < TRIES and method in SAFE:
+                    continue
+                raise
+            except BaseException:
+                connection.close()
+                raise
+            return Response(connection, self._release)
+
+    def _take_idle(self) -> ClientConnection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_fit():
+                return connection
+            connection.close()
+        return None
+
+    def _release(self, connection: ClientConnection) -> None:
+        if connection.release():
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    async def _connect_patiently(self, give_up: float) -> ClientConnection:
+        """Return a new connection, tried until ``give_up`` of the loop's time. Raises NotConnected."""
+        loop = asyncio.get_running_loop()
+        try:
+            return await self._connect(loop)
+        except OSError as error:
+            if self._waiting >= self._max_waiting:
+                raise NotConnected(
+                    f"{self._host}:{self._port}: {error}; and {self._waiting} requests are waiting already"
+                ) from error
+            failure = error
+        self._waiting += 1
+        try:
+            pause = RETRY_PAUSE
+            while loop.time() + pause <= give_up:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+                try:
+                    return await self._connect(loop)
+                except OSError as error:
+                    failure = error
+            raise NotConnected(f"{self._host}:{self._port}: {failure}") from failure
+        finally:
+            self._waiting -= 1
+
+    async def _connect(self, loop: asyncio.AbstractEventLoop) -> ClientConnection:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            _, connection = await loop.create_connection(
+                lambda: ClientConnection(loop), self._host, self._port, ssl=self._tls
+            )
+        return connection
+
+    async def close(self) -> None:
+        """Close the idle connections."""
+        while self._idle:
+            self._idle.pop().close()
