@@ -52,17 +52,18 @@ test: .venv/.dev ## Run all tests, those of each service and library alone (ARGS
 	@echo "testing them together …"
 	@INGOT_TEST_DEPLOYMENTS=$(DEPLOYMENTS) $(PYTEST) -q -rs -n $(WORKERS) $(TOGETHER) $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
 
-.PHONY: test-chassis test-contracts test-standalone $(SERVICES:%=test-%)
+.PHONY: test-wire test-chassis test-contracts test-standalone $(SERVICES:%=test-%)
 test-identity: ## Run the tests of services/identity
 test-repos: ## Run the tests of services/repos
 test-issues: ## Run the tests of services/issues
 test-hooks: ## Run the tests of services/hooks
 test-web: ## Run the tests of services/web
 test-gateway: ## Run the tests of services/gateway
+test-wire: ## Run the tests of libs/wire
 test-chassis: ## Run the tests of libs/chassis
 test-contracts: ## Run the tests of libs/contracts
 test-standalone: ## Run the tests of apps/standalone
-test-chassis test-contracts test-standalone $(SERVICES:%=test-%): test-%: .venv/.dev
+test-wire test-chassis test-contracts test-standalone $(SERVICES:%=test-%): test-%: .venv/.dev
 	@echo "running the tests of $* …"
 	@$(PYTEST) -n auto $(filter %/$*,$(MEMBERS)) $(ARGS)
 
@@ -104,6 +105,8 @@ soak: .venv/.dev ## Kill and stop processes and servers under load, many times, 
 	        $(ARGS) || exit 1; \
 	done
 	@INGOT_SAFETY=whole $(PYTEST) -q services/gateway/tests/test_hostile_input.py $(ARGS)
+	@echo "sending requests past a second parser …"
+	@INGOT_ORACLE=$${INGOT_ORACLE:-1000000} $(PYTEST) -q -s -n 2 services/gateway/tests/test_oracle.py $(ARGS)
 	@INGOT_FUZZ=$${INGOT_FUZZ:-50} $(PYTEST) -q -s tests/e2e/test_schema.py $(ARGS)
 	@INGOT_BOMBS=whole $(PYTEST) -q services/repos/tests/test_bombs.py $(ARGS)
 	@echo "pushing and cloning at once …"
@@ -130,6 +133,7 @@ deployable: .venv/.dev ## Test the images' folders and check everything in deplo
 bench: .venv/.dev ## Measure: requests, git operations, starts, resident memory, webhooks
 	@echo "measuring …"
 	@$(BIN)/python benchmarks/run.py $(ARGS)
+	@$(BIN)/python benchmarks/hops.py
 	@$(BIN)/python benchmarks/repositories.py $(ARGS)
 	@$(BIN)/python benchmarks/repository_code.py $(ARGS)
 	@$(BIN)/python benchmarks/issues.py $(ARGS)

@@ -8,7 +8,7 @@ from .sources import ROOT, sources
 
 ACROSS = {
     "access", "audit", "bombs", "calls", "confirmations", "event_sizes", "fake_identity", "fake_repos", "forms", "full_disk", "golden", "growth", "hostile_input", "kill", "large_events", "layout",
-    "lists", "long_texts", "restricted_tokens", "roles", "soak", "ssh_memory", "whole_service", "commonmark",
+    "lists", "long_texts", "oracle", "restricted_tokens", "roles", "soak", "ssh_memory", "whole_service", "commonmark",
 }  # fmt: skip
 """What is tried through many modules at once."""
 
