@@ -106,7 +106,7 @@ soak: .venv/.dev ## Kill and stop processes and servers under load, many times, 
 	done
 	@INGOT_SAFETY=whole $(PYTEST) -q services/gateway/tests/test_hostile_input.py $(ARGS)
 	@echo "sending requests past a second parser …"
-	@INGOT_ORACLE=$${INGOT_ORACLE:-1000000} $(PYTEST) -q -s -n 2 services/gateway/tests/test_oracle.py $(ARGS)
+	@INGOT_ORACLE=$${INGOT_ORACLE:-1000000} $(PYTEST) -q -s services/gateway/tests/test_oracle.py $(ARGS)
 	@INGOT_FUZZ=$${INGOT_FUZZ:-50} $(PYTEST) -q -s tests/e2e/test_schema.py $(ARGS)
 	@INGOT_BOMBS=whole $(PYTEST) -q services/repos/tests/test_bombs.py $(ARGS)
 	@echo "pushing and cloning at once …"

@@ -1,12 +1,12 @@
-"""CPU of one request from service to service: with our client (`ingot_wire.client`), and with the client of aiohttp.
+"""CPU of one request from service to service, with our client (`ingot_wire.client`) and with that of aiohttp.
 
-The floor is the same exchange without HTTP: it writes bytes that are ready, and counts the bytes of an answer of known
-size. The server is a process of its own, on the protocol of production. Rows of the gateway have the CPU of a whole
-gateway, of which only the client for its upstream differs.
+The floor is the same exchange without HTTP: it writes bytes that are ready, and counts the bytes of an answer
+of known size. The server is a process of its own, on the protocol of production. Rows of the gateway have the
+CPU of a whole gateway, of which only the client for its upstream differs.
 
-Clients take turns in one run; ``- ours`` and ``/ ours`` compare figures of the same turn. Each client gets headers in
-the form that it takes, bytes or text; rows of the gateway include the conversion. Each request has another path.
-``python benchmarks/hops.py [--requests N] [--turns N] [--only NAME]``.
+Clients take turns in one run; ``- ours`` and ``/ ours`` compare figures of the same turn. Each client gets
+headers in the form that it takes, bytes or text; rows of the gateway include the conversion. Each request has
+another path. ``python benchmarks/hops.py [--requests N] [--turns N] [--only NAME]``.
 """
 
 import argparse
@@ -75,7 +75,10 @@ Measure = Callable[[int], Awaitable[Figure]]  # of so many requests
 
 @dataclass(frozen=True)
 class Case:
-    """Requests of one kind, with ``parts`` as the body. ``share`` is their number, relative to ``--requests``."""
+    """Requests of one kind, with ``parts`` as the body.
+
+    ``share`` is their number, relative to ``--requests``.
+    """
 
     name: str
     path: str = DIRECT
@@ -113,7 +116,10 @@ GATEWAY_CASES = (
 
 
 async def respond(scope: Any, receive: Any, send: Any) -> None:
-    """Every service, as an ASGI app. A request of CASES with other headers than it should have gets an empty body."""
+    """Every service, as an ASGI app.
+
+    A request of CASES with other headers than it should have gets an empty body.
+    """
     if scope["type"] == "lifespan":
         for event in ("startup", "shutdown"):
             await receive()
@@ -148,7 +154,10 @@ def open_session() -> aiohttp.ClientSession:
 
 
 class AiohttpUpstream:
-    """A service behind aiohttp's client. It sends no request bodies and translates no errors: there are none."""
+    """A service behind aiohttp's client.
+
+    It sends no request bodies and translates no errors: there are none.
+    """
 
     def __init__(self, url: str) -> None:
         self._url, self._session = url, open_session()

@@ -9,13 +9,19 @@ from .world import LOOPBACK
 
 REQUEST, RESPONSE, SURPLUS = "request", "response", "surplus"
 SURPLUS_HEADER = b"x-surplus"
-"""A response with this header is followed by ``SURPLUS_RESPONSE`` in the same write as its end; it belongs to no request."""
+"""A response with this header is followed by ``SURPLUS_RESPONSE`` in the same write as its end.
+
+It belongs to no request.
+"""
 LAST_CHUNK = b"0\r\n\r\n"
 SURPLUS_RESPONSE = b"HTTP/1.1 200 OK\r\nx-mark: s0i0z\r\ncontent-length: 5\r\n\r\ns0i0z"
 
 
 class Exchange(NamedTuple):
-    """A request as the app of the service received it. ``parts`` is the body, None if the app did not read it."""
+    """A request as the app of the service received it.
+
+    ``parts`` is the body, None if the app did not read it.
+    """
 
     method: str
     target: bytes
@@ -26,7 +32,7 @@ class Exchange(NamedTuple):
 
 
 class TappedConnection:
-    """The bytes of one connection, as pairs of a direction and what was read, and the exchanges of the app on it."""
+    """The bytes of one connection, as pairs of direction and data, and the exchanges of the app on it."""
 
     def __init__(self, tap: "ByteTap") -> None:
         self.tap = tap
@@ -121,7 +127,10 @@ class ByteTap:
             self.all_ended.set()
 
     def send_surplus(self) -> int:
-        """Send a response that belongs to no request on each open connection. Returns the number of connections."""
+        """Send a response that belongs to no request on each open connection.
+
+        Returns the number of connections.
+        """
         idle = [one for one in self._connections if one.near is not None and one.open_sides == 2]
         for connection in idle:
             connection.record.append((SURPLUS, SURPLUS_RESPONSE))

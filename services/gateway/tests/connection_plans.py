@@ -17,7 +17,10 @@ class Continue(NamedTuple):
 
 @dataclass(slots=True)
 class Plan:
-    """The actions of one client on one connection. ``ending``: ``read`` to the end, ``half-close``, ``close`` or ``reset``."""
+    """The actions of one client on one connection.
+
+    ``ending``: ``read`` to the end, ``half-close``, ``close`` or ``reset``.
+    """
 
     number: int
     kind: str
@@ -65,7 +68,10 @@ def connection_plan(seed: str, number: int) -> Plan:
 
 
 def _add_steps(plan: Plan, rng: random.Random) -> None:
-    """Cut the bytes of the requests into reads. Some clients wait for each response, others send everything at once."""
+    """Cut the bytes of the requests into reads.
+
+    Some clients wait for each response, others send everything at once.
+    """
     waits = rng.random() < 0.4 and plan.kind != "pipelined"
     plan.may_be_broken_off = plan.kind in AFTER_CLOSE
     pending = b""

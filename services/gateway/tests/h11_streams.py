@@ -1,4 +1,4 @@
-"""Reads recorded HTTP/1.1 with h11, a parser that shares no code with that of the servers and the client here."""
+"""Reads recorded HTTP/1.1 with h11, which shares no code with the parser of the servers and the client."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,10 @@ class StreamError(AssertionError):
 
 @dataclass(slots=True)
 class Message:
-    """A request or a response. ``is_last``: after it the connection must end. Names of headers are in lower case."""
+    """A request or a response.
+
+    ``is_last``: after it the connection must end. Names of headers are in lower case.
+    """
 
     headers: list[tuple[bytes, bytes]]
     method: str = ""
@@ -113,8 +116,8 @@ class MessageReader:
 def read_exchanges(record: list[tuple[str, bytes]]) -> tuple[list[Message], list[Message]]:
     """Return the requests and the responses of a recorded connection.
 
-    A request begins only after the end of the previous response and of the previous request, and never after surplus
-    bytes. Raises StreamError.
+    A request begins only after the end of the previous response and of the previous request, and never after
+    surplus bytes. Raises StreamError.
     """
     methods: list[str] = []
     requests, responses = MessageReader(), MessageReader(methods)

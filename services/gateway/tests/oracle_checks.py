@@ -83,7 +83,10 @@ def _must_end(attempt: Attempt) -> bool:
 def check_connection(
     connection: TappedConnection, attempts: Mapping[bytes, Attempt], *, has_ended: bool
 ) -> None:
-    """Check one connection to the service: each message is that of one request of a client. Raises OracleError."""
+    """Check one connection to the service.
+
+    Each message is that of one request of a client. Raises OracleError.
+    """
     try:
         requests, responses = read_exchanges(connection.record)
     except StreamError as error:

@@ -126,7 +126,10 @@ class TappedWorld:
         self.port, self.service, self.upstream, self.tap = port, service, upstream, tap
 
     async def end_connections(self) -> tuple[list[TappedConnection], bool]:
-        """Wait for the requests that run, and end the connections to the service. Returns them, and True if all ended."""
+        """Wait for the requests that run, and end the connections to the service.
+
+        Returns them, and True if all ended.
+        """
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await self.upstream.is_idle.wait()

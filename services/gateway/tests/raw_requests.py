@@ -1,7 +1,7 @@
 """Requests of hostile and plain clients, as bytes, and the outcome that each must have.
 
-Each request has a mark of its sender in its target, in ``x-mark`` and in its body. A body may contain a whole request
-whose mark has an ``i``: such an inner request must never be executed.
+Each request has a mark of its sender in its target, in ``x-mark`` and in its body. A body may contain a whole
+request whose mark has an ``i``: such an inner request must never be executed.
 """
 
 import random
@@ -39,9 +39,9 @@ HOST = "Host: ingot.test"
 class Attempt:
     """One request, or bytes that are none.
 
-    Outcomes: ``answered`` by the service; ``refused`` by the gateway, and the connection goes on; ``rejected`` by the
-    gateway, and the connection ends; ``lenient``: answered or rejected; ``cut``: its end is never sent; ``ignored``:
-    sent after the last request of the connection.
+    Outcomes: ``answered`` by the service; ``refused`` by the gateway, and the connection goes on;
+    ``rejected`` by the gateway, and the connection ends; ``lenient``: answered or rejected; ``cut``: its end
+    is never sent; ``ignored``: sent after the last request of the connection.
     """
 
     kind: str
@@ -55,7 +55,10 @@ class Attempt:
     ends_connection: bool = False
     head_size: int = 0
     pause: int = 0
-    """After so many bytes the client waits for the response before it sends the rest; 0: it sends everything."""
+    """After so many bytes the client waits for the response before it sends the rest.
+
+    0: it sends everything.
+    """
 
 
 class Sender:
@@ -137,7 +140,7 @@ class Sender:
         )  # fmt: skip
 
     def chunked_request(self, kind: str, outcome: str, template: bytes, *, do: str = "echo") -> Attempt:
-        """Return a chunked request whose wire body is the template, with the hexadecimal size and the data in it."""
+        """Return a chunked request whose wire body is the template, filled with the size and the data."""
         attempt = self.request(
             kind, outcome, method="POST", size=self.rng.choice((12, 100, 300)), do=do, framing="chunks"
         )

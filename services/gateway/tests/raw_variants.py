@@ -1,13 +1,18 @@
-"""Forms of a request head and of chunks: plain ones, ones that must be rejected, and ones that may be either."""
+"""Forms of a request head and of chunks.
+
+Plain ones, ones that must be rejected, and ones that may be either.
+"""
 
 from typing import NamedTuple
 
 
 class Variant(NamedTuple):
-    """A form of a head. ``framing`` replaces the plain framing; in it {n}, {x} and {big} are sizes of the body.
+    """A form of a head. ``framing`` replaces the plain framing.
 
-    ``body`` says how the body is written under such a framing: ``plain`` or ``chunks``. ``is_ordered``: the headers
-    stand in this order, Host first.
+    In it {n}, {x} and {big} are sizes of the body.
+
+    ``body`` says how the body is written under such a framing: ``plain`` or ``chunks``. ``is_ordered``: the
+    headers stand in this order, Host first.
     """
 
     headers: tuple[str, ...] = ()

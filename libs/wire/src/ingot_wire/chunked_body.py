@@ -1,4 +1,4 @@
-"""A chunked response body, read from the socket without the transport of the event loop, so it can go into a pipe."""
+"""A chunked response body that bypasses the transport of the event loop, so it can go into a pipe."""
 
 import os
 import re
@@ -16,7 +16,8 @@ _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})(;.*)?")
 class ChunkedBody:
     """A chunked body without trailers (RFC 9112, section 7.1) on a connection that nothing else reads.
 
-    ``beginning`` was read already. The body is complete when ``is_whole``; ``has_surplus`` if bytes follow it.
+    ``beginning`` was read already. The body is complete when ``is_whole``; ``has_surplus`` if bytes follow
+    it.
     """
 
     def __init__(self, connection: int, beginning: bytes) -> None:
@@ -38,7 +39,9 @@ class ChunkedBody:
         self._socket.close()
 
     async def part(self, pipe: Pipe) -> bytes | int:
-        """Return the next bytes of the body, or how many of them were moved into the empty pipe; b"" at the end.
+        """Return the next bytes of the body, or how many of them were moved into the empty pipe.
+
+        Returns b"" at the end.
 
         A pipe with little capacity is left empty. Raises ConnectionError.
         """
@@ -96,7 +99,10 @@ class ChunkedBody:
         return self._read[begin:end]
 
     async def _more(self, most: int) -> bytes:
-        """Return the next bytes. ``most`` is small for a line, since the rest of the chunk can go through a pipe."""
+        """Return the next bytes.
+
+        ``most`` is small for a line, since the rest of the chunk can go through a pipe.
+        """
         self._wake_at(1)
         while True:
             try:

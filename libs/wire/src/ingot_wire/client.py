@@ -1,7 +1,9 @@
-"""The HTTP/1.1 client between services: kept connections, one request at a time on each, bodies streamed both ways.
+"""The HTTP/1.1 client between services.
 
-It has only what services need, since every request pays for it (docs/adr/0011): no redirects, cookies, proxies,
-compression or trailers. Callers give no framing: it is written here, from the bytes that are sent.
+Kept connections, one request at a time on each, bodies streamed both ways.
+
+It has only what services need, since every request pays for it (docs/adr/0011): no redirects, cookies,
+proxies, compression or trailers. Callers give no framing: it is written here, from the bytes that are sent.
 """
 
 import asyncio
@@ -17,7 +19,10 @@ from ingot_wire.framing import request_head
 CONNECT_SECONDS = 2.0
 RETRY_PAUSE, LONGEST_PAUSE = 0.05, 0.5
 TRIES = 3
-"""The most times that a read is sent whose connection ended before the response: the read may crash the server."""
+"""The most times that a read is sent whose connection ended before the response.
+
+The read may crash the server.
+"""
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 IDEMPOTENT = SAFE | {"PUT", "DELETE"}
 """RFC 9110, sections 9.2.1 and 9.2.2."""
@@ -36,7 +41,10 @@ class NotConnected(ConnectionError):
 
 
 class Response:
-    """A status, headers with names as they were sent, and a body to read. Leaving the context releases the connection."""
+    """A status, headers with names as they were sent, and a body to read.
+
+    Leaving the context releases the connection.
+    """
 
     def __init__(self, connection: ClientConnection, release: Callable[[ClientConnection], None]) -> None:
         self._held: ClientConnection | None = connection
@@ -50,7 +58,10 @@ class Response:
         return self._held
 
     async def read_part(self) -> tuple[bytes, bool]:
-        """Return the next bytes of the body, and True if more follow. Raises ConnectionError, or what the request body raised."""
+        """Return the next bytes of the body, and True if more follow.
+
+        Raises ConnectionError, or what the request body raised.
+        """
         return await self._connection.read_part()
 
     @property
@@ -101,10 +112,10 @@ class Origin:
     ) -> Response:
         """Send a request and return when the head of its response has arrived.
 
-        ``headers`` have no framing (`framing.FRAMING_HEADERS`): a body of bytes is sent with its Content-Length, one in
-        parts in chunks. ``in_chunks``: the body of the response may be read as ``chunks``. A request is sent again if
-        no server can have begun it, and an idempotent one without a body also if its connection ended before the
-        response began.
+        ``headers`` have no framing (`framing.FRAMING_HEADERS`): a body of bytes is sent with its
+        Content-Length, one in parts in chunks. ``in_chunks``: the body of the response may be read as
+        ``chunks``. A request is sent again if no server can have begun it, and an idempotent one without a
+        body also if its connection ended before the response began.
 
         Raises ConnectionError, what the body raises, and ValueError for a head that cannot be sent.
         """

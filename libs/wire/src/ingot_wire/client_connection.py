@@ -16,7 +16,10 @@ IDLE_SECONDS = 30.0
 LIFETIME_SECONDS = 60.0
 """The time in which a connection is used, so replicas that start later get their share."""
 SILENT_SECONDS = 10
-"""TCP keep-alive begins after so many idle seconds; the connection ends after three probes in as long again."""
+"""TCP keep-alive begins after so many idle seconds.
+
+The connection ends after three probes in as long again.
+"""
 MAX_UNREAD_BYTES = 262_144
 """Bytes of a response body that may wait here for their reader."""
 MAX_HEAD_BYTES = 262_144
@@ -30,9 +33,9 @@ Body = bytes | AsyncIterator[bytes]
 class ClientConnection(asyncio.Protocol):
     """One connection: ``send_request``, then ``read_part`` until no more come, then ``release``.
 
-    It is fit for another request only if the last one was sent completely, its response was read to the end, and
-    nothing else has arrived. Bytes that belong to no request end the connection and are never returned. Empty lines
-    between responses are the one exception: the parser skips them, and they carry nothing.
+    It is fit for another request only if the last one was sent completely, its response was read to the end,
+    and nothing else has arrived. Bytes that belong to no request end the connection and are never returned.
+    Empty lines between responses are the one exception: the parser skips them, and they carry nothing.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -64,9 +67,10 @@ class ClientConnection(asyncio.Protocol):
     async def send_request(self, head: bytes, body: Body, *, bodiless: bool, wants_chunks: bool) -> None:
         """Send a request and return when the head of its response has arrived.
 
-        ``head`` has no framing: a body of bytes gets its Content-Length in the head already, one in parts is sent in
-        chunks. ``bodiless``: the response ends with its head, as that of HEAD. ``wants_chunks``: `chunks` reads the body
-        of the response if it is chunked. Raises ConnectionError, and what the body raises.
+        ``head`` has no framing: a body of bytes gets its Content-Length in the head already, one in parts is
+        sent in chunks. ``bodiless``: the response ends with its head, as that of HEAD. ``wants_chunks``:
+        `chunks` reads the body of the response if it is chunked. Raises ConnectionError, and what the body
+        raises.
         """
         if self._bodiless or self._wants_chunks:
             # The parser still waits for the body that HEAD leaves out, or that was read without it.
@@ -229,14 +233,17 @@ class ClientConnection(asyncio.Protocol):
             raise ValueError("the head is too large")
 
     def _feed_lines(self, data: bytes) -> None:
-        """Parse a response that ends with its head, and reject what follows; the parser would wait for a body."""
+        """Parse a response that ends with its head, and reject what follows.
+
+        The parser would wait for a body.
+        """
         for line in data.splitlines(keepends=True):
             if self._complete:
                 raise ValueError("bytes follow the response to HEAD")
             self._parser.feed_data(line)
 
     def _feed_head(self, data: bytes) -> None:
-        """Parse the head, and leave the body to ``chunks`` if it is chunked and the request was sent completely.
+        """Parse the head; leave a chunked body to ``chunks`` if the request was sent completely.
 
         Every other response is read by the parser, like one whose head is not complete in the first read.
         """

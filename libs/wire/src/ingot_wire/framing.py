@@ -1,7 +1,8 @@
 """Rules for heads and framing of HTTP/1.1 messages, for the server and the client.
 
-Framing says where a message ends (RFC 9112, section 6). Two programs that disagree about it take one caller's bytes for
-another caller's message. So each message is framed in one plain way, and nothing else is read or written.
+Framing says where a message ends (RFC 9112, section 6). Two programs that disagree about it take one caller's
+bytes for another caller's message. So each message is framed in one plain way, and nothing else is read or
+written.
 """
 
 import re
@@ -53,8 +54,8 @@ def request_head(
 ) -> bytes:
     """Return the request line, ``Host`` and ``headers``, without the framing and without the empty line.
 
-    Raises ValueError for a method, target or header that would not be one line of the head, and for headers of
-    ``FRAMING_HEADERS``.
+    Raises ValueError for a method, target or header that would not be one line of the head, and for headers
+    of ``FRAMING_HEADERS``.
     """
     if not _TOKEN.fullmatch(method.encode()) or _BAD_TARGET.search(target) or not target:
         raise ValueError(f"invalid request line: {method} {target!r}")
@@ -71,7 +72,8 @@ def request_head(
 def request_framing_error(method: str, version: str, headers: Headers) -> str:
     """Return why a request is rejected for its framing; empty if it is plain.
 
-    RFC 9112, sections 3.2 (one Host), 6.1 (transfer codings) and 6.3 (lengths); RFC 9110, section 7.8 (upgrades).
+    RFC 9112, sections 3.2 (one Host), 6.1 (transfer codings) and 6.3 (lengths); RFC 9110, section 7.8
+    (upgrades).
     """
     if version not in VERSIONS:
         return "The server speaks HTTP/1.1 and HTTP/1.0; use one of them."
@@ -89,7 +91,9 @@ def request_framing_error(method: str, version: str, headers: Headers) -> str:
 
 
 def response_framing_error(version: str, headers: Headers, *, has_body: bool) -> str:
-    """Return why a response cannot be read to its end; empty if it is plain. ``has_body``: its status and method allow one.
+    """Return why a response cannot be read to its end.
+
+    Empty if it is plain. ``has_body``: its status and method allow one.
 
     A body that ends with the connection is rejected: a part of it would look complete.
     """

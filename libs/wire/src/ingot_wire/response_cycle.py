@@ -1,7 +1,7 @@
 """One request and its response under uvicorn, with less work between the app and the socket.
 
-The head of a response waits for the first part of a short body, so both are one write. The framing of the response is
-written here: an app may give a Content-Length, and the body must have exactly that many bytes.
+The head of a response waits for the first part of a short body, so both are one write. The framing of the
+response is written here: an app may give a Content-Length, and the body must have exactly that many bytes.
 """
 
 import asyncio
@@ -51,7 +51,10 @@ class ResponseCycle(RequestResponseCycle):
         self._connection = -1
         """A duplicate of the transport's socket, once bytes have bypassed the transport."""
         self._chunk_end = b""
-        """The end of a chunk that bypassed the transport: it waits for the next chunk, so both are one write."""
+        """The end of a chunk that bypassed the transport.
+
+        It waits for the next chunk, so both are one write.
+        """
 
     def begin(self, loop: asyncio.AbstractEventLoop, app: Any) -> asyncio.Task[None]:
         """Run the app in a task of ``tasks``."""
@@ -60,7 +63,9 @@ class ResponseCycle(RequestResponseCycle):
         return self._task
 
     async def run_asgi(self, app: Any) -> None:
-        """Run the app. A cancelled request gets 503 if its response has not begun; otherwise its connection is closed.
+        """Run the app. A cancelled request gets 503 if its response has not begun.
+
+        Otherwise its connection is closed.
 
         So no client mistakes a part of a response for all of it.
         """
@@ -134,7 +139,10 @@ class ResponseCycle(RequestResponseCycle):
             self._write(b"")
 
     def _split_framing(self, headers: Any) -> tuple[Headers, int | None]:
-        """Return the headers that the app may set, and its Content-Length. ``Connection: close`` ends the connection."""
+        """Return the headers that the app may set, and its Content-Length.
+
+        ``Connection: close`` ends the connection.
+        """
         fields: Headers = []
         length: int | None = None
         for sent_name, value in headers:

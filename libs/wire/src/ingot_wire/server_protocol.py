@@ -1,7 +1,7 @@
 """HTTP/1.1 for uvicorn: plain framing only, and bounds on the size and time of a request head.
 
-uvicorn gives an app complete heads only, so no app can bound them: an anonymous client could fill the memory of the
-process, or hold a connection forever.
+uvicorn gives an app complete heads only, so no app can bound them: an anonymous client could fill the memory
+of the process, or hold a connection forever.
 """
 
 import asyncio
@@ -28,13 +28,16 @@ MAX_HEAD_BYTES = 65_536
 HEAD_SECONDS = 20.0
 EXTENSIONS: dict[str, dict[object, object]] = {EXTENSION: {}} if hasattr(os, "splice") else {}
 LINGER_SECONDS = 2.0
-"""The time in which a rejected client may go on sending. If the server closed at once, a reset could discard the error."""
+"""The time in which a rejected client may go on sending.
+
+If the server closed at once, a reset could discard the error.
+"""
 MAX_PIPELINED = 100
 """The most requests that may wait on one connection for the responses to earlier ones."""
 
 
 class DrainState(ServerState):
-    """What the connections of a server share."""
+    """State that the connections of a server share."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,7 +48,7 @@ class DrainState(ServerState):
 
 
 class PipelineFlow(FlowControl):
-    """Flow control that reads nothing while requests wait in ``pipeline``, so a client cannot fill the memory with them."""
+    """Flow control that reads nothing while requests wait in ``pipeline``: they would fill the memory."""
 
     def __init__(self, transport: asyncio.Transport, pipeline: deque[Any]) -> None:
         super().__init__(transport)
@@ -65,8 +68,8 @@ def server_protocol(
 ) -> type[HttpToolsProtocol]:
     """Return the protocol class for uvicorn with these bounds.
 
-    ``error_body`` makes the JSON body of an error from its message. ``uncounted_paths`` are requested for as long as
-    the process runs, so a server that drains does not wait for them.
+    ``error_body`` makes the JSON body of an error from its message. ``uncounted_paths`` are requested for as
+    long as the process runs, so a server that drains does not wait for them.
     """
 
     class Configured(BoundedProtocol):
@@ -81,9 +84,9 @@ def server_protocol(
 class BoundedProtocol(HttpToolsProtocol):
     """Reads requests with plain framing and rejects all others (`framing.request_framing_error`).
 
-    It counts the bytes that have not yet become a head, body data or the end of a message: heads, and the sizes and
-    extensions of chunks. A head that begins in the middle of a read is counted from the next read on, so it may be
-    twice as large as the limit.
+    It counts the bytes that have not yet become a head, body data or the end of a message: heads, and the
+    sizes and extensions of chunks. A head that begins in the middle of a read is counted from the next read
+    on, so it may be twice as large as the limit.
     """
 
     error_body: Callable[[str], bytes]
@@ -130,7 +133,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._timer = self.loop.call_later(self.head_seconds, self._on_late)
 
     def _feed_in_pieces(self, data: memoryview) -> None:
-        """Feed at most the allowed bytes at once, so the limit does not depend on how the network cuts a request."""
+        """Feed at most the allowed bytes at once, so the limit does not depend on cuts by the network."""
         while data and self._rejection is None:
             free = self.max_head_bytes - self._pending
             self._feed(data[:free])
@@ -175,7 +178,7 @@ class BoundedProtocol(HttpToolsProtocol):
         raise ValueError(framing_error)
 
     def _begin(self, version: str, method: str) -> None:
-        """Start or queue the request, like ``on_headers_complete`` of uvicorn, but with a ``ResponseCycle``."""
+        """Start or queue the request, as uvicorn does, but with a ``ResponseCycle``."""
         url = httptools.parse_url(self.url)
         path = url.path.decode("ascii")
         scope = self.scope
@@ -237,7 +240,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self.flow.resume_reading()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close the connection when it was idle for too long. One timer serves all requests of a connection."""
+        """Close the connection when it was idle for too long.
+
+        One timer serves all requests of a connection.
+        """
         wait = float(self.timeout_keep_alive)
         if not (self._answering() or self._head_begun or self._pending):
             wait += self._idle_since - self.loop.time()
@@ -247,14 +253,15 @@ class BoundedProtocol(HttpToolsProtocol):
             super().timeout_keep_alive_handler()
 
     def announce_end(self) -> None:
-        """Close the connection after the current response, unless the head of that response was sent already."""
+        """Close the connection after the current response, unless its head was sent already."""
         if self._answering() and not self.cycle.response_started:
             self.cycle.keep_alive = False
 
     def shutdown(self) -> None:
         """Close the connection: at once if it is idle, else after the response.
 
-        A request that is arriving is served, even if no byte of it was read yet: its client may not send it again.
+        A request that is arriving is served, even if no byte of it was read yet: its client may not send it
+        again.
         """
         if self._head_begun or self._rejection is not None or self.transport.is_closing():
             return
@@ -276,8 +283,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def _reject(self, status: int, message: str) -> None:
         """Stop reading, and send this error after the responses to earlier requests.
 
-        If the broken body belongs to a request that has its response already, the connection is closed: a second response
-        would be read as the answer to the next request.
+        If the broken body belongs to a request that has its response already, the connection is closed: a
+        second response would be read as the answer to the next request.
         """
         self._rejection = (status, message)
         self._stop_timer()

@@ -1,4 +1,4 @@
-"""Moves bytes from a file or pipe into a socket, or from a socket into a pipe, without copying them into this process.
+"""Moves bytes between files, pipes and sockets without copying them into this process.
 
 Copying is most of the cost of a large response (docs/adr/0024). All descriptors except those of files are non-blocking.
 None may be the descriptor of a transport: when the transport closes, its number may belong to another connection.
@@ -15,12 +15,21 @@ from collections.abc import Callable, Iterator
 from typing import Self
 
 EXTENSION = "http.response.zerocopysend"
-"""The message of the ASGI extension of that name: ``count`` bytes of ``file`` from ``offset`` on, or of a pipe without ``offset``."""
+"""The message of the ASGI extension of that name.
+
+``count`` bytes of ``file`` from ``offset`` on, or of a pipe without ``offset``.
+"""
 PIPE_BYTES = 256 * 1024
-"""Capacity of a pipe in bytes; less if the user has many (pipe(7): 64 MiB in all pipes of a user who is not root)."""
+"""Capacity of a pipe in bytes.
+
+Less if the user has many (pipe(7): 64 MiB in all pipes of a user who is not root).
+"""
 
 LARGE_PIPE_BYTES, LARGE_PIPES = 1024 * 1024, 16
-"""Capacity of the first ``LARGE_PIPES`` pipes, since each part costs the same whatever its size. More would exceed the limit."""
+"""Capacity of the first ``LARGE_PIPES`` pipes, since each part costs the same whatever its size.
+
+More would exceed the limit.
+"""
 
 
 class Pipe:
@@ -64,7 +73,10 @@ class Pipes:
 
     @contextlib.contextmanager
     def pipe(self) -> Iterator[Pipe]:
-        """Yield a new pipe, a large one while fewer than ``LARGE_PIPES`` are open; it is closed on leaving."""
+        """Yield a new pipe, a large one while fewer than ``LARGE_PIPES`` are open.
+
+        It is closed on leaving.
+        """
         is_large = self._large < LARGE_PIPES
         self._large += is_large
         try:
@@ -95,7 +107,10 @@ async def wait_writable(descriptor: int) -> None:
 
 
 async def send_file(file: int, connection: int, offset: int, count: int) -> None:
-    """Send bytes of a file that are in the page cache; reading them from a disk would block. Raises OSError."""
+    """Send bytes of a file that are in the page cache.
+
+    Reading them from a disk would block. Raises OSError.
+    """
     end = offset + count
     while offset < end:
         offset += await _moved(lambda: os.sendfile(connection, file, offset, end - offset), connection)  # noqa: B023

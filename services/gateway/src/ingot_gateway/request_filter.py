@@ -1,7 +1,8 @@
 """Checks the size of a request's head and removes the headers that a service must not get from a client.
 
-Removed are the credential, everything that only the gateway may set (``Ingot-*``, ``X-Forwarded-*``), and what belongs
-to one connection, the framing of the body included. The request id is put back if it is well formed.
+Removed are the credential, everything that only the gateway may set (``Ingot-*``, ``X-Forwarded-*``), and
+what belongs to one connection, the framing of the body included. The request id is put back if it is well
+formed.
 """
 
 import re

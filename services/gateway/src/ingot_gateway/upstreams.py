@@ -1,7 +1,8 @@
 """The services behind the gateway: over a socket, or in the same process. Both stream bodies.
 
-The gateway forwards no framing: it writes a Content-Length for a short body, which it reads first, and chunks for others.
-For these it tells the announced length in a header of its own, so a service can refuse early what is too large.
+The gateway forwards no framing: it writes a Content-Length for a short body, which it reads first, and chunks
+for others. For these it tells the announced length in a header of its own, so a service can refuse early what
+is too large.
 """
 
 from collections.abc import AsyncIterator
@@ -46,7 +47,10 @@ class UpstreamRequest(NamedTuple):
 
 
 class Upstream(Protocol):
-    """One service. ``forward`` answers through the exchange. It raises BadGateway if the service fails, Unavailable if it is away."""
+    """One service. ``forward`` answers through the exchange.
+
+    It raises BadGateway if the service fails, Unavailable if it is away.
+    """
 
     async def forward(self, request: UpstreamRequest, exchange: ProxiedExchange) -> None: ...
 
@@ -111,7 +115,10 @@ async def _pass_on(chunks: ChunkedBody, exchange: ProxiedExchange, pipes: Pipes)
 
 
 async def _parts(exchange: ProxiedExchange) -> AsyncIterator[bytes]:
-    """Yield the body of the request. Raises ClientDisconnected if the client leaves before its end, and TooLarge."""
+    """Yield the body of the request.
+
+    Raises ClientDisconnected if the client leaves before its end, and TooLarge.
+    """
     more = True
     while more:
         message = await exchange.receive()

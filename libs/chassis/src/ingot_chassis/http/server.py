@@ -65,7 +65,10 @@ def bound_socket(host: str, port: int) -> socket.socket:
 def http_protocol(
     public_url: str, *, max_head_bytes: int = MAX_HEAD_BYTES, head_seconds: float = HEAD_SECONDS
 ) -> type[HttpToolsProtocol]:
-    """Return the HTTP protocol of a server with these bounds; its errors name the API page of ``public_url``."""
+    """Return the HTTP protocol of a server with these bounds.
+
+    Its errors name the API page of ``public_url``.
+    """
     page = public_url.rstrip("/") + "/api/v1/swagger"
 
     def error_body(message: str) -> bytes:

@@ -9,7 +9,10 @@ from ingot_chassis.errors import BadRequest
 from ingot_chassis.http.request import ApiRequest
 
 ANNOUNCED_LENGTH_HEADER = "ingot-announced-length"
-"""The size in bytes that the client announced for a body that the gateway forwards in chunks; a hint, never framing."""
+"""The size in bytes that the client announced for a body that the gateway forwards in chunks.
+
+A hint, never framing.
+"""
 MOST_FIELDS = 16
 BESIDE_FILE_BYTES = 64 * 1024
 """What the other fields of the form may have together."""
@@ -19,7 +22,10 @@ _FormEvents = AsyncGenerator[MultipartSegment | bytes | None, None]
 
 
 class UploadedFile(NamedTuple):
-    """``name`` is what the client says, or empty. ``chunks`` raise BadRequest when the body ends too early."""
+    """``name`` is what the client says, or empty.
+
+    ``chunks`` raise BadRequest when the body ends too early.
+    """
 
     name: str
     length: int | None
@@ -73,7 +79,10 @@ async def _begin_of(events: _FormEvents, field: str) -> str:
 
 
 async def _until_end(events: _FormEvents) -> AsyncGenerator[bytes, None]:
-    """The bytes of the field that began; then what follows is read, so that the client can read the answer."""
+    """The bytes of the field that began.
+
+    Then what follows is read, so that the client can read the answer.
+    """
     async for event in events:
         if event is None:
             break
