@@ -47,15 +47,15 @@ class Response:
     """
 
     def __init__(self, connection: ClientConnection, release: Callable[[ClientConnection], None]) -> None:
-        self._held: ClientConnection | None = connection
+        self._current: ClientConnection | None = connection
         self._release = release
         self.status, self.headers = connection.status, connection.headers
 
     @property
     def _connection(self) -> ClientConnection:
-        if self._held is None:
+        if self._current is None:
             raise RuntimeError("the response was released; its connection belongs to another request")
-        return self._held
+        return self._current
 
     async def read_part(self) -> tuple[bytes, bool]:
         """Return the next bytes of the body, and True if more follow.
@@ -81,7 +81,7 @@ class Response:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        connection, self._held = self._held, None
+        connection, self._current = self._current, None
         if connection is not None:
             self._release(connection)
 
