@@ -49,7 +49,7 @@ class UpstreamRequest(NamedTuple):
 class Upstream(Protocol):
     """One service. ``forward`` answers through the exchange.
 
-    It raises BadGateway if the service fails, Unavailable if it is away.
+    It raises BadGateway if the service fails, Unavailable if it cannot be reached.
     """
 
     async def forward(self, request: UpstreamRequest, exchange: ProxiedExchange) -> None: ...
@@ -92,7 +92,7 @@ class HttpUpstream:
         except OSError as error:
             log.warning("the service failed", path=request.path, error=repr(error))
             if isinstance(error, NotConnected):
-                # It took nothing: to ask again does no harm.
+                # No byte of the request was sent, so a retry does no harm.
                 raise Unavailable("the service cannot be reached") from error
             raise BadGateway("the service broke off") from error
 
