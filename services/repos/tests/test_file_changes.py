@@ -401,7 +401,7 @@ async def diff(path, *options):
 async def test_a_patch_has_binary_files_and_other_names(world, ann, app, tmp_path):
     work = tmp_path / "work"
     await git("clone", "-q", str(world.components.storage.path(app["id"])), "work", cwd=tmp_path)
-    noise = os.urandom(1000)
+    noise = b"\0" + os.urandom(1000)
     (work / "noise").write_bytes(noise)
     (work / "empty").touch()
     await git("mv", "README.md", "read me", cwd=work)
