@@ -22,7 +22,7 @@ class LongAnswer:
     def __init__(self):
         self.left = ANSWER
 
-    async def part(self):
+    async def read_part(self):
         self.left -= 4 * PACKET
         return bytes(4 * PACKET), self.left > 0
 

@@ -36,7 +36,7 @@ class LongAnswer:
     def __init__(self, may_begin):
         self.may_begin, self.left = may_begin, PARTS
 
-    async def part(self):
+    async def read_part(self):
         await self.may_begin.wait()
         self.left -= 1
         return bytes(PART), self.left > 0
