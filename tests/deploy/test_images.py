@@ -70,6 +70,7 @@ def test_a_service_runs_from_the_folder_of_its_image_alone(service, tmp_path, da
     assert {folder.name for folder in app.glob("ingot_*") if "." not in folder.name} == {
         "ingot_chassis",
         "ingot_contracts",
+        "ingot_wire",
         f"ingot_{service}",
     }
     below = sum(size for name, size in BASE_MEGABYTES.items() if name != "git" or service == "repos")
