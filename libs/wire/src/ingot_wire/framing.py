@@ -31,7 +31,7 @@ MAX_LENGTH_DIGITS = 20
 
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _HOST = re.compile(rb"[-._~!$&'()*+,;=%:\[\]0-9A-Za-z]* *")
-_BAD_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_CONTROL_BYTES = bytes({*range(32), 127} - {ord("\t")})
 _BAD_TARGET = re.compile(rb"[\x00-\x20\x7f]")
 
 
@@ -45,7 +45,8 @@ def header_name(name: bytes) -> bytes:
 
 def check_values(fields: Iterable[tuple[bytes, bytes]]) -> None:
     """Raise ValueError if a header value has a control character, such as a line break."""
-    if _BAD_VALUE.search(b"".join([value for _, value in fields])):
+    values = b"".join([value for _, value in fields])
+    if len(values.translate(None, _CONTROL_BYTES)) != len(values):
         raise ValueError("a header value contains a control character")
 
 
@@ -59,14 +60,18 @@ def request_head(
     """
     if not _TOKEN.fullmatch(method.encode()) or _BAD_TARGET.search(target) or not target:
         raise ValueError(f"invalid request line: {method} {target!r}")
-    fields = [(header_name(name), value) for name, value in headers]
-    check_values(fields)
-    lines = [b"%b %b HTTP/1.1\r\nhost: %b\r\n" % (method.encode(), target, authority)]
-    for name, value in fields:
-        if name in FRAMING_HEADERS:
-            raise ValueError(f"{name.decode()} is written by the client itself")
-        lines.append(b"%b: %b\r\n" % (name, value))
-    return b"".join(lines)
+    headers = list(headers)
+    check_values(headers)
+    lines = [b"%b: %b\r\n" % (_sent_name(name), value) for name, value in headers]
+    return b"%b %b HTTP/1.1\r\nhost: %b\r\n%b" % (method.encode(), target, authority, b"".join(lines))
+
+
+@lru_cache(1024)
+def _sent_name(name: bytes) -> bytes:
+    lowered = header_name(name)
+    if lowered in FRAMING_HEADERS:
+        raise ValueError(f"{lowered.decode()} is written by the client itself")
+    return lowered
 
 
 def request_framing_error(method: str, version: str, headers: Headers) -> str:
