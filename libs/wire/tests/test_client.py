@@ -285,22 +285,23 @@ TWICE = b"6\r\na\r\n\r\nb\r\n6\r\na\r\n\r\nb\r\n0\r\n\r\n"
 CHUNKS = b"5\r\nfirst\r\n7\r\n second\r\n0\r\n\r\n"
 
 
+async def answer_one(listener: socket.socket) -> socket.socket:
+    """The next connection, after the answer to its first request; the loop reads it no further."""
+    loop = asyncio.get_running_loop()
+    accepted, _ = await loop.sock_accept(listener)
+    await loop.sock_recv(accepted, 1000)
+    await loop.sock_sendall(accepted, OK)
+    return accepted
+
+
 async def test_a_write_does_not_go_over_a_connection_that_the_server_has_just_ended():
     """The loop has not heard of it yet: it had other things to do, as in a service under load."""
-    loop, listener = asyncio.get_running_loop(), socket.create_server(("127.0.0.1", 0))
-    listener.setblocking(False)
-    origin = Origin(f"http://127.0.0.1:{listener.getsockname()[1]}")
-
-    async def answer() -> socket.socket:
-        accepted, _ = await loop.sock_accept(listener)
-        await loop.sock_recv(accepted, 1000)
-        await loop.sock_sendall(accepted, OK)
-        return accepted
-
-    with listener:
-        first = asyncio.create_task(answer())
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        origin = Origin(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        first = asyncio.create_task(answer_one(listener))
         assert await exchange(origin) == (200, b"ok")
-        second = asyncio.create_task(answer())
+        second = asyncio.create_task(answer_one(listener))
         (await first).close()
         assert await exchange(origin, "POST", b"x") == (200, b"ok")
         (await second).close()
@@ -388,21 +389,13 @@ async def test_a_second_response_does_not_change_the_first():
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_a_response_to_no_request_is_not_that_of_the_next_request(method):
     """It is in the socket when the connection is used again, and the loop has not read it yet."""
-    loop, listener = asyncio.get_running_loop(), socket.create_server(("127.0.0.1", 0))
-    listener.setblocking(False)
-    origin = Origin(f"http://127.0.0.1:{listener.getsockname()[1]}")
-
-    async def answer() -> socket.socket:
-        accepted, _ = await loop.sock_accept(listener)
-        await loop.sock_recv(accepted, 1000)
-        await loop.sock_sendall(accepted, OK)
-        return accepted
-
-    with listener:
-        first = asyncio.create_task(answer())
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        origin = Origin(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        first = asyncio.create_task(answer_one(listener))
         assert await exchange(origin) == (200, b"ok")
         (await first).send(OTHER)
-        second = asyncio.create_task(answer())
+        second = asyncio.create_task(answer_one(listener))
         assert await exchange(origin, method) == (200, b"ok")
         (await second).close()
         first.result().close()

@@ -162,7 +162,7 @@ async def test_what_fails_before_the_body_is_a_failure_with_a_status():
 
 @pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("GET", 204), ("GET", 304)])
 async def test_a_response_without_a_body_ends_with_its_head(method, status):
-    """What follows would be read as the response to the next request."""
+    """Bytes behind it would be read as the response to the next request."""
     exchange = Exchange(
         sends({"type": "http.response.start", "status": status, "headers": []}, PART, WHOLE), method=method
     )

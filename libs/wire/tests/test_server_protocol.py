@@ -243,7 +243,7 @@ async def test_a_switch_of_protocols_is_rejected_and_nothing_behind_it_is_read(h
 
 
 async def test_a_client_that_need_not_send_its_body_is_sent_nothing_more():
-    """RFC 9110, section 10.1.1: after a final response without 100 the next bytes may be a body or a request."""
+    """RFC 9110, section 10.1.1: after a response without 100 the next bytes may be body or request."""
 
     async def refuse(_scope: Any, _receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 401, "headers": [(b"content-length", b"0")]})

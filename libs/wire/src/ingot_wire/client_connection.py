@@ -159,7 +159,7 @@ class ClientConnection(asyncio.Protocol):
         except asyncio.CancelledError:
             self._fail(ConnectionError("the body of the request was cancelled"))
             raise
-        except Exception as error:  # noqa: BLE001 - any error is raised to the caller that waits for the response
+        except Exception as error:  # noqa: BLE001 - raised to the caller that waits for the response
             self._fail(error)
             return
         if not self.ended:

@@ -130,7 +130,7 @@ def _body_framing_error(version: str, fields: dict[bytes, list[bytes]]) -> str:
         return "A message has one Content-Length or one Transfer-Encoding, not both."
     if lengths and len(lengths[0]) > MAX_LENGTH_DIGITS:
         return f"A Content-Length has at most {MAX_LENGTH_DIGITS} digits."
-    # llhttp takes spaces for the end of a value, but no tab: then its own error would come after the handler began.
+    # llhttp takes spaces for the end of a value, but no tab. Its own error would come after the handler began.
     if codings and (len(codings) > 1 or codings[0].strip(b" ").lower() != b"chunked" or version == "1.0"):
         return "Transfer-Encoding can only be chunked, and only in HTTP/1.1."
     return ""

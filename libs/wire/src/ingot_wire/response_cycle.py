@@ -120,7 +120,7 @@ class ResponseCycle(RequestResponseCycle):
         if status == 204:
             length = None  # RFC 9110, section 8.6
         if self.waiting_for_100_continue:
-            # The client may send the body or leave it out (RFC 9110, section 10.1.1): no other request can follow.
+            # The client may send the body or leave it out (RFC 9110, section 10.1.1).
             self.keep_alive = False
         self.response_started, self.waiting_for_100_continue = True, False
         lines = [STATUS_LINE[status], *[b"%b: %b\r\n" % field for field in fields]]

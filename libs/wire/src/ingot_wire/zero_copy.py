@@ -1,7 +1,8 @@
 """Moves bytes between files, pipes and sockets without copying them into this process.
 
-Copying is most of the cost of a large response (docs/adr/0024). All descriptors except those of files are non-blocking.
-None may be the descriptor of a transport: when the transport closes, its number may belong to another connection.
+Copying is most of the cost of a large response (docs/adr/0024). All descriptors except those of files are
+non-blocking. None may be the descriptor of a transport: when the transport closes, its number may belong to
+another connection.
 """
 
 import asyncio

@@ -1,25 +1,26 @@
 """Which headers pass through the gateway, in both directions."""
 
-from ingot_wire.framing import Headers
+from ingot_wire.framing import FRAMING_HEADERS, Headers
 
 CONNECTION_HEADERS = frozenset(
     (b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"proxy-connection")
 )
 """They belong to one connection (RFC 9110, section 7.6.1)."""
-REMOVED_HEADERS = CONNECTION_HEADERS | {
-    b"content-length",
-    b"x-request-id",
-    b"authorization",
-    b"sudo",
-    b"x-gitea-otp",
-    b"cookie",
-    b"host",
-    b"expect",
-    b"forwarded",
-    b"x-forwarded-for",
-    b"x-real-ip",
-    b"baggage",
-}
+REMOVED_HEADERS = (
+    CONNECTION_HEADERS
+    | FRAMING_HEADERS
+    | {
+        b"x-request-id",
+        b"authorization",
+        b"sudo",
+        b"x-gitea-otp",
+        b"cookie",
+        b"forwarded",
+        b"x-forwarded-for",
+        b"x-real-ip",
+        b"baggage",
+    }
+)
 """Headers of a request that no service gets as the client sent them."""
 REMOVED_PREFIXES = (b"ingot-", b"x-forwarded-", b"proxy-")
 GATEWAY_HEADERS = CONNECTION_HEADERS | {b"server", b"date", b"x-request-id"}

@@ -102,7 +102,10 @@ class ForwardedResponse(Response[None]):
 async def forward_push(
     request: RepositoryRequest, shard: str, body: AsyncIterator[bytes], send: Send
 ) -> None:
-    """Let another shard answer a push; ``body`` starts at its beginning. A session omits what git has sent already."""
+    """Let another shard answer a push; ``body`` starts at its beginning.
+
+    A session omits what git has sent already.
+    """
     is_session = request.scope["path"].startswith("/internal/ssh/")
     forwarded = ForwardedResponse(request, shard, body).to_asgi_response()
     await forwarded(request.scope, request.receive, after_flush(send) if is_session else send)
