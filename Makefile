@@ -41,6 +41,22 @@ help: ## List every target
 run: .venv/.runtime ## Start all of Ingot on this machine (ARGS="…" goes to `ingot up`)
 	@INGOT_WEB_STYLEGUIDE=$${INGOT_WEB_STYLEGUIDE:-true} $(BIN)/ingot up $(ARGS)
 
+.PHONY: dev
+dev: .venv/.dev ## Run one instance with users, repositories and issues, and restart it when a source changes (ARGS="--port 8000")
+	@$(BIN)/python tools/dev.py $(ARGS)
+
+.PHONY: seed
+seed: .venv/.dev ## Fill a running instance with users, repositories, issues and pull requests (ARGS="--url http://…")
+	@$(BIN)/python tools/seed.py $(ARGS)
+
+.PHONY: shell
+shell: .venv/.dev ## Open a Python shell with a signed-in client of the running instance (ARGS="--user ann")
+	@$(BIN)/python tools/shell.py $(ARGS)
+
+.PHONY: dbshell
+dbshell: .venv/.dev ## Open an SQL shell on the database of SERVICE=repos, SQLite or PostgreSQL (ARGS=--write lets it change)
+	@$(BIN)/python tools/dbshell.py $(or $(SERVICE),$(error name the database: make dbshell SERVICE=repos)) $(ARGS)
+
 .PHONY: setup
 setup: .venv/.dev ## Install everything for development into .venv
 
@@ -52,7 +68,7 @@ test: .venv/.dev ## Run all tests, those of each service and library alone (ARGS
 	@echo "testing them together …"
 	@INGOT_TEST_DEPLOYMENTS=$(DEPLOYMENTS) $(PYTEST) -q -rs -n $(WORKERS) $(TOGETHER) $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
 
-.PHONY: test-wire test-chassis test-contracts test-standalone $(SERVICES:%=test-%)
+.PHONY: test-wire test-chassis test-contracts test-testing test-standalone $(SERVICES:%=test-%)
 test-identity: ## Run the tests of services/identity
 test-repos: ## Run the tests of services/repos
 test-issues: ## Run the tests of services/issues
@@ -62,10 +78,15 @@ test-gateway: ## Run the tests of services/gateway
 test-wire: ## Run the tests of libs/wire
 test-chassis: ## Run the tests of libs/chassis
 test-contracts: ## Run the tests of libs/contracts
+test-testing: ## Run the tests of libs/testing
 test-standalone: ## Run the tests of apps/standalone
-test-wire test-chassis test-contracts test-standalone $(SERVICES:%=test-%): test-%: .venv/.dev
+test-wire test-chassis test-contracts test-testing test-standalone $(SERVICES:%=test-%): test-%: .venv/.dev
 	@echo "running the tests of $* …"
 	@$(PYTEST) -n auto $(filter %/$*,$(MEMBERS)) $(ARGS)
+
+.PHONY: affected
+affected: .venv/.dev ## Check format, style, types, layers and the nearest tests of what changed (ARGS="--base REF --most 12")
+	@$(BIN)/python tools/affected.py $(ARGS)
 
 .PHONY: e2e
 e2e: .venv/.dev ## Run the end-to-end tests, in both modes
@@ -83,6 +104,11 @@ renovate: .venv/.dev ## Install Renovate from npm and run it against Ingot; need
 	@npm install --prefix .tools/renovate --no-audit --no-fund --no-package-lock --loglevel=error
 	@$(PYTEST) -rs tests/clients/test_renovate.py $(ARGS)
 
+.PHONY: oracle
+oracle: .venv/.dev ## Compare answers about git with those of git itself (INGOT_GIT_ORACLE=number, INGOT_GIT_ORACLE_SEED=word)
+	@echo "asking git and Ingot …"
+	@$(PYTEST) -q -s tests/oracle $(ARGS)
+
 .PHONY: cluster-test
 cluster-test: .venv/.dev ## Try the cluster that KUBECONFIG names, with the overlay dev: restarts, deleted pods, policies (minutes)
 	@echo "trying $$INGOT_CLUSTER_URL …"
@@ -94,7 +120,7 @@ restarts: .venv/.dev ## Replace the processes of each service under load, and by
 	@INGOT_RESTARTS=yes $(PYTEST) -q -s -rs -n 1 tests/e2e/test_restarts.py $(ARGS)
 
 .PHONY: soak
-soak: .venv/.dev ## Kill and stop processes and servers under load, many times, and send hostile requests (hours; docs/reliability.md)
+soak: .venv/.dev ## Kill and stop processes and servers under load, many times, send hostile requests, ask git (hours; docs/explanation/reliability.md)
 	@echo "killing and stopping processes and servers …"
 	@INGOT_FAULTS=$${INGOT_FAULTS:-100} $(PYTEST) -q -s tests/faults $(ARGS)
 	@INGOT_TEST_KILLS=all $(PYTEST) -q libs/chassis/tests/test_kill.py services/repos/tests/test_kill.py $(ARGS)
@@ -107,17 +133,25 @@ soak: .venv/.dev ## Kill and stop processes and servers under load, many times, 
 	@INGOT_SAFETY=whole $(PYTEST) -q services/gateway/tests/test_hostile_input.py $(ARGS)
 	@echo "sending requests past a second parser …"
 	@INGOT_ORACLE=$${INGOT_ORACLE:-1000000} $(PYTEST) -q -s services/gateway/tests/test_oracle.py $(ARGS)
+	@echo "comparing walks through histories with sets of ancestors …"
+	@INGOT_ORACLE_HISTORIES=$${INGOT_ORACLE_HISTORIES:-50000} $(PYTEST) -q services/repos/tests/git/test_reachability.py $(ARGS)
+	@echo "comparing all small merges with git …"
+	@INGOT_MERGES=$${INGOT_MERGES:-all} $(PYTEST) -q -s services/repos/tests/git/test_tree_merges.py $(ARGS)
 	@INGOT_FUZZ=$${INGOT_FUZZ:-50} $(PYTEST) -q -s tests/e2e/test_schema.py $(ARGS)
 	@INGOT_BOMBS=whole $(PYTEST) -q services/repos/tests/test_bombs.py $(ARGS)
+	@INGOT_MARKDOWN=whole $(PYTEST) -q services/issues/tests/markdown/test_markdown_work.py $(ARGS)
 	@echo "pushing and cloning at once …"
 	@INGOT_TEST_GIT_EXCHANGES=$${INGOT_TEST_GIT_EXCHANGES:-500} $(PYTEST) -q tests/e2e/transports/test_mixed_traffic.py $(ARGS)
+	@echo "comparing answers about git with git's …"
+	@INGOT_GIT_ORACLE=$${INGOT_GIT_ORACLE:-100000} INGOT_TEST_DEPLOYMENTS=turns $(PYTEST) -q -s tests/oracle $(ARGS)
 	@$(MAKE) restarts
 	@INGOT_LARGE_MIB=$${INGOT_LARGE_MIB:-2048} $(PYTEST) -q -s tests/e2e/transports/test_large_repository.py $(ARGS)
 	@$(MAKE) fuzz SECONDS_EACH=600
 
 .PHONY: fuzz
 fuzz: .venv/.dev ## Install atheris and let coverage guide the inputs of parsers, SECONDS_EACH=60; Linux alone
-	@tools/uv pip install --quiet --target .tools/fuzz --python $(BIN)/python "atheris==3.0.0"
+	@tools/locked requirements-tools.lock atheris | tools/uv pip install --quiet --target .tools/fuzz \
+	    --python $(BIN)/python --require-hashes --requirement -
 	@for parser in push token upload; do \
 	    echo "trying to break the parser of $$parser …"; \
 	    PYTHONPATH=.tools/fuzz $(BIN)/python tests/safety/guided_inputs.py $$parser -artifact_prefix=.tools/fuzz/ \
@@ -143,6 +177,7 @@ bench: .venv/.dev ## Measure: requests, git operations, starts, resident memory,
 	@$(BIN)/python benchmarks/sign_ins.py
 	@$(BIN)/python benchmarks/start.py $(filter --check,$(ARGS))
 	@$(BIN)/python benchmarks/forks.py
+	@$(BIN)/python benchmarks/coordination.py $(filter --check,$(ARGS))
 	@$(BIN)/python benchmarks/git.py $(filter --check,$(ARGS))
 
 .PHONY: bench-pages
@@ -156,7 +191,7 @@ bench-memory: .venv/.dev ## Load both modes for an hour each, and look whether m
 	@$(BIN)/python benchmarks/memory.py $(ARGS)
 
 .PHONY: bench-large
-bench-large: .venv/.dev ## Measure requests among 100,000 repositories and 1,000,000 issues, a repository of 100,000 commits, and shards (half an hour; docs/sizing.md)
+bench-large: .venv/.dev ## Measure requests among 100,000 repositories and 1,000,000 issues, a repository of 100,000 commits, and shards (half an hour; docs/reference/sizing.md)
 	@echo "measuring among many …"
 	@$(BIN)/python benchmarks/large.py $(ARGS)
 	@$(BIN)/python benchmarks/large_repository.py $(filter --check,$(ARGS))
@@ -194,11 +229,23 @@ check: .venv/.dev ## All of the above checks and tests: what CI runs
 ##@ Maintenance
 
 .PHONY: docs
-docs: .venv/.dev ## Write the generated pages anew
+docs: .venv/.dev ## Write the generated pages, pictures and dashboards
 	@$(BIN)/python tools/generate_docs.py
 
+.PHONY: docs-site
+docs-site: .tools/docs/.installed ## Build the site of the docs into .tools/site; a dead link fails (installs Sphinx)
+	@.tools/docs/bin/sphinx-build -W --keep-going -q -b html -d .tools/docs/cache -c docs . .tools/site
+	@cp docs/site-start.html .tools/site/index.html
+	@echo "open .tools/site/index.html"
+
+.tools/docs/.installed: requirements-docs.lock
+	@echo "installing Sphinx into .tools/docs …"
+	@tools/uv venv --quiet --clear --python "$$(tools/python)" .tools/docs
+	@tools/uv pip install --quiet --python .tools/docs/bin/python --require-hashes -r requirements-docs.lock
+	@touch $@
+
 .PHONY: screenshots
-screenshots: .venv/.dev ## Take the pictures of docs/pages.md anew; needs Chromium
+screenshots: .venv/.dev ## Take the pictures of docs/explanation/pages.md anew; needs Chromium
 	@$(BIN)/python tools/screenshots.py $(ARGS)
 
 .PHONY: lock

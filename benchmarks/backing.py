@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ingot_chassis.testing.databases import PostgresDatabases
-from ingot_chassis.testing.servers import SessionServers
+from ingot_testing.databases import PostgresDatabases
+from ingot_testing.servers import SessionServers
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """A cluster with servers of its own, and its files in a folder that is given."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -9,14 +9,19 @@ from tests.e2e.deployments import WITH_DATABASE, BackingServers, Cluster, runnin
 
 
 @contextmanager
-def cluster_in(folder: Path) -> Iterator[Cluster]:
-    """Six services in processes of their own, on a PostgreSQL, a Redis and a NATS for them alone."""
+def cluster_in(
+    folder: Path, variables: Mapping[str, str] | None = None, *, separate_work: bool = False
+) -> Iterator[Cluster]:
+    """Six services in processes of their own, on a PostgreSQL, a Redis and a NATS for them alone.
+
+    ``separate_work``: background work has its own processes.
+    """
     with empty_servers() as (servers, databases):
         backing = BackingServers(
             database_urls={service: databases.empty() for service in WITH_DATABASE},
             nats_url=servers.nats(),
             redis_url=f"{servers.redis()}/0",
         )
-        deployment = Cluster(folder, backing)
+        deployment = Cluster(folder, backing, variables, separate_work=separate_work)
         with running(deployment):
             yield deployment

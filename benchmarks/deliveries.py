@@ -31,10 +31,10 @@ large_data = importlib.import_module("large_data")
 
 from ingot_chassis.db.migrations import upgrade  # noqa: E402
 from ingot_chassis.security.keys import SigningKey  # noqa: E402
-from ingot_chassis.testing.databases import PostgresDatabases  # noqa: E402
-from ingot_chassis.testing.servers import NatsServer, SessionServers  # noqa: E402
+from ingot_hooks.migrations import SCRIPTS  # noqa: E402
 from ingot_hooks.settings import Settings  # noqa: E402
-from ingot_hooks.store import SCRIPTS  # noqa: E402
+from ingot_testing.databases import PostgresDatabases  # noqa: E402
+from ingot_testing.servers import NatsServer, SessionServers  # noqa: E402
 
 TARGET = 800
 MAX_CHANGE = 0.1

@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "libs" / "chassis")]
 
-from tests.messaging_world import Counted, metadata, tally  # noqa: E402
+from tests.messaging_world import Counted, count_unsent, metadata, tally  # noqa: E402
 
 from ingot_chassis.db.database import Database  # noqa: E402
 from ingot_chassis.db.prepared import PreparedWrite  # noqa: E402
@@ -26,8 +26,8 @@ from ingot_chassis.db.transaction import Tx  # noqa: E402
 from ingot_chassis.events.bus import Bus  # noqa: E402
 from ingot_chassis.events.consumers import Consumers  # noqa: E402
 from ingot_chassis.events.envelope import Envelope  # noqa: E402
-from ingot_chassis.events.relay import Relay, count_unsent  # noqa: E402
-from ingot_chassis.testing.servers import NatsServer  # noqa: E402
+from ingot_chassis.events.relay import Relay  # noqa: E402
+from ingot_testing.servers import NatsServer  # noqa: E402
 
 BOUND = 2000
 KEYS = 50

@@ -25,7 +25,7 @@ from world import World  # noqa: E402
 
 from ingot_chassis.db.migrations import upgrade  # noqa: E402
 from ingot_chassis.telemetry import configure_logging  # noqa: E402
-from ingot_repos.store import SCRIPTS  # noqa: E402
+from ingot_repos.migrations import SCRIPTS  # noqa: E402
 
 MIB = 1024 * 1024
 ANSWER_BOUND, READY_BOUND = 0.1, 2.0

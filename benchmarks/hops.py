@@ -40,7 +40,7 @@ from ingot_chassis.http.server import bound_socket, serve_app  # noqa: E402
 from ingot_chassis.security.keys import SigningKey  # noqa: E402
 from ingot_chassis.security.principal import PRINCIPAL_HEADER  # noqa: E402
 from ingot_chassis.telemetry import configure_logging  # noqa: E402
-from ingot_contracts.identity import Authenticated  # noqa: E402
+from ingot_contracts.identity.credentials import Authenticated  # noqa: E402
 from ingot_gateway.app import create_app  # noqa: E402
 from ingot_gateway.exchange import ProxiedExchange  # noqa: E402
 from ingot_gateway.settings import Settings  # noqa: E402

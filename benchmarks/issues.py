@@ -27,8 +27,17 @@ import run  # noqa: E402
 
 from ingot_chassis.db.database import Database  # noqa: E402
 from ingot_chassis.db.transaction import Tx  # noqa: E402
-from ingot_issues.api.searches import MOST_COPIES  # noqa: E402
-from ingot_issues.store import tables  # noqa: E402
+from ingot_issues.issues.store.assignees import assignee as assignee_table  # noqa: E402
+from ingot_issues.labels.store.tables import issue_label as issue_label_table  # noqa: E402
+from ingot_issues.labels.store.tables import label as label_table  # noqa: E402
+from ingot_issues.milestones.store import milestone as milestone_table  # noqa: E402
+from ingot_issues.notifications.store.threads import notification as notification_table  # noqa: E402
+from ingot_issues.records.store.tables import issue as issue_table  # noqa: E402
+from ingot_issues.records.store.tables import pull as pull_table  # noqa: E402
+from ingot_issues.repositories.store.tables import counter as counter_table  # noqa: E402
+from ingot_issues.reviewers.store.tables import review as review_table  # noqa: E402
+from ingot_issues.schema import metadata  # noqa: E402
+from ingot_issues.search.api import MOST_COPIES  # noqa: E402
 
 ISSUES = 10_000
 PULL = ISSUES + 1
@@ -105,18 +114,18 @@ def cases(owner: str) -> tuple[Case, ...]:
 
 async def fill(url: str, repository_id: int, author_id: int) -> None:
     """Issues with two labels, an assignee and a milestone each, half of them closed."""
-    database = Database(url, tables.metadata)
+    database = Database(url, metadata)
     now = datetime.now(UTC)
     async with database.transaction() as tx:
         in_repository = {"repository_id": repository_id}
         await tx.execute(
-            tables.label.insert(), [in_repository | {"name": f"l{n}", "color": "ff0000"} for n in range(10)]
+            label_table.insert(), [in_repository | {"name": f"l{n}", "color": "ff0000"} for n in range(10)]
         )
         await tx.execute(
-            tables.milestone.insert(), [in_repository | {"title": f"m{n}", "state": "open"} for n in range(5)]
+            milestone_table.insert(), [in_repository | {"title": f"m{n}", "state": "open"} for n in range(5)]
         )
-        labels = list((await tx.execute(select(tables.label.c.id))).scalars())
-        milestones = list((await tx.execute(select(tables.milestone.c.id))).scalars())
+        labels = list((await tx.execute(select(label_table.c.id))).scalars())
+        milestones = list((await tx.execute(select(milestone_table.c.id))).scalars())
         rows = [
             in_repository
             | {
@@ -126,20 +135,20 @@ async def fill(url: str, repository_id: int, author_id: int) -> None:
             }
             for number in range(1, ISSUES + 1)
         ]  # fmt: skip
-        await tx.execute(tables.issue.insert(), rows)
-        ids = list((await tx.execute(select(tables.issue.c.id))).scalars())
+        await tx.execute(issue_table.insert(), rows)
+        ids = list((await tx.execute(select(issue_table.c.id))).scalars())
         issue_labels = [
             {"issue_id": issue_id, "label_id": labels[(issue_id + offset) % len(labels)]}
             for issue_id in ids
             for offset in (0, 3)
         ]
-        await tx.execute(tables.issue_label.insert(), issue_labels)
+        await tx.execute(issue_label_table.insert(), issue_labels)
         assignees = [{"issue_id": issue_id, "account_id": author_id, "position": 0} for issue_id in ids]
-        await tx.execute(tables.assignee.insert(), assignees)
+        await tx.execute(assignee_table.insert(), assignees)
         await _fill_pull(tx, repository_id, author_id, ids[:THREADS], now)
         counts = {"last_number": PULL, "open_issues": ISSUES // 2, "open_pulls": 1}
         await tx.execute(
-            update(tables.counter).where(tables.counter.c.repository_id == repository_id).values(counts)
+            update(counter_table).where(counter_table.c.repository_id == repository_id).values(counts)
         )
     await database.close()
 
@@ -151,22 +160,22 @@ async def _fill_pull(tx: Tx, repository_id: int, author_id: int, issue_ids: list
         "repository_id": repository_id, "number": PULL, "is_pull": True, "author_id": author_id, "title": "Pull",
         "state": "open", "created_at": now, "updated_at": now,
     }  # fmt: skip
-    pull_id = (await tx.execute(tables.issue.insert().values(row).returning(tables.issue.c.id))).scalar_one()
+    pull_id = (await tx.execute(issue_table.insert().values(row).returning(issue_table.c.id))).scalar_one()
     branches = {"base_branch": "main", "head_branch": "topic", "head_repository_id": repository_id}
     shas = {"base_sha": sha, "head_sha": sha, "merge_base": sha, "mergeable": True}
-    await tx.execute(tables.pull.insert().values(issue_id=pull_id, **branches, **shas))
+    await tx.execute(pull_table.insert().values(issue_id=pull_id, **branches, **shas))
     review = {
         "issue_id": pull_id, "author_id": author_id, "state": "COMMENT", "body": PROSE, "commit_sha": sha,
         "submitted_at": now, "updated_at": now,
     }  # fmt: skip
-    await tx.execute(tables.review.insert(), [review] * REVIEWS)
+    await tx.execute(review_table.insert(), [review] * REVIEWS)
     thread = {"account_id": author_id, "repository_id": repository_id, "status": "unread", "updated_at": now}
-    await tx.execute(tables.notification.insert(), [thread | {"issue_id": one} for one in issue_ids])
+    await tx.execute(notification_table.insert(), [thread | {"issue_id": one} for one in issue_ids])
 
 
 async def fill_others(url: str, repository_ids: list[int], author_id: int) -> None:
     """Open issues of other repositories, whose copies the first search makes; one of each has the word that is searched."""
-    database = Database(url, tables.metadata)
+    database = Database(url, metadata)
     now = datetime.now(UTC)
     rows = [
         {
@@ -183,8 +192,8 @@ async def fill_others(url: str, repository_ids: list[int], author_id: int) -> No
     ]
     async with database.transaction() as tx:
         for start in range(0, len(rows), 10_000):
-            await tx.execute(tables.issue.insert(), rows[start : start + 10_000])
-        await tx.execute(tables.counter.insert(), counters)
+            await tx.execute(issue_table.insert(), rows[start : start + 10_000])
+        await tx.execute(counter_table.insert(), counters)
         await tx.execute(text("ANALYZE"))  # as a database does by itself after a while
     await database.close()
 
@@ -197,11 +206,11 @@ def create_issues(url: str, database_url: str, other_repositories: int) -> tuple
         # With the first issue, the service copies the repository and its owner.
         first = client.post(f"api/v1/repos/{owner}/bench/issues", json={"title": "first"})
         first.raise_for_status()
-        database = Database(database_url, tables.metadata)
+        database = Database(database_url, metadata)
 
         async def clear() -> None:
             async with database.transaction() as tx:
-                await tx.execute(tables.issue.delete())
+                await tx.execute(issue_table.delete())
             await database.close()
 
         asyncio.run(clear())

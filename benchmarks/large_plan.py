@@ -50,7 +50,7 @@ class Plan:
     chance: random.Random = field(default_factory=lambda: random.Random(17))
 
     def __post_init__(self) -> None:
-        texts = "\n".join(page.read_text() for page in sorted(DOCS.glob("*.md")))
+        texts = "\n".join(page.read_text() for page in sorted(DOCS.rglob("*.md")))
         self.words = sorted({word for word in re.findall(r"[a-z]{3,12}", texts) if "bench" not in word})
         self.began = datetime.now(UTC) - timedelta(days=730)
         sizes, chance = self.sizes, self.chance

@@ -24,8 +24,8 @@ from world import Person, World  # noqa: E402
 
 from ingot_chassis.db.migrations import upgrade  # noqa: E402
 from ingot_chassis.telemetry import configure_logging  # noqa: E402
-from ingot_repos.git.packs import pack_repository  # noqa: E402
-from ingot_repos.store import SCRIPTS  # noqa: E402
+from ingot_repos.git.storage.packs import pack_repository  # noqa: E402
+from ingot_repos.migrations import SCRIPTS  # noqa: E402
 
 FOLDERS, FILES, ROUNDS = 100, 100, 5
 LIST, PAGE = 0.3, 0.05

@@ -9,9 +9,9 @@ import time
 import httpx
 
 from ingot_chassis.security.keys import SigningKey
-from ingot_web.api.other_names import NAMES
 from ingot_web.app import create_app
 from ingot_web.settings import Settings
+from ingot_web.site.api.other_names import NAMES
 
 NO_PAGES = re.compile(
     r"/(internal/.*|livez|readyz|metrics|favicon\.ico|robots\.txt|-/.*|admin|explore|explore/names|notifications/unread|user/settings/organization|.*/blob_excerpt/{sha}|.*/(raw|media)/{ref}|.*/comments/{comment_id}|.*/latest"

@@ -23,7 +23,7 @@ import processor  # noqa: E402
 import run  # noqa: E402
 
 from ingot_chassis.db.database import Database  # noqa: E402
-from ingot_repos.store.tables import metadata  # noqa: E402
+from ingot_repos.catalog.store.tables import metadata  # noqa: E402
 
 FILES, COMMITS, BRANCHES = 300, 100, 34
 PARTS = ("archives", "requests")

@@ -1,7 +1,7 @@
 """A million repositories on a hundred shards, simulated; and how soon a shard with 10,000 folders is there again.
 
 The simulation places repositories as repos does (a fork beside its parent, any other where the request came to), and
-asks `ingot_repos.core.rebalancing` what has to move, as `ingot-repos shards rebalance` and `drain` do. Nothing is
+asks `ingot_repos.shards.rules.rebalancing` what has to move, as `ingot-repos shards rebalance` and `drain` do. Nothing is
 moved: a repository is a size, and whether git clients asked for it. ``python benchmarks/shards.py [--repositories N]
 [--shards N] [--folders N] [--only simulation|start]``.
 """
@@ -28,8 +28,8 @@ import processor  # noqa: E402
 import run  # noqa: E402
 from large_plan import Sizes  # noqa: E402
 
-from ingot_repos.core.rebalancing import Load, Network, plan, total_of, weight  # noqa: E402
-from ingot_repos.workers.shard_commands import AT_ONCE, MOST_NETWORKS  # noqa: E402
+from ingot_repos.shards.jobs.commands import AT_ONCE, MOST_NETWORKS  # noqa: E402
+from ingot_repos.shards.rules.rebalancing import Load, Network, plan, total_of, weight  # noqa: E402
 from ingot_wire.client import Origin  # noqa: E402
 
 MEDIAN_BYTES, DEVIATION, LARGEST_BYTES = 300_000, 2.6, 20_000_000_000

@@ -1,6 +1,6 @@
-"""Write the pages that follow from the code: docs/settings.md, every variable that a process reads; the dashboards.
+"""Write pages and parts of docs/reference, pictures of docs/explanation, and dashboards from the code.
 
-Usage: python tools/generate_docs.py [--check]; with --check nothing is written, and a stale page ends it with code 1.
+Usage: python tools/generate_docs.py [--check]. With --check, write nothing and exit with 1 if a page is stale.
 """
 
 import argparse
@@ -12,12 +12,14 @@ from pathlib import Path
 
 import generate_dashboards
 import msgspec
+import pictures
+import reference_pages
 
 from ingot_chassis.settings import ServiceSettings, Variable, variables
 from ingot_contracts.topology import SERVICES
 
 ROOT = Path(__file__).parent.parent
-SETTINGS_PAGE = ROOT / "docs" / "settings.md"
+SETTINGS_PAGE = ROOT / "docs/reference/settings.md"
 TYPES = {
     "str": "text",
     "int": "whole number",
@@ -30,32 +32,36 @@ TYPES = {
 INTRODUCTION = """\
 # Settings
 
-This page is written by `make docs` from the settings of the code; change it there.
+This page is written by `make docs` from the settings of the code. Change it there.
 
-Every process reads its settings from the environment, once, when it starts. A value that cannot be read ends the
-start with exit code 2 and one line for each wrong variable. Lists are written with commas. `true` and `false` may
-also be `1` and `0`.
+Every process reads its settings from the environment, once, when it starts. A process with an invalid value
+does not start. It exits with code 2 and prints one line for each invalid variable. Lists are written with
+commas. `true` and `false` may also be `1` and `0`.
 
-Two kinds of names:
+There are two kinds of names:
 
 - `INGOT_<NAME>` is shared: every service reads it, and all services of one installation get the same value.
 - `INGOT_<SERVICE>_<NAME>` belongs to one service.
 
-Some settings are empty by default and must be given where a service runs by itself: its `…_PRIVATE_KEY`,
-`INGOT_PUBLIC_KEYS`, the `…_DATABASE_URL` of all but the gateway (which has no database and ignores it), the
-`…_SEALING_KEY` of identity, repos and hooks, and `INGOT_REPOS_STORAGE_ROOT`. `ingot up` makes or chooses all of these.
+Some settings have no default and must be set for a service that runs by itself:
+
+- its `…_PRIVATE_KEY`, and `INGOT_PUBLIC_KEYS`;
+- the `…_DATABASE_URL` of identity, repos, issues and hooks;
+- the `…_SEALING_KEY` of identity, repos and hooks;
+- `INGOT_REPOS_STORAGE_ROOT`.
+
+`ingot up` makes or chooses all of these.
 """
 
 UP = """\
 ## `ingot up`
 
-The command reads these. Its options `--host`, `--port` and `--data` win over the variables.
+The command reads these variables. Its options `--host`, `--port` and `--data` take precedence.
 """
 
 UP_PASSES_ON = """\
-It decides by itself what joins the services: their hosts and ports, databases, keys, NATS, the URLs of peers, the
-store and the storage root; variables for these are ignored. Every other setting of a service
-below reaches it.
+`ingot up` chooses the settings that connect the services: hosts and ports, databases, keys, NATS, the URLs of
+peers, the store and the storage root. It ignores variables for these. It passes on every other setting below.
 """
 
 SHARED = """\
@@ -64,7 +70,7 @@ SHARED = """\
 
 
 def settings_page() -> str:
-    """The whole of docs/settings.md."""
+    """The whole of docs/reference/settings.md."""
     up = importlib.import_module("ingot_standalone.settings").Settings
     shared = [variable for variable in variables(ServiceSettings, "any") if variable.shared]
     parts = [INTRODUCTION, UP, _table(variables(up, "standalone")), UP_PASSES_ON, SHARED, _table(shared)]
@@ -99,7 +105,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; code 1 if a page is stale")
     check = parser.parse_args(arguments).check
     stale = 0
-    for file, page in [(SETTINGS_PAGE, settings_page()), *generate_dashboards.pages()]:
+    own = [(SETTINGS_PAGE, settings_page()), *reference_pages.pages(), *pictures.pages()]
+    generated = [*own, *generate_dashboards.pages()]
+    for file, page in generated:
         if file.exists() and file.read_text() == page:
             continue
         name = file.relative_to(ROOT)
@@ -107,6 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{name} is stale", file=sys.stderr)
             stale = 1
             continue
+        file.parent.mkdir(exist_ok=True)
         file.write_text(page)
         print(f"wrote {name}")
     return stale

@@ -3,7 +3,6 @@
 Usage: python tools/new_migration.py <service> <message>
 """
 
-import importlib
 import sys
 import tempfile
 from pathlib import Path
@@ -18,8 +17,7 @@ ROOT = Path(__file__).parent.parent
 def main(service: str, message: str) -> None:
     """Replay the history into an empty database, compare it with the tables, write the next revision."""
     package = f"ingot_{service}"
-    scripts = ROOT / "services" / service / "src" / package / "store" / "migrations"
-    importlib.import_module(f"{package}.store.tables")
+    (scripts,) = (ROOT / "services" / service / "src" / package).rglob("migrations")
     (scripts / "versions").mkdir(exist_ok=True)
     config = Config()
     config.set_main_option("script_location", str(scripts))

@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/screenshots, which docs/pages.md shows: `python tools/screenshots.py [name …]`, all without names.
+"""Take the pictures of docs/explanation/pages.md: `python tools/screenshots.py [name …]`, else all.
 
 It starts an `ingot up` of its own on a free port, fills it through the API with a small world, and looks at it with the
 machine's Chromium. It ends with code 2 where there is none, and with code 1 when a page had a fault in the browser or a picture is too large.
@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 from tests.e2e.browser.person import PROGRAM, Person, open_browser  # noqa: E402
 from tests.e2e.deployments import ADMINISTRATOR, Standalone, running  # noqa: E402
 
-PICTURES = ROOT / "docs" / "screenshots"
+PICTURES = ROOT / "docs/explanation/screenshots"
 MOST_BYTES = 120_000
 PATIENCE = 60.0
 PASSWORD = "the tide comes in"

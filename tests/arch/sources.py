@@ -27,7 +27,7 @@ class Source(NamedTuple):
 
     @property
     def module(self) -> str:
-        """Such as ``ingot_issues.core.issues``; of a package its name."""
+        """Such as ``ingot_issues.issues.rules.editing``; of a package its name."""
         path = self.place.split("/src/", 1)[-1].removesuffix(".py").removesuffix("/__init__")
         return path.replace("/", ".")
 

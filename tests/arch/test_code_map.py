@@ -16,5 +16,4 @@ def test_the_map_names_every_module_of_the_chassis():
         for source in sources()
         if source.place.startswith(CHASSIS) and not source.place.endswith("__init__.py")
     }
-    modules = {module for module in modules if not module.startswith("testing/")} | {"testing/service.py"}
     assert on_the_map == modules

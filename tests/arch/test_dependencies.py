@@ -23,10 +23,9 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", re.split(r"[\s\[<>=!~;]", name)[0]).lower()
 
 
-def declared(member, *, extras: bool = True) -> set[str]:
+def declared(member) -> set[str]:
     project = tomllib.loads((member / "pyproject.toml").read_text())["project"]
-    optional = [line for lines in project.get("optional-dependencies", {}).values() for line in lines]
-    return {canonical(line) for line in [*project["dependencies"], *(optional if extras else ())]}
+    return {canonical(line) for line in project["dependencies"]}
 
 
 def imported(tree: ast.Module) -> set[str]:
@@ -43,28 +42,21 @@ def imported(tree: ast.Module) -> set[str]:
 def test_a_distribution_declares_what_it_imports(member):
     place = member.relative_to(ROOT).as_posix() + "/"
     own = {folder.name for folder in (member / "src").iterdir()}
-    for testing in (False, True):  # only what tests import may come from an extra
-        names = set().union(
-            *(
-                imported(source.tree)
-                for source in sources()
-                if source.place.startswith(place) and ("/testing/" in source.place) is testing
-            )
-        )
-        declared_names = declared(member, extras=testing)
-        foreign = names - own - set(sys.stdlib_module_names)
-        assert not {
-            name
-            for name in foreign
-            if not {canonical(d) for d in PROVIDES.get(name, [name])} & declared_names
-        }
+    names = set().union(*(imported(source.tree) for source in sources() if source.place.startswith(place)))
+    foreign = names - own - set(sys.stdlib_module_names)
+    declared_names = declared(member)
+    assert not {
+        name for name in foreign if not {canonical(d) for d in PROVIDES.get(name, [name])} & declared_names
+    }
 
 
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.relative_to(ROOT).as_posix())
 def test_every_dependency_has_its_reason(member):
     explained = {
         canonical(name)
-        for name in re.findall(r"`([A-Za-z0-9_.\[\]-]+)`", (ROOT / "docs/dependencies.md").read_text())
+        for name in re.findall(
+            r"`([A-Za-z0-9_.\[\]-]+)`", (ROOT / "docs/reference/dependencies.md").read_text()
+        )
     }
     assert not {name for name in declared(member) if not name.startswith("ingot-")} - explained
 

@@ -8,26 +8,30 @@ import pytest
 from .sources import Source, called, dotted, sources
 
 CHASSIS = "libs/chassis/src/ingot_chassis/"
+TESTING = "libs/testing/src/ingot_testing/"
 READS_ENVIRONMENT = {
     f"{CHASSIS}command.py",  # hands it to `settings.load`
     "apps/standalone/src/ingot_standalone/settings.py",
-    "services/repos/src/ingot_repos/git/command.py",  # PATH alone, for the clean environment of git
-    "services/repos/src/ingot_repos/git/parent_watchdog.py",  # a program of its own: hands the environment on
-    "services/repos/src/ingot_repos/git/helper_programs.py",  # programs that git starts: what the git package passes to them
+    "services/repos/src/ingot_repos/git/process/command.py",  # PATH alone, for the clean environment of git
+    "services/repos/src/ingot_repos/git/process/parent_watchdog.py",  # a program of its own: hands the environment on
+    "services/repos/src/ingot_repos/git/remote/helper_programs.py",  # programs that git starts: what the git package passes to them
 }
 ENVIRONMENT = ("environ", "environb", "getenv")
 STARTS_PROCESSES = (
     "services/repos/src/ingot_repos/git/",
     "apps/standalone/src/ingot_standalone/nats_server.py",
-    f"{CHASSIS}lexer.py",
-    f"{CHASSIS}testing/",
+    f"{CHASSIS}cpu_process.py",
+    TESTING,
 )
+MERGES_OF_LIBGIT2 = {
+    "merge_commits", "merge_trees", "merge_file_from_index", "cherrypick", "revert", "revert_commit", "rebase_init",
+}  # fmt: skip
 ENDS_TRANSACTION = re.compile(
     r"(tx|db|conn|connection|session|engine|writing|reading)\.(commit|rollback|begin)$"
 )
 PUBLISHES = {f"{CHASSIS}events/bus.py", f"{CHASSIS}events/relay.py"}
 ROUTES = {"get", "post", "put", "patch", "delete", "head", "route", "asgi"}
-LONGEST_FILE = 400
+LONGEST_FILE = 600
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "manager", "managers", "common", "misc", "base", "stuff"}
 FORGE_NOUNS = re.compile(
     r"\b(repository|repositories|issue|issues|webhook|branch|pull request|organization)\b", re.IGNORECASE
@@ -52,7 +56,9 @@ def outside(*prefixes: str):
 
 def test_only_the_chassis_commits():
     """A commit elsewhere ends a transaction whose events are not in the outbox yet. Leave the `transaction()` block."""
-    assert not lines_of(lambda node: bool(ENDS_TRANSACTION.search(called(node))), where=outside(CHASSIS))
+    assert not lines_of(
+        lambda node: bool(ENDS_TRANSACTION.search(called(node))), where=outside(CHASSIS, TESTING)
+    )
 
 
 def test_only_settings_read_the_environment():
@@ -88,6 +94,11 @@ def test_git_is_started_in_its_own_package():
         )
 
     assert not lines_of(lambda node: starts(node) or imports(node), where=outside(*STARTS_PROCESSES))
+
+
+def test_libgit2_merges_nothing():
+    """It loses files and reads no attributes. Use `tree_merges`, which asks git."""
+    assert not lines_of(lambda node: isinstance(node, ast.Attribute) and node.attr in MERGES_OF_LIBGIT2)
 
 
 def test_no_shell_is_started():
@@ -149,7 +160,7 @@ def test_bodies_and_headers_are_never_logged():
 def test_a_module_says_what_it_is_for_and_stays_readable(source):
     lines = source.text.count("\n")
     name = source.place.rsplit("/", 1)[-1].removesuffix(".py")
-    assert ast.get_docstring(source.tree), "no docstring"
+    assert ast.get_docstring(source.tree) or not source.text, "no docstring"
     assert lines <= LONGEST_FILE, f"{lines} lines"
     assert name not in VAGUE_NAMES, "a vague name"
 
@@ -159,9 +170,7 @@ def test_the_chassis_knows_no_forge():
     nouns = [
         f"{source.place}: {match.group()}"
         for source in sources()
-        if source.place.startswith(CHASSIS)
-        and source.place not in NOUNS_ALLOWED
-        and "/testing/" not in source.place
+        if source.place.startswith(CHASSIS) and source.place not in NOUNS_ALLOWED
         for match in [FORGE_NOUNS.search(source.text)]
         if match
     ]

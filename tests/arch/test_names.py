@@ -1,4 +1,4 @@
-"""Names are the field's terms, not words of our own: docs/glossary.md has them.
+"""Names are the field's terms, not words of our own: docs/reference/glossary.md has them.
 
 Looked at are names where they are made: modules, classes, functions, parameters, variables and attributes. Names of
 test functions are sentences, so no words are looked for in them.

@@ -42,7 +42,7 @@ def untyped_rows(source: Source) -> list[str]:
 WITHOUT_ROWS = frozenset({"rowcount", "scalar", "scalar_one", "scalar_one_or_none", "scalars"})
 """What may be asked of a plain result: numbers, and columns one at a time."""
 
-DATABASE = ("ingot_chassis.db.", "ingot_chassis.testing.")
+DATABASE = ("ingot_chassis.db.", "ingot_testing.")
 """Where statements are executed for everybody else."""
 
 

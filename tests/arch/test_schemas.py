@@ -9,7 +9,8 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, text
 
-from ingot_chassis.db.migrations import is_compared, pending, revisions, upgrade
+from ingot_chassis.db.migrations import declared_tables, is_compared, pending, revisions, upgrade
+from ingot_standalone.schemas import SCHEMAS
 
 WITH_DATABASE = ("identity", "repos", "issues", "hooks")
 
@@ -17,19 +18,19 @@ WITH_DATABASE = ("identity", "repos", "issues", "hooks")
 @pytest.fixture(params=WITH_DATABASE)
 def migrated(request, tmp_path):
     """A service's declared tables, and an engine on a new database with its migrations applied."""
-    scripts = importlib.import_module(f"ingot_{request.param}.store").SCRIPTS
+    scripts = SCHEMAS[request.param]
     url = f"sqlite+aiosqlite:///{tmp_path}/x.db"
     asyncio.run(upgrade(url, scripts))
     assert not asyncio.run(pending(url, scripts))
     engine = create_engine(f"sqlite:///{tmp_path}/x.db")
-    yield importlib.import_module(f"ingot_{request.param}.store.tables").metadata, engine
+    yield declared_tables(importlib.import_module(f"ingot_{request.param}")), engine
     engine.dispose()
 
 
 @pytest.mark.parametrize("service", WITH_DATABASE)
 def test_the_name_of_a_migration_begins_with_its_revision(service):
     """The age of a database is told by these names."""
-    scripts = importlib.import_module(f"ingot_{service}.store").SCRIPTS
+    scripts = SCHEMAS[service]
     by_alembic = [script.revision for script in ScriptDirectory(str(scripts)).walk_revisions()]
     assert revisions(scripts) == by_alembic[::-1]
 

@@ -1,6 +1,6 @@
 """The tests of the official Go SDK, as its authors wrote them, against a running Ingot.
 
-Each test runs in a process of its own: some of them end the process when something is missing. docs/clients.md has the
+Each test runs in a process of its own: some of them end the process when something is missing. docs/reference/clients.md has the
 reasons of those that fail.
 """
 
@@ -13,8 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ..e2e.deployments import Standalone, running  # noqa: TID252 - the folder above is no package with a name
-from ..e2e.go_modules import go, require_modules  # noqa: TID252
+from ..e2e.deployments import Standalone, running
+from ..e2e.go_modules import go, require_modules
 
 MODULE = Path(__file__).parent / "go_sdk"
 PACKAGE = "code.gitea.io/sdk/gitea/tests"
@@ -94,7 +94,7 @@ def run(program: Path, url: str, test: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_page_names_every_test_that_fails_and_how_many_pass():
-    page = (Path(__file__).parents[2] / "docs" / "clients.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/reference/clients.md").read_text()
     assert f"| its own {LEAST_PASSED + len(FAILING)} tests | {LEAST_PASSED} pass" in page
     assert [test for test in FAILING if f"`{test}`" not in page] == []
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ..e2e.deployments import Standalone, running  # noqa: TID252 - the folder above is no package with a name
+from ..e2e.deployments import Standalone, running
 
 MODULES = Path(__file__).parents[2] / ".tools" / "renovate" / "node_modules"
 BOT = ("bot", "the password of bot")

@@ -1,4 +1,4 @@
-"""The cluster that KUBECONFIG names, with the overlay `dev` on it (docs/kubernetes.md)."""
+"""The cluster that KUBECONFIG names, with the overlay `dev` on it (docs/how-to/kubernetes.md)."""
 
 import base64
 import json

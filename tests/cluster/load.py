@@ -25,7 +25,7 @@ import httpx
 
 from ingot_chassis.peers.peers import TIMEOUT
 
-from ..e2e.history import GitFailed, commit_file, git  # noqa: TID252 - the folder above is no package with a name
+from ..e2e.history import GitFailed, commit_file, git
 
 READERS = 4
 LONG_RATE = 600_000

@@ -1,7 +1,7 @@
 """What a cluster does with Ingot while people use it: restarts, deleted pods, scaling, drained nodes, policies.
 
 `make cluster-test` runs these against the cluster that KUBECONFIG names; the figures that they print are in
-docs/kubernetes.md.
+docs/how-to/kubernetes.md.
 """
 
 import asyncio

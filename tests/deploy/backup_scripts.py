@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 import yaml
 
-from ingot_chassis.testing.binaries import postgres_programs
+from ingot_testing.binaries import postgres_programs
 
 FILE = Path(__file__).parents[2] / "deploy" / "k8s" / "components" / "backup" / "shard" / "backup.yaml"
 OF_A_DATABASE = ("PGDATABASE=$service", '--dbname="$service"')

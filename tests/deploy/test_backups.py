@@ -11,7 +11,8 @@ import asyncpg
 import pytest
 import yaml
 
-from ingot_repos.workers.backups import DUMPS
+from ingot_repos.upkeep.jobs.backups import DUMPS
+from ingot_testing.non_empty import non_empty
 
 from .backup_scripts import BackupScripts, script
 from .manifests import K8S, Object, containers, named, pods, renderer
@@ -62,7 +63,7 @@ def databases(pod: Object) -> list[Object]:
 def test_what_a_backup_names_is_there(overlay):
     objects = with_backups(overlay)
     names = {(one["kind"], one["metadata"]["name"]) for one in objects}
-    for name, pod in [(name, pod) for name, pod in pods(objects) if name.startswith("CronJob")]:
+    for name, pod in non_empty((name, pod) for name, pod in pods(objects) if name.startswith("CronJob")):
         assert ("ServiceAccount", pod["spec"]["serviceAccountName"]) in names, name
         for volume in pod["spec"]["volumes"]:
             if "persistentVolumeClaim" in volume:
@@ -72,7 +73,7 @@ def test_what_a_backup_names_is_there(overlay):
                 required = {one["name"] for one in databases(pod) if not one.get("optional")}
                 assert required <= secrets(objects), name
                 assert len(required) == len(SERVICES), name
-    for name, container in containers(objects):
+    for name, container in non_empty(containers(objects)):
         if name.startswith("CronJob"):
             for source in container.get("envFrom", ()):
                 assert ("ConfigMap", source["configMapRef"]["name"]) in names, name

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from ingot_chassis.security.keys import SigningKey
-from ingot_chassis.testing.processes import free_port
 from ingot_contracts.topology import CALLS
+from ingot_testing.processes import free_port
 
 
 @asynccontextmanager
@@ -66,7 +66,7 @@ async def test_a_called_service_that_is_not_ready_or_not_there_is_named(service)
     assert (code, len(lines)) == (2, 2)
     assert any(line.startswith(f"{service}: repos is not ready: repos cannot answer;") for line in lines)
     assert any(line.startswith(f"{service}: issues is not ready: issues does not answer;") for line in lines)
-    assert last == f"ingot: {service} needs attention; docs/runbook.md says more"
+    assert last == f"ingot: {service} needs attention; docs/how-to/runbook.md says more"
 
 
 @pytest.mark.parametrize("service", ["gateway", "web"])

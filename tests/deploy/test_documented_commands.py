@@ -7,7 +7,7 @@ import pytest
 from .manifests import ROOT, Object, pods
 from .test_backups import with_backups
 
-TEXTS = {file.name: " ".join(file.read_text().split()) for file in sorted((ROOT / "docs").glob("*.md"))}
+TEXTS = {file.name: " ".join(file.read_text().split()) for file in sorted((ROOT / "docs").rglob("*.md"))}
 SELECTOR = re.compile(r"--selector ([\w./=,-]+)")
 SERVERS = {"postgresql", "nats", "redis"}
 

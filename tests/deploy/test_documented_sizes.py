@@ -1,4 +1,4 @@
-"""What docs/kubernetes.md says that processes request and may take."""
+"""The requests and limits of processes in docs/how-to/kubernetes.md are those of the manifests."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 
 from .manifests import ROOT, Object, rendered
 
-TEXT = " ".join((ROOT / "docs" / "kubernetes.md").read_text().split())
+TEXT = " ".join((ROOT / "docs/how-to/kubernetes.md").read_text().split())
 ROW = re.compile(r"\| ([a-z0-9-]+)(, its work)? \| (\d+) MiB \| (\d+) MiB")
 MIB = {"Mi": 1, "Gi": 1024}
 
@@ -81,5 +81,5 @@ def test_what_postgresql_requests_in_production_is_as_documented():
         for requests in [spec["resources"]["requests"]]
     ]
     total = f"{sum(one for one, _ in sums):.1f} cores and {sum(one for _, one in sums):.1f} GiB"
-    assert f"and {total} for twelve instances of PostgreSQL" in TEXT
+    assert f"It requests {total} for twelve instances of PostgreSQL" in TEXT
     assert sum(spec["instances"] for spec in clusters) == 12

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from ingot_testing.non_empty import non_empty
+
 from .manifests import ROOT, Object, containers, named, renderer
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -55,7 +57,7 @@ def by_name(objects: list[Object]) -> dict[tuple[str, str], Any]:
 
 
 def test_the_chart_is_what_the_tool_writes():
-    for path, text in helm_chart.files().items():
+    for path, text in non_empty(helm_chart.files().items()):
         assert (helm_chart.CHART / path).read_text() == text, f"run tools/helm_chart.py: {path}"
 
 

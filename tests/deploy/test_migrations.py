@@ -15,8 +15,8 @@ from ingot_chassis.database_commands import migrate
 from ingot_chassis.db.migrations import pending, revisions, upgrade
 from ingot_chassis.errors import CannotStart, DatabaseNewer
 from ingot_chassis.security.keys import SigningKey
-from ingot_chassis.testing.processes import free_port
-from ingot_issues.store import SCRIPTS
+from ingot_issues.migrations import SCRIPTS
+from ingot_testing.processes import free_port
 
 PATIENCE = 60.0
 pytestmark = pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)

@@ -14,8 +14,10 @@ from sqlalchemy import Column, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from ingot_chassis.clock import now
-from ingot_chassis.db.migrations import upgrade
+from ingot_chassis.db.migrations import declared_tables, upgrade
 from ingot_contracts.topology import SERVICES
+from ingot_standalone.schemas import SCHEMAS
+from ingot_testing.non_empty import non_empty
 
 from .manifests import K8S, ROOT, named, written
 
@@ -36,7 +38,7 @@ def metrics() -> dict[str, set[str]]:
     """Every series that a service can show -> its labels."""
     for package in ("ingot_chassis", *(f"ingot_{service}" for service in SERVICES)):
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
-            if not any(part in module.name for part in (".testing", ".migrations", "__main__")):
+            if not any(part in module.name for part in (".migrations", "__main__")):
                 importlib.import_module(module.name)
     series = {}
     for collector in set(REGISTRY._collector_to_names):
@@ -96,7 +98,7 @@ def test_a_query_asks_for_series_and_labels_that_exist(name, query):
 @pytest.mark.parametrize(("name", "query"), queries(), ids=lambda value: value if " " not in value else None)
 def test_a_query_is_for_whatever_namespace_ingot_is_in(name, query):
     """`namespace:` of a kustomization does not reach into it."""
-    for selector in selectors(promql_parser.parse(query)):
+    for selector in non_empty(selectors(promql_parser.parse(query))):
         assert "namespace" not in {matcher.name for matcher in selector.matchers.matchers}, name
 
 
@@ -116,9 +118,8 @@ async def test_workers_scale_by_the_age_of_the_oldest_work_that_is_due(
     service, table, state, due, database_url
 ):
     """The query on the real schema: nothing at first, then a row that has waited for five minutes."""
-    scripts = importlib.import_module(f"ingot_{service}.store").SCRIPTS
-    tables = importlib.import_module(f"ingot_{service}.store.tables").metadata.tables
-    await upgrade(database_url, scripts)
+    tables = declared_tables(importlib.import_module(f"ingot_{service}")).tables
+    await upgrade(database_url, SCHEMAS[service])
     (query,) = [
         trigger["metadata"]["query"]
         for trigger in named(written(), "ScaledObject", f"{service}-work")["spec"]["triggers"]
@@ -149,7 +150,7 @@ def test_somebody_is_woken_when_no_worker_of_a_service_runs(service):
 
 
 def test_each_alert_has_a_section_of_the_runbook():
-    headings = re.findall(r"^## (\w+)$", (ROOT / "docs/runbook.md").read_text(), re.MULTILINE)
+    headings = re.findall(r"^## (\w+)$", (ROOT / "docs/how-to/runbook.md").read_text(), re.MULTILINE)
     names = {rule["alert"] for one in written() if one["kind"] == "PrometheusRule" for rule in rules_of(one)}
     kinds = {re.sub(f"^({'|'.join(SERVICES)})", "", name, flags=re.IGNORECASE) for name in names}
     assert kinds == set(headings)
@@ -157,10 +158,10 @@ def test_each_alert_has_a_section_of_the_runbook():
 
 
 def test_the_section_of_an_alert_begins_with_the_doctor_of_its_service():
-    _, *parts = re.split(r"^## (\w+)$", (ROOT / "docs/runbook.md").read_text(), flags=re.MULTILINE)
+    _, *parts = re.split(r"^## (\w+)$", (ROOT / "docs/how-to/runbook.md").read_text(), flags=re.MULTILINE)
     sections = dict(zip(parts[::2], parts[1::2], strict=True))
-    for one in written():
-        for rule in rules_of(one) if one["kind"] == "PrometheusRule" else ():
+    for one in non_empty(one for one in written() if one["kind"] == "PrometheusRule"):
+        for rule in non_empty(rules_of(one)):
             service = one["metadata"]["name"]
             section = sections[re.sub(f"^{service}", "", rule["alert"], flags=re.IGNORECASE)].lstrip()
             assert section.startswith((f"`ingot-{service} doctor`", "`ingot-<service> doctor`")), rule[

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from ingot_contracts.topology import SERVICES
+from ingot_testing.non_empty import non_empty
 
 from .manifests import K8S, ROOT, containers, named, objects, pods
 from .sources_of_secrets import SECRET_NAMES, looks_secret
@@ -23,7 +24,7 @@ RUNS_FOR_EVER = ("Deployment", "StatefulSet")
 @every_source
 def test_pods_keep_the_restricted_standard(source):
     """Pod Security Standards, profile `restricted`, which the namespace enforces."""
-    for name, pod in pods(objects(source)):
+    for name, pod in non_empty(pods(objects(source))):
         spec = pod["spec"]
         context = spec["securityContext"]
         assert context["runAsNonRoot"] is True, name
@@ -32,7 +33,7 @@ def test_pods_keep_the_restricted_standard(source):
         assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec), name
         kinds = {next(key for key in volume if key != "name") for volume in spec.get("volumes", ())}
         assert kinds <= {"configMap", "emptyDir", "projected", "secret", "persistentVolumeClaim"}, name
-    for name, container in containers(objects(source)):
+    for name, container in non_empty(containers(objects(source))):
         context = container["securityContext"]
         assert context["allowPrivilegeEscalation"] is False, name
         assert context["capabilities"] == {"drop": ["ALL"]}, name
@@ -41,26 +42,25 @@ def test_pods_keep_the_restricted_standard(source):
 
 @every_source
 def test_the_root_is_read_only_and_no_token_is_mounted(source):
-    for name, pod in pods(objects(source)):
+    for name, pod in non_empty(pods(objects(source))):
         assert pod["spec"]["automountServiceAccountToken"] is False, name
         assert pod["spec"]["enableServiceLinks"] is False, name
-    for name, container in containers(objects(source)):
+    for name, container in non_empty(containers(objects(source))):
         assert container["securityContext"]["readOnlyRootFilesystem"] is True, name
-    for one in objects(source):
-        if one["kind"] == "ServiceAccount":
-            assert one["automountServiceAccountToken"] is False
+    for one in non_empty(one for one in objects(source) if one["kind"] == "ServiceAccount"):
+        assert one["automountServiceAccountToken"] is False
 
 
 @every_source
 def test_requests_and_limits_are_set(source):
-    for name, container in containers(objects(source)):
+    for name, container in non_empty(containers(objects(source))):
         resources = container["resources"]
         assert set(resources["requests"]) == set(resources["limits"]) == {"cpu", "memory"}, name
 
 
 @every_source
 def test_what_runs_for_ever_is_watched(source):
-    for name, container in containers(objects(source)):
+    for name, container in non_empty(containers(objects(source))):
         if name.startswith(RUNS_FOR_EVER):
             assert {"startupProbe", "livenessProbe", "readinessProbe"} <= set(container), name
 
@@ -68,7 +68,7 @@ def test_what_runs_for_ever_is_watched(source):
 @every_source
 def test_a_probe_that_starts_a_program_has_time_on_a_busy_node(source):
     """One second, the default, ended PostgreSQL at a load average of 40."""
-    for name, container in containers(objects(source)):
+    for name, container in non_empty(containers(objects(source))):
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             if "exec" in container.get(probe, {}):
                 assert container[probe].get("timeoutSeconds", 1) >= 5, name
@@ -76,7 +76,7 @@ def test_a_probe_that_starts_a_program_has_time_on_a_busy_node(source):
 
 @every_source
 def test_images_have_a_fixed_version(source):
-    for name, container in containers(objects(source)):
+    for name, container in non_empty(containers(objects(source))):
         _, colon, tag = container["image"].rpartition("/")[2].partition(":")
         assert colon, name
         assert tag not in ("", "latest"), name
@@ -112,7 +112,7 @@ def test_a_change_of_the_shared_settings_makes_new_pods():
         manifests = objects(source)
         settings = named(manifests, "ConfigMap", "ingot")["data"]
         sums = {"dev": settings, "production": {"checksum/settings": digest(settings)}}
-        for name, pod in pods(manifests):
+        for name, pod in non_empty(pods(manifests)):
             is_reader = name.startswith("Deployment") and "ingot/" in pod["spec"]["containers"][0]["image"]
             annotations = pod["metadata"].get("annotations")
             assert annotations == (sums[source] if is_reader else None), f"{name}: run tools/name_jobs.py"
@@ -130,7 +130,7 @@ def test_running_requests_can_end_before_the_process_is_killed(source):
         int(settings[f"INGOT_{name}_SECONDS"]) for name in ("HANDOVER", "HANDOVER_LIMIT", "DRAIN")
     )
     assert 0 < handover < limit  # balancers need a moment to forget a pod, and another pod longer to start
-    for name, pod in pods(manifests):
+    for name, pod in non_empty(pods(manifests)):
         for container in pod["spec"]["containers"]:
             if (
                 "/" in container["image"]
@@ -168,7 +168,7 @@ def test_a_disruption_takes_one_pod_at_a_time_and_pods_are_spread(source):
         for one in manifests
         if one["kind"] == "PodDisruptionBudget" and one["spec"]["maxUnavailable"] == 1
     }
-    for one in manifests:
+    for one in non_empty(manifests):
         if one["kind"] in RUNS_FOR_EVER and one["metadata"]["name"].split("-")[0] in SERVICES:
             selected = {
                 label: value
@@ -236,7 +236,7 @@ def shard_numbers(manifests):
 
 @pytest.mark.parametrize("source", ["dev", "production"])
 def test_a_new_pod_is_ready_before_the_old_one_ends(source):
-    for one in objects(source):
+    for one in non_empty(objects(source)):
         if one["kind"] == "Deployment" and one["metadata"].get("labels", {}).get(COMPONENT) == "serve":
             assert one["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
 
@@ -261,10 +261,9 @@ def test_no_secret_is_in_clear():
 
 @every_source
 def test_a_secret_variable_comes_from_a_secret(source):
-    for name, container in containers(objects(source)):
-        for variable in container.get("env", ()):
-            if SECRET_NAMES.search(variable["name"]):
-                assert "secretKeyRef" in variable.get("valueFrom", {}) or "$(" in variable["value"], name
+    variables = [(n, one) for n, container in containers(objects(source)) for one in container.get("env", ())]
+    for name, variable in non_empty(each for each in variables if SECRET_NAMES.search(each[1]["name"])):
+        assert "secretKeyRef" in variable.get("valueFrom", {}) or "$(" in variable["value"], name
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from ingot_chassis.events.envelope import stream_of
 from ingot_chassis.http.server import METRICS_DISTANCE
 from ingot_chassis.settings import ServiceSettings, load, variables
 from ingot_contracts.topology import CALLS, CONSUMES, SERVICES
+from ingot_testing.non_empty import non_empty
 
 from .manifests import ROOT, Object, containers, named, rendered, written
 
@@ -75,7 +76,7 @@ def of_service(manifests: list[Object], service: str) -> list[tuple[str, Object]
 def test_every_variable_is_a_setting_and_every_value_can_be_read(service, overlay):
     manifests = rendered(f"overlays/{overlay}")
     settings_names = {variable.name for variable in variables(settings_of(service), service)}
-    for name, container in of_service(manifests, service):
+    for name, container in non_empty(of_service(manifests, service)):
         values = environment(manifests, container)
         assert not set(values) - settings_names - OTHERS - {"INGOT_STORE_URL"}, name
         if container["args"] == ["migrate"]:
@@ -120,7 +121,7 @@ def test_the_ssh_server_finds_repos_and_knows_no_other_secret(overlay):
 @pytest.mark.parametrize("service", SERVICES)
 def test_each_process_listens_where_its_service_sends(service, overlay):
     manifests = rendered(f"overlays/{overlay}")
-    for name, container in of_service(manifests, service):
+    for name, container in non_empty(of_service(manifests, service)):
         if container["args"] == ["migrate"]:
             continue
         values = environment(manifests, container) | {"INGOT_PUBLIC_KEYS": ""}
@@ -140,7 +141,7 @@ def test_each_process_listens_where_its_service_sends(service, overlay):
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_service_finds_the_services_it_calls(service, overlay):
     manifests = rendered(f"overlays/{overlay}")
-    for name, container in of_service(manifests, service):
+    for name, container in non_empty(of_service(manifests, service)):
         if container["args"] == ["migrate"]:
             continue
         values = environment(manifests, container)
@@ -173,7 +174,7 @@ def test_whoever_sends_outside_refuses_every_port_of_ingot_that_its_settings_do_
 @pytest.mark.parametrize("service", WITH_DATABASE)
 def test_a_service_finds_its_database_and_no_other(service, overlay):
     manifests = rendered(f"overlays/{overlay}")
-    for _, container in of_service(manifests, service):
+    for _, container in non_empty(of_service(manifests, service)):
         url = urlsplit(environment(manifests, container)[f"INGOT_{service.upper()}_DATABASE_URL"])
         assert (url.scheme, url.hostname, url.port, url.path) == (
             "postgresql+asyncpg",
@@ -258,7 +259,7 @@ def test_workers_scale_by_the_streams_that_they_consume(service):
 
 @pytest.mark.parametrize("overlay", INSTALLED)
 def test_everything_goes_into_another_namespace_by_one_line_of_kustomization(overlay):
-    """As docs/kubernetes.md says: a kustomization of one's own whose resource is the overlay."""
+    """As docs/how-to/kubernetes.md says: a kustomization of one's own whose resource is the overlay."""
     moved = rendered(
         f"overlays/forge-{overlay}", kustomization=f"resources: [../{overlay}]\nnamespace: forge\n"
     )

@@ -5,9 +5,9 @@ from collections.abc import Callable, Generator, Iterator
 
 import pytest
 
-from ingot_chassis.testing.plugin import BackendsInUse, bucket
-from ingot_chassis.testing.servers import SessionServers
-from ingot_chassis.testing.turns import take_turns
+from ingot_testing.plugin import BackendsInUse, bucket
+from ingot_testing.servers import SessionServers
+from ingot_testing.turns import take_turns
 
 from .deployments import (
     CHEAP_PASSWORDS,

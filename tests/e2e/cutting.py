@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
-from ingot_chassis.testing.wires import wire
+from ingot_testing.wires import wire
 
 
 @asynccontextmanager

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from ingot_chassis.testing.processes import free_port
-from ingot_chassis.testing.servers import NatsServer
 from ingot_contracts.topology import SERVICES
+from ingot_testing.processes import free_port
+from ingot_testing.servers import NatsServer
 
 from .cluster_settings import shard_variables, url_of, variables_of
 from .parts import Part
@@ -181,8 +181,9 @@ class BackingServers:
 class Cluster:
     """`ingot-<service> serve`, each in a process of its own, or in ``replicas`` behind a balancer.
 
-    ``fronts``: where services are reached, if the caller has balancers of its own. A part is a service with all of its
-    replicas. Those of repos are shards: each has files that the others do not.
+    ``fronts``: where services are reached, if the caller has balancers of its own. A part is a service with
+    all of its replicas. Those of repos are shards: each has files that the others do not. ``separate_work``:
+    `serve` without background work, and `work` in a process of its own, which is the last replica of each service.
     """
 
     parts = SERVICES
@@ -195,6 +196,7 @@ class Cluster:
         *,
         replicas: int = 1,
         fronts: Mapping[str, int] | None = None,
+        separate_work: bool = False,
     ) -> None:
         self.backing_servers, self.folder = backing_servers, folder
         ports = {service: [free_port() for _ in range(replicas)] for service in SERVICES}
@@ -221,6 +223,11 @@ class Cluster:
             ]
             for service in SERVICES
         }
+        for service in WITH_DATABASE if separate_work else ():
+            [serving], prefix, port = self._parts[service], f"INGOT_{service.upper()}", free_port()
+            work = serving.beside({f"{prefix}_PORT": str(port)}, url=url_of(port), command="work")
+            http_alone = serving.beside({f"{prefix}_BACKGROUND": "false"}, url=serving.url)
+            self._parts[service] = [http_alone, work]
         self._ssh = Part(
             [sys.executable, "-m", "ingot_repos", "ssh"],
             shared

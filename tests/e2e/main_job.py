@@ -17,7 +17,7 @@ from urllib.parse import quote
 import httpx
 from standardwebhooks.webhooks import Webhook
 
-from ingot_chassis.testing.receiver import ReceivedRequest, Receiver
+from ingot_testing.receiver import ReceivedRequest, Receiver
 
 from .deployments import ADMINISTRATOR
 from .history import commit_file, git, make_history, refs, remote_refs

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 
-from ingot_chassis.testing.processes import limit_files
+from ingot_testing.processes import limit_files
 
 PATIENCE = 150.0
 LOG_SHOWN = 20_000
@@ -31,9 +31,10 @@ class Part:
         assert self._process is not None
         return self._process.pid
 
-    def beside(self, variables: Mapping[str, str], *, url: str) -> "Part":
-        """Another process of the same, which is somewhere else."""
-        return Part(self._command, self._environment | dict(variables), url=url, log=self._log)
+    def beside(self, variables: Mapping[str, str], *, url: str, command: str = "") -> "Part":
+        """Another process of the same, which is somewhere else. It may run another command of the service."""
+        words = [*self._command[:-1], command] if command else self._command
+        return Part(words, self._environment | dict(variables), url=url, log=self._log)
 
     def begin(self) -> None:
         """Start it without waiting."""

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from ingot_chassis.testing.processes import free_port
 from ingot_contracts.topology import SERVICES
+from ingot_testing.processes import free_port
 
 from .balancer import RoundRobin, listen
 from .deployments import BackingServers, Cluster, running

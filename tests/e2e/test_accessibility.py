@@ -20,12 +20,12 @@ from ingot_chassis.errors import Unavailable
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import ServiceIdentity
-from ingot_chassis.testing.browser import chromium, open_page
 from ingot_contracts.testing.forms import form_of
 from ingot_gateway.error_pages import error_page
-from ingot_web.api.other_names import NAMES
+from ingot_testing.browser import chromium, open_page
 from ingot_web.app import create_app
 from ingot_web.settings import Settings
+from ingot_web.site.api.other_names import NAMES
 
 from .deployments import ADMINISTRATOR
 

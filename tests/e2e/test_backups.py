@@ -1,4 +1,4 @@
-"""The drill of docs/kubernetes.md on a cluster of processes: a backup that is made while somebody writes, and what is restored of it.
+"""The drill of kubernetes.md on a cluster of processes: a backup during writes, and its restoration.
 
 Databases are dumped by the scripts of the CronJobs. Everything else is lost: databases, files, streams.
 """
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import asyncpg
 import httpx
 
-from ..deploy.backup_scripts import BackupScripts  # noqa: TID252 - the folder above is no package with a name
+from ..deploy.backup_scripts import BackupScripts
 from .deployments import ADMINISTRATOR, CHEAP_PASSWORDS, Cluster, running
 from .history import commit_file, git
 

@@ -9,7 +9,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from ingot_chassis.clock import now
-from ingot_chassis.testing.receiver import ReceivedRequest
+from ingot_testing.receiver import ReceivedRequest
 
 from .main_job import MainJob, check_signatures
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ingot_chassis.testing.plugin import BackendsInUse
-from ingot_chassis.testing.servers import NatsServer, SessionServers
+from ingot_testing.plugin import BackendsInUse
+from ingot_testing.servers import NatsServer, SessionServers
 
 from .deployments import ADMINISTRATOR, WITH_DATABASE, BackingServers, Cluster, running
 from .parts import PATIENCE

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
-from ingot_chassis.testing.browser import chromium, open_page
+from ingot_testing.browser import chromium, open_page
 
 from .deployments import ADMINISTRATOR
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import os
 import re
 import secrets
 from dataclasses import dataclass
@@ -537,3 +538,46 @@ async def test_the_pages_of_everybody_are_there(scene):
         await scene.ann.page(path)
     assert "This one" in await scene.ann.page("user/settings/security")
     assert scene.home not in await scene.nobody.page("explore/repos")
+
+
+async def test_a_wiki_is_written_on_pages_over_the_api_and_by_git(scene, tmp_path):
+    ann, name = scene.ann, f"wiki-{secrets.token_hex(3)}"
+    base = f"{ann.name}/{name}"
+    await ann.make("user/repos", name=name)
+    assert "does not exist yet" in await ann.page(f"{base}/wiki")
+    text = "Go to [[Second / page]] or [there](a%2Fb). ![p](img/p.png)"
+    created = await ann.submit(f"{base}/wiki/_new?title=Home", "Create page", content=text)
+    assert created.url.path == f"/{base}/wiki/Home"
+
+    await ann.make(
+        f"repos/{base}/wiki/new", title="a/b", content_base64=base64.b64encode(b"slashed").decode()
+    )
+    link = re.search(r'href="([^"]+a%2Fb)"[^>]*>there', await ann.page(f"{base}/wiki"))[1]
+    assert "slashed" in await ann.page(link)
+    page = (await ann.api.get(f"repos/{base}/wiki/page/a%2Fb")).json()
+    assert (page["title"], page["html_url"].rsplit("/", 1)[1]) == ("a/b", "a%2Fb")
+
+    work, remote = tmp_path / "work", f"{ann.browser.base_url}{base}.wiki.git"
+    await _git("clone", "-q", remote, str(work), cwd=tmp_path)
+    (work / "img").mkdir()
+    (work / "img/p.png").write_bytes(b"\0PNG")
+    (work / "_Sidebar.md").write_text("in the sidebar")
+    await _git("add", ".", cwd=work)
+    await _git("-c", "user.name=Ann", "-c", "user.email=a@b.c", "commit", "-q", "-m", "more", cwd=work)
+    token = ann.api.headers["authorization"]
+    await _git("-c", f"http.extraHeader=Authorization: {token}", "push", "-q", cwd=work)
+    shown = await scene.stranger.page(f"{base}/wiki")
+    assert "in the sidebar" in shown
+    picture = re.search(r'<img src="([^"]+p\.png)"', shown)[1]
+    assert (await scene.stranger.browser.get(picture)).content == b"\0PNG"
+    assert "a%2Fb" in await scene.stranger.page(f"{base}/wiki/_pages?q=slashed")
+    edited = await ann.submit(f"{base}/wiki/_edit/a%2Fb", "Save page", title="c", content="changed")
+    assert edited.url.path == f"/{base}/wiki/c"
+    assert "2 revisions" in edited.text or "1 revision" in edited.text
+
+
+async def _git(*words, cwd):
+    process = await asyncio.create_subprocess_exec(
+        "git", *words, cwd=cwd, env=os.environ | {"GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_GLOBAL": os.devnull}
+    )
+    assert await process.wait() == 0, words

@@ -15,9 +15,10 @@ import asyncpg
 import pytest
 
 from ingot_contracts.topology import SERVICES
+from ingot_standalone.schemas import SCHEMAS
 
-from ..cluster.load import Load  # noqa: TID252 - the folder above is no package with a name
-from ..deploy.test_expansion import LAST_RELEASE, scripts_of  # noqa: TID252
+from ..cluster.load import Load
+from ..deploy.test_expansion import LAST_RELEASE
 from .deployments import ADMINISTRATOR, CHEAP_PASSWORDS
 from .main_job import MainJob
 from .rolling_updates import updating
@@ -49,7 +50,7 @@ def check_out_the_last_release(folder: Path) -> str:
     later = [
         str(script.relative_to(ROOT))
         for service, revision in LAST_RELEASE.items()
-        for script in (scripts_of(service) / "versions").glob("[0-9]*.py")
+        for script in (SCHEMAS[service] / "versions").glob("[0-9]*.py")
         if script.name[:4] > revision
     ]
 

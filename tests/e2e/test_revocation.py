@@ -11,7 +11,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from ingot_chassis.testing.receiver import Receiver
+from ingot_testing.receiver import Receiver
 
 from .deployments import ADMINISTRATOR
 from .parts import PATIENCE

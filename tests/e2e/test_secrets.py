@@ -5,7 +5,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from ..safety.test_secrets import (  # noqa: TID252 - the folder above has no name
+from ..safety.test_secrets import (
     Outside,
     Visitor,
     contents_of,

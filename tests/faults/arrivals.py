@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ingot_chassis.testing.receiver import ReceivedRequest
+from ingot_testing.receiver import ReceivedRequest
 
 from .load import Ledger
 
@@ -61,12 +61,16 @@ def of_repository(ledger: Ledger, name: str, received: Iterable[ReceivedRequest]
         if body["pull_request"]["merged"]
     }
     yield Claim(f"merges of {name} not told", sorted(set(ledger.merged[name]) - merged), [])
-    yield from _chains(ledger, name, [body for event, body in payloads if event == "push"])
+    yield from _chains(ledger, name, payloads)
 
 
-def _chains(ledger: Ledger, name: str, bodies: Iterable[dict[str, Any]]) -> Iterator[Claim]:
+def _chains(ledger: Ledger, name: str, payloads: Payloads) -> Iterator[Claim]:
     tips: dict[str, str] = {}
-    for body in bodies:
+    for event, body in payloads:
+        if event == "delete" and body["ref_type"] == "branch":
+            tips[f"refs/heads/{body['ref']}"] = "0" * 40
+        if event != "push":
+            continue
         previous = tips.get(body["ref"])
         if previous is not None:
             yield Claim(f"before of {body['ref']} in {name}", body["before"], previous)

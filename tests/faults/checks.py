@@ -9,10 +9,10 @@ from typing import Any
 
 import httpx
 
-from ingot_chassis.testing.receiver import ReceivedRequest
+from ingot_testing.receiver import ReceivedRequest
 
-from ..e2e.deployments import ADMINISTRATOR  # noqa: TID252 - the folder above is no package with a name
-from ..e2e.history import git, refs  # noqa: TID252
+from ..e2e.deployments import ADMINISTRATOR
+from ..e2e.history import git, refs
 from .arrivals import of_forks, of_repository
 from .load import FORKS, OWNER, REPOSITORIES, Ledger
 from .pending import rows

@@ -19,16 +19,16 @@ from typing import Any
 
 import httpx
 
-from ingot_repos.git.hook_questions import UNKNOWN
+from ingot_repos.git.hooks.hook_questions import UNKNOWN
 
-from ..e2e.deployments import ADMINISTRATOR  # noqa: TID252 - the folder above is no package with a name
-from ..e2e.history import GitFailed, commit_file, git  # noqa: TID252
+from ..e2e.deployments import ADMINISTRATOR
+from ..e2e.history import GitFailed, commit_file, git
 
 OWNER = ADMINISTRATOR[0]
 REPOSITORIES = ("one", "two")
 FORKS = "forks"
 """The organization that has them."""
-EVENTS = ["push", "issues_only", "issue_comment", "pull_request_only", "fork"]
+EVENTS = ["push", "delete", "issues_only", "issue_comment", "pull_request_only", "fork"]
 REQUEST_SECONDS = 40
 """Longer than any request may take, so that one that does is noticed."""
 PAUSE = 0.2

@@ -9,14 +9,14 @@ from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
-from ingot_chassis.testing.binaries import postgres_owner, postgres_programs, redis_programs
-from ingot_chassis.testing.databases import AdminConnection
-from ingot_chassis.testing.greetings import postgres_answers, redis_answers
-from ingot_chassis.testing.processes import GuardedProcess, Owner, ServerError, free_port
-from ingot_chassis.testing.servers import POSTGRES_SETTINGS, init_postgres
+from ingot_testing.binaries import postgres_owner, postgres_programs, redis_programs
+from ingot_testing.databases import AdminConnection
+from ingot_testing.greetings import postgres_answers, redis_answers
+from ingot_testing.processes import GuardedProcess, Owner, ServerError, free_port
+from ingot_testing.servers import POSTGRES_SETTINGS, init_postgres
 
-from ..e2e import parts  # noqa: TID252 - the folder above is no package with a name
-from ..e2e.deployments import Standalone  # noqa: TID252
+from ..e2e import parts
+from ..e2e.deployments import Standalone
 
 PATIENCE = 30.0
 RETRY = 0.02

@@ -18,9 +18,9 @@ from typing import NamedTuple, Protocol
 import pytest
 
 from ingot_chassis.clock import now
-from ingot_chassis.testing.servers import SessionServers
+from ingot_testing.servers import SessionServers
 
-from ..e2e.deployments import (  # noqa: TID252 - the folder above is no package with a name
+from ..e2e.deployments import (
     WITH_DATABASE,
     BackingServers,
     Cluster,

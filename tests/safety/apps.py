@@ -11,6 +11,9 @@ from litestar import Litestar
 from ingot_chassis.http.policy import Policy
 from ingot_chassis.security.keys import SigningKey
 
+OWN_PATHS = ("/internal", "/livez", "/readyz", "/metrics")
+"""The beginnings of paths that are not routed from outside."""
+
 
 def app_of(service: str, folder: Path, **settings: Any) -> Litestar:
     own: dict[str, Any] = {"private_key": SigningKey.generate().text(), "background": False}
@@ -33,4 +36,16 @@ def policies_of(app: Litestar, is_meant: Callable[[str], bool]) -> dict[str, Pol
         for handler in getattr(route, "route_handlers", [])
         for method in handler.http_methods - {"OPTIONS", "HEAD"}
         if is_meant(route.path_format)
+    }
+
+
+def public_policies(folder: Path) -> dict[str, Policy]:
+    """``METHOD path`` -> policy, of everything that is routed from outside, except pages."""
+    return {
+        name: policy
+        for service in ("identity", "repos", "issues", "hooks", "gateway")
+        for name, policy in policies_of(
+            app_of(service, folder), lambda path: not path.startswith(OWN_PATHS)
+        ).items()
+        if policy is not None
     }

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ..e2e.deployments import Standalone, running  # noqa: TID252 - the folder above is no package with a name
+from ..e2e.deployments import Standalone, running
 from .world import World
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import asyncssh
 import httpx
 
-from ..e2e.parts import PATIENCE  # noqa: TID252 - the folder above is no package with a name
+from ..e2e.parts import PATIENCE
 
 VERIFIER = "a-word-of-the-application-that-only-the-application-knows"
 _FORM = re.compile(r'<form method="post" action="([^"]*)">(.*?)</form>', re.DOTALL)

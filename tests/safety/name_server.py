@@ -7,6 +7,7 @@ It starts Ingot there, has it call every name in every way there is, and prints 
 import hashlib
 import itertools
 import json
+import os
 import socketserver
 import subprocess
 import sys
@@ -88,7 +89,8 @@ class _Question(socketserver.BaseRequestHandler):
 class Listener(ThreadingHTTPServer):
     """Port 80 of one address. ``arrivals`` has the host and path of each request, in order.
 
-    Below ``source.git`` it has the files of ``repository``, and the objects of LFS at addresses that are not for Ingot.
+    Below ``source.git`` git serves ``repository``. The objects of LFS are at addresses that are not for
+    Ingot.
     """
 
     def __init__(self, address: str, repository: Path | None = None) -> None:
@@ -102,11 +104,13 @@ class _Arrival(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         host = self.headers.get("host", "").partition(":")[0]
-        self.rfile.read(int(self.headers.get("content-length", 0)))
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
         self.server.arrivals.append(f"{host}{self.path}")
-        content = self._content()
-        if content is not None:
+        answer = self._content(body)
+        if answer is not None:
+            kind, content = answer
             self.send_response(200)
+            self.send_header("content-type", kind)
             self.send_header("content-length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
@@ -116,21 +120,39 @@ class _Arrival(BaseHTTPRequestHandler):
         self.send_header("content-length", "0")
         self.end_headers()
 
-    def _content(self) -> bytes | None:
-        number, separator, rest = self.path.partition("?")[0].strip("/").partition("/source.git/")
+    def _content(self, body: bytes) -> tuple[str, bytes] | None:
+        """Type and content of an answer, or None."""
+        path, _, query = self.path.partition("?")
+        number, separator, rest = path.strip("/").partition("/source.git/")
         if self.server.repository is None or not separator:
             return None
         if rest == "info/lfs/objects/batch":
             actions = {"download": {"href": f"http://{INNER_HOSTS[int(number)]}/object"}}
             answer = {"transfer": "basic", "objects": [{"oid": OBJECT, "size": 3, "actions": actions}]}
-            return json.dumps(answer).encode()
-        file = self.server.repository / rest
-        return file.read_bytes() if file.is_file() else None
+            return "application/vnd.git-lfs+json", json.dumps(answer).encode()
+        return _served_by_git(self.server.repository, f"/{rest}", query, self.command, body)
 
     do_GET = do_POST = _answer  # noqa: N815 - so the library calls them
 
     def log_message(self, *_: object) -> None:
         """Standard output is for the result."""
+
+
+def _served_by_git(
+    repository: Path, path: str, query: str, method: str, body: bytes
+) -> tuple[str, bytes] | None:
+    """Type and content of what git-http-backend(1) answers; None unless it succeeds."""
+    variables = {
+        "GIT_PROJECT_ROOT": str(repository), "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path, "QUERY_STRING": query,
+        "REQUEST_METHOD": method, "CONTENT_LENGTH": str(len(body)),
+        "CONTENT_TYPE": "application/x-git-upload-pack-request" if body else "",
+    }  # fmt: skip
+    process = subprocess.run(
+        ["git", "http-backend"], input=body, stdout=subprocess.PIPE, env=os.environ | variables, check=True
+    )
+    head, _, content = process.stdout.partition(b"\r\n\r\n")
+    fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+    return None if "Status" in fields else (fields["Content-Type"], content)
 
 
 PORTS = {"ssh": 22, "git": 9418}
@@ -237,7 +259,7 @@ def failed(deliveries: list[dict[str, Any]]) -> int:
 
 
 def repository(folder: Path) -> Path:
-    """One to be served as files, with a pointer of LFS."""
+    """One to be served by git, with a pointer of LFS."""
     folder.mkdir()
     git = ("git", "-C", str(folder), "-c", "user.name=Ann", "-c", "user.email=ann@example.org")
     pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{OBJECT}\nsize 3\n"
@@ -246,7 +268,6 @@ def repository(folder: Path) -> Path:
         ("init", "-q", "-b", "main"),
         ("add", "."),
         ("commit", "-qm", "x"),
-        ("update-server-info",),
     ):
         subprocess.run((*git, *command), check=True, capture_output=True)
     return folder / ".git"

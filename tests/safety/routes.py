@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 REPOSITORY = "/api/v1/repos/{owner}/{repo}"
+UNDECIDED = "[?]"
+"""The heading of routes that have no policy yet, as ``write_routes`` adds them."""
 _KINDS = {"!": "action", "-": "unaudited"}
 
 
@@ -54,7 +56,9 @@ def _full(path: str) -> str:
 
 def _routes() -> list[Route]:
     routes, policy = [], ""
-    for line in Path(__file__).with_suffix(".txt").read_text().splitlines():
+    text = Path(__file__).with_suffix(".txt").read_text()
+    assert UNDECIDED not in text, "routes.txt has routes without a policy"
+    for line in text.splitlines():
         if line.startswith("["):
             policy = line.strip("[]")
         elif line and not line.startswith("#"):

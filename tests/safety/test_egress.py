@@ -17,10 +17,10 @@ CONNECTION = re.compile(
     r"\b(?:aiohttp|httpx|urllib\.request|http\.client|open_connection|create_connection)\b"
 )
 WAYS_OUT = {
-    "hooks/clients/http_endpoints.py",
-    "repos/clients/lfs_remotes.py",
-    "repos/clients/socks_proxy.py",
-    "repos/git/helper_programs.py",  # what git calls to reach the proxy
+    "hooks/endpoints/clients/http.py",
+    "repos/remotes/clients/lfs.py",
+    "repos/remotes/clients/socks_proxy.py",
+    "repos/git/remote/helper_programs.py",  # what git calls to reach the proxy
 }
 """Modules of services that connect to what users name. The tests of this file make each of them do so."""
 REFUSED = re.compile("nothing is sent there unless|may not be reached from here")

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from ingot_chassis.security.keys import SigningKey
-from ingot_chassis.testing.hostile_values import (
+from ingot_testing.hostile_values import (
     MARK,
     STORED,
     VALUES,
@@ -24,7 +24,7 @@ from ingot_chassis.testing.hostile_values import (
 from ingot_web.app import create_app
 from ingot_web.settings import Settings
 
-from ..e2e.deployments import (  # noqa: TID252 - the folder above is no package with a name
+from ..e2e.deployments import (
     ADMINISTRATOR,
     CHEAP_PASSWORDS,
     Standalone,

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ingot_chassis.http.error_responses import NO_OPERATION
+from ingot_chassis.errors import NO_OPERATION
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import (
     PRINCIPAL_HEADER,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from .apps import app_of, policies_of
+from .apps import public_policies
 from .routes import ROUTES, Route, full_name
 from .rules import CALLERS, ORGANIZATIONS, REPOSITORIES, Caller, Target, expected
 from .world import ABSENT, ABSENT_ID, UNREADABLE, World, body_of
@@ -22,7 +22,6 @@ WHOLE = os.environ.get("INGOT_SAFETY") == "whole"
 RARE = 5
 """It has no divisor in common with the number of kinds of target, so that each of them has its turn."""
 AT_ONCE = 6
-OWN_PATHS = ("/internal", "/livez", "/readyz", "/metrics")
 VARIES = {"date", "x-request-id", "traceparent"}
 """Headers that are never the same twice."""
 NOT_OPENED = {
@@ -49,7 +48,8 @@ NOTHING_THERE = {
         POST ~/transfer/accept, POST ~/transfer/reject, GET /orgs/{org}/actions/variables/{name},
         GET /orgs/{org}/blocks/{username}, GET /orgs/{org}/hooks/{hook_id}/deliveries/{delivery_id},
         GET /teams/{team_id}/members/{username}, GET /users/{username}/following/{followee}, GET /admin/hooks/{hook_id},
-        GET /admin/hooks/{hook_id}/deliveries, GET /admin/hooks/{hook_id}/deliveries/{delivery_id},
+        GET /admin/hooks/{hook_id}/deliveries, GET /admin/users/{username}/purge,
+        GET /admin/hooks/{hook_id}/deliveries/{delivery_id},
         GET //{owner}/{repo}/clone.bundle, GET //{owner}/{repo}/info/lfs/objects/{oid}
     """,
     "the caller has none": """
@@ -74,7 +74,6 @@ THERE = {
 }
 """What else than usual a path names, so that it is there."""
 OWNER_CALLER = next(caller for caller in CALLERS if caller.name == "owner")
-SERVICES = ("identity", "repos", "issues", "hooks", "gateway")
 
 
 class Cell(NamedTuple):
@@ -246,21 +245,12 @@ async def pages(world: World, client: httpx.AsyncClient, targets: tuple[Target, 
     return texts
 
 
-def public_routes(folder):
-    """Everything that is routed from outside, but pages."""
-    return {
-        name: policy
-        for service in SERVICES
-        for name, policy in policies_of(
-            app_of(service, folder), lambda path: not path.startswith(OWN_PATHS)
-        ).items()
-    }
-
-
 def test_every_route_has_a_policy(tmp_path):
-    routes = public_routes(tmp_path)
-    scopes = {name: policy.scope for name, policy in routes.items()}
-    assert {route.name: route.scope for route in ROUTES} == scopes
+    scopes = {name: policy.scope for name, policy in public_policies(tmp_path).items()}
+    table = {route.name: route.scope for route in ROUTES}
+    assert table == scopes, (
+        "`python -m tests.safety.write_routes` adds new routes, and removes those that are gone"
+    )
     assert {*MAY_BE_ABSENT, *THERE, *NOT_OPENED} <= scopes.keys()
 
 

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import httpx
 
 from ingot_chassis.security.keys import SigningKey
-from ingot_web.api.other_names import NAMES
 from ingot_web.app import create_app
 from ingot_web.settings import Settings
+from ingot_web.site.api.other_names import NAMES
 
 from .rules import (
     NEEDED,

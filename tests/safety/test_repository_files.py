@@ -9,13 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pygit2.enums import FileMode
 
-from ingot_repos.core.issue_forms import MOST_PARTS, InvalidForm, PartBudget, read_config, read_template
-from ingot_repos.core.template_names import filled_paths
-from ingot_repos.git.editorconfig import NAME, PROPERTIES, editor_settings
-from ingot_repos.git.errors import ObjectNotFound, OutputTooLarge
-from ingot_repos.git.file_contents import module_urls
-from ingot_web.core.csv_tables import read_table
-from ingot_web.core.issue_templates import draft_of, is_address
+from ingot_contracts.limits import is_web_url
+from ingot_repos.files.rules import MOST_PARTS, InvalidForm, PartBudget, read_config, read_template
+from ingot_repos.git.history.editorconfig import NAME, PROPERTIES, editor_settings
+from ingot_repos.git.history.submodules import module_urls
+from ingot_repos.git.process.errors import ObjectNotFound, OutputTooLarge
+from ingot_repos.git.storage.read_cache import SharedCache
+from ingot_repos.repositories.rules.template_names import filled_paths
+from ingot_web.code.rules.csv_tables import read_table
+from ingot_web.issues.rules.templates import draft_of
 
 from .test_parsers import CHANGE, changed
 
@@ -69,7 +71,7 @@ def test_a_configuration_is_read_or_refused(data):
     except InvalidForm:
         return
     assert msgspec.json.decode(msgspec.json.encode(config))["blank_issues_enabled"] in (True, False)
-    assert all(is_address(link.url) in (True, False) for link in config.contact_links)
+    assert all(is_web_url(link.url) in (True, False) for link in config.contact_links)
 
 
 @pytest.fixture(scope="module")
@@ -135,8 +137,8 @@ def test_addresses_of_submodules_are_read_whatever_is_in_their_file(repo):
         | st.lists(st.sampled_from(words), max_size=60).map(lambda one: "".join(one).encode())
     )
     def read(content):
-        urls = module_urls(repo, tree_with(repo, ".gitmodules", content))
-        assert all(path and url for path, url in urls.items())
+        urls = module_urls(repo, tree_with(repo, ".gitmodules", content), SharedCache(1))
+        assert "" not in {*urls, *urls.values()}
 
     read()
 

@@ -23,7 +23,7 @@ from aiohttp import web
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
-from ..e2e.deployments import ADMINISTRATOR, Standalone  # noqa: TID252 - the folder above has no name
+from ..e2e.deployments import ADMINISTRATOR, Standalone
 from .credentials import VERIFIER, lfs_token
 from .test_web_pages import TOKEN
 
@@ -236,10 +236,11 @@ async def token_of_lfs(visitor: Visitor, keys: str, headers: dict[str, str], ssh
     key = asyncssh.generate_private_key("ssh-ed25519")
     laptop = {"title": "laptop", "key": key.export_public_key().decode()}
     await visitor.ask("POST", keys, headers=headers, json=laptop)
-    ((name, value),) = lfs_token(ssh_port, key, "cora/app").items()
+    name = "Lfs-Token"
+    value = lfs_token(ssh_port, key, "cora/app")[name]
     path, batch = "cora/app.git/info/lfs/objects/batch", {"operation": "download", "objects": []}
     await visitor.ask("POST", path, headers={name: value}, json=batch)
-    await visitor.fail("POST", path, headers={name: f"{value}x"}, json=batch)
+    await visitor.fail("POST", path, headers={name: f"x{value}"}, json=batch)
     return value.split()[-1]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import asyncssh
 import httpx
 
-from ..e2e.deployments import ADMINISTRATOR  # noqa: TID252 - the folder above is no package with a name
+from ..e2e.deployments import ADMINISTRATOR
 from .credentials import application_token, lfs_token, session
 from .routes import Route
 from .rules import CALLERS, COLLABORATORS, KEY_TARGET, ORGANIZATIONS, OWNER, REPOSITORIES, Caller, Target
@@ -84,6 +84,14 @@ class World:
         answer = self._client.request(method, f"api/v1/{path}", json=body or None, **credential)
         assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json() if answer.content else None
+
+    def add_person(self, name: str) -> dict[str, str]:
+        """The headers of a new user."""
+        self._passwords = {**self._passwords, name: f"what {name} knows well"}
+        email = f"{name}@example.org"
+        self.do("root", "POST", "admin/users", username=name, email=email, password=self._passwords[name])
+        token = self.do(name, "POST", f"users/{name}/tokens", name="all", scopes=["all"])["sha1"]
+        return {"authorization": f"token {token}"}
 
     def password(self, name: str) -> str:
         return self._passwords[name]
@@ -233,6 +241,8 @@ class World:
             "ref": "main",
             "rest": "status",
             "filepath": "README.md",
+            "page_name": "README",
+            "page": "README",
             "basehead": "main...topic",
             "base": "main",
             "head": "topic",
@@ -250,6 +260,7 @@ class World:
             "file_uuid": assets["issue"]["uuid"],
             "asset_uuid": assets["release"]["uuid"],
         }
+        self.do(by, "POST", f"{path}/wiki/new", title="README", content_base64=FILE)
         if target.archived:
             self.do(by, "PATCH", path, archived=True)
         return things

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
-from ingot_chassis.testing.processes import free_port
+from ingot_testing.processes import free_port
 
 from .ingot_command import RunningIngot
 

@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from ingot_chassis.settings import load
-from ingot_chassis.testing.processes import free_port
 from ingot_repos.settings import Settings
 from ingot_standalone.ssh import set_urls
+from ingot_testing.processes import free_port
 
 from .ingot_command import ingot
 

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from ingot_chassis.db.database import Database
-from ingot_chassis.testing.databases import MakeDatabase
+from ingot_testing.databases import MakeDatabase
 
 from .messaging_world import metadata
 
@@ -46,7 +46,10 @@ async def database(make_url: Callable[[], str]) -> AsyncIterator[Database]:
 
 @pytest.fixture
 def live() -> Iterator[Live]:
-    """``live(database=…, reader=…, nats=…, kill_at=…)`` is one life of ``mortal_service``; killed or lived."""
+    """Run one life of ``mortal_service``: ``live(database=…, reader=…, nats=…, kill_at=…)``.
+
+    It returns killed or lived.
+    """
     program = subprocess.Popen(
         [sys.executable, str(HERE / "mortal_service.py")],
         stdin=subprocess.PIPE,

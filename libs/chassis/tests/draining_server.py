@@ -1,6 +1,7 @@
-"""A process that serves: ``draining_server.py HOST DRAIN_SECONDS HANDOVER_SECONDS HANDOVER_LIMIT_SECONDS``. It prints its port, then its log.
+"""A serving process: ``draining_server.py HOST DRAIN_SECONDS HANDOVER_SECONDS HANDOVER_LIMIT_SECONDS``.
 
-``/bytes/N`` answers N bytes, ``/chunks/N`` the same in chunks. ``/wait`` answers when ``/go`` was asked for.
+It prints its port, then its log. ``/bytes/N`` returns N bytes, ``/chunks/N`` the same in chunks. ``/wait``
+responds after a request of ``/go``.
 """
 
 import asyncio

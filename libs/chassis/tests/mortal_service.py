@@ -1,10 +1,11 @@
 """A program that does everything the chassis promises to do once, and kills itself between two steps of it.
 
-Started once as ``python mortal_service.py``; each line on stdin is one life, as JSON: ``database``, ``reader``,
-``nats``, ``name`` (of the effect) and ``kill_at``, the number of the step before which the process gets SIGKILL (0: it lives). It answers
-``killed`` or ``lived``. Every life is a fork, so that a hundred of them take seconds.
+Started once as ``python mortal_service.py``. Each line on stdin is one life, as JSON with these keys:
+``database``, ``reader``, ``nats``, ``name`` (of the effect) and ``kill_at``. The last one is the number of
+the step before which the process gets SIGKILL (0: it lives). It answers ``killed`` or ``lived``. Every life
+is a fork, so a hundred of them take seconds.
 
-A step is any statement sent to a database, any commit, and both sides of a publication and of an ack.
+A step is a statement sent to a database, a commit, or either side of a publication or an ack.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from datetime import timedelta
 
 import msgspec
 from asyncpg.transaction import Transaction
-from messaging_world import EVENTS, Counted, metadata, tally
+from messaging_world import EVENTS, Counted, count_unsent, metadata, tally
 from nats.aio.msg import Msg
 from sqlalchemy import event, select
 from sqlalchemy.engine import Engine
@@ -27,7 +28,7 @@ from ingot_chassis.events import consumers, relay
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.events.consumers import Consumers
 from ingot_chassis.events.envelope import Envelope
-from ingot_chassis.events.relay import Relay, count_unsent
+from ingot_chassis.events.relay import Relay
 from ingot_chassis.jobs import workers
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.loops import running
@@ -36,7 +37,7 @@ from ingot_chassis.telemetry import configure_logging
 
 LEASE = timedelta(seconds=0.3)
 ACK_WAIT = 0.3
-# Whoever takes over from the dead looks again that soon, instead of after a second.
+# The process that takes over checks again that soon, instead of after a second.
 relay.POLL_SECONDS = workers.POLL_SECONDS = consumers.STANDBY_SECONDS = 0.1
 
 
@@ -128,7 +129,7 @@ async def write_once(writer: Database, promised: Jobs, name: str) -> None:
 
 
 async def settled(writer: Database, reader: Database, name: str) -> bool:
-    """Whether the events are sent and applied and the job is done."""
+    """Return whether the events are sent and applied and the job is done."""
     async with writer.read() as db:
         states = [row.state for row in await db.execute(select(metadata.tables["job"].c.state))]
     async with reader.read() as db:

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from ingot_chassis.db import pool
 from ingot_chassis.db.database import Database
-from ingot_chassis.errors import Conflict, InsufficientStorage, Invalid, NotFound
+from ingot_chassis.errors import Conflict, InsufficientStorage, Invalid, NotAllowed, NotFound
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.http import openapi
 from ingot_chassis.http.app import service_app
@@ -106,6 +106,17 @@ async def clash() -> None:
 @get("/wrong", policy=anyone())
 async def wrong() -> None:
     raise Invalid.field("name", "taken", "is taken")
+
+
+@get("/checks/{name:str}", policy=anyone(), status_code=204)
+async def check(name: str) -> None:
+    if name != "there":
+        raise NotFound
+
+
+@post("/merges/{name:str}", policy=anyone(), bodiless=(405,), error_statuses={422: 400})
+async def merge(name: str, data: Thing) -> None:
+    raise NotAllowed(f"{name} blocks it,\n100 % sure")
 
 
 class DiskFull(Exception):
@@ -237,7 +248,9 @@ def app(public_url: str = "http://ingot.test/", before_send: Sequence[Any] = ())
         list_kinds,
         deep,
         listed,
+        check,
         clash,
+        merge,
         wrong,
         crash,
         moved_route,
@@ -354,14 +367,14 @@ async def test_an_empty_parameter_of_the_query_is_absent(query):
     [
         (b"", 422, "name"),
         (b"{}", 422, "name"),
-        (b"[]", 400, "body"),
-        (b'"x"', 400, "body"),
-        (b"{nonsense", 400, None),
-        (b"\xff\xfe", 400, None),
-        (b"[" * 900, 400, None),
-        (b'{"name": 5}', 400, "name"),
+        (b"[]", 422, "body"),
+        (b'"x"', 422, "body"),
+        (b"{nonsense", 422, None),
+        (b"\xff\xfe", 422, None),
+        (b"[" * 900, 422, None),
+        (b'{"name": 5}', 422, "name"),
         (b'{"name": "longer"}', 422, "name"),
-        (b'{"name": "x", "tags": [1]}', 400, "tags[0]"),
+        (b'{"name": "x", "tags": [1]}', 422, "tags[0]"),
         (b'{"name": "a\\u0000"}', 422, "name"),
         (b'{"name": "x", "number": 9223372036854775808}', 422, "number"),
         (b'{"name": "x", "number": "9223372036854775808"}', 422, "number"),
@@ -431,7 +444,7 @@ async def test_a_body_of_any_depth_is_refused_and_never_a_crash():
         for depth in [*range(1, 100, 9), *range(880, 1010), 5_000, 100_000]:
             body = b'{"name":' + b"[" * depth + b'"x"' + b"]" * depth + b"}"
             answer = await http.post("/deep", content=body, headers=headers)
-            assert answer.status_code in (400, 422), depth
+            assert answer.status_code == 422, depth
 
 
 async def test_an_unknown_content_type_is_refused():
@@ -532,10 +545,33 @@ async def test_the_process_tells_its_health_and_its_metrics():
     )
 
 
+async def test_a_check_that_answers_no_has_no_body():
+    async with client() as http:
+        yes, no = await http.get("/checks/there"), await http.get("/checks/none")
+    assert (yes.status_code, yes.content) == (204, b"")
+    assert (no.status_code, no.content) == (404, b"")
+
+
+async def test_an_error_without_a_body_has_its_reason_in_a_header():
+    async with client() as http:
+        answer = await http.post("/merges/Jörg", json={"name": "x"})
+    assert (answer.status_code, answer.content) == (405, b"")
+    assert answer.headers["x-error-message"] == "J%C3%B6rg blocks it,%0A100 %25 sure"
+
+
+async def test_a_route_may_answer_errors_with_another_status():
+    async with client() as http:
+        for content in (b"{", b'{"name": 5}', b"{}"):
+            answer = await http.post(
+                "/merges/x", content=content, headers={"content-type": "application/json"}
+            )
+            assert (answer.status_code, "message" in answer.json()) == (400, True)
+
+
 async def test_a_field_of_the_body_is_not_taken_for_the_parameter_of_that_name():
     async with client() as http:
         answer = await http.put("/things/1", json={"thing_id": []})
-        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "thing_id")
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "thing_id")
         for path in ("/things/x", "/things/x?thing_id=y"):
             assert (await http.put(path, json={"thing_id": 1})).status_code == 404
 

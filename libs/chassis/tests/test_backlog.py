@@ -1,4 +1,4 @@
-"""How long what failed waits until it is tried again."""
+"""The pause before a failed event is retried."""
 
 import msgspec
 import pytest

@@ -14,7 +14,7 @@ from ingot_chassis.events.bus import Bus
 from ingot_chassis.events.consumers import Consumers
 from ingot_chassis.events.relay import Relay
 from ingot_chassis.jobs.loops import running
-from ingot_chassis.testing.wires import wire
+from ingot_testing.wires import wire
 
 from .messaging_world import Counted, metadata
 from .test_consumers import emit
@@ -22,12 +22,15 @@ from .test_consumers import emit
 LAST = 100
 PUBLISH = b"PUB ingot."
 EVENT = b"MSG ingot.counter."
-"""How nats-server hands one to a consumer, with headers or without."""
+"""A message of nats-server to a consumer, with headers or without."""
 
 
 @asynccontextmanager
 async def wire_that_breaks(url):
-    """A URL that leads to ``url``. After ``broken`` is set it takes five messages, passes none on, and breaks off, once."""
+    """Yield a URL that leads to ``url``.
+
+    After ``broken`` is set it accepts five messages, forwards none, and disconnects, once.
+    """
     broken, lost = asyncio.Event(), 0
 
     async def up(part):
@@ -75,7 +78,10 @@ async def test_a_batch_that_breaks_off_arrives_in_its_order(make_url, own_nats, 
 
 @asynccontextmanager
 async def wire_that_loses_what_comes(url):
-    """A URL that leads to ``url``. After ``losing`` is set, the next events from there are ``lost``, with the connection."""
+    """Yield a URL that leads to ``url``.
+
+    After ``losing`` is set, the next events from there are ``lost``, and so is the connection.
+    """
     losing, lost = asyncio.Event(), asyncio.Event()
 
     async def down(part):
@@ -139,7 +145,7 @@ async def publish_until_nothing_is_taken(bus):
 
 @pytest.mark.parametrize("end", ["kill", "close"])
 def test_nats_that_ends_before_it_has_taken_everything_makes_no_trouble(own_nats, caplog, end):
-    """Nobody waits for ever, and there is no error on uvloop, which refuses what is written to a lost connection."""
+    """No caller waits for ever, and uvloop reports no error for data written to a lost connection."""
 
     async def end_of_everything():
         bus = Bus(own_nats.url, name="counter")

@@ -1,4 +1,4 @@
-"""How commands end."""
+"""Exit codes and output of commands."""
 
 import os
 import socket
@@ -50,7 +50,7 @@ service_main("slow", ServiceSettings, scripts=Path(), arguments=sys.argv[1:])
 
 @pytest.mark.parametrize("command", ["serve", "work"])
 def test_a_process_listens_before_the_code_of_its_service_is_read(command, tmp_path):
-    """A probe that comes meanwhile waits for the answer; refused, it would come again a second later."""
+    """An early probe waits for the response. A refused one would come again only a second later."""
     (tmp_path / "ingot_slow").mkdir()
     (tmp_path / "ingot_slow" / "app.py").write_text(APP)
     with socket.socket() as free:

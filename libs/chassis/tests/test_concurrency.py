@@ -1,4 +1,4 @@
-"""How many expensive requests one caller may have running at once."""
+"""Limits of a caller's parallel expensive requests."""
 
 import asyncio
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from itertools import cycle
 
 import asyncpg
+import msgspec
 import pytest
 from sqlalchemy import func, select, text, update
 from sqlalchemy.exc import OperationalError
@@ -14,12 +15,12 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.db.transaction import insert
 from ingot_chassis.errors import DatabaseUnavailable
 from ingot_chassis.events.bus import Bus
-from ingot_chassis.events.consumers import Consumers, Together
+from ingot_chassis.events.consumers import Consumers, Together, combine
 from ingot_chassis.events.envelope import event_type, subject
-from ingot_chassis.events.relay import Relay, count_unsent
+from ingot_chassis.events.relay import Relay
 from ingot_chassis.jobs.loops import running
 
-from .messaging_world import Counted, metadata, tally
+from .messaging_world import Counted, count_unsent, metadata, tally
 
 pytestmark = pytest.mark.both_databases
 
@@ -109,7 +110,7 @@ async def test_a_failing_event_holds_back_its_key_and_no_other(make_url, own_nat
 
 
 async def test_what_waits_behind_a_failing_event_keeps_its_order(make_url, own_nats):
-    """Some arrive with it and some later, and it fails long enough for all of them to be due at once."""
+    """Some arrive with it and some later. It fails long enough for all of them to be due at once."""
     heard = Heard()
     heard.failing[1] = 4
     async with telling_and_hearing(make_url, own_nats.url, heard) as (writer, _):
@@ -212,7 +213,7 @@ async def test_one_that_fails_among_many_takes_none_with_it(make_url, own_nats):
 
 
 async def test_a_transaction_of_many_events_gives_way_to_one_that_holds_a_lock(make_url, own_nats):
-    """A request holds one row and waits for a second one, which the events before have changed: no deadlock."""
+    """A request locks one row and waits for a second one, changed by earlier events: no deadlock."""
     heard, first_is_changed = Heard(), asyncio.Event()
 
     async def hear(tx, happened, envelope):
@@ -242,7 +243,7 @@ async def test_a_transaction_of_many_events_gives_way_to_one_that_holds_a_lock(m
 
 
 async def test_a_restart_does_not_let_later_events_pass_a_failed_one(make_url, own_nats):
-    """The failed event waits longest of all; what follows it must not be there before, whoever consumes then."""
+    """The failed event waits longest of all. Later events must not be applied before it, by any process."""
     heard = Heard(1)
     writer, reader = Database(make_url(), metadata), Database(make_url(), metadata)
     buses = Bus(own_nats.url, name="counter"), Bus(own_nats.url, name="reader", ack_wait=1)
@@ -286,7 +287,7 @@ async def scalar(database, statement):
 
 
 class OrderOfKeys:
-    """A handler that notes what it applies after anything but the number before, whichever process did that."""
+    """Record events that a handler applies after any number other than the previous one, in any process."""
 
     def __init__(self):
         self.wrong = []
@@ -320,7 +321,7 @@ async def test_order_holds_while_postgresql_cuts_connections_of_two_replicas(mak
                 number, rounds = number + 3, rounds + 1
                 holder = await scalar(readers[0], text(LOCK_HOLDERS))
                 if holder in (None, former):
-                    rounds = 0  # nobody has taken over
+                    rounds = 0  # no other process has taken over
                 elif cuts < 3 and rounds == 15:
                     connections = f"SELECT pg_terminate_backend(pid) FROM ({whom}) AS connection"
                     await scalar(readers[0], text(connections))
@@ -383,3 +384,22 @@ async def test_a_lost_stream_is_built_again_and_nothing_is_applied_twice(make_ur
                 "before": 1,
                 "after": 1,
             }
+
+
+class Tick(msgspec.Struct):
+    """Another event."""
+
+
+async def test_combined_handlers_of_an_event_are_called_in_their_order():
+    calls: list[str] = []
+
+    def handler(name):
+        async def handle(tx, event, envelope):
+            calls.append(f"{name} {tx} {event} {envelope}")
+
+        return handle
+
+    combined = combine({Counted: handler("first")}, {}, {Counted: handler("second"), Tick: handler("third")})
+    await combined[Counted]("tx", "event", "envelope")
+    assert calls == ["first tx event envelope", "second tx event envelope"]
+    assert list(combined) == [Counted, Tick]

@@ -1,4 +1,7 @@
-"""What the doctor says of leases, jobs, space, events that wait, and peers; of dead-lettered events: test_replay.py and test_relay.py."""
+"""Reports of the doctor on leases, jobs, space, waiting events, and peers.
+
+For dead-lettered events see test_replay.py and test_relay.py.
+"""
 
 from datetime import timedelta
 from functools import partial
@@ -15,12 +18,12 @@ from ingot_chassis.peers.doctor import examine_peers
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import ServiceIdentity
-from ingot_chassis.testing.processes import free_port
+from ingot_testing.processes import free_port
 from ingot_wire.client import Origin
 
 
 class Payload(msgspec.Struct):
-    """Of jobs that nobody does here."""
+    """Add jobs without a worker."""
 
 
 @pytest.mark.parametrize(
@@ -59,7 +62,8 @@ async def test_jobs_that_are_due_for_long_are_counted_by_kind(database):
 
     since = utc(moment - timedelta(minutes=10))
     assert first.startswith(
-        f"counter: 2 jobs (fork) are due for more than 5 minutes, the first since {since}, and nobody takes them; see"
+        f"counter: 2 jobs (fork) are due for more than 5 minutes, the first since {since}, "
+        "and no worker takes them; see"
     )
     assert second.startswith("counter: 1 jobs (move) are due for more than 5 minutes, ")
 
@@ -100,7 +104,7 @@ async def test_events_that_wait_for_long_are_counted(database, age, is_sent, cou
 
 
 async def test_a_peer_that_is_not_ready_is_named():
-    """One answers, one says that it is not ready, one is not there."""
+    """One peer is ready, one is not ready, one is down."""
 
     async def app(scope, _receive, send, *, status):
         await send({"type": "http.response.start", "status": status, "headers": []})

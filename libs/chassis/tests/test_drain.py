@@ -137,7 +137,7 @@ async def test_new_requests_are_answered_while_an_old_one_runs_and_each_answer_e
 
 
 async def answered(server: DrainingProcess, path: str) -> bool:
-    """Whether a request on a new connection has an answer."""
+    """Return whether a request on a new connection is answered."""
     try:
         reader, writer = await server.ask(path)
         await head(reader)
@@ -219,7 +219,7 @@ async def test_a_request_that_has_come_over_an_idle_connection_is_answered():
 
 @pytest.fixture
 def slow_link():
-    """Two network namespaces with 8 Mbit/s between them: the prefixes of a program of the server and of the client."""
+    """Return program prefixes for server and client in two network namespaces, with 8 Mbit/s between them."""
     if os.geteuid() != 0 or not (shutil.which("ip") and shutil.which("tc")):
         pytest.skip("network namespaces need root, ip and tc")
     server, client = (f"ingot-{side}-{os.getpid()}" for side in "sc")

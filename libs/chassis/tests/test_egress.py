@@ -1,4 +1,4 @@
-"""Where a process may connect to on behalf of others, and secrets sealed at rest."""
+"""Rules for connections on behalf of users, and encryption of secrets at rest."""
 
 import pytest
 from cryptography.fernet import Fernet
@@ -8,7 +8,8 @@ from ingot_chassis.security.sealing import Seal, Unreadable
 from ingot_chassis.settings import SettingsError
 
 REFUSED = [
-    "127.0.0.1", "127.8.9.1", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1",
+    "127.0.0.1", "127.8.9.1", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254",
+    "100.64.0.1",
     "100.100.100.200", "224.0.0.1", "255.255.255.255", "240.0.0.1", "192.0.2.1", "198.18.0.1", "192.0.0.192",
     "168.63.129.16", "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254", "ff02::1", "fec0::1",
     "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "64:ff9b:1::1",

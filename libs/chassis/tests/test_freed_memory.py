@@ -23,7 +23,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 
 def faults(first):
-    """How often the kernel gave the process a page for the buffers of all rounds."""
+    """Return how often the kernel gave the process a page for the buffers of all rounds."""
     script = FAULTS.format(first=first, rounds=ROUNDS)
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     return int(done.stdout)

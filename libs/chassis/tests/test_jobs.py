@@ -20,7 +20,7 @@ from ingot_chassis.jobs import workers
 from ingot_chassis.jobs.jobs import Jobs, LeaseLost
 from ingot_chassis.jobs.loops import running
 from ingot_chassis.jobs.workers import GiveUp, Workers
-from ingot_chassis.testing.service import count_statements
+from ingot_testing.service import count_statements
 
 from .messaging_world import metadata
 
@@ -111,7 +111,7 @@ async def test_a_job_that_is_not_due_yet_waits(database):
 
 async def test_a_job_that_is_due_wakes_workers_when_it_is_committed(database):
     jobs = Jobs(database)
-    jobs.wake = asyncio.Event()
+    wake, other = (Workers("counter", jobs, {kind: print}).wake for kind in ("kind", "other"))
     await add(jobs, "later", run_at=now() + timedelta(minutes=1))
 
     async def fail():
@@ -121,14 +121,27 @@ async def test_a_job_that_is_due_wakes_workers_when_it_is_committed(database):
 
     with pytest.raises(RuntimeError):
         await fail()
-    assert not jobs.wake.is_set()
+    assert not wake.is_set()
     async with database.transaction() as tx:
         await jobs.add(tx, "kind", "k", Payload())
-        assert not jobs.wake.is_set()
-    assert jobs.wake.is_set()
-    jobs.wake.clear()
+        assert not wake.is_set()
+    assert wake.is_set()
+    wake.clear()
     await add(jobs)
-    assert not jobs.wake.is_set()
+    assert not wake.is_set()
+    assert not other.is_set()
+
+
+async def test_a_job_that_has_to_run_again_now_wakes_its_workers(database):
+    """A sync that was requested during a sync."""
+    jobs = Jobs(database)
+    wake = Workers("counter", jobs, {"kind": print}).wake
+    await add(jobs)
+    [job] = await jobs.claim(["kind"])
+    wake.clear()
+    async with database.transaction() as tx:
+        await jobs.finish(tx, job, again_at=now())
+    assert wake.is_set()
 
 
 async def test_a_failing_job_comes_back_later_with_its_error(database):
@@ -282,7 +295,6 @@ async def test_a_worker_with_room_left_waits_for_news_after_a_claim(database, mo
         works.put_nowait(job.key)
 
     counter = Workers("counter", jobs, {"kind": work}, concurrency=3)
-    jobs.wake = counter.wake
     async with running(counter.loops()[:1]):
         await asyncio.wait_for(first_claim.wait(), 30)
         for key in ("first", "second", "third"):
@@ -319,11 +331,13 @@ async def test_cron_like_work_schedules_itself_again(database):
 
 async def test_a_job_that_waits_is_scheduled_with_what_is_known_now(database):
     jobs = Jobs(database)
-    jobs.wake = asyncio.Event()
-    await add(jobs, run_at=now() + timedelta(hours=1))
-    async with database.transaction() as tx:
-        await jobs.schedule(tx, "kind", "k", Payload("of whom came later"))
-    assert jobs.wake.is_set()
+    wake = Workers("counter", jobs, {"kind": print}).wake
+    for at in (None, now()):
+        await add(jobs, run_at=now() + timedelta(hours=1))
+        async with database.transaction() as tx:
+            await jobs.schedule(tx, "kind", "k", Payload("of whom came later"), at)
+        assert wake.is_set()
+        wake.clear()
     [job] = await jobs.claim(["kind"])
     assert msgspec.json.decode(job.payload, type=Payload).text == "of whom came later"
     async with database.transaction() as tx:

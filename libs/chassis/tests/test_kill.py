@@ -28,10 +28,14 @@ async def tallies(url: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_killed_process_loses_nothing_and_repeats_nothing(live, make_url, own_nats, part):
-    """Kill before a step of a whole life, and then before later ones; the next life finishes, each effect is there once."""
+    """Kill before a step of a whole life, and then before later ones.
+
+    The next life finishes, and each effect exists once.
+    """
     for kill_at in range(1 + part * EVERY, MOST_STEPS, PARTS * EVERY):
         database, reader = make_url(), make_url()
-        # An ack that a kill prevented brings an event to the next life, which has another database: hence the name.
+        # After a kill that prevents an ack, the event reaches the next life, which has another database. So
+        # the name differs.
         name = f"consumed {kill_at}"
         place = {"database": database, "reader": reader, "nats": own_nats.url, "name": name}
         first = live(**place, kill_at=kill_at)

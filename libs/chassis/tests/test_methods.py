@@ -149,3 +149,10 @@ async def test_a_missing_operation_is_not_a_missing_thing(client, path, message)
 
     assert (answer.status_code, answer.json()["message"]) == (404, message)
     assert answer.json()["url"] == "http://ingot.test/api/v1/swagger"
+
+
+def test_apps_with_the_same_routes_register_them_once_in_tests():
+    """Registering takes longer than most tests, and each registration stays in memory until the end."""
+    first, second = app(), app()
+    assert first is not second
+    assert first.routes is second.routes

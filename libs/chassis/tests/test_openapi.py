@@ -2,7 +2,14 @@
 
 from litestar import Litestar, Response, get, post
 
-from ingot_chassis.http.openapi import TextForms, openapi_description, operation_ids
+from ingot_chassis.http.openapi import (
+    ERROR,
+    NO_BODY,
+    TextForms,
+    openapi_description,
+    operation_ids,
+)
+from ingot_chassis.http.policy import signed_in
 
 TEXT = TextForms("readThing", "form", ("txt", "csv"), "A thing as text.", query=("wide",))
 
@@ -31,7 +38,23 @@ async def get_internal_thing() -> str:
     return ""
 
 
-ROUTES = [list_things, add_thing, get_thing, get_internal_thing]
+@get("/things/{name:str}/checked", operation_id="checkThing", status_code=204, policy=signed_in("read:thing"))
+async def check_thing(name: str) -> None:
+    return None
+
+
+@post(
+    "/things/{name:str}/counts",
+    operation_id="countThing",
+    policy=signed_in("write:thing"),
+    bodiless=(405,),
+    error_statuses={422: 400},
+)
+async def count_thing(name: str) -> None:
+    return None
+
+
+ROUTES = [list_things, add_thing, get_thing, get_internal_thing, check_thing, count_thing]
 
 
 def described():
@@ -66,3 +89,21 @@ def test_operations_are_listed_as_they_are_described():
     }
     assert {path: set(ids) for path, ids in operation_ids(Litestar(ROUTES)).items()} == described_ids
     assert described_ids["/things/{name}.{form}"] == {"readThing"}
+
+
+def test_errors_are_described_each_by_itself():
+    paths = described()
+
+    def errors(path, method):
+        return {code: answer for code, answer in paths[path][method]["responses"].items() if code[0] == "4"}
+
+    assert errors("/things", "get") == {}
+    assert errors("/things", "post") == {"422": ERROR}
+    assert errors("/things/{name}", "get") == {"404": ERROR, "422": ERROR}
+    assert errors("/things/{name}/checked", "get") == {"403": ERROR, "404": NO_BODY}
+    assert errors("/things/{name}/counts", "post") == {
+        "400": ERROR,
+        "403": ERROR,
+        "404": ERROR,
+        "405": NO_BODY,
+    }

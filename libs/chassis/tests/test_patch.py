@@ -1,4 +1,4 @@
-"""What a PATCH names is changed; what it leaves out stays."""
+"""A PATCH changes the fields in its body, and leaves the others."""
 
 import msgspec
 from msgspec import UNSET, UnsetType

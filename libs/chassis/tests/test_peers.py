@@ -1,9 +1,10 @@
-"""What a peer refuses arrives as the error that it raised."""
+"""An error of a peer arrives as the error that it raised."""
 
+import msgspec
 import pytest
 
-from ingot_chassis.errors import Invalid, TooManyRequests
-from ingot_chassis.peers.peers import Peer
+from ingot_chassis.errors import Invalid, NotFound, TooManyRequests
+from ingot_chassis.peers.peers import NoRoute, Peer
 from ingot_chassis.peers.transports import PeerAnswer
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import ServiceIdentity
@@ -41,6 +42,14 @@ async def test_a_refused_field_keeps_its_name():
     with pytest.raises(Invalid) as refused:
         await peer(422, body).get("/x", str)
     assert [error.field for error in refused.value.errors] == ["name"]
+
+
+@pytest.mark.parametrize(("message", "error"), [("no such operation", NoRoute), ("Not found.", NotFound)])
+async def test_a_missing_route_is_told_from_what_is_not_there(message, error):
+    """By the words of `error_responses`, which every release has."""
+    with pytest.raises(NotFound) as refused:
+        await peer(404, msgspec.json.encode({"message": message, "url": ""})).get("/internal/x", str)
+    assert (type(refused.value), refused.value.status) == (error, 404)
 
 
 async def test_the_address_of_the_caller_goes_along():

@@ -1,4 +1,4 @@
-"""A database that goes away and comes back, behind a wire that is cut."""
+"""A database that goes down and comes back, behind a proxy that cuts connections."""
 
 import asyncio
 import contextlib

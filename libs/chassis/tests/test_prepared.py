@@ -148,3 +148,20 @@ async def test_a_prepared_write_adds_a_row_for_each_value_of_a_list_and_gives_ba
 
     assert sorted((one.id, one.created_at) for one in rows) == [("a", MOMENT), ("c", MOMENT)]
     assert not nothing
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        (outbox.c.id.in_(bindparam("ids", type_=String, expanding=True)), "ids is a list of an IN"),
+        (outbox.c.id.in_(["a", "b"]), "is a list of an IN"),
+        (outbox.c.key == "k", "'k' stands in the statement"),
+        (outbox.c.key == bindparam("key", "k"), "'k' stands in the statement"),
+        (outbox.c.seq.in_(select(outbox.c.seq).limit(3)), "3 stands in the statement"),
+        (func.length(outbox.c.key) == bindparam("data", type_=JSON), "data is of a type"),
+        (func.coalesce(bindparam("untyped")) == func.now(), "untyped is of a type"),
+    ],
+)
+def test_a_prepared_query_refuses_values_with_which_one_database_would_fail(condition, message):
+    with pytest.raises(ValueError, match=message):
+        PreparedQuery(select(outbox.c.id, outbox.c.created_at).where(condition), AddedRow)

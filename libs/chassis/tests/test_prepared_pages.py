@@ -6,7 +6,7 @@ from sqlalchemy import Integer, bindparam, func, select
 from ingot_chassis.db.prepared_pages import NEAR, PreparedPage
 from ingot_chassis.db.rows import TotalRow, count_of
 from ingot_chassis.http.paging import Page
-from ingot_chassis.testing.service import count_statements, rows_of_pages
+from ingot_testing.service import count_statements, rows_of_pages
 
 from .messaging_world import tally
 

@@ -1,4 +1,7 @@
-"""One relay at a time; and events that are larger than NATS allows: the others go on, and what was too large is sent later."""
+"""One relay at a time, and events that are too large for NATS.
+
+The other events are sent, and the too large ones later.
+"""
 
 import asyncio
 import time
@@ -21,12 +24,11 @@ from ingot_chassis.events.relay import (
     TURN_SECONDS,
     Relay,
     count_dead_lettered,
-    count_unsent,
     send_again,
 )
 from ingot_chassis.jobs.loops import running
 
-from .messaging_world import Counted, metadata
+from .messaging_world import Counted, count_unsent, metadata
 from .test_consumers import Heard, emit, opened
 
 pytestmark = pytest.mark.both_databases
@@ -147,6 +149,40 @@ async def test_the_age_of_what_waits_is_reported_while_nats_is_down(messaging, o
     with pytest.raises(BusUnavailable):
         await messaging.relay.step()
     assert gauge("ingot_outbox_oldest_seconds", service="counter") > 299
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_a_commit_of_a_process_without_a_relay_is_sent_at_once(make_url, own_nats, monkeypatch):
+    monkeypatch.setattr(relay, "POLL_SECONDS", 600)
+    url = make_url()
+    databases = [Database(url, metadata) for _ in range(2)]
+    buses = [Bus(own_nats.url, name="counter") for _ in range(3)]
+    serving, working = (Relay("counter", *pair) for pair in zip(databases, buses, strict=False))
+    loops = [serving.signal_commits, working.run, working.wait_for_signals]
+    heard = asyncio.Event()
+    await databases[1].ping()
+    async with (
+        running([(loop.__name__, loop) for loop in loops]),
+        running([("listens", lambda: buses[2].wake("ingot.counter.number.counted.v1", heard))]),
+        asyncio.timeout(60),
+    ):
+        while not heard.is_set():  # from when on they listen, only the broker knows
+            await emit(databases[0], "a", 1)
+            await asyncio.sleep(0.05)
+    for each in (*buses, *databases):
+        await each.close()
+
+
+async def test_a_process_without_a_relay_goes_on_without_nats(make_url):
+    database, bus = Database(make_url(), metadata), Bus("nats://127.0.0.1:1", name="counter")
+    async with running([("signals", Relay("counter", database, bus).signal_commits)]):
+        await emit(database, "a", 1)
+        async with asyncio.timeout(20):
+            while database.committed_events.is_set():
+                await asyncio.sleep(0.01)
+    assert await count_unsent(database) == 1
+    await bus.close()
+    await database.close()
 
 
 class CountedLocks(Database):

@@ -1,4 +1,4 @@
-"""What administrators see of jobs, and what they may do about those that failed."""
+"""Jobs as administrators see them, and actions on failed jobs."""
 
 from datetime import timedelta
 

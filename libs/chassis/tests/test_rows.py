@@ -1,11 +1,24 @@
 """Rows with types: checked against the columns of their statement, page by page, counted."""
 
+from types import SimpleNamespace
+from typing import Annotated, Literal
+
+import msgspec
 import pytest
 from sqlalchemy import select
 
-from ingot_chassis.db.rows import TypedRow, backward, fetch_all, fetch_count, fetch_first, fetch_page, walk_to
+from ingot_chassis.db.rows import (
+    TypedRow,
+    backward,
+    fetch_all,
+    fetch_count,
+    fetch_first,
+    fetch_page,
+    field_copier,
+    walk_to,
+)
 from ingot_chassis.http.paging import Page
-from ingot_chassis.testing.service import count_statements
+from ingot_testing.service import count_statements
 
 from .messaging_world import tally
 
@@ -119,3 +132,52 @@ def test_nulls_change_sides_with_the_order():
     reverse = [str(column) for column in backward(*order)]
     assert reverse == ["tally.count ASC NULLS FIRST", "tally.count DESC NULLS LAST", "tally.name DESC"]
     assert [str(column) for column in backward(*backward(*order))][:2] == [str(one) for one in order[:2]]
+
+
+class ShownRow(TypedRow):
+    name: str
+    size: int
+    owner: int | None
+    kind: Literal["a", "b"]
+    hidden: str
+
+
+class Shown(msgspec.Struct):
+    name: Annotated[str, msgspec.Meta(max_length=9)]
+    kind: str
+    url: str
+    size: int = 0
+    owner: int | None = None
+
+
+SHOWN_ROW = SimpleNamespace(name="app", size=2048, owner=None, kind="a", hidden="x")
+
+
+def test_fields_of_the_same_name_are_copied():
+    copy = field_copier(ShownRow, Shown, without=("size",))
+    assert copy(SHOWN_ROW) == {"name": "app", "owner": None, "kind": "a"}
+    assert Shown(**copy(SHOWN_ROW), size=2, url="u") == Shown("app", "a", "u", 2)
+
+
+class TextRow(TypedRow):
+    name: str
+    size: str
+
+
+class OptionalRow(TypedRow):
+    name: str | None
+    size: int
+
+
+@pytest.mark.parametrize(
+    ("row_type", "without", "message"),
+    [
+        (TextRow, (), "size is .*str.* in TextRow, .*int.* in Shown"),
+        (OptionalRow, (), "name is .*None in OptionalRow"),
+        (ShownRow, ("hidden",), "do not both have .'hidden'"),
+        (TextRow, ("size",), "fewer than two"),
+    ],
+)
+def test_a_field_of_another_type_and_an_unknown_name_are_refused(row_type, without, message):
+    with pytest.raises(TypeError, match=message):
+        field_copier(row_type, Shown, without=without)

@@ -1,11 +1,11 @@
-"""Short reads on SQLite: the same rows as beside, and none where they may be wrong or take long."""
+"""Short reads on SQLite: the same rows as in the thread, and none if they may be wrong or slow."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
 import pytest
-from sqlalchemy import Column, Integer, MetaData, String, Table, bindparam, func, literal, select
+from sqlalchemy import Column, Integer, MetaData, String, Table, bindparam, func, literal_column, select
 from sqlalchemy.exc import OperationalError
 
 from ingot_chassis.clock import now
@@ -17,7 +17,7 @@ from ingot_chassis.db.short_reads import MOST_TICKS, TICK
 from ingot_chassis.db.sqlite import LONGEST_VALUE
 from ingot_chassis.db.tables import UtcDateTime
 from ingot_chassis.db.transaction import insert
-from ingot_chassis.testing.service import count_statements
+from ingot_testing.service import count_statements
 
 from .messaging_world import metadata
 
@@ -60,14 +60,18 @@ NOWHERE = PreparedQuery(select(Table("nowhere", MetaData(), Column("number", Int
 
 def count_up(number: int) -> PreparedQuery[NumberRow]:
     """A query that takes more than ``number`` instructions of SQLite."""
-    numbers = select(literal(1).label("number")).cte(recursive=True)
-    more = numbers.union_all(select(numbers.c.number + 1).where(numbers.c.number < number))
+    numbers = select(literal_column("1", Integer).label("number")).cte(recursive=True)
+    more = numbers.union_all(
+        select(numbers.c.number + literal_column("1", Integer)).where(
+            numbers.c.number < literal_column(str(number), Integer)
+        )
+    )
     return PreparedQuery(select(func.max(more.c.number).label("number")), NumberRow)
 
 
 @contextmanager
 def count_beside(database: Database) -> Iterator[list[object]]:
-    """A list that grows with every statement that is run beside."""
+    """Yield a list that grows with every statement that is run in the thread."""
     here = database.short_reads
     with count_statements(database) as statements:
         database.short_reads = here
@@ -172,19 +176,6 @@ async def test_a_short_read_without_one_of_its_values_is_not_run(database):
 async def test_the_connection_of_short_reads_writes_nothing(database):
     here = database.short_reads
     assert here.fetch("DELETE FROM outbox", [], only_first=False) is None
-
-
-async def test_lists_in_a_statement_are_written_by_sqlalchemy(database):
-    await add(database, "a", "b")
-    within = PreparedQuery(
-        select(outbox.c.seq.label("number")).where(
-            outbox.c.id.in_(bindparam("ids", type_=String, expanding=True))
-        ),
-        NumberRow,
-    )
-    async with database.read() as db:
-        if db.driver is None:
-            assert len(await within.all(db, ids=["a", "b"])) == 2
 
 
 async def test_letters_beyond_ascii_have_a_lower_case(database):

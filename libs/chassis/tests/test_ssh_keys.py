@@ -88,7 +88,10 @@ def test_a_key_is_the_same_in_a_line_and_in_a_block(key):
     written = key.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
     encoded = written.split()[1]
     digest = base64.b64encode(hashlib.sha256(base64.b64decode(encoded)).digest()).decode().rstrip("=")
-    block = f"---- BEGIN SSH2 PUBLIC KEY ----\nComment: me\n{encoded[:70]}\n{encoded[70:]}\n---- END SSH2 PUBLIC KEY ----"
+    block = (
+        f"---- BEGIN SSH2 PUBLIC KEY ----\nComment: me\n{encoded[:70]}\n{encoded[70:]}\n"
+        "---- END SSH2 PUBLIC KEY ----"
+    )
     assert read(written) == (written, f"SHA256:{digest}")
     assert read(f"{encoded} me") == read(block) == (f"{written} me", f"SHA256:{digest}")
 

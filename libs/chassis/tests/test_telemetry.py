@@ -1,6 +1,8 @@
-"""Lines of the log: together where a loop runs, at once where something is wrong or nothing would write them later."""
+"""Log lines: batched in a loop, and at once for warnings or without a loop."""
 
 import asyncio
+import subprocess
+import sys
 from io import BytesIO
 from pathlib import Path
 
@@ -66,3 +68,23 @@ def test_what_runs_goes_on_when_the_log_is_on_a_full_disk(level):
         lines = LogLines(full)
         getattr(lines, level)(b"a")
         getattr(lines, level)(b"b")
+
+
+READABLE_LOG = """
+from ingot_chassis.telemetry import configure_logging
+import structlog
+
+configure_logging("info", readable=True)
+token = "s3cret"
+try:
+    raise ValueError("what failed")
+except ValueError:
+    structlog.get_logger().exception("it failed")
+"""
+
+
+def test_a_readable_log_has_the_traceback_without_values_of_variables():
+    done = subprocess.run([sys.executable, "-c", READABLE_LOG], capture_output=True, text=True, check=True)
+    assert "Traceback" in done.stderr
+    assert "ValueError: what failed" in done.stderr
+    assert "'s3cret'" not in done.stderr

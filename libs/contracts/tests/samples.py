@@ -6,15 +6,14 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from ingot_contracts import hooks, identity, issues, repos
+from ingot_contracts.events import EVENTS
 
-OWNERS = (identity, repos, issues, hooks)
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def event_classes() -> list[type[msgspec.Struct]]:
     """Every event of every owner."""
-    return [event for owner in OWNERS for event in get_args(owner.Event) or (owner.Event,)]
+    return [event for events in EVENTS.values() for event in events]
 
 
 def sample(hint: Any, depth: int = 0) -> Any:
@@ -24,11 +23,17 @@ def sample(hint: Any, depth: int = 0) -> Any:
         return sample(get_args(hint)[0], depth)
     if origin is Literal:
         return get_args(hint)[0]
+    if msgspec.UnsetType in get_args(hint):
+        return msgspec.UNSET  # no event has it
     if origin in (Union, types.UnionType):
         inner = next(arg for arg in get_args(hint) if arg is not type(None))
         return None if depth > 3 else sample(inner, depth + 1)
+    if hint is type(None):
+        return None
     if origin is list:
         return [] if depth > 4 else [sample(get_args(hint)[0], depth + 1)]
+    if origin is dict:
+        return {}
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         fields = msgspec.structs.fields(hint)
         return hint(**{field.name: sample(field.type, depth + 1) for field in fields})

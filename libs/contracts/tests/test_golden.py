@@ -1,7 +1,7 @@
-"""What was once on the wire decodes for ever.
+"""Samples of events from all releases must stay decodable.
 
-A golden file is written when its event type is new (``python libs/contracts/tests/write_golden.py``) and never
-edited: a field may be added to the struct, with a default, and every old sample must still decode.
+A golden file is written when its event type is new (``python libs/contracts/tests/write_golden.py``). It is
+never edited: a field may be added to the struct, with a default, and every old sample must still decode.
 """
 
 import json

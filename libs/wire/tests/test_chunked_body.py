@@ -1,4 +1,4 @@
-"""Bodies in chunks that are read past the transport: wherever the network cuts them, and what is no such body."""
+"""Chunked bodies that are read past the transport: cut anywhere by the network, or invalid."""
 
 import os
 import socket

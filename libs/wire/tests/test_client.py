@@ -249,6 +249,7 @@ async def test_more_than_the_bound_do_not_wait():
     done, pending = await asyncio.wait(waiting, timeout=30, return_when=asyncio.FIRST_EXCEPTION)
     while len(pending) > 1:
         done, pending = await asyncio.wait(waiting, timeout=30, return_when=asyncio.FIRST_COMPLETED)
+    assert len(done) == 2
     assert all(isinstance(task.exception(), NotConnected) for task in done)
     for task in pending:
         task.cancel()

@@ -175,6 +175,17 @@ async def test_a_response_without_content_has_no_length():
     assert (await exchange.run()) == b"HTTP/1.1 204 No Content\r\ndate: today\r\n\r\n"
 
 
+@pytest.mark.parametrize(("status", "length"), [(200, b"0"), (404, b"0"), (204, None)])
+async def test_a_response_without_content_has_no_content_type(status, length):
+    headers = [(b"Content-Type", b"text/plain"), (b"x-more", b"stays")]
+    if length is not None:
+        headers.append((b"content-length", length))
+    end = {"type": "http.response.body", "body": b"", "more_body": False}
+    answer = await Exchange(sends(START | {"status": status, "headers": headers}, end)).run()
+    assert b"content-type" not in answer.lower()
+    assert b"x-more: stays" in answer
+
+
 @pytest.mark.parametrize(
     ("headers", "framing"),
     [

@@ -1,4 +1,4 @@
-"""Bytes that go from a file or a pipe into a socket that takes little at once, and into a pipe."""
+"""Bytes from a file or a pipe to a slow socket, and from a socket to a pipe."""
 
 import asyncio
 import contextlib

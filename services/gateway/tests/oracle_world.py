@@ -11,10 +11,10 @@ from urllib.parse import parse_qs
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import ServiceIdentity
-from ingot_chassis.testing.lifespan import started
 from ingot_gateway.app import create_app
 from ingot_gateway.exchange import ProxiedExchange
 from ingot_gateway.upstreams import HttpUpstream, UpstreamRequest
+from ingot_testing.lifespan import started
 from ingot_wire.client import Origin
 
 from .byte_tap import SURPLUS_HEADER, ByteTap, Exchange, TappedConnection, tapped

@@ -12,10 +12,9 @@ from ingot_chassis.events.bus import Bus
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import ServiceIdentity
-from ingot_chassis.testing.service import envelope_of
-from ingot_contracts.identity import (
-    Account,
-    Authenticated,
+from ingot_contracts.identity.accounts import Account
+from ingot_contracts.identity.credentials import Authenticated
+from ingot_contracts.identity.events import (
     CredentialsRevoked,
     MembershipChanged,
     OrganizationCreated,
@@ -30,6 +29,7 @@ from ingot_contracts.testing.identity import FakeIdentity
 from ingot_gateway.auth import ANONYMOUS, TOPIC, Authenticator
 from ingot_gateway.clients.identity import HttpIdentity
 from ingot_gateway.credentials import Credential
+from ingot_testing.service import envelope_of
 
 from .world import answer
 

@@ -1,7 +1,11 @@
 """The address of the client, behind proxies that are trusted and proxies that are not."""
 
+import re
+from pathlib import Path
+
 import aiohttp
 import pytest
+import structlog
 
 from ingot_chassis.settings import SettingsError, load
 from ingot_gateway.app import create_app
@@ -11,6 +15,7 @@ from ingot_gateway.settings import Settings
 from .world import gateway_settings, open_client, open_world
 
 REPO = "/api/v1/repos/ann/x"
+SUFFIXES = (".env", ".yaml", ".yml", ".md", ".json")
 TRUSTED = ["10.0.0.0/8", "192.0.2.7", "2001:db8::/32"]
 
 
@@ -74,3 +79,42 @@ async def test_identity_gets_the_address_of_the_client(trusted, address):
             echo = await answer.json()
 
     assert dict(echo["headers"])["ingot-principal"] == "principal of 9"
+
+
+@pytest.mark.parametrize(
+    ("network", "is_wide"),
+    [
+        ("10.0.0.0/8", True),
+        ("10.244.0.0/16", True),
+        ("0.0.0.0/0", True),
+        ("2001:db8::/32", True),
+        ("192.0.2.0/24", False),
+        ("192.0.2.7", False),
+        ("2001:db8::/64", False),
+        ("127.0.0.0/8", False),
+    ],
+)
+def test_a_wide_network_of_proxies_is_warned_of(network, is_wide):
+    with structlog.testing.capture_logs() as logs:
+        TrustedProxies([network])
+    assert [entry["network"] for entry in logs if entry["log_level"] == "warning"] == [network] * is_wide
+
+
+def test_no_example_trusts_a_wide_network():
+    """Everything in the deployments and pages of this repository that sets the networks."""
+    top = Path(__file__).parents[3]
+    texts = [
+        file.read_text()
+        for folder in ("deploy", "docs")
+        for file in (top / folder).rglob("*")
+        if file.suffix in SUFFIXES
+    ]
+    values = [
+        value
+        for text in texts
+        for value in re.findall(r"TRUSTED_PROXIES[\"']?[=:] *[\"']?([0-9a-f.:/,]+)", text)
+    ]
+    assert values
+    with structlog.testing.capture_logs() as logs:
+        TrustedProxies([network for value in values for network in value.split(",")])
+    assert logs == []

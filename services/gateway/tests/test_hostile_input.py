@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ingot_chassis.testing.hostile_values import VALUES, as_text, is_turn_of, written
+from ingot_testing.hostile_values import VALUES, as_text, is_turn_of, written
 
 from .world import send_raw
 

@@ -133,13 +133,13 @@ def test_what_the_gateway_does_not_route_to_a_service_is_not_document_of():
     assert document["paths"] == {}
 
 
-def test_every_error_is_the_error_object_and_a_repository_may_have_moved():
+def test_an_operation_keeps_its_errors_and_may_have_others_and_a_repository_may_have_moved():
     paths = {REPO: {"get": operation("a"), "put": operation("b")}, SEARCH: {"get": operation("c")}}
     paths = merge_documents({"repos": document_of(paths)}, "")["paths"]
 
-    assert set(paths[REPO]["get"]["responses"]) == {"200", "302", "4XX", "5XX"}
-    assert set(paths[REPO]["put"]["responses"]) == {"200", "307", "4XX", "5XX"}
-    assert set(paths[SEARCH]["get"]["responses"]) == {"200", "4XX", "5XX"}
+    assert set(paths[REPO]["get"]["responses"]) == {"200", "302", "400", "4XX", "5XX"}
+    assert set(paths[REPO]["put"]["responses"]) == {"200", "307", "400", "4XX", "5XX"}
+    assert set(paths[SEARCH]["get"]["responses"]) == {"200", "400", "4XX", "5XX"}
 
 
 def test_an_answer_without_content_is_described_without():

@@ -5,7 +5,7 @@ import hashlib
 
 import pytest
 
-from ingot_contracts.identity import Authenticate, Authenticated
+from ingot_contracts.identity.credentials import Authenticate, Authenticated
 
 from .world import LOOPBACK, TOKEN, open_client, send_raw
 
@@ -343,3 +343,20 @@ async def test_head_passes_and_has_no_body(world, client):
         assert (answer.status, await answer.read()) == (200, b"")
     async with client.get(REPO) as answer:  # the connection is still good
         assert (await answer.json())["method"] == "GET"
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "token"),
+    [
+        ("/ann/app.git/info/lfs/objects/x", {"Authorization": "Lfs abc"}, "abc"),
+        ("/ann/app.git/info/lfs/objects/x", {"Authorization": "Lfs abc", "Lfs-Token": "abc"}, "abc"),
+        ("/ann/app.git/info/lfs/objects/x", {"Authorization": "Basic abc"}, None),
+        (REPO, {"Authorization": "Lfs abc"}, None),
+    ],
+)
+async def test_a_token_of_lfs_reaches_repos_in_a_header_of_its_own(client, path, headers, token):
+    async with client.get(path, headers=headers) as answer:
+        arrived = headers_of(await answer.json())
+
+    assert arrived.get("lfs-token") == token
+    assert not {"authorization", "ingot-principal"} & arrived.keys()

@@ -9,9 +9,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from ingot_chassis.testing.lifespan import started
-from ingot_chassis.testing.processes import free_port
 from ingot_gateway.app import create_app
+from ingot_testing.lifespan import started
+from ingot_testing.processes import free_port
 
 from .world import EchoService, gateway_settings, open_client, open_world, serve_bounded
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ingot_chassis.testing.browser import chromium, open_page
 from ingot_gateway.api.viewer_files import FILES, page
+from ingot_testing.browser import chromium, open_page
 
 from .world import TOKEN, open_world
 

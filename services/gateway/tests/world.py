@@ -18,12 +18,12 @@ from ingot_chassis.http.server import http_protocol
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import ServiceIdentity
-from ingot_chassis.testing.lifespan import started
-from ingot_contracts.identity import Authenticate, Authenticated
+from ingot_contracts.identity.credentials import Authenticate, Authenticated
 from ingot_contracts.testing.identity import FakeIdentity
 from ingot_gateway.app import create_app
 from ingot_gateway.settings import Settings
 from ingot_gateway.upstreams import AsgiUpstream, HttpUpstream, Upstream
+from ingot_testing.lifespan import started
 from ingot_wire.client import Origin
 from ingot_wire.server_protocol import DrainState
 

@@ -3,25 +3,32 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from ingot_contracts.identity import User
-from ingot_contracts.issues import (
-    Comment,
-    Issue,
-    Label,
-    Milestone,
-    PullRequest,
-    PullRequestBranch,
+import msgspec
+
+from ingot_contracts.identity.accounts import User
+from ingot_contracts.issues.events import (
+    ChangedText,
+    CommentChanged,
+    IssueChanged,
+    IssueChanges,
+    PullRequestChanged,
+    PullRequestPart,
 )
-from ingot_contracts.repos import (
-    Commit,
-    CommitAuthor,
-    CommitStatus,
+from ingot_contracts.issues.issues import Comment, Issue
+from ingot_contracts.issues.labels import Label, Milestone
+from ingot_contracts.issues.pulls import BaseBranch, PullRequest, PullRequestBranch
+from ingot_contracts.repos.commits import NO_COMMIT, Commit, CommitAuthor, CommitStatus
+from ingot_contracts.repos.events import (
     PushReceived,
-    Release,
     ReleaseChanged,
-    Repository,
+    RepositoryCreated,
+    RepositoryForked,
     StatusCreated,
+    WikiChanged,
+    WikiPageChange,
 )
+from ingot_contracts.repos.releases import Release
+from ingot_contracts.repos.repositories import Repository
 
 THEN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 OLD, NEW = "a" * 40, "b" * 40
@@ -147,6 +154,42 @@ def pull_request(number: int = 4) -> PullRequest:
         base=side,
         head=side,
     )
+
+
+def pull_request_part() -> PullRequestPart:
+    """Return what the issue of ``pull_request`` lacks, as in events of comments."""
+    pull = pull_request()
+    fields = {name: getattr(pull, name) for name in PullRequestPart.__struct_fields__}
+    base = {name: getattr(pull.base, name) for name in BaseBranch.__struct_fields__}
+    sides = {"base": BaseBranch(**base), "head": msgspec.structs.replace(pull.head, repo=None)}
+    return PullRequestPart(**fields | sides)
+
+
+CHANGED: Any = {
+    "action": "edited",
+    "changes": IssueChanges(title=ChangedText("before")),
+    "repository": repository(),
+    "sender": ANN,
+}
+
+EVENTS_BY_NAME: dict[str, msgspec.Struct] = {
+    "create": push(before=NO_COMMIT),
+    "push": push(before=NO_COMMIT),
+    "pull_request": PullRequestChanged(pull_request=pull_request(), **CHANGED),
+    "delete": push(after=NO_COMMIT, commits=0),
+    "fork": RepositoryForked(forkee=repository(), repository=repository(9, name="fork"), sender=ANN),
+    "issues": IssueChanged(issue=issue(), **CHANGED),
+    "issue_comment": CommentChanged(issue=issue(), comment=comment(), **CHANGED),
+    "repository": RepositoryCreated(repository=repository(owner=ACME), sender=ANN, owner_kind="organization"),
+    "release": release(),
+    "status": status(),
+    "wiki": WikiChanged(
+        repository=repository(),
+        sender=ANN,
+        pages=[WikiPageChange(action="edited", page="Read-<me>", comment="say more\n")],
+    ),
+}
+"""An event for each family of events of hooks."""
 
 
 def config(url: str = "http://ci.example.org/hook", **fields: Any) -> dict[str, Any]:

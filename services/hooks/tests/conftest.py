@@ -8,8 +8,8 @@ from cryptography.fernet import Fernet
 
 from ingot_chassis.db.migrations import upgrade
 from ingot_chassis.security.keys import SigningKey
+from ingot_hooks.migrations import SCRIPTS
 from ingot_hooks.settings import Settings
-from ingot_hooks.store import SCRIPTS
 
 from .world import World
 

@@ -21,12 +21,14 @@ from ingot_chassis.events.bus import Bus, BusUnavailable
 from ingot_chassis.events.envelope import Envelope, event_type, subject
 from ingot_chassis.security.principal import Principal
 from ingot_chassis.security.sealing import Seal
-from ingot_contracts.identity import User
-from ingot_contracts.repos import PushReceived, Repository
-from ingot_hooks.core import hooks
+from ingot_contracts.identity.accounts import User
+from ingot_contracts.repos.events import PushReceived
+from ingot_contracts.repos.repositories import Repository
+from ingot_hooks.catalog.store.queries import Owner
+from ingot_hooks.catalog.store.tables import metadata
+from ingot_hooks.deliveries.store.tables import delivery
+from ingot_hooks.hooks import rules as hooks
 from ingot_hooks.settings import Settings
-from ingot_hooks.store.hooks import Owner
-from ingot_hooks.store.tables import delivery, metadata
 
 CHILD_PROCESSES = Path(__file__).with_name("child_processes.py")
 THEN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

@@ -5,9 +5,10 @@ import pytest
 from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import COUNTED
 from ingot_chassis.http.paging import Page
-from ingot_chassis.testing.service import analyze, page_costs, rows_of_pages, rows_touched
-from ingot_hooks.store import deliveries, hooks
-from ingot_hooks.store.hooks import Owner
+from ingot_hooks.catalog.store import queries as hooks
+from ingot_hooks.catalog.store.queries import Owner
+from ingot_hooks.deliveries.store import queries as deliveries
+from ingot_testing.service import analyze, page_costs, rows_of_pages, rows_touched
 
 from .builders import hook
 from .world import HOOKS

@@ -9,7 +9,7 @@ import pytest
 from ingot_chassis.http.openapi import openapi_description
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import SERVICE_HEADER, Principal, ServiceIdentity
-from ingot_chassis.testing.hostile_values import STORED, VALUES, in_addresses, in_bodies, undescribed
+from ingot_testing.hostile_values import STORED, VALUES, in_addresses, in_bodies, undescribed
 
 from .builders import hook
 

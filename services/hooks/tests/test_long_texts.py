@@ -6,7 +6,7 @@ from itertools import groupby
 import pytest
 
 from ingot_chassis.http.openapi import openapi_description
-from ingot_chassis.testing.long_texts import request_fields
+from ingot_testing.long_texts import request_fields
 
 from .builders import config, hook
 from .test_roles import BODIES, create_hook_with_delivery

@@ -7,7 +7,8 @@ from sqlalchemy import update
 
 from ingot_chassis.http.policy import Policy
 from ingot_chassis.security.principal import Membership
-from ingot_contracts.identity import Account, User
+from ingot_contracts.identity.accounts import Account, User
+from ingot_testing.non_empty import non_empty
 
 from .builders import config, hook, push, repository
 from .world import World
@@ -125,7 +126,7 @@ async def test_every_route_is_in_the_matrix(world):
 
 
 async def test_every_route_declares_the_level_that_it_enforces(world):
-    for route, policy in public_routes(world).items():
+    for route, policy in non_empty(public_routes(world).items()):
         method, path = route.split(" ")
         of_members = f"{method} {path.removeprefix('/orgs/{org}')}" in FOR_MEMBERS
         levels = {"repos": "admin", "user": "own", "admin": "administrator"}
@@ -184,7 +185,7 @@ async def test_access_is_decided_before_the_body_is_read(peopled, route, place):
             via="basic",
         )
         status = expected(route, place, role, "password")
-        assert (role, answer.status_code) == (role, max(status, 400))
+        assert (role, answer.status_code) == (role, 422 if status < 400 else status)
 
 
 async def test_a_token_that_is_restricted_to_an_id_does_not_reach_the_organization_of_that_id(peopled):

@@ -14,19 +14,19 @@ from ingot_chassis.security.egress import Egress
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.own_servers import OwnServers
 from ingot_chassis.security.principal import Membership, Principal, ServiceIdentity
-from ingot_chassis.testing.service import Callers, deliver_event
-from ingot_contracts.identity import Account
+from ingot_contracts.identity.accounts import Account
 from ingot_contracts.testing.identity import FakeIdentity
 from ingot_contracts.testing.repos import FakeRepos
 from ingot_hooks.app import create_app
-from ingot_hooks.clients.endpoints import Endpoints
-from ingot_hooks.components import Components
+from ingot_hooks.catalog.components import Components
+from ingot_hooks.deliveries.jobs.permissions import PermissionChecker
+from ingot_hooks.deliveries.jobs.sending import DeliveryWorker
+from ingot_hooks.deliveries.store import claims
+from ingot_hooks.deliveries.store.due import ClaimLimits, EndpointLimit, find_due
+from ingot_hooks.deliveries.store.queries import DeliveryRow
+from ingot_hooks.endpoints.clients.pool import Endpoints
 from ingot_hooks.settings import Settings
-from ingot_hooks.store import claims
-from ingot_hooks.store.deliveries import DeliveryRow
-from ingot_hooks.store.due_deliveries import ClaimLimits, EndpointLimit, find_due
-from ingot_hooks.workers.deliveries import DeliveryWorker
-from ingot_hooks.workers.permissions import PermissionChecker
+from ingot_testing.service import Callers, deliver_event
 
 from .builders import NEW, config, hook, repository
 

@@ -3,9 +3,9 @@
 An existing file is never written again: receivers rely on its fields.
 """
 
-from ingot_hooks.core import notices
+from ingot_hooks.payloads.rules import notices
 
-from .test_notices import GOLDEN, sample_notices
+from .payloads.test_notices import GOLDEN, sample_notices
 
 for notice in sample_notices():
     file = GOLDEN / f"{notice.event}.json"

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from ingot_chassis.testing.databases import MakeDatabase
+from ingot_testing.databases import MakeDatabase
 
 from .templates import begun, started_world, teams_of_acme, with_acme
 from .world import World

@@ -17,6 +17,7 @@ MATRIX = {
     "POST /admin/users": (403, 403, 403, 403, 201),
     "PATCH /admin/users/{user}": (403, 403, 403, 403, 200),
     "DELETE /admin/users/{user}": (403, 403, 403, 403, 204),
+    "GET /admin/users/{user}/purge": (403, 403, 403, 403, 404),
     "POST /admin/users/{user}/rename": (403, 403, 403, 403, 204),
     "POST /admin/users/{user}/orgs": (403, 403, 403, 403, 201),
     "POST /admin/users/{user}/keys": (403, 403, 403, 403, 201),

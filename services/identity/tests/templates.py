@@ -10,10 +10,12 @@ from cryptography.fernet import Fernet
 
 from ingot_chassis.db.migrations import upgrade
 from ingot_chassis.security.keys import SigningKey
-from ingot_chassis.testing.lifespan import started
 from ingot_identity.app import create_app
+from ingot_identity.authentication.components import AuthenticationComponents
+from ingot_identity.migrations import SCRIPTS
+from ingot_identity.oauth2.components import OAuth2Components
 from ingot_identity.settings import Settings
-from ingot_identity.store import SCRIPTS
+from ingot_testing.lifespan import started
 
 from .world import GATEWAY, PASSWORD, REPOS, World
 
@@ -53,8 +55,8 @@ async def begun(database_url: str) -> None:
     """With what the first start adds, and the first requests: the first administrator and keys that sign."""
     await without_rows(database_url)
     async with started_world(database_url) as world:
-        await world.components.signing_keys.current()
-        await world.components.id_token_keys.current()
+        await world.part(AuthenticationComponents).signing_keys.current()
+        await world.part(OAuth2Components).id_token_keys.current()
 
 
 async def with_acme(database_url: str) -> None:

@@ -7,11 +7,11 @@ import pytest
 from ingot_chassis.clock import now
 from ingot_chassis.db.audit import delete_entries, list_entries
 from ingot_chassis.security.principal import ANONYMOUS
-from ingot_chassis.testing.service import analyze, rows_touched
+from ingot_testing.service import analyze, rows_touched
 
+from .applications import Person, get_tokens, make_app
 from .matrix import application, pgp_key, ssh_key
-from .oauth2 import Person, get_tokens, make_app
-from .test_two_factors import enrol
+from .two_factors.test_two_factors import enrol
 from .world import GATEWAY, PASSWORD
 
 

@@ -8,11 +8,12 @@ import pytest
 
 from ingot_chassis.security import ssh_keys
 from ingot_chassis.security.principal import ANONYMOUS
-from ingot_contracts.identity import OWNERS, SignatureKey
+from ingot_contracts.identity.credentials import SignatureKey
+from ingot_contracts.identity.teams import OWNERS
+from ingot_contracts.identity.units import UNITS, write_levels
 from ingot_contracts.testing.identity import FakeIdentity
-from ingot_identity.core.teams import UNITS
 
-from .test_ssh_keys import wire
+from .keys.test_ssh import wire
 from .world import REPOS
 
 KEY = ssh_keys.read(f"ssh-ed25519 {base64.b64encode(wire(b'ssh-ed25519', bytes(32))).decode()}")
@@ -33,6 +34,7 @@ CASES = {
     "nobody by a former name": ("GET", "/internal/accounts/by-name/robert", None),
     "name with a slash": ("GET", "/internal/accounts/by-name/a%2Fb", None),
     "memberships": ("GET", "/internal/accounts/{ann}/organizations", None),
+    "administrators": ("GET", "/internal/administrators", None),
     "owner of an SSH key": ("GET", f"/internal/ssh-keys?fingerprint={quote(KEY.fingerprint)}", None),
     "owner of a key that nobody has": ("GET", "/internal/ssh-keys?fingerprint=SHA256%3Axyz", None),
     "principal of a credential": ("POST", "/internal/principals", {"id": "ann", "credential": "token:1"}),
@@ -78,8 +80,41 @@ CASES = {
     "teams of id 0": ("GET", "/internal/organizations/0/teams?name=Owners", None),
     "members of a team": ("GET", "/internal/organizations/{acme}/team-members?ids={ops}", None),
     "members who write": ("GET", "/internal/organizations/{acme}/team-members?ids={ops}&write=true", None),
+    "members who write code": (
+        "GET",
+        "/internal/organizations/{acme}/team-members?ids={ops}&write=true&unit=code",
+        None,
+    ),
+    "members who read issues or pull requests": (
+        "GET",
+        "/internal/organizations/{acme}/team-members?ids={ops}&unit=issues&unit=pulls",
+        None,
+    ),
     "owners": ("GET", "/internal/organizations/{acme}/team-members", None),
     "members of teams of nobody": ("GET", "/internal/organizations/999/team-members?ids={ops}", None),
+    "members among users": (
+        "POST",
+        "/internal/organizations/{acme}/members",
+        {"ids": ["ann", "bob", "zoe", "root"]},
+    ),
+    "members of two teams among users": (
+        "POST",
+        "/internal/organizations/{acme}/members",
+        {"ids": ["ann", "bob", "zoe"], "team_ids": ["ops", "whole", "hidden_team"]},
+    ),
+    "members of a team of another organization": (
+        "POST",
+        "/internal/organizations/{acme}/members",
+        {"ids": ["ann"], "team_ids": ["hidden_team"]},
+    ),
+    "members of no teams": (
+        "POST",
+        "/internal/organizations/{acme}/members",
+        {"ids": ["ann"], "team_ids": []},
+    ),
+    "members among users of nobody": ("POST", "/internal/organizations/999/members", {"ids": ["ann"]}),
+    "members among nothing": ("POST", "/internal/organizations/{acme}/members", {}),
+    "members among too many": ("POST", "/internal/organizations/{acme}/members", {"ids": [1] * 1001}),
     "members of one team": ("GET", "/internal/teams/{ops}/members", None),
     "members of no team": ("GET", "/internal/teams/999/members", None),
     "who is blocked": ("GET", "/internal/accounts/{ann}/blocks/{bob}", None),
@@ -138,6 +173,7 @@ async def filled(world):
     await world.call("PUT", f"/teams/{teams[1]['id']}/members/bob", as_="root")
     hidden = (await world.call("GET", "/orgs/hidden/teams", as_="ann")).json()
     of_hidden = {"hidden_team": hidden[0]["id"]}
+    of_hidden["root"] = (await world.call("GET", "/user", as_="root")).json()["id"]
     return world, ids | of_hidden | {"team": teams[0]["id"], "ops": teams[1]["id"]}
 
 
@@ -147,11 +183,14 @@ def fake_of(ids):
         fake.add_account(
             ids[name], name, email=f"{name}@example.com", avatar_url="http://ingot.test/avatars/1"
         )
+    fake.add_account(ids["root"], "root", admin=True)
     for name in ("acme", "hidden"):
         fake.add_account(ids[name], name, kind="organization")
     fake.ssh_keys[KEY.fingerprint] = (ids["ann"], "laptop")
     fake.signature_keys[KEY.fingerprint] = SignatureKey(
-        id=KEY.fingerprint, owner=fake.accounts[ids["ann"]], addresses=["ann@example.com"]
+        id=KEY.fingerprint,
+        owner=fake.accounts[ids["ann"]],
+        addresses=["ann@noreply.localhost", "ann@example.com"],
     )
     fake.former_names["robert"] = ids["bob"]
     fake.principals[ids["ann"], "token:1"] = {"via": "token", "scopes": ["read:user"], "token_id": 1}
@@ -162,9 +201,10 @@ def fake_of(ids):
     )
     everything = {"includes_all_repositories": True, "can_create_org_repo": True}
     fake.add_team(ids["whole"], ids["acme"], "write", name="whole", **everything)
-    fake.join(ids["zoe"], ids["acme"], teams={ids["whole"]: "write"}, everywhere="write", creates=True)
+    code_write, read_two = write_levels({"code": "write"}), write_levels({"code": "read", "issues": "read"})
+    fake.join(ids["zoe"], ids["acme"], teams={ids["whole"]: code_write}, everywhere=code_write, creates=True)
     fake.join(ids["ann"], ids["acme"], owner=True, teams={ids["team"]: "owner"})
-    fake.join(ids["bob"], ids["acme"], teams={ids["ops"]: "read"})
+    fake.join(ids["bob"], ids["acme"], teams={ids["ops"]: read_two})
     fake.blocks.add((ids["ann"], ids["bob"]))
     fake.join(ids["ann"], ids["hidden"], owner=True, teams={ids["hidden_team"]: "owner"}, public=False)
     return fake
@@ -189,9 +229,11 @@ def without(value, keys):
 
 
 def with_ids(body, ids):
-    return body and {
-        key: ids.get(value, value) if isinstance(value, str) else value for key, value in body.items()
-    }
+    if isinstance(body, dict):
+        return {key: with_ids(value, ids) for key, value in body.items()}
+    if isinstance(body, list):
+        return [with_ids(value, ids) for value in body]
+    return ids.get(body, body)
 
 
 WRITES = [name for name, (method, _, _) in CASES.items() if method not in ("GET", "POST")]
@@ -228,7 +270,7 @@ async def check_case(world, ids, case):
     else:
         assert not fake.content
     if real.is_success and case != "jwks" and real.content:
-        shown = {"full_name", "avatar_url", "email"}
+        shown = {"full_name", "avatar_url", "email", "profile"}
         shown |= {"owner"} if case == "signature keys" else set()
         real_body, fake_body = (without(answer.json(), shown) for answer in (real, fake))
         assert (case, real_body) == (case, fake_body)
@@ -251,7 +293,9 @@ async def test_neither_answers_a_request_without_a_service(world, path):
     for app in (
         world.app,
         fake_of(
-            dict.fromkeys(("ann", "bob", "zoe", "acme", "hidden", "team", "ops", "whole", "hidden_team"), 1)
+            dict.fromkeys(
+                ("ann", "bob", "zoe", "acme", "hidden", "team", "ops", "whole", "hidden_team", "root"), 1
+            )
         ),
     ):
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://identity") as http:

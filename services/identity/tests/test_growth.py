@@ -9,18 +9,15 @@ from sqlalchemy import text
 from ingot_chassis.db.arrays import COUNTED
 from ingot_chassis.http.paging import Page
 from ingot_chassis.security.principal import Principal
-from ingot_chassis.testing.service import page_costs, rows_of_pages, rows_touched
-from ingot_identity.store import (
-    accounts,
-    emails,
-    follows,
-    list_counts,
-    members,
-    organizations,
-    searches,
-    teams,
-)
-from ingot_identity.store.searches import UserFilter
+from ingot_identity.accounts.store import queries as accounts
+from ingot_identity.emails import store as emails
+from ingot_identity.follows import store as follows
+from ingot_identity.members import store as members
+from ingot_identity.organizations import store as organizations
+from ingot_identity.teams import store as teams
+from ingot_identity.users import store
+from ingot_identity.users.store import UserFilter
+from ingot_testing.service import page_costs, rows_of_pages, rows_touched
 
 pytestmark = pytest.mark.both_databases
 
@@ -60,7 +57,7 @@ async def fill(db, **values):
 async def settle(db):
     """As the periodic task and VACUUM do."""
     async with db.transaction() as tx:
-        await list_counts.recount(tx)
+        await store.recount(tx)
     if not db.is_sqlite:
         async with db.transaction() as tx:
             names = "SELECT indexrelid FROM pg_index WHERE indexrelid::regclass::text LIKE '%trigrams%'"
@@ -72,7 +69,7 @@ async def settle(db):
 
 def users(word, total, viewer):
     async def read(tx):
-        assert (await searches.search_users(tx, word, Page(1, PAGE), viewer))[1] == total
+        assert (await store.search_users(tx, word, Page(1, PAGE), viewer))[1] == total
 
     return read
 
@@ -80,7 +77,7 @@ def users(word, total, viewer):
 def users_of_administrators(word, total, sort):
     async def read(tx):
         user_filter = UserFilter(text=word)
-        assert (await searches.list_users(tx, user_filter, Page(1, PAGE), sort=sort, descending=True))[
+        assert (await store.list_users(tx, user_filter, Page(1, PAGE), sort=sort, descending=True))[
             1
         ] == total
 
@@ -90,7 +87,7 @@ def users_of_administrators(word, total, sort):
 def filtered_users(total, sort="name", **fields):
     async def read(tx):
         user_filter = UserFilter(**fields)
-        rows, number = await searches.list_users(tx, user_filter, Page(1, PAGE), sort=sort, descending=True)
+        rows, number = await store.list_users(tx, user_filter, Page(1, PAGE), sort=sort, descending=True)
         assert (len(rows), number) == (total, total)
 
     return read
@@ -116,12 +113,12 @@ def first_page(list_page):
 
 
 def all_users(tx, page):
-    return searches.search_users(tx, "", page, NOBODY)
+    return store.search_users(tx, "", page, NOBODY)
 
 
 def users_by(sort, *, descending=False):
     def list_page(tx, page):
-        return searches.list_users(tx, UserFilter(), page, sort=sort, descending=descending)
+        return store.list_users(tx, UserFilter(), page, sort=sort, descending=descending)
 
     return list_page
 
@@ -163,7 +160,7 @@ READS = {
             "users who may not sign in": (1, {"login_prohibited": True}),
             "users with a name for signing in": (1, {"login_name": "outside"}),
             "users with a second factor": (0, {"two_factor": True}),
-            "users of another kind": (0, {"nobody": True}),
+            "users of another kind": (0, {"matches_none": True}),
         }.items()
         for sort in ("name", "created", "updated", "id")
     },
@@ -194,7 +191,7 @@ async def test_a_text_is_counted_up_to_a_bound(world):
     await fill(world.database, first=1, last=COUNTED + PAGE, word="straw")
     async with world.database.read() as db:
         for number in (1, COUNTED // PAGE // 2):
-            rows, total = await searches.search_users(db, "raw", Page(number, PAGE), ROOT)
+            rows, total = await store.search_users(db, "raw", Page(number, PAGE), ROOT)
             assert (len(rows), total) == (PAGE, COUNTED)
         listed, total = await emails.search(db, "raw", Page(1, PAGE))
         assert (len(listed), total) == (PAGE, COUNTED)

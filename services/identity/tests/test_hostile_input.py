@@ -10,7 +10,7 @@ import pytest
 
 from ingot_chassis.http.openapi import openapi_description
 from ingot_chassis.security.principal import ANONYMOUS
-from ingot_chassis.testing.hostile_values import (
+from ingot_testing.hostile_values import (
     STORED,
     VALUES,
     in_addresses,
@@ -113,7 +113,7 @@ async def test_every_bad_body_gets_an_error_that_names_the_field(world, route):
         return answer
 
     for body in NO_OBJECTS:
-        assert (await send(body)).status_code in (400, 422), body[:80]
+        assert (await send(body)).status_code == 422, body[:80]
     for place, field in enumerate(msgspec.structs.fields(struct), len(route)):
         for value in (one for one in [*UNSTORABLE, *STRANGE] if is_turn_of(repr(one), place)):
             good = BODIES.get(route, lambda _n, _who: {})(next(things.numbers), caller)

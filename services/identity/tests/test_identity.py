@@ -13,7 +13,7 @@ from cryptography.fernet import Fernet
 
 from ingot_chassis.db.migrations import upgrade
 from ingot_chassis.security.keys import SigningKey
-from ingot_identity.store import SCRIPTS
+from ingot_identity.migrations import SCRIPTS
 
 COMMAND = [sys.executable, "-m", "ingot_identity"]
 

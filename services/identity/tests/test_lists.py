@@ -7,22 +7,18 @@ import pytest
 from sqlalchemy import insert
 
 from ingot_chassis.clock import now
-from ingot_identity.store.key_tables import gpg_key, ssh_key
-from ingot_identity.store.oauth2_tables import browser_session, oauth2_application, oauth2_grant
-from ingot_identity.store.tables import (
-    access_token,
-    account,
-    action_variable,
-    block,
-    email,
-    follow,
-    membership,
-    metadata,
-    owned_repository,
-    team,
-    team_member,
-    token_repository,
-)
+from ingot_identity.access.store.memberships import membership
+from ingot_identity.access.store.teams import team, team_member
+from ingot_identity.accounts.store.follows import follow
+from ingot_identity.accounts.store.tables import account, metadata
+from ingot_identity.actions.store import action_variable
+from ingot_identity.blocks.store import block
+from ingot_identity.emails.store import email
+from ingot_identity.keys.store.tables import gpg_key, ssh_key
+from ingot_identity.oauth2.store.tables import oauth2_application, oauth2_grant
+from ingot_identity.repositories.store import owned_repository
+from ingot_identity.sessions.store import browser_session
+from ingot_identity.tokens.store import access_token, token_repository
 
 from .matrix import shape
 

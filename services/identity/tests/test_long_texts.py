@@ -5,9 +5,9 @@ from itertools import groupby
 import msgspec
 
 from ingot_chassis.http.openapi import openapi_description
-from ingot_chassis.testing.long_texts import request_fields
-from ingot_contracts.identity import OrganizationEdited, UserCreated, UserEdited
+from ingot_contracts.identity.events import OrganizationEdited, UserCreated, UserEdited
 from ingot_contracts.limits import EVENT_BYTES
+from ingot_testing.long_texts import request_fields
 
 from .matrix import BODIES, MATRIX, NAMES, ROLES, Things, shape
 
@@ -46,7 +46,7 @@ async def test_an_account_with_the_longest_texts_fits_into_its_events(world):
     changes = {
         "full_name": widest * 100,
         "description": widest * 255,
-        "website": "w" * 255,
+        "website": f"https://{'w' * 247}",
         "location": widest * 50,
     }
     assert (await world.call("PATCH", f"/orgs/{'o' * 35}", changes, as_="root")).status_code == 200

@@ -10,9 +10,9 @@ from zlib import crc32
 import pytest
 
 from ingot_chassis.security.principal import Principal
-from ingot_chassis.testing.hostile_values import WHOLE
-from ingot_identity.core import tokens
-from ingot_identity.store import accounts
+from ingot_identity.accounts.store import queries as accounts
+from ingot_identity.tokens import rules as tokens
+from ingot_testing.hostile_values import WHOLE
 
 from .matrix import BODIES, MATRIX, NAMES, ROLES, Things, public_routes, shape
 from .world import PASSWORD

@@ -10,16 +10,18 @@ from litestar import Litestar
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
 from ingot_chassis.http.paging import Page
+from ingot_chassis.http.parts import PARTS, Parts, T
 from ingot_chassis.security.principal import ANONYMOUS, Principal, sign_principal
-from ingot_chassis.testing import service
-from ingot_chassis.testing.service import Callers
-from ingot_contracts.identity import User
-from ingot_contracts.repos import Repository, RepositoryCreated
-from ingot_identity.components import Components
-from ingot_identity.core import browser_sessions
-from ingot_identity.core.passwords import stamp_of
-from ingot_identity.store import accounts
-from ingot_identity.store import browser_sessions as session_store
+from ingot_contracts.identity.accounts import User
+from ingot_contracts.repos.events import RepositoryCreated
+from ingot_contracts.repos.repositories import Repository
+from ingot_identity.accounts.store import queries as accounts
+from ingot_identity.authentication.components import AuthenticationComponents
+from ingot_identity.sessions import rules as browser_sessions
+from ingot_identity.sessions import store as session_store
+from ingot_identity.sessions.rules import stamp_of
+from ingot_testing import service
+from ingot_testing.service import Callers
 
 GATEWAY, REPOS = Callers("identity"), Callers("identity")
 """Each with a key of its own."""
@@ -34,8 +36,12 @@ class World:
     def __init__(self, app: Litestar, http: httpx.AsyncClient) -> None:
         self.app, self.http = app, http
         self.database: Database = app.state.database
-        self.components: Components = app.state.components
         self._principal_tokens: dict[str, str] = {}
+
+    def part(self, kind: type[T]) -> T:
+        """The components of a subject, by their class."""
+        parts: Parts = self.app.state[PARTS]
+        return parts[kind]
 
     async def authenticate(self, **credential: str) -> httpx.Response:
         """What the gateway asks of a credential."""
@@ -75,7 +81,9 @@ class World:
 
     async def principal_token(self, principal: Principal) -> str:
         """What identity itself would answer for ``principal``."""
-        return sign_principal(principal, await self.components.signing_keys.current(), audience=["identity"])
+        return sign_principal(
+            principal, await self.part(AuthenticationComponents).signing_keys.current(), audience=["identity"]
+        )
 
     async def add_user(self, name: str) -> int:
         body = {"username": name, "email": f"{name}@example.com", "password": PASSWORD}

@@ -5,10 +5,18 @@ from typing import Any
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.transaction import insert
-from ingot_contracts.identity import Account, User
-from ingot_contracts.pulls import Comparison, HistoryCommit, Signature
-from ingot_contracts.repos import Commit, CommitAuthor, PushReceived, Repository
-from ingot_issues.store import tables
+from ingot_contracts.identity.accounts import Account, User
+from ingot_contracts.repos.commits import Commit, CommitAuthor
+from ingot_contracts.repos.comparisons import Comparison
+from ingot_contracts.repos.events import PushReceived
+from ingot_contracts.repos.histories import HistoryCommit, Signature
+from ingot_contracts.repos.repositories import Repository
+from ingot_issues.issues.store.assignees import assignee as assignee_table
+from ingot_issues.labels.store.tables import issue_label as issue_label_table
+from ingot_issues.records.store.tables import comment as comment_table
+from ingot_issues.records.store.tables import issue as issue_table
+from ingot_issues.records.store.tables import pull as pull_table
+from ingot_issues.repositories.store.tables import counter as counter_table
 
 THEN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 NAMES = {1: "ann", 2: "bob", 3: "cat", 4: "dan"}
@@ -39,8 +47,8 @@ def push(ref: str = "refs/heads/main", after: str = NEXT, **fields: Any) -> Push
     return PushReceived(ref=ref, after=after, **values | fields)
 
 
-def new_commit(sha: str, message: str) -> Commit:
-    who = CommitAuthor(name="Bob", email="bob@example.org")
+def new_commit(sha: str, message: str, username: str = "bob") -> Commit:
+    who = CommitAuthor(name="Bob", email="bob@example.org", username=username)
     return Commit(id=sha, message=message, url="", author=who, committer=who, timestamp=THEN)
 
 
@@ -50,11 +58,15 @@ def history_commit(sha: str, message: str = "a commit\n", login: str = "bob") ->
 
 
 async def fill(db: Database, first: int, count: int) -> None:
-    """``count`` issues from number ``first`` on, each with label, milestone, assignee and comment; every other is a pull request."""
+    """Add ``count`` issues from number ``first`` on, each with label, milestone, assignee and comment.
+
+    Every other one is a pull request.
+    """
     issues = [
         {
             "id": number, "repository_id": APP, "number": number, "is_pull": number % 2 == 0, "author_id": 2,
-            "title": f"number {number}", "state": "open", "milestone_id": 1, "created_at": THEN, "updated_at": THEN,
+            "title": f"number {number}", "state": "open", "milestone_id": 1, "created_at": THEN,
+            "updated_at": THEN,
         }
         for number in range(first, first + count)
     ]  # fmt: skip
@@ -74,14 +86,14 @@ async def fill(db: Database, first: int, count: int) -> None:
         for row in issues
     ]  # fmt: skip
     async with db.transaction() as tx:
-        await tx.execute(tables.issue.insert(), issues)
-        await tx.execute(tables.pull.insert(), pulls)
-        await tx.execute(tables.comment.insert(), comments)
+        await tx.execute(issue_table.insert(), issues)
+        await tx.execute(pull_table.insert(), pulls)
+        await tx.execute(comment_table.insert(), comments)
         await tx.execute(
-            tables.issue_label.insert(), [{"issue_id": row["id"], "label_id": 1} for row in issues]
+            issue_label_table.insert(), [{"issue_id": row["id"], "label_id": 1} for row in issues]
         )
         people = [{"issue_id": row["id"], "account_id": 3, "position": 0} for row in issues]
-        await tx.execute(tables.assignee.insert(), people)
+        await tx.execute(assignee_table.insert(), people)
         pull_count = len(pulls)
         counted = {
             "last_number": first + count - 1,
@@ -89,11 +101,20 @@ async def fill(db: Database, first: int, count: int) -> None:
             "open_pulls": pull_count,
         }
         for number, (name, more) in enumerate(counted.items()):
-            column = tables.counter.c[name]
+            column = counter_table.c[name]
             await tx.execute(
-                insert(tx, tables.counter)
+                insert(tx, counter_table)
                 .values({"repository_id": APP, name: more})
                 .on_conflict_do_update(
                     index_elements=["repository_id"], set_={name: column + more if number else more}
                 )
             )
+
+
+AFTER_0030 = (
+    *(f"ALTER TABLE review DROP COLUMN {name}" for name in ("base_branch", "merge_base")),
+    *(f"ALTER TABLE scheduled_merge DROP COLUMN {name}" for name in ("base_branch", "agreed_sha")),
+    "DROP TABLE text_editor",
+    "ALTER TABLE account DROP COLUMN profile",
+)
+"""Statements that undo the revisions after 0030, for tests of earlier ones."""

@@ -9,8 +9,8 @@ import pytest
 import pytest_asyncio
 
 from ingot_chassis.db.migrations import upgrade
-from ingot_chassis.testing.databases import MakeDatabase
-from ingot_issues.store import SCRIPTS
+from ingot_issues.migrations import SCRIPTS
+from ingot_testing.databases import MakeDatabase
 
 from .world import World
 

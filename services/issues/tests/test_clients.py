@@ -11,9 +11,12 @@ from ingot_chassis.peers.peers import Peer
 from ingot_chassis.peers.transports import PeerAnswer
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import ServiceIdentity
-from ingot_contracts.pulls import CompareHeads, Comparisons, Head, History, Merge
-from ingot_contracts.repos import ReadableRepositories, RepositoryAccess
-from ingot_issues.clients.repos import HttpRepos
+from ingot_contracts.repos.access import ReadableRepositories
+from ingot_contracts.repos.comparisons import CompareHeads, Comparisons, Head
+from ingot_contracts.repos.histories import History
+from ingot_contracts.repos.merges import Merge
+from ingot_contracts.repos.repositories import RepositoryAccess
+from ingot_issues.clients.repos import HttpRepos, Readable
 
 from .builders import HEAD, comparison, repository
 
@@ -24,7 +27,14 @@ class OneAnswer:
     def __init__(self, status: int, body: object) -> None:
         self.status, self.body, self.paths = status, msgspec.json.encode(body), list[str]()
 
-    async def send(self, method: str, path: str, headers: object, body: bytes, timeout: float) -> PeerAnswer:  # noqa: ASYNC109
+    async def send(
+        self,
+        method: str,
+        path: str,
+        headers: object,
+        body: bytes,
+        timeout: float,  # noqa: ASYNC109
+    ) -> PeerAnswer:
         self.paths.append(path)
         await asyncio.sleep(0)
         return PeerAnswer(self.status, {}, self.body)
@@ -125,6 +135,16 @@ async def test_a_refused_merge_is_a_conflict():
         )
 
 
+async def test_a_former_release_that_cannot_say_whose_reviews_count_is_waited_for():
+    transport = OneAnswer(404, ErrorObject(message="no such operation", url=""))
+    with pytest.raises(Unavailable, match="repos is being updated") as refused:
+        await client(transport).official_reviewers(7, "main", [1])
+    assert refused.value.headers == {"Retry-After": "1"}
+    transport.body = msgspec.json.encode(ErrorObject(message="Not found.", url=""))
+    with pytest.raises(NotFound):
+        await client(transport).official_reviewers(7, "main", [1])
+
+
 async def test_a_job_names_the_user_for_whom_it_asks():
     transport = OneAnswer(200, RepositoryAccess(repository=repository(), level="read"))
     repos = client(transport)
@@ -151,6 +171,13 @@ async def test_a_branch_to_be_deleted_is_one_path_whatever_it_is_called():
 
 async def test_readable_repositories_are_read_a_thousand_at_a_time():
     transport = OneAnswer(200, ReadableRepositories(ids=[7]))
-    assert await client(transport).readable({9, 7}, "one") == {7}
-    assert await client(transport).readable(range(1, 2002), "one") == {7}
+    assert await client(transport).readable({9, 7}, "one") == Readable({7}, set(), set())
+    assert (await client(transport).readable(range(1, 2002), "one")).ids == {7}
     assert transport.paths == ["/internal/readable-repositories"] * 4
+
+
+async def test_pull_requests_are_readable_with_the_code_alone():
+    answer = ReadableRepositories(ids=[5, 6, 7, 8], unreadable={"issues": [6], "pulls": [7], "code": [8]})
+    readable = await client(OneAnswer(200, answer)).readable({5, 6, 7, 8, 9}, "one")
+    assert readable == Readable({5, 6, 7, 8}, {6}, {7, 8})
+    assert readable.entire == {5}

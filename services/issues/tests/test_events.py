@@ -1,60 +1,67 @@
-"""Events show what the API shows, and nothing that only the actor may know."""
+"""Events of identity and repos: renamed and deleted accounts, deleted repositories."""
 
-import msgspec
+from ingot_contracts.identity.accounts import User
+from ingot_contracts.identity.events import UserDeleted, UserEdited
+from ingot_contracts.repos.events import FirstLabel, RepositoryCreated, RepositoryDeleted
+from ingot_issues.labels.store import repository as labels
 
-from .builders import repository
+from .builders import account, repository
 
 
-async def test_labels_milestones_and_times_are_announced_as_the_api_shows_them(world):
+async def test_a_renamed_author_is_shown_with_the_new_name_and_a_deleted_one_as_the_ghost(
+    world,
+):
     await world.open_issue(as_=3)
-    bug = await world.create_label("bug")
-    milestone = await world.create_milestone()
-    for path, change in (("labels", {"name": "Bug"}), ("milestones", {"state": "closed"})):
-        for _ in range(2):  # the second changes nothing
-            edited = await world.call("PATCH", f"/{path}/1", change)
-        assert edited.status_code == 200
-    time = (await world.call("POST", "/issues/1/times", {"time": 60})).json()
-    for _ in range(2):
-        assert (await world.call("DELETE", "/labels/1")).status_code == 204
-        assert (await world.call("DELETE", "/milestones/1")).status_code == 204
-    events = [event for event in await world.payloads() if event["type"] != "issues.issue.changed.v1"]
-    assert {(event["repository"]["full_name"], event["sender"]["login"]) for event in events} == {
-        ("ann/app", "ann")
-    }
-    shown = [
-        (event["action"], event.get("label") or event.get("milestone") or event["time"]) for event in events
+    await world.deliver(UserEdited(account=account(3, login="kit"), previous_login="cat"))
+    assert (await world.call("GET", "/issues/1")).json()["user"]["login"] == "kit"
+    await world.deliver(UserDeleted(user_id=3, login="kit"))
+    assert (await world.call("GET", "/issues/1")).json()["user"]["id"] == -1
+
+
+async def test_a_deleted_repository_is_forgotten_and_not_counted(world):
+    await world.open_issue()
+    await world.deliver(RepositoryDeleted(repository=repository(), sender=User(id=1, login="ann")))
+    assert await world.announcer.step() == 0
+    assert await world.payloads("issues.repository.forgotten.v1") == [
+        {"type": "issues.repository.forgotten.v1", "repository_id": repository().id}
     ]
-    closed = edited.json()
-    assert shown == [
-        ("created", bug),
-        ("created", milestone),
-        ("edited", bug | {"name": "Bug"}),
-        ("edited", closed),
-        ("created", time | {"user_name": "", "issue": None}),
-        ("deleted", bug | {"name": "Bug"}),
-        ("deleted", closed),
-    ]
-    assert (closed["state"], bug["id"], milestone["id"], time["time"]) == ("closed", 1, 1, 60)
 
 
-async def test_events_show_the_private_fork_of_a_public_repository_to_nobody(world):
-    world.repos.repositories[8] = repository(8, owner=4, parent=repository(), private=True)
-    await world.propose(as_=4, head="dan:fix")
-    await world.call("PATCH", "/pulls/1", {"title": "other"}, as_=4)
-    for event in await world.payloads("issues.pull.changed.v1"):
-        assert (event["pull_request"]["head"]["repo_id"], event["pull_request"]["head"]["repo"]) == (8, None)
+async def test_a_deleted_person_is_shown_as_the_ghost(world):
+    await world.open_issue(assignees=["bob"])
+    await world.call("POST", "/issues/1/comments", {"body": "x"}, as_=3)
+    await world.deliver(UserDeleted(user_id=2, login="bob"))
+    await world.deliver(UserDeleted(user_id=3, login="cat"))
+    assignment, comment = await world.timeline()
+    assert (assignment["assignee"]["id"], comment["user"]["id"]) == (-1, -1)
 
 
-async def test_no_event_has_what_only_the_actor_may_know_of_a_repository(world):
-    parent = repository(9, name="secret", private=True)
-    callers_fields = {"parent": parent, "original_url": "https://secret.example", "mirror_interval": "8h0m0s"}
-    fork = repository(8, owner=4, **callers_fields | {"parent": repository()})
-    world.repos.repositories |= {7: repository(**callers_fields), 8: fork}
-    await world.propose(as_=4, head="dan:fix")
+async def test_everything_of_a_deleted_repository_is_deleted(world):
+    await world.propose()
     await world.call("POST", "/issues", {"title": "x"})
-    await world.call("POST", "/issues/2/comments", {"body": "x"})
-    for event in await world.payloads():
-        assert b"secret" not in msgspec.json.encode(event)
-        assert b"8h0m0s" not in msgspec.json.encode(event)
-    shown = (await world.call("GET", "/pulls/1", as_=3)).json()["head"]["repo"]
-    assert (shown["parent"], shown["original_url"], shown["mirror_interval"]) == (None, "", "")
+    await world.deliver(RepositoryDeleted(repository=repository(), sender=User(id=1, login="ann")))
+    assert (await world.call("GET", "/issues?state=all")).json() == []
+    assert (await world.call("POST", "/issues", {"title": "too late"})).status_code == 404
+
+
+async def test_a_login_belongs_to_the_account_that_had_it_last(world):
+    """The event of the former owner's rename arrives later, or was lost."""
+    await world.open_issue(assignees=["bob"])
+    await world.deliver(UserEdited(account=account(3, login="bob"), previous_login="cat"))
+    await world.open_issue("next", assignees=["bob"])
+    listed = await world.call("GET", "/issues?assigned_by=bob")
+    assert [issue["number"] for issue in listed.json()] == [2]
+    assert (await world.call("GET", "/issues/1")).json()["assignee"]["id"] == 2
+
+
+async def test_a_new_repository_begins_with_the_labels_that_are_asked_for(world):
+    await world.call("POST", "/labels", {"name": "Bug", "color": "#ff0000", "description": "mine"})
+    first = [FirstLabel(name="bug", color="ee0701"), FirstLabel(name="wontfix", color="ffffff")]
+    sender = User(id=1, login="ann")
+    await world.deliver(RepositoryCreated(repository=repository(), sender=sender, labels=first))
+    copy = repository(99)
+    await world.deliver(RepositoryCreated(repository=copy, sender=sender, labels_of=repository().id))
+    shown = (await world.call("GET", "/labels")).json()
+    assert [(label["name"], label["description"]) for label in shown] == [("Bug", "mine"), ("wontfix", "")]
+    async with world.db.read() as db:
+        assert [row.name for row in await labels.list_all(db, 99)] == ["Bug", "wontfix"]

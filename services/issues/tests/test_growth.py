@@ -4,13 +4,19 @@ import pytest
 from sqlalchemy import text
 
 from ingot_chassis.http.paging import Page
-from ingot_chassis.testing.service import analyze, page_costs, rows_of_pages, rows_touched
-from ingot_issues.store import comments, global_searches, notifications, pulls, searches, times
-from ingot_issues.store.comments import CommentKind
-from ingot_issues.store.global_searches import PersonalFilter
-from ingot_issues.store.notifications import ThreadFilter
-from ingot_issues.store.searches import ABSENCES, IssueFilter
-from ingot_issues.store.states import NotificationStatus, StateFilter
+from ingot_issues.comments import store as comments
+from ingot_issues.issues.store import lists as searches
+from ingot_issues.issues.store.lists import ABSENCES, IssueFilter
+from ingot_issues.notifications.store import threads as notifications
+from ingot_issues.notifications.store.threads import NotificationStatus, ThreadFilter
+from ingot_issues.pulls.store import rows as pulls
+from ingot_issues.records.store import timeline
+from ingot_issues.records.store.states import StateFilter
+from ingot_issues.records.store.timeline import CommentKind
+from ingot_issues.search import store as global_searches
+from ingot_issues.search.store import PersonalFilter
+from ingot_issues.times.store import tracked as times
+from ingot_testing.service import analyze, page_costs, rows_of_pages, rows_touched
 
 from .builders import APP
 
@@ -28,7 +34,8 @@ CONSTANT = 300
 """PostgreSQL reads a table of a few pages, such as that of the counters here, as a whole."""
 
 ISSUES = """
-    INSERT INTO issue (repository_id, number, is_pull, author_id, title, body, state, comments, created_at, updated_at)
+    INSERT INTO issue
+      (repository_id, number, is_pull, author_id, title, body, state, comments, created_at, updated_at)
     WITH RECURSIVE n(n) AS (SELECT {first} UNION ALL SELECT n + 1 FROM n WHERE n < {last})
     SELECT {repository}, {number}, false, {author}, 'Straw ' || n, 'a needle in it', 'open', 1,
         '2026-01-01 00:00:00+00', '2026-01-01 00:00:00+00'
@@ -84,7 +91,8 @@ def page_of(repository_id, number=1, **filters):
 
 async def own_issues(tx):
     personal = PersonalFilter(account_id=3, created=True)
-    repositories = await global_searches.list_repositories(tx, 10_000, personal)
+    rows = await global_searches.list_repositories(tx, 10_000, personal)
+    repositories = global_searches.SearchedRepositories(rows, (), ())
     filters = IssueFilter(state=StateFilter.ALL)
     issues, total = await global_searches.list_page(tx, repositories, filters, personal, Page(1, 20))
     assert (len(issues), total) == (20, OWN)
@@ -121,7 +129,10 @@ HANGING_ON_OTHERS = [
     "INSERT INTO label (id, repository_id, name, color) VALUES (1, 7, 'bug', 'ff0000')",
     "INSERT INTO issue_label (issue_id, label_id) SELECT id, 1 FROM issue WHERE repository_id <> {own}",
     "DELETE FROM assignee",
-    "INSERT INTO assignee (issue_id, account_id, position) SELECT id, 2, 0 FROM issue WHERE repository_id <> {own}",
+    """
+    INSERT INTO assignee (issue_id, account_id, position)
+    SELECT id, 2, 0 FROM issue WHERE repository_id <> {own}
+    """,
 ]
 
 
@@ -144,8 +155,11 @@ async def test_what_has_no_label_and_nobody_is_looked_for_in_its_repository_alon
 
 
 PULLS = """
-    INSERT INTO pull (issue_id, base_branch, base_sha, head_repository_id, head_branch, head_sha, merge_base, mergeable, merged)
-    SELECT id, 'main', '', repository_id, 'b' || number, '', '', true, false FROM issue WHERE repository_id >= {others}
+    INSERT INTO pull
+      (issue_id, base_branch, base_sha, head_repository_id, head_branch, head_sha, merge_base,
+       mergeable, merged)
+    SELECT id, 'main', '', repository_id, 'b' || number, '', '', true, false FROM issue
+    WHERE repository_id >= {others}
 """
 
 
@@ -243,7 +257,7 @@ async def test_a_reference_of_a_comment_is_found_without_the_timeline(world):
     reference = {"ref_repository_id": LARGE, "ref_issue_id": 1, "ref_comment_id": 1, "ref_sha": None}
     await comment_on_one_issue(world, MANY)
     touched = await rows_touched(
-        world.db, lambda tx: comments.has_reference(tx, 1, CommentKind.COMMENT_REFERENCE, reference)
+        world.db, lambda tx: timeline.has_reference(tx, 1, CommentKind.COMMENT_REFERENCE, reference)
     )
     assert touched < FEW
 
@@ -322,7 +336,7 @@ async def test_new_threads_cost_the_same_beside_twenty_times_as_many_that_are_re
     ("status", "statuses"), [("unread", SHOWN), ("read", list(NotificationStatus))], ids=["new", "all"]
 )
 async def test_threads_before_a_page_are_counted_without_their_issues(world, status, statuses):
-    """The page in the middle takes a walk along half of them more than the first one, for which all are counted."""
+    """The page in the middle walks along half of them more than the first one, for which all are counted."""
     await fill(world.db, first=1, last=MANY, own=False)
     await notify(world, status, LARGE, 1, MANY)
     listed = threads(statuses)
@@ -359,7 +373,7 @@ TIMES_OF = {
 
 
 async def test_times_before_a_page_are_counted_by_an_index(world):
-    """The page in the middle takes a walk along half of them more than the first one, for which all are counted."""
+    """The page in the middle walks along half of them more than the first one, for which all are counted."""
     await fill(world.db, first=1, last=MANY, own=False)
     async with world.db.transaction() as tx:
         await tx.execute(text(TIMES))

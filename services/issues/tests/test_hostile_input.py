@@ -8,7 +8,7 @@ import pytest
 from ingot_chassis.http.openapi import openapi_description
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
-from ingot_chassis.testing.hostile_values import STORED, VALUES, in_addresses, in_bodies, undescribed
+from ingot_testing.hostile_values import STORED, VALUES, in_addresses, in_bodies, undescribed
 
 from .test_long_texts import FILLED, targets
 
@@ -30,7 +30,7 @@ def settings(settings):
 
 
 async def sent(world, requests):
-    """How many of them ann sent, or for routes between services one of those; each is answered, and not by a failure."""
+    """Return how many of them ann, or for internal routes a service, has sent. None may fail with a 5xx."""
     count = 0
     for count, one in enumerate(requests, 1):  # noqa: B007 - the number of the last one
         headers = world.headers(1, admin=True)

@@ -1,18 +1,26 @@
-"""Jobs are stored, and read by an older or newer release during an update: kinds and fields keep their names."""
+"""Jobs are stored, and read by an older or newer release during an update.
+
+Kinds and fields keep their names.
+"""
 
 import msgspec
 import pytest
 
-from ingot_issues.core import commits, mergeability, merges, pull_heads, references
-from ingot_issues.core.references import Action, AddReference, Reference, Source
+from ingot_issues.closing.rules import commits
+from ingot_issues.merges.rules import recording as merges
+from ingot_issues.pull_heads import rules as pull_heads
+from ingot_issues.pulls.rules import mergeability
+from ingot_issues.references import rules as references
+from ingot_issues.references.rules import Action, AddReference, Reference, Source
 
 CHECK = {
-    "repository_id": 7, "base_branch": "main", "issue_ids": [1], "pushed": "d" * 40, "pusher_id": 2, "confined": True,
+    "repository_id": 7, "base_branch": "main", "issue_ids": [1], "pushed": "d" * 40, "pusher_id": 2,
+    "confined": True,
     "side": "base", "reopened": True,
 }  # fmt: skip
 MESSAGES = {
     "repository_id": 7, "before": "", "after": "d" * 40, "pusher_id": 2, "closing": True, "confined": True,
-    "among": ["e" * 40],
+    "among": ["e" * 40], "proposer_id": 3,
 }  # fmt: skip
 HEAD = {"issue_id": 1, "repository_id": 7, "number": 3, "actor_id": 2, "restricted": True}
 BRANCH = {"issue_id": 1, "repository_id": 7, "actor_id": 2}
@@ -21,6 +29,7 @@ REFERENCE = {
     "reference": {"full_name": "ann/lib", "number": 3, "action": "closes"},
     "actor_id": 2,
     "act": True,
+    "authors": [3],
 }
 
 

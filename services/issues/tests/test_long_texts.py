@@ -1,6 +1,6 @@
-"""Texts and lists beyond any limit, in every field of every request, generated from the description of the API.
+"""Texts and lists beyond any limit, in every field of every request, generated from the API description.
 
-Whatever is sent is refused, the answer names the field, and nothing is stored.
+Every request is rejected, the response names the field, and nothing is stored.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import pytest
 
 from ingot_chassis.http.openapi import openapi_description
 from ingot_chassis.security.principal import Membership
-from ingot_chassis.testing.long_texts import LONG, RequestField, request_fields
+from ingot_testing.long_texts import LONG, RequestField, request_fields
 
 from .world import World
 
@@ -21,7 +21,7 @@ FILLED = {
     "title": "x", "head": "more", "base": "main", "name": "x", "color": "#ff0000", "body": "x", "index": 1,
     "content": "eyes", "path": "x",
 }  # fmt: skip
-"""What else a request must have to be accepted."""
+"""Other fields that a request must have to be accepted."""
 RENDERS = {"renderMarkdown", "renderMarkdownRaw"}
 """They store nothing, and bound their body as a whole."""
 
@@ -73,7 +73,7 @@ async def test_whatever_is_too_long_is_refused_by_its_field(world):
     for field in fields:
         answer = await sent(world, field, filled(field.path), field.within(FILLED, field.excess()))
         if field.operation_id in RENDERS:
-            assert answer.status_code == 413
+            assert answer.status_code == 422
         else:
             complaints[field.method, field.path, field.keys] = field.complaint(answer)
     assert len(complaints) > 50
@@ -101,7 +101,7 @@ async def test_markdown_that_is_not_json_is_bounded_too(world):
     answer = await world.http.post(
         "/api/v1/markdown/raw", content="x" * LONG, headers={"content-type": "text/plain"}
     )
-    assert answer.status_code == 413
+    assert answer.status_code == 422
 
 
 async def test_the_answer_names_the_field_and_the_limit(world):

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from ingot_issues.core import references
-from ingot_issues.core.markdown import LARGEST
+from ingot_issues.markdown.rules.rendering import LARGEST
+from ingot_issues.references import rules as references
 
 TEXTS = [
     ("POST", "/issues", {"title": "x"}),
@@ -43,15 +43,15 @@ async def test_a_text_is_parsed_without_a_lock(world, monkeypatch, method, path,
     await world.open_issue("target")
     await world.propose()
     await world.call("POST", "/issues/2/comments", {"body": "x"})
-    loop, inner = asyncio.get_running_loop(), references.plain_text
+    inner = references.plain_text_of
 
-    def parse(text: str) -> str:
+    async def parse(text: str) -> str:
         if len(text) > 10_000:
-            other = world.call("POST", "/issues/1/labels", {"labels": []})
-            assert asyncio.run_coroutine_threadsafe(other, loop).result(30).status_code == 200
-        return inner(text)
+            async with asyncio.timeout(30):
+                assert (await world.call("POST", "/issues/1/labels", {"labels": []})).status_code == 200
+        return await inner(text)
 
-    monkeypatch.setattr(references, "plain_text", parse)
+    monkeypatch.setattr(references, "plain_text_of", parse)
     path = path.replace("/1", "/2") if "comments/" not in path else path
     answer = await world.call(method, path, more | {"body": "see #1\n\n" + "x " * 10_000})
     assert answer.status_code in (200, 201)

@@ -8,23 +8,23 @@ import httpx
 import msgspec
 
 from ingot_chassis.db.database import Database
+from ingot_chassis.http.parts import PARTS
 from ingot_chassis.jobs.workers import Workers
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import PRINCIPAL_HEADER, Principal, ServiceIdentity
-from ingot_chassis.testing.service import Callers, count_statements, deliver_event, emitted_payloads
-from ingot_contracts.pulls import Compare, CompareHeads, Merge
+from ingot_contracts.repos.comparisons import Compare, CompareHeads
+from ingot_contracts.repos.merges import Merge
 from ingot_contracts.testing.identity import FakeIdentity
 from ingot_contracts.testing.repos import FakeRepos
-from ingot_issues.app import create_app
-from ingot_issues.components import Components
-from ingot_issues.core.presenter import Presenter
+from ingot_issues.access.components import AccessComponents
+from ingot_issues.app import create_app, job_handlers
+from ingot_issues.merges.jobs.scheduled import ScheduledMerges
+from ingot_issues.pull_heads.jobs import PullHeads
+from ingot_issues.records.rules.presenter import Presenter
+from ingot_issues.repositories.jobs import OpenCountsAnnouncer
 from ingot_issues.settings import Settings
-from ingot_issues.workers.jobs import JobHandlers
-from ingot_issues.workers.open_counts import OpenCountsAnnouncer
-from ingot_issues.workers.proposals import ProposalJobs
-from ingot_issues.workers.pull_heads import PullHeads
-from ingot_issues.workers.scheduled_merges import ScheduledMerges
+from ingot_testing.service import Callers, count_statements, deliver_event, emitted_payloads
 
 from .builders import APP, FORK, HEAD, NAMES, comparison, repository
 
@@ -34,7 +34,8 @@ PULL = {"title": "Fix", "head": "fix", "base": "main"}
 class World:
     """One running service. Ann (1) owns ann/app (7), Bob (2) may write to it, Cat (3) may read it.
 
-    Dan (4) has the fork dan/app (8). Jobs and counts run when a test calls ``workers.step`` and ``open_counts.step``.
+    Dan (4) has the fork dan/app (8). Jobs and counts run when a test calls ``workers.step`` and
+    ``open_counts.step``.
     """
 
     def __init__(self, url: str, **more: Any) -> None:
@@ -56,14 +57,11 @@ class World:
         self.app = create_app(settings, peers=peers)
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://forge")
         self.db: Database = self.app.state.database
-        self.components: Components = self.app.state.components
+        self.components: AccessComponents = self.app.state[PARTS][AccessComponents]
         presenter, jobs = Presenter(settings.public_url), self.components.jobs
         clients = (self.db, jobs, self.components.repos, presenter)
         self.scheduled_merges = ScheduledMerges(*clients)
-        handlers = (
-            JobHandlers(*clients, self.components.identity).handlers() | self.scheduled_merges.handlers()
-        )
-        handlers |= ProposalJobs(*clients).handlers()
+        handlers = job_handlers(*clients, self.components.identity)
         self.workers = Workers("issues", jobs, handlers)
         self.pull_heads = PullHeads(self.db, jobs)
         self.announcer = OpenCountsAnnouncer(self.db)
@@ -82,7 +80,7 @@ class World:
         await self.repos({**scope, "path": path}, receive, send)
 
     def headers(self, user_id: int, **principal: Any) -> dict[str, str]:
-        """The headers of a caller; ``user_id`` 0 is nobody. The same caller has the same token."""
+        """Return the headers of a caller; ``user_id`` 0 is anonymous. The same caller has the same token."""
         if not user_id:
             return {}
         key = repr((user_id, principal))
@@ -107,9 +105,9 @@ class World:
         remember: bool = False,
         **more: Any,
     ) -> httpx.Response:
-        """Below the repository ann/app unless ``path`` begins with two slashes; ``as_`` 0 is nobody.
+        """Send a request below the repository ann/app, unless ``path`` begins with two slashes.
 
-        With ``remember`` grants of earlier calls count.
+        ``as_`` 0 is anonymous. With ``remember`` grants of earlier calls count.
         """
         if not remember:
             self.forget_grants()
@@ -122,7 +120,7 @@ class World:
         )
 
     async def create(self, path: str, body: Any, *, as_: int = 1) -> dict[str, Any]:
-        """What a POST creates."""
+        """Return the object that a POST creates."""
         answer = await self.call("POST", path, body, as_=as_)
         assert answer.status_code == 201, answer.text
         created: dict[str, Any] = answer.json()
@@ -185,7 +183,7 @@ class World:
             pass
 
     async def open_counts(self) -> tuple[int, int]:
-        """How many issues and pull requests are open, by the last event."""
+        """Return the counts of open issues and pull requests in the last event."""
         await self.announcer.step()
         [*_, event] = await self.payloads("issues.open.counted.v1")
         return event["open_issues"], event["open_pulls"]

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from ingot_chassis.testing.service import serve
+from ingot_testing.service import serve
 
 from .world import GitLog, World, arranged_world, commit, git, migrate, work_tree
 
@@ -51,9 +51,9 @@ async def bob(world):
 @pytest.fixture
 async def questions(world):
     """Those of the hooks are answered, as in a process that has started."""
-    await world.app.state.questions.open()
-    yield world.app.state.questions
-    await world.app.state.questions.close()
+    await world.components.questions.open()
+    yield world.components.questions
+    await world.components.questions.close()
 
 
 @pytest.fixture

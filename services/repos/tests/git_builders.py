@@ -1,5 +1,6 @@
 """Builders for the tests of git: commits in a bare repository, written without git."""
 
+import random
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -7,8 +8,8 @@ from typing import Any
 import pygit2
 from pygit2.enums import FileMode, ObjectType
 
-from ingot_repos.git.commits import Person, signature
-from ingot_repos.git.refs import set_ref
+from ingot_repos.git.history.commits import Person, signature
+from ingot_repos.git.refs.refs import set_ref
 
 AUTHOR = Person(
     "Author",
@@ -16,6 +17,9 @@ AUTHOR = Person(
     datetime(2020, 2, 3, 4, 5, 6, tzinfo=timezone(timedelta(hours=5, minutes=30))),
 )
 LINES = b"".join(b"line %d\n" % n for n in range(30))
+COSTLY_ATTRIBUTES = b"".join(b"%bb%d text\n" % (b"*a" * 40, n) for n in range(500))
+COSTLY = {".gitattributes": COSTLY_ATTRIBUTES, "last": b""} | {f"{'a' * 120}{n}": b"" for n in range(100)}
+"""Files of which git makes an archive in several seconds, because each name nearly matches each pattern."""
 
 
 def commit(
@@ -41,6 +45,27 @@ def set_branches(repo: pygit2.Repository, **branches: str) -> None:
     """Set branches to commits."""
     for name, oid in branches.items():
         set_ref(repo, f"refs/heads/{name}", oid)
+
+
+def numbers(chance: random.Random, count: int) -> bytes:
+    """So many lines with a number each."""
+    return b"".join(b"%d\n" % chance.randrange(10**6) for _ in range(count))
+
+
+def costly_merge(repo: pygit2.Repository) -> tuple[str, str]:
+    """Two commits whose merge takes seconds: both sides rename and change all files, so git compares all."""
+    chance = random.Random()  # git would not try the same merge again
+    texts = [numbers(chance, 300) for _ in range(450)]
+    base = commit(repo, {f"{number}": text for number, text in enumerate(texts)})
+    ours, theirs = (
+        commit(
+            repo,
+            {f"{side}/{side}{number}": text + numbers(chance, 60) for number, text in enumerate(texts)},
+            [base],
+        )
+        for side in ("ours", "theirs")
+    )
+    return ours, theirs
 
 
 def diverged_branches(repo: pygit2.Repository) -> tuple[str, str, str]:

@@ -22,7 +22,7 @@ from world import World
 
 from ingot_chassis.clock import now
 from ingot_chassis.telemetry import configure_logging
-from ingot_chassis.testing.apps import keep_routes
+from ingot_testing.apps import keep_routes
 
 DISK = {"os.rename", "os.mkdir", "os.remove", "os.utime", "shutil.rmtree", "subprocess.Popen"}
 
@@ -44,9 +44,8 @@ class Steps:
         sys.addaudithook(lambda name, _: self() if name in DISK else None)
 
 
-async def begin(world, kind, source):
+async def begin(world, ann, bob, kind, source):
     """Request the work, as users do."""
-    ann, bob = world.user(1, "ann", admin=True), world.user(2, "bob")
     if kind == "fork":
         await ann.create("app", auto_init=True)
         answer = await bob.post("/repos/ann/app/forks")
@@ -75,8 +74,9 @@ async def live(life):
         mirror_interval_seconds=86400,
     )
     components = world.components
+    users = world.user(1, "ann", admin=True), world.user(2, "bob")
     if life["begin"]:
-        await begin(world, life["kind"], life["source"])
+        await begin(world, *users, life["kind"], life["source"])
     else:
         await end_leases(world)
     Steps(life["kill_at"]).watch()

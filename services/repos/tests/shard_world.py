@@ -17,9 +17,9 @@ async def serve_on(world, listener):
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     while not server.started:
         await asyncio.sleep(0.01)
-    await world.app.state.questions.open()
+    await world.components.questions.open()
     yield
-    await world.app.state.questions.close()
+    await world.components.questions.close()
     server.should_exit = True
     await serving
 

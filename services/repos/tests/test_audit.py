@@ -4,7 +4,7 @@ import pytest
 
 from ingot_chassis.db.audit import list_entries
 
-from .test_deploy_keys import ed25519
+from .access.test_deploy_keys import ed25519
 
 REPOSITORY = "/repos/acme/app"
 BRANCH, TAG, KEYS = (f"{REPOSITORY}/{name}" for name in ("branch_protections", "tag_protections", "keys"))

@@ -4,10 +4,11 @@ import httpx
 import msgspec
 import pytest
 
-from ingot_chassis.testing.service import serve
-from ingot_contracts.pulls import ChangedPath, Comparison, DiffCounts, HistoryCommit
-from ingot_contracts.repos import Repository
+from ingot_contracts.repos.comparisons import ChangedPath, Comparison, DiffCounts
+from ingot_contracts.repos.histories import HistoryCommit
+from ingot_contracts.repos.repositories import Repository
 from ingot_contracts.testing.repos import FakeRepos
+from ingot_testing.service import serve
 
 from .world import commit, git, work_tree
 
@@ -21,6 +22,9 @@ CASES = {
     "a merge rule for somebody": ("ann", "GET", "/{secret}/merge-rule?branch=master&user={bob}", None),
     "a merge rule of a hidden one": ("cat", "GET", "/{secret}/merge-rule?branch=master", None),
     "a merge rule for no id": ("ann", "GET", "/{app}/merge-rule?branch=master&user=x", None),
+    "official reviewers": ("", "POST", "/{secret}/official-reviewers", {"branch": "master", "ids": ["ann", "bob", "cat", "root", 999]}),
+    "official reviewers of nothing": ("", "POST", "/999/official-reviewers", {"branch": "master", "ids": ["ann"]}),
+    "too many official reviewers": ("", "POST", "/{app}/official-reviewers", {"ids": [1] * 1001}),
     "watchers": ("", "GET", "/{app}/watchers", None),
     "watchers of nothing": ("", "GET", "/999/watchers", None),
     "teams": ("", "GET", "/{app}/teams", None),
@@ -80,6 +84,7 @@ CASES = {
     "merge for a reader": ("", "POST", "/{app}/merge?user={cat}", MERGE),
     "merge as nobody": ("", "POST", "/{app}/merge", MERGE),
     "merge what moved": ("ann", "POST", "/{app}/merge", MERGE | {"head_sha": "base"}),
+    "merge what was reviewed on another base": ("ann", "POST", "/{app}/merge", MERGE | {"merge_base": "tip"}),
     "merge with a title that is too long": ("ann", "POST", "/{app}/merge", MERGE | {"title": "x" * 9999}),
     "merge without a head": ("ann", "POST", "/{app}/merge", {"number": 1}),
     "update a branch as a reader": ("cat", "POST", "/{app}/update-branch", UPDATE),

@@ -17,9 +17,9 @@ import httpx
 import pytest
 
 from ingot_chassis.security.principal import Principal
-from ingot_chassis.testing.processes import free_port
-from ingot_chassis.testing.service import serve
 from ingot_contracts.testing.identity import FakeIdentity
+from ingot_testing.processes import free_port
+from ingot_testing.service import serve
 
 from .world import CALLERS, REPOS_KEY, Person, commit, git, migrate, work_tree
 

@@ -4,13 +4,16 @@ import pytest
 from sqlalchemy import text
 
 from ingot_chassis.http.paging import Page
-from ingot_chassis.testing.service import analyze, page_costs, rows_of_pages, rows_touched
-from ingot_repos.store import releases, repository_lists, stars_and_watches, statuses
-from ingot_repos.store.releases import ReleaseFilter
-from ingot_repos.store.repository_counts import recount
-from ingot_repos.store.search import Search, search
-from ingot_repos.store.stars_and_watches import STARS, WATCHES
-from ingot_repos.store.viewers import Viewer
+from ingot_repos.catalog.store import lists as repository_lists
+from ingot_repos.catalog.store.counts import recount
+from ingot_repos.catalog.store.viewers import Viewer
+from ingot_repos.commits.store import statuses
+from ingot_repos.releases.store import releases
+from ingot_repos.releases.store.releases import ReleaseFilter
+from ingot_repos.repositories.store.search import Search, search
+from ingot_repos.social.store import relations as stars_and_watches
+from ingot_repos.social.store.relations import STARS, WATCHES
+from ingot_testing.service import analyze, page_costs, rows_of_pages, rows_touched
 
 pytestmark = pytest.mark.both_databases
 

@@ -11,7 +11,8 @@ import pytest
 from ingot_chassis.http.openapi import openapi_description
 from ingot_chassis.jobs.workers import Workers
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
-from ingot_chassis.testing.hostile_values import (
+from ingot_repos.placement.rules.job_kinds import on_shard
+from ingot_testing.hostile_values import (
     MARK,
     STORED,
     VALUES,
@@ -20,8 +21,7 @@ from ingot_chassis.testing.hostile_values import (
     undescribed,
     written,
 )
-from ingot_chassis.testing.long_texts import request_fields
-from ingot_repos.core.job_kinds import on_shard
+from ingot_testing.long_texts import request_fields
 
 from .ssh_world import Key, served
 from .world import REPOS_KEY, commit, git, work_tree
@@ -102,7 +102,7 @@ def checked(answer, what):
 async def run_jobs(world):
     """All that was asked for and is done later, with what was stored: forks, imports, mirrors, packs. How many there were."""
     components = world.components
-    upkeep = Workers("repos", components.jobs, on_shard(world.app.state.upkeep.work(), world.settings.shard))
+    upkeep = Workers("repos", components.jobs, on_shard(world.components.upkeep.work(), world.settings.shard))
     every = (
         components.workers, components.import_workers, components.mirror_workers, components.move_workers, upkeep,
     )  # fmt: skip

@@ -112,7 +112,8 @@ async def check(life, refs, events, when):
     counts = {}
     for event in await world.events():
         counts[event["type"]] = counts.get(event["type"], 0) + 1
-    counts.pop("repos.fork.requested.v1", None)
+    for requested in ("fork", "import", "sync"):
+        counts.pop(f"repos.{requested}.requested.v1", None)
     assert counts == events, when
     for folder in ("staging", "trash"):
         assert not list((world.components.storage.root / folder).iterdir()), when

@@ -17,14 +17,15 @@ from ingot_contracts.limits import (
     EVENT_TEXT_BYTES,
     encoded_bytes,
 )
-from ingot_repos.core.excerpts import PUSH_EVENT_BOUNDS
-from ingot_repos.core.grants import MOST_GRANTS
-from ingot_repos.git.push_changes import read_push_changes
-from ingot_repos.store.tables import collaboration, team_grant
+from ingot_repos.access.rules.grants import MOST_GRANTS
+from ingot_repos.catalog.store.tables import collaboration, team_grant
+from ingot_repos.commits.rules.excerpts import PUSH_EVENT_BOUNDS
+from ingot_repos.git.history.push_changes import read_push_changes
 
 from .world import commit, git, work_tree
 
 CONTROL = "\x01"
+ADDRESS = "https://x.io/" + "\U0001f600" * 2_000
 """Six bytes in JSON."""
 
 
@@ -154,7 +155,7 @@ async def test_the_largest_event_of_a_push(world, ann, git_url, tmp_path):
     )
     world.identity.join(1, 9, owner=True)
     owner, name = "o" * 40, "r" * 100
-    texts = {"description": CONTROL * 255, "website": CONTROL * 255}
+    texts = {"description": CONTROL * 255, "website": ADDRESS[:255]}
     creation = await ann.post(f"/orgs/{owner}/repos", {"name": name, **texts})
     assert creation.status_code == 201, creation.text
     work, last = await work_tree(tmp_path), None
@@ -213,8 +214,8 @@ async def test_the_largest_release(world, ann):
 
 
 async def test_the_largest_status(world, ann):
-    creation = await ann.create("app", auto_init=True, description=CONTROL * 255, website=CONTROL * 255)
-    texts = {"target_url": CONTROL * 2_000, "description": CONTROL * 2_000, "context": CONTROL * 255}
+    creation = await ann.create("app", auto_init=True, description=CONTROL * 255, website=ADDRESS[:255])
+    texts = {"target_url": ADDRESS[:2_000], "description": CONTROL * 2_000, "context": CONTROL * 255}
     answer = await ann.post("/repos/ann/app/statuses/master", {"state": "success", **texts})
     assert answer.status_code == 201, answer.text
     (event,) = await events(world, "status")

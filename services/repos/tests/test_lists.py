@@ -4,7 +4,7 @@ import pytest
 
 from ingot_chassis.clock import now
 from ingot_chassis.security.principal import Membership
-from ingot_repos.store import accounts
+from ingot_contracts.identity.events import UserDeleted
 
 pytestmark = pytest.mark.both_databases
 
@@ -22,7 +22,7 @@ LISTS = {
 }
 """Path -> statements: the rows and how many there are, what they were forked from; one more for what the path names.
 
-On PostgreSQL all go past SQLAlchemy (docs/adr/0012), whose statements are counted.
+On PostgreSQL all go past SQLAlchemy (ADR 12), whose statements are counted.
 """
 
 
@@ -153,8 +153,7 @@ async def test_counters_follow_stars_watches_and_forks(world, owner, bob):
     carl = world.user(3, "carl")
     await carl.call("PUT", "/api/v1/user/starred/ann/app")
     await carl.call("PUT", "/api/v1/repos/ann/app/subscription")
-    async with world.database.transaction() as tx:
-        await accounts.remove(tx, 3)
+    await world.deliver(UserDeleted(user_id=3, login="carl"))
     shown = (await bob.get("/repos/ann/app")).json()
     assert (shown["stars_count"], shown["watchers_count"]) == (1, 2)
     await bob.call("DELETE", "/api/v1/user/starred/ann/app")

@@ -12,9 +12,9 @@ import pytest
 
 from ingot_chassis.http.openapi import openapi_description
 from ingot_chassis.security.principal import Principal
-from ingot_chassis.testing.long_texts import request_fields
-from ingot_repos.api.lfs import Batch, LfsObject
-from ingot_repos.api.lfs_locks import CreateLock, VerifyLocks
+from ingot_repos.lfs.api.locks import CreateLock, VerifyLocks
+from ingot_repos.lfs.api.objects import Batch, LfsObject
+from ingot_testing.long_texts import request_fields
 
 from . import lfs_client
 from .world import Person
@@ -57,8 +57,15 @@ BODIES_OF_LFS = {
 }
 GOOD_OF_LFS = {"operation": "download", "objects": [], "oid": "1" * 64, "size": 1, "path": "made"}
 LONGEST_ANSWER = 1000
-FILES = ("content", "files.content")
-WRITES_FILES = ("repoCreateFile", "repoUpdateFile", "repoChangeFiles", "repoApplyDiffPatch")
+FILES = ("content", "files.content", "content_base64")
+WRITES_FILES = (
+    "repoCreateFile",
+    "repoUpdateFile",
+    "repoChangeFiles",
+    "repoApplyDiffPatch",
+    "repoCreateWikiPage",
+    "repoEditWikiPage",
+)
 """A file may be as large as a body, which has a limit of its own."""
 
 

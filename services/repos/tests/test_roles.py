@@ -12,7 +12,8 @@ from zlib import crc32
 import pytest
 
 from ingot_chassis.security.principal import Principal
-from ingot_chassis.testing.hostile_values import WHOLE
+from ingot_testing.hostile_values import WHOLE
+from ingot_testing.non_empty import non_empty
 
 from . import code_matrix
 
@@ -195,6 +196,17 @@ MATRIX |= {key: at("read", success) for key, success in code_matrix.READ.items()
 MATRIX |= {key: at("write", success) for key, success in code_matrix.WRITE.items()}
 MATRIX |= {key: at("admin", success) for key, success in code_matrix.ADMIN.items()}
 MATRIX["GET /topics/search"] = ANYBODY
+MATRIX |= {f"GET {R}/wiki/{path}": at("read", 200) for path in ("pages", "page/Home", "revisions/Home")}
+MATRIX |= {
+    "GET //{repo}/wiki/raw/Home.md": at("read", 200),
+    f"POST {R}/wiki/new": at("write", 201),
+    f"PATCH {R}/wiki/page/Home": at("write", 200),
+    f"DELETE {R}/wiki/page/Home": at("write", 204),
+    "GET //{repo}.wiki.git/info/refs?service=git-upload-pack": GIT_READ,
+    "GET //{repo}.wiki.git/info/refs?service=git-receive-pack": GIT_WRITE,
+    "POST //{repo}.wiki/git-upload-pack": GIT_READ,
+    "POST //{repo}.wiki/git-receive-pack": GIT_WRITE,
+}
 
 KEYS = itertools.count(1)
 
@@ -225,6 +237,8 @@ BODIES = {
     "POST //{repo}.git/info/lfs/objects/batch": lambda: {"operation": "download", "objects": []},
     "POST //{repo}.git/info/lfs/verify": lambda: {"oid": LFS_OID, "size": 2},
     "POST //{repo}.git/info/lfs/locks": lambda: {"path": "a.psd"},
+    f"POST {R}/wiki/new": lambda: {"title": name()},
+    f"PATCH {R}/wiki/page/Home": lambda: {"message": "new"},
     "POST /user/repos": lambda: {"name": name()},
     "POST /org/acme/repos": lambda: {"name": name()},
     "POST /orgs/acme/repos": lambda: {"name": name()},
@@ -310,6 +324,7 @@ class Stage:
             key = await root.call("POST", f"{path}/keys", {"title": "k", "key": ssh_key()})
             await root.call("POST", f"{path}/actions/variables/one", {"value": "v"})
             await root.call("POST", f"{path}/branch_protections", {"rule_name": "next"})
+            await root.call("POST", f"{path}/wiki/new", {"title": "Home"})
             tag_rule = await root.call("POST", f"{path}/tag_protections", {"name_pattern": "next"})
             git = self.world.components.storage.open(stock.json()["id"])
             for branch in ("w/one", "w/status/one", "w/statuses/one"):
@@ -401,7 +416,7 @@ async def test_a_token_does_what_its_scopes_say(stage, keys):
 
 @in_parts(key for key in MATRIX if not key.startswith(("GET", "POST //")))
 async def test_who_is_refused_is_refused_whatever_they_send(stage, keys):
-    for key in keys:
+    for key in non_empty(keys):
         for role, expected in zip(ROLES, MATRIX[key], strict=True):
             if expected not in (401, 403, 404):
                 continue
@@ -413,7 +428,7 @@ async def test_who_is_refused_is_refused_whatever_they_send(stage, keys):
 
 @in_parts(key for key in MATRIX if "{repo}" in key)
 async def test_what_one_may_not_see_answers_as_what_is_not_there(stage, keys):
-    for key in keys:
+    for key in non_empty(keys):
         await stage.repository()
         for role in ("anonymous", "stranger"):
             there = await stage.call(stage.person(role), key, body=BODIES.get(key, dict)())

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import msgspec
@@ -17,20 +17,50 @@ import msgspec
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.migrations import upgrade
 from ingot_chassis.events.bus import Bus
+from ingot_chassis.http.concurrency import ConcurrencyLimiter, ConcurrencyQueue
+from ingot_chassis.http.parts import PARTS, Parts
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_chassis.objects.store import ObjectStore
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import Principal, ServiceIdentity
-from ingot_chassis.testing import service
-from ingot_chassis.testing.databases import MakeDatabase
-from ingot_chassis.testing.service import Callers
-from ingot_contracts.hooks import HooksForgotten
-from ingot_contracts.identity import Account, OwnershipForgotten
-from ingot_contracts.issues import IssuesForgotten
+from ingot_chassis.security.sealing import Seal
+from ingot_contracts.hooks.events import HooksForgotten
+from ingot_contracts.identity.accounts import Account
+from ingot_contracts.identity.events import OwnershipForgotten
+from ingot_contracts.issues.events import IssuesForgotten
 from ingot_contracts.testing.identity import FakeIdentity
+from ingot_repos.access.rules.account_copies import AccountCopies
+from ingot_repos.access.rules.admission import Admission, LongRequests
 from ingot_repos.app import create_app
-from ingot_repos.components import Components
+from ingot_repos.clients.identity import HttpIdentity
+from ingot_repos.commits.rules.signatures import Signatures
+from ingot_repos.git.history.archive import Archives
+from ingot_repos.git.hooks.hook_questions import HookQuestions
+from ingot_repos.git.protocol.fetch_cache import FetchCache
+from ingot_repos.git.storage.read_cache import ReadCache
+from ingot_repos.git.storage.storage import Storage
+from ingot_repos.imports.jobs import ImportWorkers
+from ingot_repos.lfs.rules.objects import LfsFiles, LfsObjects
+from ingot_repos.lfs.rules.pushes import LfsPushes
+from ingot_repos.migrations import SCRIPTS
+from ingot_repos.mirrors.jobs.mirrors import MirrorWorkers
+from ingot_repos.placement.clients import Shards
+from ingot_repos.placement.rules.loads import RepositoryLoads
+from ingot_repos.presentation.rules.presenter import Presenter
+from ingot_repos.protection.rules.contents import ContentJudge
+from ingot_repos.pushes.rules.journal import Pushes
+from ingot_repos.pushes.rules.sessions import PushParts
+from ingot_repos.releases.rules.assets import AssetEditor, AssetFiles
+from ingot_repos.remotes.clients.socks_proxy import SocksProxy
+from ingot_repos.repositories.jobs import RepositoryWorkers
 from ingot_repos.settings import Settings
-from ingot_repos.store import SCRIPTS
+from ingot_repos.shards.jobs.moves import MoveWorkers
+from ingot_repos.shards.jobs.replicas import Replicas
+from ingot_repos.upkeep.jobs.upkeep import UpkeepJobs
+from ingot_testing import service
+from ingot_testing.databases import MakeDatabase
+from ingot_testing.service import Callers
 
 CALLERS = Callers("repos")
 """One for all worlds of a test, so that a service that starts again, or another shard, knows the same callers."""
@@ -38,6 +68,52 @@ REPOS_KEY = SigningKey.generate()
 SEALING_KEY = base64.urlsafe_b64encode(bytes(32)).decode()
 CONFIRMATIONS = (OwnershipForgotten, IssuesForgotten, HooksForgotten)
 """How peers confirm that they have forgotten a deleted repository."""
+
+
+class Components:
+    """The objects of the service, by short names."""
+
+    KINDS: ClassVar = {
+        "identity": HttpIdentity,
+        "accounts": AccountCopies,
+        "presenter": Presenter,
+        "storage": Storage,
+        "archives": Archives,
+        "fetches": FetchCache,
+        "objects": ObjectStore,
+        "assets": AssetEditor,
+        "asset_files": AssetFiles,
+        "lfs": LfsObjects,
+        "lfs_pushes": LfsPushes,
+        "lfs_files": LfsFiles,
+        "reads": ReadCache,
+        "pushes": Pushes,
+        "push_parts": PushParts,
+        "signatures": Signatures,
+        "judge": ContentJudge,
+        "loads": RepositoryLoads,
+        "jobs": Jobs,
+        "workers": RepositoryWorkers,
+        "import_workers": ImportWorkers,
+        "mirror_workers": MirrorWorkers,
+        "move_workers": MoveWorkers,
+        "seal": Seal,
+        "proxy": SocksProxy,
+        "shards": Shards,
+        "limiter": ConcurrencyLimiter,
+        "archive_queue": ConcurrencyQueue,
+        "admission": Admission,
+        "long_requests": LongRequests,
+        "questions": HookQuestions,
+        "replicas": Replicas,
+        "upkeep": UpkeepJobs,
+    }
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def __getattr__(self, name):
+        return self._parts[self.KINDS[name]]
 
 
 class World:
@@ -78,7 +154,7 @@ class World:
             bus=Bus(nats, name="repos"),
             peers=Peers.in_process({"identity": self.identity}, own),
         )
-        self.components: Components = self.app.state.components
+        self.components = Components(self.app.state[PARTS])
         self.database: Database = self.app.state.database
         self.http = httpx.AsyncClient(
             transport=httpx.ASGITransport(self.app, raise_app_exceptions=False), base_url="http://repos"

@@ -1,68 +1,131 @@
 """What the services behind the pages answer: a repository of ann's and what a test puts beside it."""
 
+from collections.abc import Callable
+from functools import cache
+
 import msgspec
 
 from ingot_chassis.http.paging import MAX_LIMIT
-from ingot_contracts.issues import MOST_TEXTS, RenderedTexts
+from ingot_contracts.identity.accounts import User
+from ingot_contracts.issues.issues import Comment, Issue
+from ingot_contracts.issues.labels import Label, Milestone
+from ingot_contracts.issues.pulls import PullRequest, PullRequestBranch
+from ingot_contracts.issues.reviews import PullReview, PullReviewComment
+from ingot_contracts.rendering import MOST_TEXTS, RenderedTexts
+from ingot_contracts.repos.access import permission_of
+from ingot_contracts.repos.releases import Release
+from ingot_contracts.repos.repositories import Repository
 from ingot_contracts.testing.calls import parameter_of, recorded_call
 
 HOME = "/repos/ann/demo"
 MOMENT = "2026-01-02T03:04:05Z"
+SHAPES = (
+    Repository, Issue, PullRequest, PullRequestBranch, PullReview, PullReviewComment, Comment, Release, Label, Milestone, User,
+)  # fmt: skip
+"""Structs that answers of the API are."""
+ALWAYS = {"permissions", "repository", "created_at"}
+"""Fields that every release has, and that have a default in the contracts for events alone."""
 UNPAGED = ("/branch_protections", "/tag_protections", "/assignees", "/timeline/ids")
 """Lists that the API answers whole."""
-ANN_USER = {"id": 1, "login": "ann", "avatar_url": "", "email": "ann@example.org", "full_name": "Ann"}
 
 
-def _repository():
-    allowed = ("merge_commits", "rebase", "rebase_explicit", "squash_merge", "fast_forward_only_merge")
-    settings = {f"allow_{name}": True for name in allowed}
-    counts = dict.fromkeys(
-        (
-            "stars_count",
-            "watchers_count",
-            "forks_count",
-            "open_issues_count",
-            "open_pr_counter",
-            "release_counter",
-        ),
-        0,
-    )
-    units = dict.fromkeys(("has_issues", "has_pull_requests", "has_releases"), True)
-    flags = dict.fromkeys(
-        (
-            "private",
-            "archived",
-            "mirror",
-            "fork",
-            "empty",
-            "template",
-            "default_delete_branch_after_merge",
-            "allow_manual_merge",
-            "ignore_whitespace_conflicts",
-        ),
-        False,
-    )
-    flags |= dict.fromkeys(("allow_merge_update", "allow_rebase_update", "autodetect_manual_merge"), True)
-    return {
-        "name": "demo", "full_name": "ann/demo", "owner": ANN_USER, "description": "", "default_branch": "main",
-        "default_merge_style": "merge", "default_update_style": "merge", "website": "", "topics": [], "clone_url": "http://forge/ann/demo.git",
-        "ssh_url": "", "permissions": {"admin": True, "push": True, "pull": True},
-        **settings, **counts, **units, **flags,
-    }  # fmt: skip
+def plain(struct, **changed):
+    """An answer of the API that is a struct of the contracts, with other values of some fields."""
+    return msgspec.to_builtins(struct) | changed
+
+
+ANN = User(id=1, login="ann", email="ann@example.org", full_name="Ann")
+ANN_USER = plain(ANN)
+REPOSITORY = Repository(
+    id=1,
+    owner=ANN,
+    name="demo",
+    full_name="ann/demo",
+    empty=False,
+    clone_url="http://forge/ann/demo.git",
+    default_branch="main",
+    created_at=MOMENT,
+    updated_at=MOMENT,
+    permissions=permission_of("admin"),
+)
+
+
+def repository(**changed):
+    """A repository of ann's as the API shows it, with other values of some fields."""
+    return plain(REPOSITORY, **changed)
 
 
 def issue(**changed):
-    return {
-        "number": 1, "title": "Old", "body": "first\nsecond", "state": "open", "user": ANN_USER, "created_at": MOMENT,
-        "updated_at": MOMENT, "html_url": "http://forge/ann/demo/issues/1", "labels": [], "assignees": [],
-        "milestone": None, "due_date": None, "is_locked": False, "pin_order": 0, "pull_request": None, "comments": 0,
-        "review_comments": 0, "additions": None, "deletions": None, "changed_files": None, "draft": False, **changed,
-    }  # fmt: skip
+    """The first issue of the repository."""
+    one = Issue(
+        id=1,
+        url="",
+        number=1,
+        user=ANN,
+        title="Old",
+        body="first\nsecond",
+        created_at=MOMENT,
+        updated_at=MOMENT,
+        html_url="http://forge/ann/demo/issues/1",
+    )
+    return plain(one, **changed)
+
+
+def release(**changed):
+    """A release whose tag is `v1`."""
+    one = Release(
+        id=1,
+        name="One",
+        tag_name="v1",
+        url="",
+        author=ANN,
+        created_at=MOMENT,
+        published_at=MOMENT,
+    )
+    return plain(one, **changed)
+
+
+def pull(**changed):
+    """A pull request from the branch ``topic`` of the repository into ``main``."""
+    base = PullRequestBranch(label="main", ref="main", sha="0" * 40, repo_id=1, repo=REPOSITORY)
+    head = PullRequestBranch(label="topic", ref="topic", sha="1" * 40, repo_id=1, repo=REPOSITORY)
+    one = PullRequest(
+        id=1,
+        url="",
+        number=1,
+        user=ANN,
+        title="Old",
+        body="first\nsecond",
+        created_at=MOMENT,
+        updated_at=MOMENT,
+        html_url="http://forge/ann/demo/pulls/1",
+        base=base,
+        head=head,
+        mergeable=True,
+    )
+    return plain(one, **changed)
 
 
 def _ownership():
     rights = dict.fromkeys(("is_owner", "is_admin", "can_read", "can_write", "can_create_repository"), True)
     return {"/users/ann/orgs/crew/permissions": rights}
+
+
+def older(answer):
+    """The answer of a release that has none of the fields with a default in the contracts."""
+    if isinstance(answer, list):
+        return [older(one) for one in answer]
+    shape = next((one for one in SHAPES if isinstance(answer, dict) and _names(one) <= answer.keys()), None)
+    if shape is None:
+        return answer
+    optional = {field.encode_name for field in msgspec.structs.fields(shape) if not field.required} - ALWAYS
+    return {name: older(value) for name, value in answer.items() if name not in optional}
+
+
+@cache
+def _names(shape):
+    fields = msgspec.structs.fields(shape)
+    return {field.encode_name for field in fields if field.default is not msgspec.UNSET}
 
 
 class FakeForge:
@@ -73,7 +136,7 @@ class FakeForge:
     """
 
     def __init__(self) -> None:
-        self.answers = {HOME: _repository(), f"{HOME}/issues/1": issue(), **_ownership()}
+        self.answers = {HOME: repository(), f"{HOME}/issues/1": issue(), **_ownership()}
         self.failures: dict[str, int] = {}
         """Path to the status with which it fails."""
         self.refusals: dict[str, tuple[int, bytes]] = {}
@@ -88,6 +151,8 @@ class FakeForge:
         """Which rows of each list were answered, but for questions after one alone."""
         self.html: dict[str, str] = {}
         """Of texts; others are paragraphs of HTML as they are."""
+        self.rendered: list[dict[str, object]] = []
+        """Bodies of the requests for HTML, in order."""
         self.content_types: dict[str, str] = {}
         """Of answers that are no JSON, by path."""
         self.headers: dict[str, dict[str, str]] = {}
@@ -103,8 +168,12 @@ class FakeForge:
         """What internal routes answer, by method and path."""
         self.calls: list[tuple[str, str]] = []
         """Method and path of all calls of those routes."""
+        self.is_older = False
+        """True if answers lack all fields with a default, as those of an older release."""
         self.down: set[str] = set()
         """Services that do not answer."""
+        self.steps: dict[str, list[Callable[[], None]]] = {}
+        """What happens after each GET of a path, in order: one step after each answer."""
         self.identity = None
         """Answers the others that are internal."""
 
@@ -134,10 +203,22 @@ class FakeForge:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         content = answer if isinstance(answer, bytes) else msgspec.json.encode(answer)
         await send({"type": "http.response.body", "body": content})
+        if call.method == "GET" and (steps := self.steps.get(path)):
+            steps.pop(0)()
+
+    def _has_moved(self, call, path):
+        """Whether a question after the changes of a pull request names others than the present ones."""
+        pull = self.answers.get(path.removesuffix(".diff"))
+        if not path.endswith(".diff") or "/pulls/" not in path or not isinstance(pull, dict):
+            return False
+        present = (pull["head"]["sha"], pull["base"]["ref"], pull.get("merge_base"))
+        named = [parameter_of(call, name) for name in ("commit_id", "base_branch", "merge_base")]
+        return any(value not in ("", now) for value, now in zip(named, present, strict=True))
 
     def _answer(self, call, path):
         if call.path == "/internal/markdown":
-            texts = msgspec.json.decode(call.body)["texts"]
+            self.rendered.append(msgspec.json.decode(call.body))
+            texts = self.rendered[-1]["texts"]
             if len(texts) > MOST_TEXTS:
                 return 422, {"message": "too many texts", "url": ""}, 0
             return 200, RenderedTexts(html=[self.html.get(text, f"<p>{text}</p>") for text in texts]), 0
@@ -156,10 +237,13 @@ class FakeForge:
             return self.refuses, {"message": "refused", "url": ""}, 0
         if path in self.refusals and call.method != "GET":
             return *self.refusals[path], 0
+        if self._has_moved(call, path):
+            return 409, {"message": "the changes have moved", "url": ""}, 0
         if path in self.failures:
             return self.failures[path], {"message": "refused", "url": ""}, 0
         if call.method == "GET":
             answer = self.answers.get(path, [])
+            answer = older(answer) if self.is_older else answer
         else:
             answer = self.answers.get(f"{call.method} {path}", self.changed)
         if not isinstance(answer, list):

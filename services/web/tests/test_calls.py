@@ -5,10 +5,13 @@ from collections import Counter
 
 import pytest
 
-from .forge import ANN_USER, HOME, MOMENT, issue
-from .test_account_webhooks import DELIVERY, HOOK
-from .test_forms import ANSWERS, COMMIT, ORGANIZATION, SUGGESTION
-from .test_protections import ON_THE_LIST
+from ingot_contracts.issues.labels import Label, Milestone
+from ingot_contracts.issues.reviews import PullReview
+
+from .forge import ANN, ANN_USER, HOME, MOMENT, issue, plain, release, repository
+from .repository_settings.test_protections import ON_THE_LIST
+from .test_forms import ANSWERS, COMMIT, ORGANIZATION, SUGGESTION, WIKI_PAGE
+from .webhooks.test_owners import DELIVERY, HOOK
 from .world import ROOT
 
 FEW, MANY = 2, 20
@@ -18,17 +21,14 @@ EVENT = {
 }  # fmt: skip
 ACCOUNT = ANN_USER | {"created": MOMENT, "is_admin": False, "permission": "read", "username": "ann"}
 BRANCH = {"protected": False, "commit": {"id": "1" * 40, "message": "x", "timestamp": MOMENT}}
-RELEASE = {
-    "name": "One", "body": "*words*", "draft": False, "prerelease": False, "author": ANN_USER, "published_at": MOMENT,
-    "created_at": MOMENT, "assets": [],
-}  # fmt: skip
+LABEL, MILESTONE = (
+    plain(Label(id=1, name="l", color="ff0000")),
+    plain(Milestone(id=1, title="m", open_issues=1)),
+)
 ENTRY = {
     "type": "file", "size": 3, "last_commit_sha": "1" * 40, "last_commit_message": "x", "last_committer_date": MOMENT,
 }  # fmt: skip
-REVIEW = {
-    "state": "COMMENT", "body": "", "comments_count": 1, "user": ANN_USER, "stale": False, "dismissed": False,
-    "submitted_at": MOMENT,
-}  # fmt: skip
+REVIEW = plain(PullReview(id=1, state="COMMENT", comments_count=1, user=ANN, submitted_at=MOMENT))
 GPG_KEY = {
     "key_id": "38EA3BCED732982C", "emails": [{"email": "ann@example.org", "verified": True}], "subkeys": [{"key_id": "1"}],
     "expires_at": "0001-01-01T00:00:00Z",
@@ -41,7 +41,7 @@ TEAM = {
 def lists_of(count):
     """What the API answers where every list has ``count`` rows."""
     numbers = range(1, count + 1)
-    repositories = [_repository(number) for number in numbers]
+    repositories = [repository(name=f"r{number}", full_name=f"ann/r{number}") for number in numbers]
     issues = [
         issue(number=number, id=number, comments=0, repository={"full_name": "ann/demo"})
         for number in numbers
@@ -79,14 +79,13 @@ def lists_of(count):
         **{f"{owner}/hooks/1/deliveries": rows(DELIVERY) for owner in ("/user", "/orgs/crew", HOME)},
         f"{HOME}/branches": rows(BRANCH, name="b"), f"{HOME}/commits": rows(COMMIT), f"{HOME}/pulls/1/commits": rows(COMMIT),
         f"{HOME}/tags": rows({"message": "", "commit": {"sha": "1" * 40}}, name="v"),
-        f"{HOME}/releases": rows(RELEASE | {"body": f"{count} words"}, tag_name="v"),
+        f"{HOME}/releases": rows(release() | {"body": f"{count} words"}, tag_name="v"),
+        HOME: repository(has_wiki=True), f"{HOME}/wiki/pages": rows(WIKI_PAGE, title="p", sub_url="p"),
+        f"{HOME}/wiki/revisions/Home": {"commits": rows(WIKI_PAGE["last_commit"]), "count": count},
         f"{HOME}/languages": {}, f"{HOME}/contents-ext": {"dir_contents": rows(ENTRY, name="n", path="n")},
         f"{HOME}/compare/main...topic": {"commits": rows(COMMIT), "total_commits": count},
-        f"{HOME}/labels": rows({"color": "ff0000", "description": ""}, name="l"),
-        "/orgs/crew/labels": rows({"color": "ff0000", "description": ""}, name="l"),
-        f"{HOME}/milestones": rows({
-            "state": "open", "description": "", "due_on": None, "open_issues": 1, "closed_issues": 0,
-        }, title="m"),
+        f"{HOME}/labels": rows(LABEL, name="l"), "/orgs/crew/labels": rows(LABEL, name="l"),
+        f"{HOME}/milestones": rows(MILESTONE, title="m"),
         f"{HOME}/issues/1/timeline": rows(EVENT | {"body": f"{count} words"}), f"{HOME}/pulls/1/reviews": rows(REVIEW),
         f"{HOME}/pulls/1/comments": rows(SUGGESTION | {"body": f"{count} remarks"}),
         f"{HOME}/issues/1/times": rows({"time": 60, "user_id": 1, "created": MOMENT}),
@@ -98,12 +97,6 @@ def lists_of(count):
     }  # fmt: skip
 
 
-def _repository(number):
-    flags = dict.fromkeys(("private", "fork", "mirror", "archived"), False)
-    return {"name": f"r{number}", "full_name": f"ann/r{number}", "owner": ANN_USER, "description": "", "stars_count": 0,
-            "updated_at": MOMENT, "permissions": {"admin": True}, **flags}  # fmt: skip
-
-
 PAGES = (
     "/", "/issues", "/pulls", "/notifications", "/ann", "/ann?tab=activity", "/ann?tab=followers", "/explore/repos", "/explore/users",
     "/explore/organizations", "/explore/issues", "/user/settings/keys", "/user/settings/gpg_keys", "/user/settings/applications",
@@ -113,6 +106,7 @@ PAGES = (
     "/repo/create",
     *(f"/ann/demo{page}" for page in (
         "", "/src/branch/main", "/commits/branch/main", "/branches", "/tags", "/releases", "/compare/main...topic", "/forks",
+        "/wiki/_pages", "/wiki/_history/Home",
         "/stars", "/watchers", "/fork", "/generate", "/issues", "/issues/new", "/issues/1", "/issues/1/facts", "/labels", "/milestones",
         "/pulls", "/pulls/1", "/pulls/1/commits", "/pulls/1/files", "/settings/collaboration", "/settings/hooks",
         "/settings/hooks/1", "/settings/keys", "/settings/branches", "/settings/mirrors", "/settings/teams",

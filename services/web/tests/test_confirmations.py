@@ -5,12 +5,12 @@ import re
 import pytest
 
 from .forge import ANN_USER, HOME, MOMENT
-from .test_account_webhooks import HOOK
+from .milestones.test_milestones import MILESTONE
+from .releases.test_releases import RELEASE
+from .repository_settings.test_protections import ON_THE_LIST
 from .test_calls import GPG_KEY
 from .test_forms import ANSWERS
-from .test_labels import MILESTONE
-from .test_protections import ON_THE_LIST
-from .test_releases import RELEASE
+from .webhooks.test_owners import HOOK
 from .world import ANN, BOB
 
 KEY = {"id": 5, "title": "laptop", "fingerprint": "SHA256:x", "read_only": True}

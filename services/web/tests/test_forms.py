@@ -6,48 +6,64 @@ from base64 import b64encode
 
 import pytest
 
+from ingot_contracts.issues.issues import Comment
+from ingot_contracts.issues.reviews import PullReviewComment
 from ingot_contracts.testing.forms import form_of
 
-from .forge import ANN_USER, HOME, MOMENT, issue
-from .test_account_webhooks import DELIVERY, HOOK
-from .test_diffs import CHANGED
-from .test_protections import ON_THE_LIST
-from .test_suggestions import HUNK
+from .diffs.test_parsing import CHANGED
+from .forge import ANN as ANN_ACCOUNT
+from .forge import ANN_USER, HOME, MOMENT, issue, plain, pull, release, repository
+from .repository_settings.test_protections import ON_THE_LIST
+from .reviews.test_suggestions import HUNK
+from .webhooks.test_owners import DELIVERY, HOOK
 from .world import ANN, ROOT, World
 
 COMMIT = {
     "sha": "1" * 40, "commit": {"message": "x", "author": {"name": "ann"}, "committer": {"date": MOMENT}, "verification": None},
     "author": None, "parents": [],
 }  # fmt: skip
-SUGGESTION = {
-    "id": 5, "path": "src/a.py", "position": 4, "original_position": 0, "diff_hunk": HUNK, "user": ANN_USER,
-    "commit_id": "1" * 40, "pull_request_review_id": 7, "resolver": None, "outdated": False, "created_at": MOMENT,
-    "body": "```suggestion\nfive\n```",
-}  # fmt: skip
-HEAD = {
-    "ref": "topic", "sha": "1" * 40, "repo": {"full_name": "ann/demo", "archived": False, "owner": {"login": "ann"}},
-}  # fmt: skip
-RELEASE = {
-    "id": 1,
-    "name": "One",
-    "tag_name": "v1",
-    "body": "",
-    "draft": False,
-    "prerelease": True,
-    "assets": None,
-}
-COMMENT = {
-    "user": ANN_USER,
-    "body": "words",
-    "issue_url": "http://forge/ann/demo/issues/1",
-    "pull_request_url": "",
-}
+SUGGESTION = plain(
+    PullReviewComment(
+        id=5,
+        path="src/a.py",
+        position=4,
+        original_position=0,
+        diff_hunk=HUNK,
+        user=ANN_ACCOUNT,
+        commit_id="1" * 40,
+        original_commit_id="1" * 40,
+        pull_request_review_id=7,
+        created_at=MOMENT,
+        updated_at=MOMENT,
+        body="```suggestion\nfive\n```",
+    )
+)
+HEAD = pull()["head"]
+RELEASE = release(prerelease=True)
+COMMENT = plain(
+    Comment(
+        id=5,
+        html_url="",
+        user=ANN_ACCOUNT,
+        body="words",
+        issue_url="http://forge/ann/demo/issues/1",
+        created_at=MOMENT,
+        updated_at=MOMENT,
+    )
+)
 COMMENT_ON_LINE = SUGGESTION | {"body": "words", "pull_request_url": "http://forge/ann/demo/pulls/1"}
 CONTENT = b64encode(b"one\ntwo\nthree\nfour\n").decode()
 FILE = {"file_contents": {"type": "file", "sha": "2" * 40, "content": CONTENT}}
 PROFILE = dict.fromkeys(("full_name", "description", "location", "website"), "") | {"hide_email": False}
 ORGANIZATION = PROFILE | {"username": "crew", "avatar_url": "", "visibility": "public"}
+WIKI_COMMIT = {"sha": "1" * 40, "author": {"name": "Ann", "email": "", "date": MOMENT}, "message": "words"}
+WIKI_PAGE = {
+    "title": "Home", "sub_url": "Home", "content_base64": CONTENT, "commit_count": 1,
+    "sidebar": "", "footer": "",
+    "last_commit": WIKI_COMMIT,
+}  # fmt: skip
 ANSWERS = {
+    HOME: repository(has_wiki=True), f"{HOME}/wiki/page/Home": WIKI_PAGE,
     "/user": ANN_USER, "/user/settings": PROFILE, "/users/bob": ANN_USER | {"is_admin": False}, "/orgs/crew": ORGANIZATION,
     "/teams/1": {
         "id": 1, "name": "crew", "permission": "read", "description": "", "includes_all_repositories": False,
@@ -55,7 +71,7 @@ ANSWERS = {
     },
     "/user/two_factor": {"enabled": False, "recovery_codes": 0},
     f"{HOME}/compare/main...topic": {"commits": [COMMIT], "total_commits": 1},
-    f"{HOME}/pulls/1": issue(pull_request={"merged": False, "draft": False}, base={"ref": "main"}, head=HEAD, merged=False, mergeable=True),
+    f"{HOME}/pulls/1": pull(),
     f"{HOME}/pulls/1/comments": [SUGGESTION], f"{HOME}/pulls/1.diff": CHANGED.encode(),
     f"{HOME}/git/commits/{'1' * 40}": COMMIT, f"{HOME}/releases/tags/v1": RELEASE, f"{HOME}/issues/comments/5": COMMENT, f"{HOME}/pulls/comments/5": COMMENT_ON_LINE,
     f"{HOME}/contents-ext/src/a.py": FILE, f"{HOME}/branch_protections/main": ON_THE_LIST,
@@ -66,7 +82,7 @@ ANSWERS = {
 CHANGED_ANSWER = {
     "id": 1, "number": 1, "body": "words", "full_name": "ann/demo", "sha1": "secret", "commit": {"sha": "1" * 40},
     "username": "crew", "name": "app", "client_id": "1", "client_secret": "secret", "secret": "S", "uri": "otpauth://totp/x",
-    "merge_type": "merge",
+    "merge_type": "merge", "sub_url": "Home",
 }  # fmt: skip
 """What changes answer, with all that any page needs of it."""
 FORM = {
@@ -78,7 +94,7 @@ FORM = {
 PARAMETERS = {
     "owner": "ann", "repo": "demo", "org": "crew", "username": "bob", "index": "1", "hook_id": "1", "delivery_id": "d1",
     "team": "1", "ref": "main/src/a.py", "basehead": "main...topic", "milestone_id": "1", "rule_id": "1", "comment_id": "5",
-    "tag": "v1", "review_id": "7", "sha": "1" * 40,
+    "tag": "v1", "review_id": "7", "sha": "1" * 40, "page": "Home",
 }  # fmt: skip
 OTHERS = ("/admin/tasks", "/admin/events", "/admin/jobs", "/ann/demo/pulls/1/viewed")
 """Their answers do not come from the public API: see test_operations and test_file_views."""
@@ -86,6 +102,7 @@ FIELDS = {
     "/ann/demo/settings/delete": {"name": "ann/demo"},
     "/ann/demo/settings/transfer": {"name": "ann/demo"},
     "/ann/demo/transfer": {"do": "accept"},
+    "/ann/demo/pulls/1/reviews": {"commit_id": HEAD["sha"], "base_branch": "main"},
     "/ann/demo/milestones/1": {"do": "closed"},
     "/ann/demo/issues/1/tasks": {"task": "0", "version": "0"},
     "/ann/demo/branches/merge-upstream": {"branch": "main"},

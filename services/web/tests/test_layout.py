@@ -5,15 +5,15 @@ import re
 import pytest
 import pytest_asyncio
 
-from ingot_chassis.testing.browser import chromium, open_page
-from ingot_contracts.file_views import FileViews
-from ingot_web.core.templates import STATIC
+from ingot_contracts.issues.file_views import FileViews
+from ingot_testing.browser import chromium, open_page
+from ingot_web.pages.rules.templates import STATIC
 
+from .code.test_files import put
+from .diffs.test_parsing import CHANGED
 from .forge import ANN_USER, HOME, MOMENT, issue
-from .test_account_webhooks import DELIVERY, HOOK
-from .test_diffs import CHANGED
 from .test_forms import ANSWERS, HEAD
-from .test_repositories import put
+from .webhooks.test_owners import DELIVERY, HOOK
 from .world import ANN
 
 PROGRAM = chromium()

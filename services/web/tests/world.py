@@ -7,10 +7,10 @@ import httpx
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import Principal, ServiceIdentity
-from ingot_chassis.testing.service import Callers
 from ingot_contracts.testing.forms import form_of
 from ingot_contracts.testing.identity import FakeIdentity
 from ingot_contracts.testing.repos import FakeRepos
+from ingot_testing.service import Callers
 from ingot_web.app import create_app
 from ingot_web.settings import Settings
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from ingot_chassis.testing.browser import PATIENCE, Page, chromium, open_page
+from ingot_testing.browser import PATIENCE, Page, chromium, open_page
 
 PROGRAM = chromium()
 FIND = """(() => {

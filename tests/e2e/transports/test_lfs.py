@@ -62,9 +62,12 @@ async def test_an_object_comes_and_goes_by_the_protocol(deployment, people, ann)
     assert refused.headers["lfs-authenticate"].startswith("Basic")
     answer = await http.post(f"{root}/objects/batch", json=body, auth=auth)
     actions = answer.json()["objects"][0]["actions"]
-    sent = await http.put(actions["upload"]["href"], content=LARGE, auth=auth)
+    # Their headers are enough: git-lfs would be refused once without them.
+    upload, verify = actions["upload"], actions["verify"]
+    only = {"Authorization": upload["header"]["Authorization"]}
+    sent = await http.put(upload["href"], content=LARGE, headers=only)
     assert sent.status_code == 200, sent.text
-    verified = await http.post(actions["verify"]["href"], json=body["objects"][0], auth=auth)
+    verified = await http.post(verify["href"], json=body["objects"][0], headers=verify["header"])
     assert verified.status_code == 200, verified.text
     body["operation"] = "download"
     answer = await http.post(f"{root}/objects/batch", json=body, auth=auth)
@@ -102,6 +105,19 @@ async def test_git_lfs_pushes_clones_locks_and_migrates(ann, tmp_path):
     migrated = await clone(ann, url, tmp_path / "migrated")
     assert (migrated / "old.dat").read_bytes() == LARGE[::-1]
     assert "old.dat" in await git("lfs", "ls-files", cwd=migrated)
+
+
+@pytest.mark.usefixtures("git_lfs")
+async def test_git_lfs_sends_each_object_once_and_asks_for_no_second_password(ann, tmp_path):
+    url = ann.url(await ann.create("files", private=True))
+    work, trace = await work_tree(tmp_path / "work", 3), tmp_path / "trace"
+    await ann.git("push", "-q", url, "main", cwd=work, GIT_TRACE=str(trace))
+    lines = re.findall(r"HTTP: (?:PUT \S+|\d+)|creds: git credential fill", trace.read_text())
+    sent = [line for line in lines if line.startswith("HTTP: PUT ")]
+    assert len(sent) == len(set(sent)) == 3
+    assert "HTTP: 401" not in lines[lines.index(sent[0]) :]
+    if ann.transport == "ssh":
+        assert not {"HTTP: 401", "creds: git credential fill"} & set(lines)
 
 
 @pytest.mark.usefixtures("git_lfs")

@@ -113,7 +113,7 @@ async def _doctor(options: argparse.Namespace) -> None:
     for line in lines or ["nothing is wrong"]:
         say(line)
     if lines:
-        raise CannotStart("something needs attention; docs/runbook.md says more")
+        raise CannotStart("something needs attention; docs/how-to/runbook.md says more")
 
 
 async def _backup(options: argparse.Namespace) -> None:

@@ -10,13 +10,13 @@ from ingot_chassis.db.audit import OPERATOR, add_entry
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.migrations import pending
 from ingot_chassis.errors import ApiError, CannotStart, DatabaseNewer
-from ingot_identity.core import accounts
-from ingot_identity.core.passwords import Passwords
-from ingot_identity.core.presenter import Presenter
+from ingot_identity.accounts.rules.presenter import Presenter
+from ingot_identity.accounts.store import queries as store
+from ingot_identity.accounts.store.tables import metadata
+from ingot_identity.migrations import SCRIPTS
+from ingot_identity.passwords.rules.hashing import Passwords
 from ingot_identity.settings import Settings
-from ingot_identity.store import SCRIPTS
-from ingot_identity.store import accounts as store
-from ingot_identity.store.tables import metadata
+from ingot_identity.users import rules as accounts
 from ingot_standalone.data_folder import DataFolder
 from ingot_standalone.settings import ServiceSettingsReader
 

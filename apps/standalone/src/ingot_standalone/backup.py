@@ -14,7 +14,15 @@ from pathlib import Path
 
 from ingot_chassis.clock import now
 from ingot_chassis.errors import CannotStart
-from ingot_repos.git.backups import UNFINISHED, FileCopies, FolderCopy, alone, name_of, newest, unchanged
+from ingot_repos.git.storage.backups import (
+    UNFINISHED,
+    FileCopies,
+    FolderCopy,
+    alone,
+    name_of,
+    newest,
+    unchanged,
+)
 from ingot_standalone.data_folder import DataFolder
 
 CONSUMERS_FIRST = ("hooks", "issues", "repos", "identity")

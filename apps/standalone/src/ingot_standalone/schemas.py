@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import ingot_hooks.store
-import ingot_identity.store
-import ingot_issues.store
-import ingot_repos.store
+import ingot_hooks.migrations
+import ingot_identity.migrations
+import ingot_issues.migrations
+import ingot_repos.migrations
 
 SCHEMAS: Mapping[str, Path] = {
-    "identity": ingot_identity.store.SCRIPTS,
-    "repos": ingot_repos.store.SCRIPTS,
-    "issues": ingot_issues.store.SCRIPTS,
-    "hooks": ingot_hooks.store.SCRIPTS,
+    "identity": ingot_identity.migrations.SCRIPTS,
+    "repos": ingot_repos.migrations.SCRIPTS,
+    "issues": ingot_issues.migrations.SCRIPTS,
+    "hooks": ingot_hooks.migrations.SCRIPTS,
 }
 """The folder of migrations of each service that has a database."""

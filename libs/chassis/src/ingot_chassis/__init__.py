@@ -1,6 +1,4 @@
-"""Mechanics every Ingot service stands on: settings, app, database, outbox, bus, jobs, principal, peers, telemetry.
+"""Shared mechanics of all Ingot services: settings, app, database, events, jobs, principal, peers, telemetry.
 
-Nothing here knows what a forge is. A thing enters when a second service needs it, never earlier.
+This package knows nothing about git forges. Code moves here when a second service needs it, not earlier.
 """
-
-from ingot_chassis import structlog_without_rich  # noqa: F401 - before any module imports structlog

@@ -1,8 +1,8 @@
-"""The present time, read in one place."""
+"""The current time, read in one place so tests can replace it."""
 
 from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """The present time; whole microseconds, UTC."""
+    """Return the current time in UTC, with whole microseconds."""
     return datetime.now(UTC)

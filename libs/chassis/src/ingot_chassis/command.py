@@ -1,4 +1,4 @@
-"""The command of a service: serve, work, migrate, replay, doctor; and errors that an operator can read."""
+"""The command of a service: serve, work, migrate, replay, doctor. Errors are lines for an operator."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,7 @@ _S = TypeVar("_S", bound=ServiceSettings)
 
 @dataclass(frozen=True)
 class CommandGroup(Generic[_S]):
-    """A command with arguments of its own. ``configure`` adds them to its parser."""
+    """A command with subcommands or arguments. ``configure`` adds them to its parser."""
 
     purpose: str
     configure: "Callable[[ArgumentParser], None]"
@@ -41,18 +41,26 @@ class CommandGroup(Generic[_S]):
 
 
 class StartupSignals:
-    """Ctrl-C and SIGTERM before the server handles them: whatever is started by then is stopped in order."""
+    """Handles Ctrl-C and SIGTERM during startup: everything that was started is stopped in order."""
 
     def __init__(self) -> None:
         self._over = False
 
     def hand_over(self) -> None:
-        """From here on the server handles signals. It raises them again when it has ended; they are then ignored."""
+        """Let the server handle signals from now on.
+
+        It raises them again when it has ended; they are then ignored.
+        """
         self._over = True
 
     @contextlib.contextmanager
     def handled(self) -> Iterator[Self]:
-        """Enter it in the task that starts; a signal ends the block quietly, and the process with code 0."""
+        """Handle signals inside the block.
+
+        A signal ends the block without an error, and the process with code 0.
+
+        Enter it in the task that starts the service.
+        """
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
 
         def stop(*_: object) -> None:
@@ -66,7 +74,7 @@ class StartupSignals:
 
 
 def run_command(main: Callable[[], Awaitable[None]]) -> None:
-    """Run ``main`` on uvloop. What an operator can mend ends in one line and exit code 2."""
+    """Run ``main`` on uvloop. Errors that an operator can fix are printed in one line, with exit code 2."""
     import uvloop
 
     keep_freed_memory()
@@ -83,7 +91,7 @@ def run_command(main: Callable[[], Awaitable[None]]) -> None:
 
 @contextlib.contextmanager
 def single_errors() -> Iterator[None]:
-    """The only error of a group comes as itself: what is raised in the lifespan of an app comes in a group."""
+    """Unwrap exception groups with a single error, such as errors from the lifespan of an app."""
     try:
         yield
     except BaseExceptionGroup as group:
@@ -108,23 +116,23 @@ def service_main(
     groups: Mapping[str, CommandGroup[_S]] | None = None,
     arguments: Sequence[str] | None = None,
 ) -> None:
-    """The command ``ingot-<service> serve|work|migrate|replay|doctor``.
+    """Run the command ``ingot-<service> serve|work|migrate|replay|doctor``.
 
-    ``ingot_<service>.app`` has the function ``create_app``. It is imported for the commands that need it: that takes a second or two.
-    ``more``: further commands of the service, with what they are for; each runs until a signal cancels it. ``groups``: those
-    that have commands of their own.
+    Only commands that need it import the function ``create_app`` of ``ingot_<service>.app``: that takes a
+    second or two. ``more``: further commands of the service with their help; each runs until a signal cancels
+    it. ``groups``: commands with subcommands or arguments.
     """
     import argparse
 
     parser = argparse.ArgumentParser(prog=f"ingot-{service}")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("serve", help="answer HTTP, and run the background work unless settings say not to")
+    commands.add_parser("serve", help="serve HTTP, and run the background work unless settings disable it")
     if scripts is not None:
         commands.add_parser("work", help="run the background work only")
-        commands.add_parser("migrate", help="bring the database to this release and end")
-        commands.add_parser("replay", help="apply and send dead-lettered events once more, and end")
-    doctor = commands.add_parser("doctor", help="say what is wrong and what to do, and end")
-    doctor.add_argument("--repair", action="store_true", help="put right what can be put right")
+        commands.add_parser("migrate", help="migrate the database to this release")
+        commands.add_parser("replay", help="apply and send dead-lettered events again")
+    doctor = commands.add_parser("doctor", help="report problems, each with its cure")
+    doctor.add_argument("--repair", action="store_true", help="repair problems if possible")
     _add_own_commands(commands, more or {}, groups or {})
     options = parser.parse_args(arguments)
     command = options.command
@@ -138,11 +146,11 @@ def service_main(
                 await options.run(settings, options)
                 return
             settings.background = command == "work" or (settings.background and command == "serve")
-            # Before most of the code is read: who asks meanwhile waits for the answer, and the probes of a node, which ask once a
-            # second at most, do not come too early by a moment.
+            # Before most of the code is imported. Clients then wait for the response instead of being
+            # refused, and early probes of a node succeed a little later.
             listening = command in ("serve", "work")
             listener = bound_socket(settings.host, settings.port) if listening else None
-            # A service without a database starts in less time and memory without all that.
+            # A service without a database starts faster and needs less memory without these imports.
             if scripts is not None:
                 with no_collection():
                     from ingot_chassis import database_commands
@@ -177,7 +185,10 @@ def service_main(
 
 
 async def _examine(app: Any, scripts: Path | None, *, repair: bool) -> None:
-    """Print what is wrong and what to do. Raises CannotStart if something is, or the database cannot be used; DatabaseNewer."""
+    """Print problems with their cures.
+
+    Raises CannotStart for a problem or an unusable database, and DatabaseNewer.
+    """
     parts: ServiceParts = app.state.parts
     if scripts is None:
         async with app.lifespan():
@@ -185,13 +196,14 @@ async def _examine(app: Any, scripts: Path | None, *, repair: bool) -> None:
     else:
         from ingot_chassis import database_commands
 
-        await database_commands.require_schema(parts, scripts)  # before anything else of the service asks
+        # before other parts of the service use the database
+        await database_commands.require_schema(parts, scripts)
         async with app.lifespan():
             findings = await database_commands.find_problems(parts, repair=repair)
     for line in findings or [f"{parts.name}: nothing is wrong"]:
         print(line)  # noqa: T201 - this is what the operator asked for
     if findings:
-        raise CannotStart(f"{parts.name} needs attention; docs/runbook.md says more")
+        raise CannotStart(f"{parts.name} needs attention; docs/how-to/runbook.md says more")
 
 
 def _add_own_commands(
@@ -199,7 +211,7 @@ def _add_own_commands(
     more: Mapping[str, tuple[str, Callable[[_S], Awaitable[None]]]],
     groups: Mapping[str, CommandGroup[_S]],
 ) -> None:
-    """Each has what it runs as the option ``run``."""
+    """Add the service's own commands. Each has its function as the option ``run``."""
     for name, (purpose, run) in more.items():
         commands.add_parser(name, help=purpose).set_defaults(run=lambda settings, _, run=run: run(settings))
     for name, group in groups.items():
@@ -209,7 +221,7 @@ def _add_own_commands(
 
 
 class HealthOnly:
-    """An app of which only the health routes answer: what a process that only works in the background serves."""
+    """An app that answers only health routes, for a process with background work only."""
 
     def __init__(self, app: Any) -> None:
         self._app = app

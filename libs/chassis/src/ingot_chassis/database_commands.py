@@ -1,6 +1,6 @@
-"""What the command of a service does with its database: migrate, replay, doctor, and the wait for the schema.
+"""Database commands of a service: migrate, replay, doctor, and the wait for the schema.
 
-A module of its own, so that a service without a database starts in less time and memory without all that.
+This is a separate module: a service without a database starts faster and needs less memory without it.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from ingot_chassis.db.driver import is_away
-from ingot_chassis.db.migrations import pending, reach, upgrade
+from ingot_chassis.db.migrations import check_connection, pending, upgrade
 from ingot_chassis.errors import CannotStart
 from ingot_chassis.events.doctor import examine
 from ingot_chassis.events.relay import send_again
@@ -23,15 +23,15 @@ log = structlog.get_logger()
 
 SCHEMA_POLL_SECONDS = 1.0
 FIRST_SCHEMA_POLL_SECONDS = 0.1
-"""A new pod is let through to its database some tenths of a second after it starts."""
+"""A new pod can reach its database some tenths of a second after it starts."""
 MIGRATE_WAIT_SECONDS = 60.0
-"""For a database that starts or fails over; after that an operator, or what started the command, shall know."""
+"""Seconds to wait for a database that starts or fails over. After that the command fails."""
 
 
 async def migrate(url: str, scripts: Path, *, patience: float = MIGRATE_WAIT_SECONDS) -> None:
-    """Bring the database to this release. Raises CannotStart when it cannot be used, DatabaseNewer.
+    """Bring the database to this release. Raises DatabaseNewer, and CannotStart if it cannot be used.
 
-    One that is away is waited for, for the seconds of ``patience``; what it refuses is told at once.
+    Waits up to ``patience`` seconds for an unreachable database. Other errors are reported at once.
     """
     try:
         await _wait_for_database(url, patience)
@@ -41,24 +41,27 @@ async def migrate(url: str, scripts: Path, *, patience: float = MIGRATE_WAIT_SEC
 
 
 async def _wait_for_database(url: str, patience: float) -> None:
-    """Raises what it says when it refuses, and when it is still away after so many seconds."""
+    """Wait up to ``patience`` seconds. Raises the last error, and other errors at once."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + patience
     for pause in schema_pauses():
         try:
-            await reach(url)
+            await check_connection(url)
         except (OSError, SQLAlchemyError) as error:
             is_restart = isinstance(error, OSError) or is_away(error)
             if not is_restart or clock() + pause > deadline:
                 raise
-            _tell_wait(error)
+            _log_wait(error)
         else:
             return
         await asyncio.sleep(pause)
 
 
 async def replay_events(app: Any) -> None:
-    """Apply and send dead-lettered events once more. Raises CannotStart: the database cannot be used, or some are left."""
+    """Retry dead-lettered events.
+
+    Raises CannotStart if the database cannot be used, or if some events stay dead-lettered.
+    """
     parts: ServiceParts = app.state.parts
     async with app.lifespan():
         if parts.consumers is None:
@@ -69,14 +72,14 @@ async def replay_events(app: Any) -> None:
         except (OSError, SQLAlchemyError) as error:
             raise CannotStart(f"cannot use the database: {_first_line(error)}") from error
     if again:
-        print(f"{again} given to the relay again")  # noqa: T201 - this is what the operator asked for
+        print(f"{again} queued for the relay")  # noqa: T201 - this is what the operator asked for
     print(f"{applied} applied, {left} left")  # noqa: T201 - this is what the operator asked for
     if left:
-        raise CannotStart("events stay dead-lettered; the log says why")
+        raise CannotStart("some events stay dead-lettered; see the log for the causes")
 
 
 async def require_schema(parts: ServiceParts, scripts: Path) -> None:
-    """Raises CannotStart when the database cannot be used or is older than this release; DatabaseNewer."""
+    """Raise CannotStart if the database cannot be used or is older than this release, or DatabaseNewer."""
     try:
         is_older = await pending(parts.settings.database_url, scripts)
     except (OSError, SQLAlchemyError) as error:
@@ -88,7 +91,7 @@ async def require_schema(parts: ServiceParts, scripts: Path) -> None:
 
 
 async def find_problems(parts: ServiceParts, *, repair: bool) -> list[str]:
-    """What is wrong with a service and its database. Raises CannotStart when it cannot be used."""
+    """Return problems of a service and its database. Raises CannotStart if the database cannot be used."""
     try:
         return [
             *await examine(parts.name, parts.require_database()),
@@ -106,22 +109,25 @@ async def wait_for_schema(url: str, scripts: Path) -> None:
                 return
             log.warning("the database is older than this release; waiting for `migrate`")
         except (OSError, SQLAlchemyError) as error:
-            _tell_wait(error)
+            _log_wait(error)
         await asyncio.sleep(pause)
 
 
 def schema_pauses() -> Iterator[float]:
-    """Seconds after each look at the schema; short at first, then ``SCHEMA_POLL_SECONDS``, without an end."""
+    """Yield seconds between checks of the schema, without an end.
+
+    They are short at first, then ``SCHEMA_POLL_SECONDS``.
+    """
     pause = FIRST_SCHEMA_POLL_SECONDS
     while True:
         yield pause
         pause = min(pause * 2, SCHEMA_POLL_SECONDS)
 
 
-def _tell_wait(error: Exception) -> None:
+def _log_wait(error: Exception) -> None:
     log.warning("the database does not answer; waiting", error=_first_line(error))
 
 
 def _first_line(error: Exception) -> str:
-    """The first line; SQLAlchemy adds the statement and a link."""
+    """Return the first line of an error. SQLAlchemy adds the statement and a link."""
     return str(getattr(error, "orig", None) or error).split("\n", 1)[0]

@@ -1,6 +1,6 @@
-"""The errors a caller may see, and the one line that an operator sees.
+"""Errors that clients see, and the error that an operator sees as one line.
 
-Code below the API raises them; ``http.error_responses`` makes the error object of them, once.
+Code below the API raises them. ``http.error_responses`` turns them into the error object, in one place.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,10 +8,17 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 UNEXPECTED = "Something went wrong here; the log has the details."
+NO_OPERATION = "no such operation"
+"""Message for a path without a route.
+
+A route that does not find, or hides, an object returns "Not found.".
+"""
+REASON_HEADER = "X-Error-Message"
+"""Header with the message of an error response without a body. Its UTF-8 is percent-encoded."""
 
 
 class FieldError(msgspec.Struct, frozen=True):
-    """One thing that is wrong with one field: ``code`` for programs, ``message`` for people."""
+    """An error of one field: ``code`` for programs, ``message`` for people."""
 
     field: str
     code: str
@@ -19,7 +26,7 @@ class FieldError(msgspec.Struct, frozen=True):
 
 
 class ErrorObject(msgspec.Struct, omit_defaults=True):
-    """The body of every error answer. ``errors`` is there for 422 and for a wrong JSON type."""
+    """The body of every error response. ``errors`` is set for 422."""
 
     message: str
     url: str
@@ -27,7 +34,10 @@ class ErrorObject(msgspec.Struct, omit_defaults=True):
 
 
 class ApiError(Exception):
-    """An answer other than success; subclasses fix the status."""
+    """An error response.
+
+    Subclasses fix the status; the first line of their docstring is the default message.
+    """
 
     status = 500
 
@@ -45,9 +55,9 @@ class ApiError(Exception):
 
 
 class Moved(ApiError):
-    """What the path names is elsewhere now; Location says where.
+    """The resource has moved; the Location header has its URL.
 
-    A method other than GET is to be repeated as it was (RFC 9110, 15.4.8).
+    A method other than GET is to be repeated unchanged (RFC 9110, 15.4.8).
     """
 
     def __init__(self, location: str, *, method: str) -> None:
@@ -113,12 +123,6 @@ class TooManyRequests(ApiError):
     status = 429
 
 
-class BadGateway(ApiError):
-    """A service behind this one gave no usable answer."""
-
-    status = 502
-
-
 class Unavailable(ApiError):
     """Not available at the moment; try again. ``retry_after`` in seconds."""
 
@@ -142,15 +146,9 @@ class InsufficientStorage(ApiError):
     status = 507
 
 
-class GatewayTimeout(ApiError):
-    """A service behind this one did not answer in time."""
-
-    status = 504
-
-
 class CannotStart(Exception):
-    """One line that tells an operator what to do; the process ends with code 2."""
+    """One line that tells an operator what to do. The process ends with code 2."""
 
 
 class DatabaseNewer(CannotStart):
-    """The database was written by a newer release than this one."""
+    """The database was migrated by a newer release than this one."""

@@ -1,24 +1,20 @@
-"""Code as tokens, told apart by Pygments in a process of its own, which costs at most the CPU time that a caller gives.
+"""Code as tokens, found by Pygments in a process of its own with a limit of CPU time.
 
-The process starts with the first text, and anew after a text that took too long: that text has no tokens.
+The process starts with the first text. It restarts after a text that took too long, which gets no tokens.
 """
 
 import atexit
-import subprocess
-import sys
-from threading import Lock
-from typing import IO
 
 import msgspec
 
-LENGTH_BYTES = 4
-"""Before each question and answer."""
+from ingot_chassis.cpu_process import CpuProcess, ProcessBusy
+
 WAIT_SECONDS = 2.0
-"""How long a text waits for those before it."""
+"""Seconds that a text waits for earlier texts."""
 
 
 class Question(msgspec.Struct, array_like=True):
-    """A text of a ``language``, or of the one that a ``file_name`` says; ``seconds`` of CPU that it may take."""
+    """A text with its ``language``, or with a ``file_name`` to detect it. It may take ``seconds`` of CPU."""
 
     text: str
     language: str
@@ -27,9 +23,9 @@ class Question(msgspec.Struct, array_like=True):
 
 
 class Answer(msgspec.Struct, array_like=True):
-    """Kinds, as Pygments abbreviates them in CSS classes, with what is of that kind; None if there are no tokens.
+    """Token types, as Pygments abbreviates them in CSS classes, with their texts.
 
-    ``seconds`` of CPU were used.
+    It is None if there are no tokens. ``seconds`` of CPU were used, including those for loading the lexer.
     """
 
     tokens: list[tuple[str, str]] | None
@@ -37,80 +33,39 @@ class Answer(msgspec.Struct, array_like=True):
 
 
 class LexerBusy(Exception):
-    """Other texts take all the time."""
+    """Other texts keep the process busy."""
 
 
-class Lexer:
-    """One process for all threads of this one."""
+class Lexer(CpuProcess):
+    """One lexer process for all threads of this process."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        super().__init__("ingot_chassis.lexer_process")
 
     def tokens(self, text: str, *, language: str = "", file_name: str = "", seconds: float) -> Answer:
-        """Blocks, for some ``seconds`` at most, and while a process starts.
+        """Tokenize a text. Blocks for up to ``seconds``, and while a process starts.
 
         Args:
             text: the code.
             language: one of Pygments' short names.
-            file_name: instead of it, the name of a file without folders.
+            file_name: the name of a file without folders, in place of a language.
             seconds: of CPU time.
 
-        Raises LexerBusy. No tokens for an unknown language, a failing lexer, and a text that takes too long.
+        Raises LexerBusy. Returns no tokens for an unknown language, a failing lexer, and a text that takes
+        too long.
         """
         if seconds <= 0:
             return Answer(None, 0)
         question = msgspec.json.encode(
             Question(text.encode(errors="replace").decode(), language, file_name, seconds)
         )
-        if not self._lock.acquire(timeout=WAIT_SECONDS):
-            raise LexerBusy
         try:
-            return self._ask(question) or Answer(None, seconds)
-        finally:
-            self._lock.release()
-
-    def _ask(self, question: bytes) -> Answer | None:
-        """None when the process has ended instead of answering."""
-        if self._process is None or self._process.poll() is not None:
-            self.close()
-            self._process = _start()
-        write, read = _pipes(self._process)
-        try:
-            write.write(len(question).to_bytes(LENGTH_BYTES) + question)
-            write.flush()
-            size = int.from_bytes(read.read(LENGTH_BYTES))
-            answer = read.read(size)
-        except BrokenPipeError:
-            answer = b""
-        if answer:
-            return msgspec.json.decode(answer, type=Answer)
-        self.close()
-        return None
-
-    def close(self) -> None:
-        """End the process."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
-
-
-def _start() -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "ingot_chassis.lexer_process"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={},  # it reads hostile texts, so it knows no setting of the service
-    )
-
-
-def _pipes(process: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes]]:
-    if process.stdin is None or process.stdout is None:
-        raise TypeError("the process has pipes")
-    return process.stdin, process.stdout
+            answer = self.ask(question, wait=WAIT_SECONDS)
+        except ProcessBusy as error:
+            raise LexerBusy from error
+        return msgspec.json.decode(answer, type=Answer) if answer else Answer(None, seconds)
 
 
 LEXER = Lexer()
-"""What all parts of a process share."""
+"""The lexer that all parts of a process share."""
 atexit.register(LEXER.close)

@@ -1,64 +1,37 @@
-"""Tells the words of code apart, text after text, in a process that ``lexer`` starts: ``python -m ingot_chassis.lexer_process``.
+"""Tokenizes source code in a process that ``lexer`` starts: ``python -m ingot_chassis.lexer_process``.
 
-Lexers are regular expressions, some of which need hours for a line made for it, and nothing in the process that runs
-one can end it. Here the system ends the process, some time after the text had its own.
+Lexers are regular expressions. Some take hours for a line made for that, and their own process cannot stop
+them. Here the system kills the process soon after the text has used its CPU time.
 """
 
-import resource
-import signal
-import sys
 import time
 from functools import cache, lru_cache
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 from pygments.lexers import find_lexer_class_for_filename, get_lexer_by_name  # type: ignore[import-untyped]
 from pygments.token import STANDARD_TYPES  # type: ignore[import-untyped]
 
-from ingot_chassis.lexer import LENGTH_BYTES, Answer, Question
+from ingot_chassis.cpu_process import answer_questions, deadline
+from ingot_chassis.lexer import Answer, Question
 
-MOST_MEMORY = 1 << 30
-"""Bytes of addresses."""
 MOST_NAMES = 1000
-"""Of files whose language is remembered: people give them, so there is no end of them."""
-MORE_SECONDS = 0.5
-"""CPU time for what was not foreseen: between two tokens a lexer may load another one, for a language inside its own."""
+"""Cached languages of file names. Users choose the names, so there is no end of them."""
+MORE_SECONDS = 0.1
+"""Extra seconds of CPU: between two tokens a lexer may load another lexer, for an embedded language."""
 
 
-def main() -> None:
-    """Answer questions on standard input until it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes at once
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    questions, answers = sys.stdin.buffer, sys.stdout.buffer
-    while question := _read(questions):
-        answer = msgspec.json.encode(_answer(question))
-        answers.write(len(answer).to_bytes(LENGTH_BYTES) + answer)
-        answers.flush()
-
-
-def _read(stream: BinaryIO) -> Question | None:
-    size = stream.read(LENGTH_BYTES)
-    return msgspec.json.decode(stream.read(int.from_bytes(size)), type=Question) if size else None
-
-
-def _answer(question: Question) -> Answer:
+def _answer(content: bytes) -> bytes:
+    question = msgspec.json.decode(content, type=Question)
     tokens, begun = None, time.process_time()
     try:
-        lexer = _lexer(
-            question
-        )  # the first of a language is dear, and whoever brings it shall not pay for it
-        if lexer is not None:
-            begun = time.process_time()
-            signal.setitimer(
-                signal.ITIMER_PROF, question.seconds + MORE_SECONDS
-            )  # whose signal ends the process
-            tokens = _tokens(lexer, question.text, begun + question.seconds)
+        # The first text of a language is slow: loading its lexer does not count as time of the text.
+        if (lexer := _lexer(question)) is not None:
+            with deadline(question.seconds + MORE_SECONDS):
+                tokens = _tokens(lexer, question.text, time.process_time() + question.seconds)
     except Exception:  # noqa: BLE001 - of hundreds of lexers any may fail in any way
         tokens = None
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-    return Answer(tokens, time.process_time() - begun)
+    return msgspec.json.encode(Answer(tokens, time.process_time() - begun))
 
 
 def _lexer(question: Question) -> Any:
@@ -83,7 +56,10 @@ def _tokens(lexer: Any, text: str, end: float) -> list[tuple[str, str]] | None:
 
 @lru_cache(maxsize=MOST_NAMES)
 def _class_for_file(name: str) -> Any:
-    """To look it up among all languages takes as long as to read ten lines."""
+    """Return the cached lexer of a file name.
+
+    Finding it among all languages takes as long as reading ten lines.
+    """
     return find_lexer_class_for_filename(name)
 
 
@@ -95,4 +71,4 @@ def _kind(token: Any) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    answer_questions(_answer)

@@ -1,4 +1,4 @@
-"""What a service tells administrators of its operation, by way of the gateway and web: audit log, tasks, jobs, lost events."""
+"""Reports of a service to administrators, via gateway and web: audit log, tasks, jobs, dead letters."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,10 +9,10 @@ Detail = str | int | bool | Sequence[str]
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done. Ids are in the order of time, over all services.
+    """An entry of the audit log. Ids are in the order of time, across services.
 
-    `subject` is what it was done to, such as `user ann`. `sudo_by` is the administrator who
-    acted as `actor`. `via` is how they came: basic, session, token, ssh, command, or empty.
+    `subject` is the object of the action, such as `user ann`. `sudo_by` is the administrator who acted as
+    `actor`. `via` is the credential: basic, session, token, ssh, command, or empty.
     """
 
     id: str
@@ -30,7 +30,10 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskReport(msgspec.Struct, frozen=True):
-    """A task as one process sees it. ``seconds`` lie between two runs; ``runs`` count from the start of the process."""
+    """A task as one process sees it. ``seconds`` lie between two runs.
+
+    ``runs`` count from the start of the process.
+    """
 
     name: str
     seconds: int
@@ -40,7 +43,10 @@ class TaskReport(msgspec.Struct, frozen=True):
 
 
 class DeadLetteredEvent(msgspec.Struct, frozen=True):
-    """An event that was given up. ``error`` says why it was not applied; ``size`` are its bytes if it was too large to be sent."""
+    """A dead-lettered event.
+
+    ``error`` is why it was not applied; ``size`` in bytes if it was too large to be sent.
+    """
 
     id: str
     type: str
@@ -51,7 +57,7 @@ class DeadLetteredEvent(msgspec.Struct, frozen=True):
 
 
 class Replayed(msgspec.Struct, frozen=True):
-    """How many events were applied, how many stay dead-lettered, and how many the relay has again."""
+    """Counts of events that were applied, that stay dead-lettered, and that were queued for the relay."""
 
     applied: int
     left: int
@@ -59,7 +65,10 @@ class Replayed(msgspec.Struct, frozen=True):
 
 
 class JobReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A job. It is due at ``run_at``; ``error`` says why the last try failed, ``owner`` is the process that has it."""
+    """A job, due at ``run_at``.
+
+    ``error`` is the error of the last run, ``owner`` the process that holds the job.
+    """
 
     id: int
     kind: str
@@ -72,7 +81,7 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobReports(msgspec.Struct, frozen=True):
-    """Jobs in one state, and how many there are in each that has any."""
+    """Jobs in one state, and the number of jobs per state."""
 
     counts: dict[str, int]
     jobs: list[JobReport]

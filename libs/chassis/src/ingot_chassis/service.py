@@ -1,14 +1,17 @@
-"""What a service is made of, and how its parts are put together, the same way for each."""
+"""The parts of a service, and their assembly. All services use it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ingot_chassis.events.bus import Bus
+from ingot_chassis.events.envelope import event_type, subject
 from ingot_chassis.jobs.loops import Loop
 from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
 from ingot_chassis.peers.doctor import examine_peers
@@ -25,23 +28,26 @@ if TYPE_CHECKING:
     from ingot_chassis.events.consumers import Consumers, Subscriptions
 
 Examination = Callable[[bool], Awaitable[list[str]]]
-"""What is wrong with what a service holds, in lines for an operator; it is told whether to repair what it can."""
+"""Returns problems in a service's data, in lines for an operator. True: repair if possible."""
 ReadinessCheck = Callable[[], Awaitable[str]]
-"""Says in words why the service is not ready, or nothing."""
+"""Returns why the service is not ready, or ""."""
 
 
 WARM_SECONDS = 0.5
 WARM_CONNECTIONS = 1
-"""For reads, and as many for transactions: all processes together shall stay far below what PostgreSQL allows."""
+"""Connections for reads, and for transactions.
+
+All processes together must stay far below PostgreSQL's limit.
+"""
 
 
 @dataclass
 class ServiceParts:
-    """What a service is made of.
+    """The parts of a service.
 
-    ``start`` runs before the first request and ``close`` after the last one. Beside the requests run
-    ``listeners``, which keep what this process remembers fresh, and ``loops`` and ``tasks``, the background work
-    that another process may do instead.
+    ``start`` runs before the first request and ``close`` after the last one. ``listeners``, ``loops`` and
+    ``tasks`` run in parallel to requests. ``listeners`` update the caches of this process. ``loops`` and
+    ``tasks`` are background work that another process may do instead; ``signals`` then wake that process.
     """
 
     name: str
@@ -55,6 +61,7 @@ class ServiceParts:
     start: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     listeners: list[tuple[str, Loop]] = field(default_factory=list)
     loops: list[tuple[str, Loop]] = field(default_factory=list)
+    signals: list[tuple[str, Loop]] = field(default_factory=list)
     tasks: list[PeriodicTask] = field(default_factory=list)
     checks: list[ReadinessCheck] = field(default_factory=list)
     examinations: list[Examination] = field(default_factory=list)
@@ -62,7 +69,7 @@ class ServiceParts:
     consumers: "Consumers | None" = None
 
     def subscribe(self, subscriptions: "Subscriptions") -> None:
-        """Apply events of other services, as background work; for a service with a database."""
+        """Apply events of other services as background work, in a service with a database."""
         from ingot_chassis.events.consumers import Consumers
 
         self.consumers = Consumers(self.name, self.require_database(), self.bus, subscriptions)
@@ -72,11 +79,11 @@ class ServiceParts:
         )
 
     async def examine(self, *, repair: bool) -> list[str]:
-        """What is wrong with what the service holds, in lines for an operator."""
+        """Return problems in the service's data, in lines for an operator."""
         return [line for examination in self.examinations for line in await examination(repair)]
 
     async def warm_up(self) -> None:
-        """Have what the first requests would wait for. What does not come soon, or not at all, they wait for themselves."""
+        """Prepare resources for the first requests. Failures and delays are left to these requests."""
         with suppress(TimeoutError):
             async with asyncio.timeout(WARM_SECONDS):
                 await asyncio.gather(
@@ -85,12 +92,30 @@ class ServiceParts:
                     return_exceptions=True,
                 )
 
+    def wake_on(self, events: Iterable[type[msgspec.Struct]], waiting: asyncio.Event) -> None:
+        """Wake workers by events that other processes of this service may have committed.
+
+        SQLite has one process, whose workers wake by themselves.
+        """
+        if not self.require_database().is_sqlite:
+            self.loops += [
+                (
+                    f"{self.name} wakes workers on {event_type(event)}",
+                    partial(self.bus.wake, subject(event_type(event)), waiting),
+                )
+                for event in events
+            ]
+
+    def running(self) -> list[tuple[str, Loop]]:
+        """Return the loops of this process: those of the background work if the settings enable it."""
+        return [*self.listeners, *(self.background() if self.settings.background else self.signals)]
+
     def background(self) -> list[tuple[str, Loop]]:
-        """The background work: ``loops``, and one loop for each of ``tasks``."""
+        """Return the background work: ``loops``, and one loop for each of ``tasks``."""
         return [*self.loops, *((task.name, task.run) for task in self.tasks)]
 
     def require_database(self) -> "Database":
-        """The database of a service that has one."""
+        """Return the database of a service that has one."""
         if self.database is None:
             raise LookupError(f"{self.name} has no database")
         return self.database
@@ -107,14 +132,14 @@ def assemble(
     subscriptions: "Subscriptions | None" = None,
     fetch_keys: FetchKeys | None = None,
 ) -> ServiceParts:
-    """The parts of the service ``name``: database and relay if it has tables, peers at ``urls`` unless given.
+    """Assemble the service ``name``: database and relay if it has tables, and peers at ``urls`` unless given.
 
-    ``fetch_keys`` gets the keys of principals; by default the peer identity is asked. Raises SettingsError.
+    ``fetch_keys`` fetches the keys of principals, by default from the peer identity. Raises SettingsError.
     """
     if not settings.private_key:
-        raise SettingsError([f"INGOT_{name.upper()}_PRIVATE_KEY is not set; see docs/settings.md"])
+        raise SettingsError([f"INGOT_{name.upper()}_PRIVATE_KEY is not set; see docs/reference/settings.md"])
     if metadata is not None and not settings.database_url:
-        raise SettingsError([f"INGOT_{name.upper()}_DATABASE_URL is not set; see docs/settings.md"])
+        raise SettingsError([f"INGOT_{name.upper()}_DATABASE_URL is not set; see docs/reference/settings.md"])
     own = ServiceIdentity(name, SigningKey.read(settings.private_key))
     peers = peers if peers is not None else Peers.over_http(origins(settings, urls or {}), own)
     all_peers = peers
@@ -142,8 +167,8 @@ def assemble(
 
 
 def _add_database(parts: ServiceParts, metadata: "MetaData") -> None:
-    """The database of ``metadata``, and the background work that its tables need. Raises SettingsError."""
-    # Imported here: a service without a database starts in less time and memory without all that.
+    """Add the database of ``metadata``, and the background work for its tables. Raises SettingsError."""
+    # A service without a database starts faster and needs less memory without these imports.
     from sqlalchemy.exc import SQLAlchemyError
 
     from ingot_chassis.db import audit
@@ -158,6 +183,9 @@ def _add_database(parts: ServiceParts, metadata: "MetaData") -> None:
         raise SettingsError([f"INGOT_{name.upper()}_DATABASE_URL cannot be used: {reason}"]) from error
     relay = Relay(name, database, parts.bus)
     parts.loops.append((f"{name} relay", relay.run))
+    if not database.is_sqlite:  # SQLite has one process
+        parts.loops.append((f"{name} hears of commits", relay.wait_for_signals))
+        parts.signals.append((f"{name} signals commits", relay.signal_commits))
     parts.tasks.append(PeriodicTask(f"{name}_forget_sent_events", CLEANUP, relay.forget_old))
     if audit.TABLE in metadata.tables:
         delete_old = partial(audit.delete_entries, database, older_than=timedelta(days=settings.audit_days))
@@ -165,7 +193,7 @@ def _add_database(parts: ServiceParts, metadata: "MetaData") -> None:
 
 
 def origins(settings: ServiceSettings, urls: Mapping[str, str]) -> dict[str, Origin]:
-    """The servers at ``urls``, each with the patience of the settings."""
+    """Return clients of the servers at ``urls``, each with the patience of the settings."""
     return {
         name: Origin(url, patience=settings.connect_seconds, max_waiting=settings.waiting_requests)
         for name, url in urls.items()

@@ -1,8 +1,8 @@
-"""Settings: one struct per service, filled from the environment, all errors at once.
+"""Settings: one struct per service, filled from the environment. All errors are reported at once.
 
-A field that is marked shared is the same for every service and its variable is ``INGOT_<FIELD>``; any other
-is ``INGOT_<SERVICE>_<FIELD>``. The text of the field's ``msgspec.Meta`` is its documentation. A field that got a new
-name has the former ones in ``extra={"aliases": [...]}``, and their variables are read as well.
+A field that is marked shared has one value for all services: its variable is ``INGOT_<FIELD>``. Other
+variables are ``INGOT_<SERVICE>_<FIELD>``. The text of the field's ``msgspec.Meta`` is its documentation. A
+renamed field has its former names in ``extra={"aliases": [...]}``, and their variables are read as well.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ _SHARED: dict[str, Any] = {"shared": True}
 
 
 class SettingsError(Exception):
-    """A setting is missing or cannot be read; ``lines`` holds one sentence each."""
+    """A setting is missing or invalid. ``lines`` has one sentence for each."""
 
     def __init__(self, lines: list[str]) -> None:
         super().__init__("; ".join(lines))
@@ -23,7 +23,10 @@ class SettingsError(Exception):
 
 
 def is_redis(store_url: str) -> bool:
-    """Whether the shared store is a Redis; False for memory://, which each process has alone. Raises SettingsError."""
+    """Return whether the shared store is Redis. False: memory://, with one store per process.
+
+    Raises SettingsError.
+    """
     if store_url == "memory://":
         return False
     if store_url.startswith(("redis://", "rediss://", "unix://")):
@@ -32,7 +35,7 @@ def is_redis(store_url: str) -> bool:
 
 
 class ServiceSettings(msgspec.Struct, kw_only=True):
-    """What every service needs to run."""
+    """Settings of every service."""
 
     database_url: Annotated[
         str,
@@ -83,8 +86,9 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
     objects_url: Annotated[
         str,
         msgspec.Meta(
-            description="Where uploaded files are kept: file:///folder, or "
-            "s3://bucket/path?endpoint=https://host&region=name. Empty: in the storage folder of a service that has one.",
+            description="Storage of uploaded files: file:///folder, or "
+            "s3://bucket/path?endpoint=https://host&region=name. "
+            "Empty: the storage folder of a service that has one.",
             extra=_SHARED,
         ),
     ] = ""
@@ -108,7 +112,7 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
     ] = 104_857_600
     max_attachments: Annotated[
         int,
-        msgspec.Meta(ge=1, le=100, description="Attachments that one thing may have.", extra=_SHARED),
+        msgspec.Meta(ge=1, le=100, description="Attachments that one text may have.", extra=_SHARED),
     ] = 5
     attachment_types: Annotated[
         list[str],
@@ -120,7 +124,15 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
     lfs_enabled: Annotated[
         bool,
         msgspec.Meta(
-            description="Whether large files (LFS) are served, stored and imported; those that are stored stay.",
+            description="Whether large files (LFS) are served, stored and imported. Stored files are kept.",
+            extra=_SHARED,
+        ),
+    ] = True
+    git_clients_enabled: Annotated[
+        bool,
+        msgspec.Meta(
+            description="Whether git-credential-oauth, Git Credential Manager and tea sign people in with a "
+            "browser: they are registered as OAuth2 applications, and git's 401 has the realm they look for.",
             extra=_SHARED,
         ),
     ] = True
@@ -156,14 +168,14 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
         msgspec.Meta(ge=1, le=36_500, description="Days for which the audit log is kept.", extra=_SHARED),
     ] = 365
     drain_seconds: Annotated[
-        int, msgspec.Meta(ge=0, description="Time that running requests get on SIGTERM.", extra=_SHARED)
+        int, msgspec.Meta(ge=0, description="Seconds that running requests get on SIGTERM.", extra=_SHARED)
     ] = 30
     handover_seconds: Annotated[
         float,
         msgspec.Meta(
             ge=0,
-            description="Before that, everything is answered, and each answer ends its connection, until for so long nobody "
-            "asks: as long as balancers take to forget a process.",
+            description="Seconds. On SIGTERM, before draining, the process answers requests and closes their "
+            "connections until none arrives for this time. Load balancers must forget it within this time.",
             extra=_SHARED,
         ),
     ] = 0.0
@@ -171,7 +183,8 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
         float,
         msgspec.Meta(
             ge=0,
-            description="The most of that time, if requests go on coming: as long as a process that takes over needs to start.",
+            description="Seconds of the handover at most, if requests keep arriving. A new process should "
+            "start within this time.",
             extra=_SHARED,
         ),
     ] = 120.0
@@ -179,16 +192,16 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
         float,
         msgspec.Meta(
             ge=0,
-            description="How long a request to another service waits while it cannot be reached: it may be restarting.",
+            description="Seconds that a request waits for an unreachable service, which may be restarting.",
         ),
     ] = 10.0
     waiting_requests: Annotated[
-        int, msgspec.Meta(ge=0, description="Most requests of a process that wait for one such service.")
+        int, msgspec.Meta(ge=0, description="Requests of a process that may wait for one such service.")
     ] = 500
 
 
 class Variable(msgspec.Struct, frozen=True):
-    """One documented setting."""
+    """A documented setting."""
 
     name: str
     type: str
@@ -199,7 +212,7 @@ class Variable(msgspec.Struct, frozen=True):
 
 
 def variables(cls: type[msgspec.Struct], service: str) -> Iterator[Variable]:
-    """Every variable that ``load`` reads for ``cls``, in declaration order."""
+    """Yield every variable that ``load`` reads for ``cls``, in declaration order."""
     hints = get_type_hints(cls, include_extras=True)
     for field in msgspec.structs.fields(cls):
         meta = _meta(hints[field.name])
@@ -220,7 +233,7 @@ def variables(cls: type[msgspec.Struct], service: str) -> Iterator[Variable]:
 
 
 def load(cls: type[_S], service: str, environ: Mapping[str, str]) -> _S:
-    """Fill ``cls`` from ``environ``. Raises SettingsError naming every variable that is wrong."""
+    """Fill ``cls`` from ``environ``. Raises SettingsError with every invalid variable."""
     values: dict[str, Any] = {}
     errors: list[str] = []
     hints = get_type_hints(cls, include_extras=True)

@@ -1,7 +1,7 @@
-"""How a process is observed: structured logs, traces, metrics.
+"""Telemetry of a process: structured logs, traces, metrics.
 
 Logs are JSON lines with the request id and, inside a span, the trace id. Traces go to the OTLP endpoint of
-the settings; without one spans are not recorded and cost next to nothing.
+the settings. Without an endpoint spans are not recorded and cost almost nothing.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ _encoder = msgspec.json.Encoder(enc_hook=repr)
 
 
 def request_id() -> str:
-    """The id of the request being served, or empty outside of one."""
+    """Return the id of the current request, or "" outside a request."""
     return _request_id.get()
 
 
@@ -55,7 +55,7 @@ def set_request_id(value: str) -> None:
 
 
 def client_address() -> str:
-    """Where the request being served comes from, as the gateway says; empty outside of one, and without a gateway."""
+    """Return the client's address from the gateway, or "" outside a request and without a gateway."""
     return _client_address.get()
 
 
@@ -64,9 +64,10 @@ def set_client_address(value: str) -> None:
 
 
 class LogLines:
-    """Lines of a log, written together after ``PAUSE`` seconds; at once from ``warning`` on, and outside of a loop.
+    """Buffers log lines and writes them after ``PAUSE`` seconds.
 
-    Every request makes a line, and a write of its own would cost a fifth of it.
+    From ``warning`` on, and outside an event loop, a line is written at once. Every request logs a line, and
+    a write per line would cost a fifth of the request.
     """
 
     PAUSE = 0.05
@@ -74,7 +75,7 @@ class LogLines:
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._lines, self._lock = file, list[bytes](), Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        """Which writes them after the pause, if one is on."""
+        """The loop that will write the buffer, if one is scheduled."""
 
     def info(self, line: bytes) -> None:
         self._lines.append(line + b"\n")
@@ -96,7 +97,7 @@ class LogLines:
     error = critical = warning
 
     def write_out(self) -> None:
-        """Write what waits. It is lost where nothing can be written: whoever logs has other work, which must go on."""
+        """Write the buffer. It is lost if it cannot be written: a failing log must not stop the caller."""
         with self._lock:
             self._loop = None
             lines, self._lines = self._lines, []
@@ -106,11 +107,15 @@ class LogLines:
 
 
 def configure_logging(level: str = "info", *, readable: bool = False) -> None:
-    """Send all logs of the process to stderr: JSON lines, or coloured text for a person."""
+    """Send all logs of the process to stderr, as JSON lines or, if ``readable``, as coloured text."""
     number = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
     lines = LogLines(sys.stderr.buffer)
     atexit.register(lines.write_out)
-    console = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    console = structlog.dev.ConsoleRenderer(
+        colors=sys.stderr.isatty(),
+        # rich, if it is installed, would show values of variables in tracebacks, including secrets.
+        exception_formatter=structlog.dev.plain_traceback,
+    )
     structlog.configure(
         processors=[_complete, console if readable else _json_line],
         wrapper_class=structlog.make_filtering_bound_logger(number),
@@ -130,7 +135,10 @@ def configure_logging(level: str = "info", *, readable: bool = False) -> None:
 
 
 def _json_line(_logger: Any, _name: str, event: Any) -> bytes:
-    """Every request writes a line, so the quicker encoder pays. Text that is no UTF-8 needs the other one."""
+    """Encode a line. Every request writes one, so the faster encoder pays.
+
+    Text that is not UTF-8 needs the other one.
+    """
     try:
         return _encoder.encode(event)
     except UnicodeEncodeError:
@@ -138,7 +146,7 @@ def _json_line(_logger: Any, _name: str, event: Any) -> bytes:
 
 
 def _complete(_logger: Any, level: str, event: Any) -> Any:
-    """Add level, time, and what the line belongs to. One function, since every request writes a line."""
+    """Add level, time and ids of request and trace. It is one function, since every request writes a line."""
     event["level"] = level
     event["timestamp"] = f"{datetime.fromtimestamp(time.time(), UTC).replace(tzinfo=None).isoformat()}Z"
     if rid := _request_id.get():
@@ -150,7 +158,7 @@ def _complete(_logger: Any, level: str, event: Any) -> Any:
 
 
 def configure_tracing(service: str, endpoint: str) -> None:
-    """Record spans and send them to the OTLP/HTTP ``endpoint``; nothing if that is empty."""
+    """Record spans and send them to the OTLP/HTTP ``endpoint``, unless it is empty."""
     if not endpoint:
         return
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -159,18 +167,18 @@ def configure_tracing(service: str, endpoint: str) -> None:
 
 
 class _Recording:
-    """Whether this process records spans at all."""
+    """The flag that says if this process records spans."""
 
     on = False
 
 
 def are_spans_recorded() -> bool:
-    """Whether this process records spans at all."""
+    """Return whether this process records spans."""
     return _Recording.on
 
 
 def record_spans(service: str, exporter: "SpanExporter") -> None:
-    """Record the spans of this process and hand them to ``exporter``."""
+    """Record the spans of this process and send them to ``exporter``."""
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -183,7 +191,7 @@ def record_spans(service: str, exporter: "SpanExporter") -> None:
 
 @contextmanager
 def continue_span(name: str, traceparent: str | None, kind: SpanKind = SpanKind.INTERNAL) -> Iterator[None]:
-    """A span that continues the trace which ``traceparent`` (W3C Trace Context) names."""
+    """Start a span that continues the trace of ``traceparent`` (W3C Trace Context)."""
     if traceparent is None and not _Recording.on:
         yield
         return
@@ -192,12 +200,12 @@ def continue_span(name: str, traceparent: str | None, kind: SpanKind = SpanKind.
 
 
 def start_span(name: str, traceparent: str | None = None, kind: SpanKind = SpanKind.CLIENT) -> Span:
-    """A span for the caller to ``end``, below the present one or the one that ``traceparent`` names."""
+    """Start a span that the caller must ``end``, below the current one or below ``traceparent``."""
     return tracer.start_span(name, context=_context_of(traceparent), kind=kind)
 
 
 def client_span(name: Callable[[], str]) -> AbstractContextManager[object]:
-    """A span around what this process asks of another one. Where nothing is recorded not even a name is made."""
+    """Start a span around a request to another process. Without recording, even its name is not built."""
     if not _Recording.on or not trace.get_current_span().is_recording():
         return _UNTRACED
     return tracer.start_as_current_span(name(), kind=SpanKind.CLIENT)

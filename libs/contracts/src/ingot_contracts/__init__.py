@@ -1,5 +1,6 @@
-"""What crosses a wall: events and internal API shapes, one module per owning service.
+"""Contracts between services: events and shapes of the internal API, one module per owning service.
 
-Only msgspec and the standard library. Fields are only ever added, with a default; a breaking change is a new
-tag (``….v2``) that is emitted beside the old one. Every sample in ``golden/`` decodes for ever.
+Imports only msgspec and the standard library. Fields are only added, with a default. A breaking change is a
+new tag (``….v2``) that is emitted in parallel to the old one. Every sample in ``golden/`` must stay
+decodable.
 """

@@ -1,6 +1,6 @@
-"""Variables of Actions: plain configuration that CI systems read and write over the API; Ingot itself uses none.
+"""Variables of Actions: configuration that CI systems read and write over the API. Ingot does not use them.
 
-Those of repositories are kept by repos, those of users and organizations by identity. Nothing about them is secret.
+repos stores variables of repositories, identity variables of users and organizations. They are not secret.
 """
 
 import re
@@ -10,13 +10,13 @@ import msgspec
 from ingot_contracts.limits import Description, Name, Text
 
 MOST_VARIABLES = 500
-"""Of one repository, user or organization."""
+"""Variables per repository, user or organization."""
 
 _NAME = re.compile(r"(?!CI$|GITEA_|GITHUB_)[A-Z_][A-Z0-9_]{0,254}", re.ASCII | re.IGNORECASE)
 
 
 class ActionVariable(msgspec.Struct, frozen=True, kw_only=True):
-    """`data` is the value. One of `owner_id` and `repo_id` is 0."""
+    """A variable with its value in ``data``. One of ``owner_id`` and ``repo_id`` is 0."""
 
     owner_id: int
     repo_id: int
@@ -31,11 +31,11 @@ class CreateActionVariable(msgspec.Struct, kw_only=True):
 
 
 class EditActionVariable(CreateActionVariable, kw_only=True):
-    """`name`: its name from now on; without one it stays."""
+    """A changed variable. ``name`` renames it; empty: the name stays."""
 
     name: Name = ""
 
 
 def variable_name(text: str) -> str:
-    """The name as it is kept, in capital letters; empty if no variable can have it."""
+    """Return the name as it is stored, in capital letters, or "" if it is not allowed for a variable."""
     return text.upper() if _NAME.fullmatch(text) else ""

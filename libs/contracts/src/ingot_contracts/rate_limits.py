@@ -1,15 +1,18 @@
-"""Limits of requests, as the gateway tells them to the service of pages with each request for a page."""
+"""Rate limits, as the gateway reports them to the service of pages with each request for a page."""
 
 import msgspec
 
 RATE_LIMITS_HEADER = "ingot-rate-limits"
-"""Holds RateLimits as JSON. No client can send it: the gateway removes what begins with ``ingot-``."""
+"""Holds RateLimits as JSON.
+
+Clients cannot send it: the gateway removes headers that begin with ``ingot-``.
+"""
 
 
 class RateLimits(msgspec.Struct, frozen=True):
-    """Points in a minute for an account, for each of its tokens, and for an address of nobody; 0: any number.
+    """Points per minute for an account, for each of its tokens, and for an anonymous address; 0: unlimited.
 
-    ``refusals`` are requests that were refused for each of these, by the process that tells it, since it started.
+    ``refusals`` counts rejected requests for each of the three, in the reporting process since its start.
     """
 
     account: int = 0

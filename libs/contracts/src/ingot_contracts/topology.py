@@ -1,8 +1,10 @@
-"""Which service calls which, and which consumes the events of which: the graph of services, in one place.
+"""The graph of services: calls between services, and consumers of their events.
 
-Calls go down, events go up or sideways. NetworkPolicies, service keys and stream consumers are held against
-this by ``tests/arch``.
+Calls go down, events go up or sideways. ``tests/arch`` compares NetworkPolicies, service keys and stream
+consumers with this graph.
 """
+
+from ingot_contracts.events import EVENTS, consumers_of
 
 SERVICES = ("identity", "repos", "issues", "hooks", "web", "gateway")
 
@@ -14,20 +16,20 @@ CALLS: dict[str, tuple[str, ...]] = {
     "web": ("identity", "repos", "issues", "hooks"),
     "gateway": ("identity", "repos", "issues", "hooks", "web"),
 }
-"""Caller -> called. Acyclic: gateway -> web -> issues, hooks -> repos -> identity."""
+"""Caller to called services. Acyclic: gateway -> web -> issues, hooks -> repos -> identity."""
 
 SHARDED = ("repos",)
-"""Services whose processes hold different files, and hand requests on to each other for them."""
+"""Services whose processes hold different files and forward requests to each other."""
 
 CONSUMES: dict[str, tuple[str, ...]] = {
-    "identity": ("repos",),
-    "repos": ("identity", "issues", "hooks"),
-    "issues": ("identity", "repos"),
-    "hooks": ("identity", "repos", "issues"),
-    "web": (),
-    "gateway": (),
+    service: tuple(
+        emitter
+        for emitter, events in EVENTS.items()
+        if emitter != service and any(service in consumers_of(event) for event in events)
+    )
+    for service in SERVICES
 }
-"""Consumer -> emitters of the durable consumers it has. The gateway only listens, to drop cached answers."""
+"""Consumer to emitters of its durable consumers. The gateway only listens, to drop cached responses."""
 
 AUDIENCE = ("identity", "repos", "issues", "hooks", "web", "gateway")
 """Services that accept a principal."""

@@ -1,4 +1,4 @@
-"""A chunked response body that bypasses the transport of the event loop, so it can go into a pipe."""
+"""A chunked response body that bypasses the event loop's transport, so it can be spliced into a pipe."""
 
 import os
 import re
@@ -7,17 +7,16 @@ import socket
 from ingot_wire.zero_copy import Pipe, receive_into_pipe, wait_readable
 
 LONGEST_LINE = 100
-"""Bytes of the line with the size of a chunk; the services here write fewer than ten."""
+"""Bytes of the line with a chunk's size. The services here write fewer than ten."""
 LEAST_PIPE = 65_536
 """Capacity in bytes from which a pipe is cheaper than reading and writing."""
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})(;.*)?")
 
 
 class ChunkedBody:
-    """A chunked body without trailers (RFC 9112, section 7.1) on a connection that nothing else reads.
+    """A chunked body without trailers (RFC 9112, section 7.1) on a connection that has no other reader.
 
-    ``beginning`` was read already. The body is complete when ``is_whole``; ``has_surplus`` if bytes follow
-    it.
+    ``beginning`` was read already. The body is complete when ``is_whole``. ``has_surplus``: bytes follow it.
     """
 
     def __init__(self, connection: int, beginning: bytes) -> None:
@@ -28,7 +27,7 @@ class ChunkedBody:
         self._least = 1
         """The number of bytes that make the socket readable."""
         self._left = 0
-        """Bytes of the current chunk that were not read yet."""
+        """Unread bytes of the current chunk."""
         self._chunk_end = b""
         """The bytes before the next size."""
         self.is_whole = self.has_surplus = False

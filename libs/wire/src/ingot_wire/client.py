@@ -2,7 +2,7 @@
 
 Kept connections, one request at a time on each, bodies streamed both ways.
 
-It has only what services need, since every request pays for it (docs/adr/0011): no redirects, cookies,
+It has only what services need, since every request pays for it (ADR 11): no redirects, cookies,
 proxies, compression or trailers. Callers give no framing: it is written here, from the bytes that are sent.
 """
 
@@ -19,9 +19,9 @@ from ingot_wire.framing import request_head
 CONNECT_SECONDS = 2.0
 RETRY_PAUSE, LONGEST_PAUSE = 0.05, 0.5
 TRIES = 3
-"""The most times that a read is sent whose connection ended before the response.
+"""Attempts for a read whose connection ended before the response.
 
-The read may crash the server.
+The limit exists because the read may be what crashes the server.
 """
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 IDEMPOTENT = SAFE | {"PUT", "DELETE"}
@@ -112,12 +112,12 @@ class Origin:
     ) -> Response:
         """Send a request and return when the head of its response has arrived.
 
-        ``headers`` have no framing (`framing.FRAMING_HEADERS`): a body of bytes is sent with its
-        Content-Length, one in parts in chunks. ``in_chunks``: the body of the response may be read as
-        ``chunks``. A request is sent again if no server can have begun it, and an idempotent one without a
-        body also if its connection ended before the response began.
+        ``headers`` have no framing (`framing.FRAMING_HEADERS`). A body of bytes is sent with its
+        Content-Length, a body in parts in chunks. ``in_chunks``: the body of the response may be read as
+        ``chunks``. A request is retried if no server can have begun it. An idempotent request without a body
+        is also retried if its connection ended before the response.
 
-        Raises ConnectionError, what the body raises, and ValueError for a head that cannot be sent.
+        Raises ConnectionError, the errors of the body, and ValueError for an invalid head.
         """
         give_up = asyncio.get_running_loop().time() + self._patience
         head = request_head(method, self._prefix + target, self._authority, headers)
@@ -140,7 +140,7 @@ class Origin:
                 connection.close()
                 if connection.heard or body:
                     raise
-                # A kept connection may end in the moment in which it is used again.
+                # An idle connection may be closed at the moment in which it is reused.
                 if used_before and method in IDEMPOTENT:
                     continue
                 if self._patience and tries < TRIES and method in SAFE:

@@ -12,30 +12,30 @@ from ingot_wire.framing import Headers, response_framing_error
 from ingot_wire.zero_copy import is_readable
 
 IDLE_SECONDS = 30.0
-"""The time in which an idle connection may be used again; the servers here keep one for longer."""
+"""Seconds for which an idle connection may be reused. The servers here keep it for longer."""
 LIFETIME_SECONDS = 60.0
-"""The time in which a connection is used, so replicas that start later get their share."""
+"""Seconds for which a connection is used, so replicas that start later get their share."""
 SILENT_SECONDS = 10
-"""TCP keep-alive begins after so many idle seconds.
+"""Idle seconds before TCP keep-alive begins.
 
-The connection ends after three probes in as long again.
+The connection ends after three probes within the same time.
 """
 MAX_UNREAD_BYTES = 262_144
 """Bytes of a response body that may wait here for their reader."""
 MAX_HEAD_BYTES = 262_144
 """Bytes of a response head, interim responses included. The read that completes the head is not counted."""
 LARGE_PART = 65_536
-"""Bytes of a part of a body that would cost more to copy into its chunk than to write next to its frame."""
+"""Bytes from which a part of a body is written next to its frame. Copying it into its chunk costs more."""
 
 Body = bytes | AsyncIterator[bytes]
 
 
 class ClientConnection(asyncio.Protocol):
-    """One connection: ``send_request``, then ``read_part`` until no more come, then ``release``.
+    """One connection: ``send_request``, then ``read_part`` until the body ends, then ``release``.
 
-    It is fit for another request only if the last one was sent completely, its response was read to the end,
-    and nothing else has arrived. Bytes that belong to no request end the connection and are never returned.
-    Empty lines between responses are the one exception: the parser skips them, and they carry nothing.
+    It is reused only after the last request was sent completely and its response was read to the end. No
+    other bytes may have arrived. Bytes that belong to no request end the connection and are never returned.
+    Empty lines between responses are the one exception: the parser skips them.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -67,10 +67,9 @@ class ClientConnection(asyncio.Protocol):
     async def send_request(self, head: bytes, body: Body, *, bodiless: bool, wants_chunks: bool) -> None:
         """Send a request and return when the head of its response has arrived.
 
-        ``head`` has no framing: a body of bytes gets its Content-Length in the head already, one in parts is
-        sent in chunks. ``bodiless``: the response ends with its head, as that of HEAD. ``wants_chunks``:
-        `chunks` reads the body of the response if it is chunked. Raises ConnectionError, and what the body
-        raises.
+        ``head`` has no framing: a body of bytes adds its Content-Length, a body in parts is sent in chunks.
+        ``bodiless``: the response ends with its head, as for HEAD. ``wants_chunks``: `chunks` reads the body
+        of the response if it is chunked. Raises ConnectionError, and the errors of the body.
         """
         if self._bodiless or self._wants_chunks:
             # The parser still waits for the body that HEAD leaves out, or that was read without it.
@@ -99,7 +98,10 @@ class ClientConnection(asyncio.Protocol):
         return part, not self._complete
 
     def release(self) -> bool:
-        """End the request. Returns True if another one may be sent; else the caller closes the connection."""
+        """End the request.
+
+        Returns True if another one may be sent; otherwise the caller closes the connection.
+        """
         if self.chunks is not None and self.chunks.is_whole:
             self._complete, self._keeps_alive = True, self._keeps_alive and not self.chunks.has_surplus
             self._close_chunks()
@@ -117,9 +119,9 @@ class ClientConnection(asyncio.Protocol):
         return True
 
     def is_fit(self) -> bool:
-        """True if the idle connection may be used: it is young enough, and the server has sent nothing on it.
+        """Return whether the idle connection may be reused: it is young enough, and has received nothing.
 
-        What waits on an idle connection is its end or a response to no request.
+        Bytes on an idle connection are its end, or a response to no request.
         """
         return (
             not self.ended
@@ -147,7 +149,7 @@ class ClientConnection(asyncio.Protocol):
         try:
             async for part in body:
                 if self.ended:
-                    return  # the response may have arrived; without one its reader gets the error
+                    return  # the response may have arrived; without a response its reader gets the error
                 if not part:
                     continue  # a chunk without bytes would end the body
                 if len(part) > LARGE_PART:
@@ -200,7 +202,7 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
-        _notice_silence(transport.get_extra_info("socket"))
+        _enable_keepalive(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
         if not self._requested or self._complete:
@@ -307,8 +309,8 @@ class ClientConnection(asyncio.Protocol):
         self._complete = self.status > 0
 
 
-def _notice_silence(connection: socket.socket) -> None:
-    """Let the connection end when the other machine disappears without closing it, as pods do (tcp(7))."""
+def _enable_keepalive(connection: socket.socket) -> None:
+    """Detect that the other machine disappeared without closing the connection, as pods do (tcp(7))."""
     if not hasattr(socket, "TCP_USER_TIMEOUT"):
         return
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

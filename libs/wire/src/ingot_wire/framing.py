@@ -37,7 +37,7 @@ _BAD_TARGET = re.compile(rb"[\x00-\x20\x7f]")
 
 @lru_cache(1024)
 def header_name(name: bytes) -> bytes:
-    """Return the name in lower case. Raises ValueError if it is no token (RFC 9110, section 5.1)."""
+    """Return the name in lower case. Raises ValueError if it is not a token (RFC 9110, section 5.1)."""
     if not _TOKEN.fullmatch(name):
         raise ValueError(f"invalid header name: {name!r}")
     return name.lower()
@@ -55,8 +55,7 @@ def request_head(
 ) -> bytes:
     """Return the request line, ``Host`` and ``headers``, without the framing and without the empty line.
 
-    Raises ValueError for a method, target or header that would not be one line of the head, and for headers
-    of ``FRAMING_HEADERS``.
+    Raises ValueError for an invalid method, target or header, and for headers of ``FRAMING_HEADERS``.
     """
     if not _TOKEN.fullmatch(method.encode()) or _BAD_TARGET.search(target) or not target:
         raise ValueError(f"invalid request line: {method} {target!r}")

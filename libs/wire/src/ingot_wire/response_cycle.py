@@ -18,7 +18,7 @@ from ingot_wire.zero_copy import EXTENSION, send_file, send_from_pipe
 log = structlog.get_logger()
 
 SHORT_BODY = 65_536
-"""The head waits for the first part of a body of at most so many bytes; a longer body may be slow."""
+"""Bytes of a short body. Its head waits for the first part; a longer body may be slow."""
 STOPPING = "The server is stopping; try again."
 FAILED = "The request failed; the log has the details."
 WITHOUT_BODY = (204, 304)
@@ -106,9 +106,9 @@ class ResponseCycle(RequestResponseCycle):
         if message["type"] == "http.response.start":
             self._start(message["status"], message.get("headers", ()))
         elif message["type"] == EXTENSION:
-            await self._pass_on(message["file"], message.get("offset"), message["count"])
+            await self._send_zero_copy(message["file"], message.get("offset"), message["count"])
         else:
-            self._go_on(message.get("body", b""), more=message.get("more_body", False))
+            self._continue(message.get("body", b""), more=message.get("more_body", False))
 
     def _start(self, status: int, headers: Any) -> None:
         if self.response_started:
@@ -117,6 +117,8 @@ class ResponseCycle(RequestResponseCycle):
             raise RuntimeError(f"an app cannot send an interim response: {status}")
         self._bodiless = self.scope["method"] == "HEAD" or status in WITHOUT_BODY
         fields, length = self._split_framing((*self.default_headers, *headers))
+        if length == 0 or status in WITHOUT_BODY:
+            fields = [field for field in fields if field[0] != b"content-type"]
         if status == 204:
             length = None  # RFC 9110, section 8.6
         if self.waiting_for_100_continue:
@@ -158,7 +160,7 @@ class ResponseCycle(RequestResponseCycle):
         check_values(fields)
         return fields, length
 
-    async def _pass_on(self, file: int, offset: int | None, count: int) -> None:
+    async def _send_zero_copy(self, file: int, offset: int | None, count: int) -> None:
         """Send bytes of a file or a pipe; more of the body follows."""
         self._count(count)
         if self._bodiless or not count:  # a chunk without bytes would end the body
@@ -199,7 +201,7 @@ class ResponseCycle(RequestResponseCycle):
             if self.expected_content_length < 0:
                 raise RuntimeError("the body is longer than Content-Length")
 
-    def _go_on(self, body: bytes, *, more: bool) -> None:
+    def _continue(self, body: bytes, *, more: bool) -> None:
         self._count(len(body))
         if self._bodiless:
             body = b""

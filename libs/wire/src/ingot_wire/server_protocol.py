@@ -86,7 +86,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     It counts the bytes that have not yet become a head, body data or the end of a message: heads, and the
     sizes and extensions of chunks. A head that begins in the middle of a read is counted from the next read
-    on, so it may be twice as large as the limit.
+    on. It may be twice as large as the limit.
     """
 
     error_body: Callable[[str], bytes]

@@ -1,6 +1,6 @@
 """Moves bytes between files, pipes and sockets without copying them into this process.
 
-Copying is most of the cost of a large response (docs/adr/0024). All descriptors except those of files are
+Copying is most of the cost of a large response (ADR 24). All descriptors except those of files are
 non-blocking. None may be the descriptor of a transport: when the transport closes, its number may belong to
 another connection.
 """
@@ -114,13 +114,16 @@ async def send_file(file: int, connection: int, offset: int, count: int) -> None
     """
     end = offset + count
     while offset < end:
-        offset += await _moved(lambda: os.sendfile(connection, file, offset, end - offset), connection)  # noqa: B023
+        offset += await _retry_until_moved(
+            lambda: os.sendfile(connection, file, offset, end - offset),  # noqa: B023
+            connection,
+        )
 
 
 async def send_from_pipe(pipe: int, connection: int, count: int) -> None:
     """Send bytes that are in a pipe. Raises OSError."""
     while count:
-        count -= await _moved(
+        count -= await _retry_until_moved(
             lambda: os.splice(pipe, connection, count, flags=os.SPLICE_F_NONBLOCK),  # noqa: B023
             connection,
         )
@@ -130,7 +133,7 @@ async def receive_into_pipe(connection: int, pipe: int, most: int) -> int:
     """Move at most ``most`` bytes from a socket into an empty pipe. Returns their number. Raises OSError."""
     while True:
         if is_readable(connection):
-            # Yield to other tasks; waiting for bytes that are there already would cost ten system calls.
+            # Yield to other tasks: waiting for bytes that have already arrived would cost ten system calls.
             await asyncio.sleep(0)
         else:
             await wait_readable(connection)
@@ -143,7 +146,7 @@ async def receive_into_pipe(connection: int, pipe: int, most: int) -> int:
         return count
 
 
-async def _moved(move: Callable[[], int], connection: int) -> int:
+async def _retry_until_moved(move: Callable[[], int], connection: int) -> int:
     """Return the number of bytes that the connection took, at least one. Raises OSError."""
     while True:
         try:

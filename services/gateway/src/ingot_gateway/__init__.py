@@ -1,1 +1,1 @@
-"""The public entry of Ingot: it authenticates each request, limits it and forwards it to the service of its path."""
+"""Public entry of Ingot: authenticates and limits each request, and forwards it to a service."""

@@ -10,7 +10,7 @@ from ingot_chassis.http.app import service_app
 from ingot_chassis.http.middleware import RequestTelemetry
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.service import assemble, origins
-from ingot_contracts.identity import session_cookie
+from ingot_contracts.identity.credentials import session_cookie
 from ingot_gateway.api import audit, description, periodic_tasks, server_settings, version
 from ingot_gateway.api.request import GatewayRequest
 from ingot_gateway.auth import TOPIC, Authenticator
@@ -41,7 +41,9 @@ def create_app(
     peers: Peers | None = None,
     upstreams: Mapping[str, Upstream] | None = None,
 ) -> Litestar:
-    """The app of the gateway. ``upstreams`` are the services by name, by default those at the URLs of the settings.
+    """The app of the gateway.
+
+    ``upstreams`` are the services by name, by default those at the URLs of the settings.
 
     Raises SettingsError.
     """

@@ -1,7 +1,7 @@
 """Exchanges a credential for a signed principal: identity is asked, and its answer is used again for seconds.
 
-The answer that a credential is unknown is never used again. Requests with the same credential at the same time share
-one request to identity.
+The answer that a credential is unknown is never used again. Requests with the same credential at the same
+time share one request to identity.
 """
 
 import asyncio
@@ -15,8 +15,8 @@ import structlog
 from ingot_chassis.errors import NotFound, Unauthenticated, Unavailable
 from ingot_chassis.events.envelope import Envelope, decode_envelope, decode_event, event_type
 from ingot_chassis.security.grants import GrantCache
-from ingot_contracts.identity import (
-    Authenticated,
+from ingot_contracts.identity.credentials import Authenticated
+from ingot_contracts.identity.events import (
     CredentialsRevoked,
     MembershipChanged,
     OrganizationCreated,
@@ -36,7 +36,7 @@ NEEDS_CODE = (
     "or send a code that was not used yet in the header X-Gitea-OTP"
 )
 SUDO = 0
-"""The holder of every answer under ``sudo``: it also depends on the caller, whose id identity does not send."""
+"""Holder of answers under ``sudo``, which also depend on the caller, whose id identity does not send."""
 
 _ABOUT_A_USER: dict[str, type[CredentialsRevoked | MembershipChanged | UserDeleted]] = {
     event_type(cls): cls for cls in (CredentialsRevoked, MembershipChanged, UserDeleted)
@@ -85,7 +85,7 @@ class Authenticator:
         if self._requests.get(key) is request:
             del self._requests[key]
         if not request.cancelled():
-            request.exception()  # if all clients have left, nobody else retrieves the exception
+            request.exception()  # without clients, no one else retrieves the exception
 
     async def _request(self, key: bytes, credential: Credential, address: str) -> Caller:
         since = self._callers.clock()
@@ -121,7 +121,7 @@ class Authenticator:
         self._callers.clear()
 
     async def on_event(self, body: bytes) -> None:
-        """Apply an event of identity: forget the account that it is about, or all accounts if that is unclear."""
+        """Apply an event of identity: evict its account, or all accounts if the event names none."""
         try:
             self._apply(decode_envelope(body))
         except msgspec.DecodeError:

@@ -3,7 +3,14 @@
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
+import structlog
+
 from ingot_chassis.settings import SettingsError
+
+log = structlog.get_logger()
+
+_NARROW = {4: 24, 6: 64}
+"""The shortest prefix without a warning, by version: proxies are few."""
 
 
 class TrustedProxies:
@@ -15,12 +22,18 @@ class TrustedProxies:
             self._networks = [ip_network(network) for network in networks]
         except ValueError as error:
             raise SettingsError([f"INGOT_GATEWAY_TRUSTED_PROXIES: {error}"]) from None
+        for network in self._networks:
+            if network.prefixlen < _NARROW[network.version] and not network.is_loopback:
+                log.warning(
+                    "trusted proxies are a wide network: everything in it can claim any address, so name the proxies alone",
+                    network=str(network),
+                )
 
     def client(self, peer: str, forwarded_for: bytes) -> str:
         """The nearest address that is not a trusted proxy, or the farthest one that trusted proxies report.
 
-        Each proxy adds its own peer on the right. Entries are read from the right and are reliable up to the first
-        address that is not trusted.
+        Each proxy adds its own peer on the right. Entries are read from the right and are reliable up to the
+        first address that is not trusted.
         """
         if not self._networks or not forwarded_for:
             return peer

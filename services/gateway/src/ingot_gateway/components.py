@@ -1,4 +1,4 @@
-"""What the gateway's process holds for its own routes."""
+"""Components of the gateway's own routes."""
 
 from dataclasses import dataclass
 

@@ -1,10 +1,10 @@
 """JSON answers and pages in gzip, for clients that ask for it.
 
-Compressed are answers to GET alone. The length of a compressed answer tells an onlooker whether a guess that the request
-carried also stands in the answer (the attack called BREACH), so nothing is compressed that holds a secret: tokens and
-secrets of applications stand in answers to POST only, and the token of a page's forms is another one in each answer. Nor
-is what a browser fetched for a page of another site, since a page that makes its visitors send guesses is the other half
-of that attack. Files and git pass as they are.
+Compressed are answers to GET alone. The length of a compressed answer tells an onlooker whether a guess that
+the request carried also stands in the answer (the attack called BREACH), so nothing is compressed that holds
+a secret: tokens and secrets of applications stand in answers to POST only, and the token of a page's forms is
+another one in each answer. Nor is what a browser fetched for a page of another site, since a page that makes
+its visitors send guesses is the other half of that attack. Files and git pass as they are.
 """
 
 import asyncio
@@ -111,7 +111,7 @@ def _accepts_gzip(scope: HTTPScope) -> bool:
 
 
 def takes_gzip(accept_encoding: bytes) -> bool:
-    """Whether a header ``Accept-Encoding`` names gzip, with a weight above 0."""
+    """True if a header ``Accept-Encoding`` names gzip with a weight above 0."""
     for part in accept_encoding.lower().split(b","):
         coding, _, weight = part.partition(b";")
         if coding.strip() == b"gzip" and not _WEIGHT_OF_NOTHING.fullmatch(weight.strip()):
@@ -120,7 +120,7 @@ def takes_gzip(accept_encoding: bytes) -> bool:
 
 
 def _is_plain_text(start: HTTPResponseStartEvent) -> bool:
-    """Whether the answer is a success in JSON, or a page, that nobody has compressed, tagged or cut into ranges."""
+    """True for a successful JSON answer or page without encoding, entity tag or range."""
     if start["status"] != 200:
         return False
     headers = {name.lower(): value for name, value in start["headers"]}

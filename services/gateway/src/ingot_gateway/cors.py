@@ -1,6 +1,7 @@
-"""Which pages of other origins may read answers in a browser (CORS); none, unless settings name them.
+"""Access of pages of other origins to answers in a browser (CORS); only origins in the settings have it.
 
-A preflight is answered here, without a credential: browsers send none with it, and it shows only these settings.
+A preflight is answered here, without a credential: browsers send none with it, and it shows only these
+settings.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ ANY = "*"
 
 
 class CorsRules:
-    """Who may do what, as headers."""
+    """Headers that tell a browser what each origin may do."""
 
     def __init__(
         self,
@@ -50,7 +51,7 @@ class CorsRules:
         ]
 
     def of(self, origin: bytes) -> Headers:
-        """What an answer to a page of ``origin`` says; ``Vary``, because others get another answer."""
+        """Headers of an answer to a page of ``origin``; ``Vary`` because other origins get other headers."""
         if self._any:
             return [(b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", EXPOSED)]
         vary: Headers = [(b"vary", b"Origin")]
@@ -60,7 +61,7 @@ class CorsRules:
         return [*vary, *allowed, *self._credentials]
 
     def of_preflight(self, origin: bytes) -> Headers:
-        """What a preflight of ``origin`` is answered."""
+        """Headers of the answer to a preflight of ``origin``."""
         headers = self.of(origin)
         return [*headers, *self._preflight] if len(headers) > 1 else headers
 

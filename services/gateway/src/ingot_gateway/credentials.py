@@ -1,11 +1,11 @@
 """The credential of a request, wherever it is. The first kind that is present decides.
 
-``?token=``, ``?access_token=``, ``Authorization: token|Bearer``, Basic. If both a token and Basic are sent, identity
-gets both and tries Basic when it does not know the token. A credential that cannot be read is ignored: the request is
-anonymous.
+``?token=``, ``?access_token=``, ``Authorization: token|Bearer``, Basic. If both a token and Basic are sent,
+identity gets both and tries Basic when it does not know the token. A credential that cannot be read is
+ignored: the request is anonymous.
 
-Routes of pages for browsers (``Route.pages``) take the cookie of a session and nothing else. No other route takes it:
-other sites can make a browser send cookies.
+Routes of pages for browsers (``Route.pages``) take the cookie of a session and nothing else. No other route
+takes it: other sites can make a browser send cookies.
 """
 
 import base64
@@ -15,7 +15,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from ingot_contracts.identity import Authenticate
+from ingot_contracts.identity.credentials import Authenticate
 
 IMPOSSIBLE_NAME = "\N{REPLACEMENT CHARACTER}"
 """A name that no account has."""
@@ -36,10 +36,10 @@ class Credential(NamedTuple):
     session: str = ""
 
     def digest(self, address: str) -> bytes:
-        """The key of the credential in caches, so that no cache holds secrets.
+        """Key of the credential in caches, which therefore hold no secrets.
 
-        It has the code in it, so that the password alone is another credential; and a code works once, so what is
-        remembered of it serves the client at that ``address`` alone.
+        It contains the code, so the password alone is another credential; and a code works once, so
+        what is remembered of it serves the client at that ``address`` alone.
         """
         parts = (*self, address) if self.code else self
         return hashlib.sha256("\0".join(parts).encode()).digest()
@@ -142,7 +142,10 @@ def _basic(value: bytes) -> tuple[str, str]:
 
 
 def _sudo_name(value: bytes) -> str:
-    """The account to act as. A name that cannot be read must not become empty: the caller would act as themselves."""
+    """The account to act as.
+
+    A name that cannot be read must not become empty: the caller would act as themselves.
+    """
     return _printable(value) or (IMPOSSIBLE_NAME if value else "")
 
 

@@ -1,6 +1,8 @@
-"""What a browser shows for an error of the gateway, as while web is away, or of a service without pages. Every value is escaped.
+"""Pages for errors of the gateway, such as when web is unavailable, or of a service without pages.
 
-A browser that has no style sheet, since web is away, lays the page out by the few lines of style in it.
+All values are escaped.
+
+A browser without the style sheet, because web is unavailable, uses the few lines of style in the page.
 """
 
 from base64 import b64encode
@@ -41,7 +43,7 @@ _AWAY = "Not available at the moment"
 def error_page(error: ApiError, request_id: str, *, root: str, site_name: str, sign_in: str = "") -> bytes:
     """The page, with what to do. ``root`` is the path of the site, without a slash at its end.
 
-    ``sign_in`` is the address where somebody signs in who has not done so, if that may help.
+    ``sign_in`` is the address of the sign-in page, if signing in may help.
     """
     title = _AWAY if error.status >= 500 else _TITLES.get(error.status, "That is not possible")
     reason = _sentence(error.message)
@@ -58,7 +60,7 @@ def _sentence(message: str) -> str:
 
 
 def _advice(error: ApiError, sign_in: str) -> str:
-    """What to do, and when: the seconds that the header ``Retry-After`` names as well."""
+    """Advice for the reader, with the seconds that the header ``Retry-After`` names."""
     if error.status == 403:
         return "Ask somebody who administers this to let you."
     if error.status in (401, 404):

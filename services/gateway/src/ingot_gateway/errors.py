@@ -29,6 +29,18 @@ class HeadersTooLarge(ApiError):
     status = 431
 
 
+class BadGateway(ApiError):
+    """A service behind this one gave no usable answer."""
+
+    status = 502
+
+
+class GatewayTimeout(ApiError):
+    """A service behind this one did not answer in time."""
+
+    status = 504
+
+
 class LfsError(msgspec.Struct):
     """The body of an error for git-lfs."""
 
@@ -40,7 +52,10 @@ Reader = Literal["program", "git", "lfs", "browser"]
 
 
 class ErrorWriter:
-    """Writes the error object, with the page of the API as its ``url``; to git and git-lfs, what they show; to a browser, a page."""
+    """Writes the error object, with the page of the API as its ``url``; to git and git-lfs, what they show.
+
+    To a browser, a page.
+    """
 
     def __init__(self, public_url: str, site_name: str) -> None:
         self._page = public_url.rstrip("/") + "/api/v1/swagger"
@@ -56,7 +71,7 @@ class ErrorWriter:
     ) -> None:
         """Answer with ``error``; nothing may have been sent before. git shows its user plain text alone.
 
-        ``sign_in`` is an address for a browser in which nobody is signed in.
+        ``sign_in`` is an address for a browser without a session.
         """
         if reader == "git":
             body, about = f"{error.message}\n".encode(), [(b"content-type", b"text/plain; charset=utf-8")]
@@ -81,7 +96,10 @@ class ErrorWriter:
 
 
 class ErrorPages:
-    """A ``send`` that passes on what a service answers to a browser; in place of an error object it writes the page of the error."""
+    """A ``send`` that passes on what a service answers to a browser.
+
+    In place of an error object it writes the page of the error.
+    """
 
     def __init__(self, send: Send, errors: ErrorWriter, sign_in: str) -> None:
         self._send, self._errors, self._sign_in = send, errors, sign_in

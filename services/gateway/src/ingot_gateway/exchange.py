@@ -1,7 +1,7 @@
 """One proxied request and its answer: enforces the limits of its route and notices how it ends.
 
-An upstream gets ``receive`` and ``send`` of the exchange in place of the server's own. They pass messages on one by
-one, so a slow side slows down the other side, and nothing is buffered here.
+An upstream gets ``receive`` and ``send`` of the exchange in place of the server's own. They pass messages on
+one by one, so a slow side slows down the other side, and nothing is buffered here.
 """
 
 import asyncio
@@ -10,13 +10,13 @@ from typing import NamedTuple, Self
 
 from litestar.types import Message, Receive, ReceiveMessage, Send
 
-from ingot_chassis.errors import ApiError, GatewayTimeout, TooLarge
-from ingot_gateway.errors import ClientTooSlow
+from ingot_chassis.errors import ApiError, TooLarge
+from ingot_gateway.errors import ClientTooSlow, GatewayTimeout
 from ingot_gateway.headers import response_headers
 
 FIRST_CHECK_SECONDS = 0.25
 LEAST_BYTES = 16 * 1024
-"""Fewer that a client sends in its time are none, as in the SSH server of repos: a byte a minute would hold a slot for ever."""
+"""Minimum progress of a client in its time: otherwise a byte per minute would hold a slot forever."""
 CHECK_SECONDS = 0.5
 
 
@@ -25,10 +25,10 @@ class ClientDisconnected(Exception):
 
 
 class RouteLimits(NamedTuple):
-    """Of a class of routes: the largest body (None: any), the longest silence of either side, and the time of a client.
+    """Limits of a class of routes: largest body (None: any), longest silence, and time of the client.
 
-    The latter is how long, in all, the client is waited for until it has sent ``LEAST_BYTES`` or taken a part of the answer.
-    What the service needs does not count. Both are seconds.
+    The latter is how long, in all, the client is waited for until it has sent ``LEAST_BYTES`` or taken a part
+    of the answer. What the service needs does not count. Both are seconds.
     """
 
     body: int | None
@@ -39,8 +39,8 @@ class RouteLimits(NamedTuple):
 class ProxiedExchange:
     """A context manager around the upstream's work, in the task that does it.
 
-    If a limit is exceeded or the client disconnects, leaving the context raises the ApiError of that limit, or
-    ClientDisconnected, whatever the upstream raised.
+    If a limit is exceeded or the client disconnects, leaving the context raises the ApiError of that limit,
+    or ClientDisconnected, whatever the upstream raised.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class ProxiedExchange:
 
     @property
     def body_is_read(self) -> bool:
-        """Whether the client has sent all of its request."""
+        """True once the client has sent its whole request."""
         return not self._unread
 
     def _end_wait(self, side: str, size: int) -> None:

@@ -1,4 +1,4 @@
-"""Which headers pass through the gateway, in both directions."""
+"""Headers that pass through the gateway, in both directions."""
 
 from ingot_wire.framing import FRAMING_HEADERS, Headers
 

@@ -1,7 +1,8 @@
-"""Which version of the interface is served: the highest one of which every operation is there.
+"""Version of the API that is served: the highest one whose operations all exist.
 
-Clients read it to decide what they may call: the official Go SDK asks for a version before 130 of its functions. So it
-follows from what the services serve (`served_operations.py`), and rises by itself with the operations of the next version.
+Clients read it to decide what they may call: the official Go SDK asks for a version before 130 of its
+functions. So it follows from what the services serve (`served_operations.py`), and rises by itself with the
+operations of the next version.
 """
 
 from collections.abc import Set as AbstractSet
@@ -39,7 +40,8 @@ _OPERATIONS = {
     "1.16.0": "repoGetSingleCommit acceptRepoTransfer rejectRepoTransfer",
     "1.17.0": "repoGetRawFileOrLFS",
     "1.18.0": "repoCancelScheduledAutoMerge",
-    # Nothing in 1.19 and 1.20; in 1.21, and in 1.22 beside these two, only secrets and variables of Actions.
+    # Nothing in 1.19 and 1.20. In 1.21, and in 1.22 except for these two, only secrets and variables of
+    # Actions.
     "1.22.0": "repoGetPullRequestByBaseHead repoCompareDiff",
     "1.23.0": """
         repoListTagProtection repoGetTagProtection repoCreateTagProtection repoEditTagProtection
@@ -66,5 +68,5 @@ def served_version(operations: AbstractSet[str]) -> str:
 
 
 def next_operations(operations: AbstractSet[str]) -> list[str]:
-    """What is missing for the version after the one that is served."""
+    """Operations that the next version requires and no service has."""
     return next((sorted(needed - operations) for _, needed in GATES if not needed <= operations), [])

@@ -1,4 +1,4 @@
-"""What each service has answered last to one question."""
+"""Latest answer of each service to one request."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -26,13 +26,13 @@ class LatestAnswers(Generic[Answer]):
         self._answers: dict[str, Answer] = {}
 
     async def ask(self) -> tuple[dict[str, Answer], float]:
-        """The answers by service, and for how many seconds they hold: not for long if one is missing or old."""
+        """Return the answers by service and their lifetime in seconds, short if one is missing or old."""
         complete = all(await asyncio.gather(*map(self._ask, SERVICES)))
         answers = {name: self._answers[name] for name in SERVICES if name in self._answers}
         return answers, self._seconds if complete else min(self._seconds, RETRY_SECONDS)
 
     async def _ask(self, service: str) -> bool:
-        """Whether the service answered."""
+        """True if the service answered."""
         try:
             self._answers[service] = await self._question(service)
         except ApiError as error:

@@ -1,7 +1,7 @@
 """Joins the OpenAPI documents of the services into one.
 
-An operation of a service is included if the gateway routes its path to that service, so every operation in the
-document can be called. If a service does not answer, its last document is used.
+An operation of a service is included if the gateway routes its path to that service, so every operation in
+the document can be called. If a service does not answer, its last document is used.
 """
 
 import asyncio
@@ -145,7 +145,7 @@ def _all_operations(paths: Document) -> list[Document]:
 
 
 def is_routed(table: RouteTable, service: str, path: str) -> bool:
-    """Whether the gateway leads ``path`` to that service."""
+    """True if the gateway routes ``path`` to that service."""
     route = table.find(path)
     return (service == "gateway" and path in OWN_PATHS) or (route is not None and route.service == service)
 
@@ -207,20 +207,13 @@ def _operations(
 
 
 def _responses(path: str, method: str, responses: Document) -> Document:
-    """The successes of an operation, without content where there is none, and what every operation may answer.
-
-    The errors that Litestar describes are replaced: in Ingot every error is the error object.
-    """
-    described = {code: response for code, response in responses.items() if not _is_error(code)}
+    """Responses of an operation, and the errors that every operation may return."""
+    described = {**responses}
     if "204" in described:
         described["204"] = {key: value for key, value in described["204"].items() if key != "content"}
     if path.startswith(REPOSITORY):
         described["302" if method == "get" else "307"] = MOVED
     return {**described, "4XX": ERROR, "5XX": ERROR}
-
-
-def _is_error(code: str) -> bool:
-    return code == "default" or code.startswith(("4", "5"))
 
 
 def _unique(operation_id: str, service: str, taken: set[str]) -> str:

@@ -6,8 +6,7 @@ import msgspec
 import structlog
 from litestar.types import HTTPScope, Message, Receive, Send
 
-from ingot_chassis.errors import ApiError, NotFound, TooLarge
-from ingot_chassis.http.error_responses import NO_OPERATION
+from ingot_chassis.errors import NO_OPERATION, ApiError, NotFound, TooLarge
 from ingot_chassis.security.principal import PRINCIPAL_HEADER
 from ingot_chassis.telemetry import are_spans_recorded, client_span, request_id, trace_context
 from ingot_contracts.rate_limits import RATE_LIMITS_HEADER, RateLimits
@@ -34,6 +33,8 @@ from ingot_wire.zero_copy import EXTENSION
 log = structlog.get_logger()
 
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
+LFS_TOKEN = b"lfs-token"
+"""The header in which repos reads its tokens for LFS."""
 _PRINCIPAL, _RATE_LIMITS = PRINCIPAL_HEADER.encode(), RATE_LIMITS_HEADER.encode()
 
 
@@ -57,7 +58,7 @@ class Proxy:
         self._table = RouteTable()
 
     def _rate_limits(self) -> bytes:
-        """What the service of pages is told of them."""
+        """Rate limits as web receives them."""
         limiter = self._rate_limiter
         return msgspec.json.encode(RateLimits(*limiter.limits, refusals=limiter.refusals))
 
@@ -147,7 +148,9 @@ class Proxy:
     def _send_for_reader(
         self, send: Send, scope: HTTPScope, route: Route, caller: Caller, query: Query
     ) -> Send:
-        """``send``; where a browser opens what a service without pages may refuse, one that writes pages of errors.
+        """``send``.
+
+        Where a browser opens what a service without pages may refuse, one that writes pages of errors.
 
         Below the API it is programs that read.
         """
@@ -160,7 +163,7 @@ class Proxy:
 
 
 def _reader(route: Route | None, headers: Iterable[tuple[bytes, bytes]]) -> Reader:
-    """Who reads an error there: a browser asks for HTML first, and what a page links to is opened by one."""
+    """Kind of client that reads an error: browsers ask for HTML first, and open what pages link to."""
     if route is not None and route.kind == "git":
         return "lfs" if "/info/lfs/" in route.pattern else "git"
     accepts_html = any(name == b"accept" and b"text/html" in value for name, value in headers)
@@ -175,7 +178,10 @@ def _may_change_account(method: str, route: Route) -> bool:
 def _credential(
     sanitized: SanitizedRequest, route: Route, query: Query, cookies: Cookies
 ) -> Credential | None:
-    """What the caller is known by here; None for nobody, and where the service finds out by itself."""
+    """Credential of the caller.
+
+    None for an anonymous caller, and for services that authenticate by themselves.
+    """
     if route.signs_in:
         return None
     if route.pages:
@@ -185,12 +191,22 @@ def _credential(
 
 def _client_headers(sanitized: SanitizedRequest, route: Route, cookies: Cookies) -> Headers:
     """With the credentials of the client, where the service finds out by itself who is calling."""
+    if "/info/lfs/" in route.pattern:
+        return _with_lfs_token(sanitized)
     if route.pages and cookies.rest:
         return [*sanitized.headers, (b"cookie", cookies.rest)]
     if not route.signs_in:
         return sanitized.headers
     credentials = [(b"authorization", sanitized.authorization), (b"cookie", sanitized.cookies)]
     return [*sanitized.headers, *((name, value) for name, value in credentials if value)]
+
+
+def _with_lfs_token(sanitized: SanitizedRequest) -> Headers:
+    """With the token of repos for LFS in a header of its own, where it came in ``Authorization``."""
+    scheme, _, token = sanitized.authorization.strip().partition(b" ")
+    if scheme.lower() != b"lfs" or any(name == LFS_TOKEN for name, _ in sanitized.headers):
+        return sanitized.headers
+    return [*sanitized.headers, (LFS_TOKEN, token.strip())]
 
 
 def _upstream_headers(client_headers: Headers, caller: Caller, address: str) -> Headers:

@@ -1,11 +1,12 @@
-"""How much one caller may ask for in a minute: by account and token, and by address for those who are nobody.
+"""Rate limits for one minute: by account and token, and by address for anonymous callers.
 
-Requests cost points by what they cause. A caller has a bucket of points that fills evenly, and is full after a minute
-without requests (the generic cell rate algorithm, of which a bucket is one number: when it will be full). A request takes
-from all buckets of its caller, or, if one has too little, from none; one that costs more than a bucket holds takes all of it.
+Requests cost points by what they cause. A caller has a bucket of points that fills evenly, and is full after
+a minute without requests (the generic cell rate algorithm, of which a bucket is one number: when it will be
+full). A request takes from all buckets of its caller, or, if one has too little, from none; one that costs
+more than a bucket holds takes all of it.
 
-With Redis the buckets are shared by all replicas, in one atomic step for each request. While Redis is away each replica counts
-alone, so that nobody is locked out.
+With Redis the buckets are shared by all replicas, in one atomic step for each request. While Redis is away
+each replica counts alone, because no user may be locked out.
 """
 
 import math
@@ -32,7 +33,7 @@ WINDOW = 60.0
 READ, WRITE, EXPENSIVE = 1, 5, 10
 """Points: a read; a change, or a file; what makes git or the renderer work."""
 UNKNOWN_CREDENTIAL = 5
-"""Points on top for a credential that is nobody's: guessing costs more."""
+"""Additional points for an invalid credential, because guessing must cost more."""
 _EXPENSIVE = re.compile(
     r"/api/v1/markdown(/raw)?|/api/v1/(.*/)?search|/explore/(?!names\Z).*"
     # Of a repository, over the API and as pages. A file may have any name, so its path is not looked at.
@@ -81,14 +82,14 @@ class Bucket(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """What a request found: for each bucket the seconds until it would be full, had the request been let through."""
+    """State of the buckets: seconds until each one would be full if the request passed."""
 
     refused: bool
     seconds: list[float]
 
 
 class Buckets(Protocol):
-    """Where buckets are."""
+    """Storage of buckets."""
 
     async def take(self, buckets: Sequence[Bucket], cost: int) -> Levels: ...
 
@@ -149,7 +150,9 @@ class Refusal(NamedTuple):
 
 
 class RedisBuckets:
-    """For replicas. One in a hundred points of a bucket is taken in advance, and a refusal holds for up to a second.
+    """For replicas.
+
+    One in a hundred points of a bucket is taken in advance, and a refusal holds for up to a second.
 
     So few requests ask Redis, and a flood of requests that are refused does not either.
     """
@@ -257,10 +260,10 @@ class RateLimiter:
     def __init__(self, buckets: Buckets, limits: Limits) -> None:
         self._buckets, self._limits = buckets, limits
         self.refusals: dict[str, int] = {}
-        """How many requests were refused since the process started, by the kind of the bucket that was full."""
+        """Number of rejected requests since the process started, by the kind of the full bucket."""
 
     async def examine(self, _repair: bool) -> list[str]:
-        """What the doctor says."""
+        """Report for the doctor."""
         failure = await self._buckets.failure()
         if not failure:
             return []
@@ -270,7 +273,7 @@ class RateLimiter:
 
     @property
     def on(self) -> bool:
-        """Whether anything is limited."""
+        """True if there is a limit."""
         return self._limits != NONE_LIMITED
 
     @property
@@ -278,7 +281,7 @@ class RateLimiter:
         return self._limits
 
     def buckets_of(self, user_id: int, token_digest: str, address: str) -> list[Bucket]:
-        """Those that count for a caller; ``user_id`` 0 is nobody."""
+        """Return the limits of a caller; ``user_id`` 0 is an anonymous one."""
         if not user_id:
             return (
                 [Bucket(f"address:{network_of(address)}", self._limits.address)]
@@ -293,7 +296,10 @@ class RateLimiter:
         return buckets
 
     async def take(self, buckets: Sequence[Bucket], cost: int, answer_headers: Headers) -> None:
-        """Take the points of a request; how much is left goes into ``answer_headers``. Raises TooManyRequests."""
+        """Take the points of a request; how much is left goes into ``answer_headers``.
+
+        Raises TooManyRequests.
+        """
         if not buckets:
             return
         levels = await self._buckets.take(buckets, cost)

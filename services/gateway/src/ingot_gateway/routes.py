@@ -1,9 +1,9 @@
 """The route table: which service answers a path, and under which class of limits.
 
-In a pattern ``{…}`` stands for one segment, which may have an ending (``{index}.diff``), and ``/*`` at the end for
-the path itself and all paths below it. A literal segment wins over ``{…}``, a longer ``/*`` over a shorter one.
-The rest is pages (``/*``). Below a reserved segment a path that is not in the table is not found; ``/internal`` must not be
-in it: only services call each other there.
+In a pattern ``{…}`` stands for one segment, which may have an ending (``{index}.diff``), and ``/*`` at the
+end for the path itself and all paths below it. A literal segment wins over ``{…}``, a longer ``/*`` over a
+shorter one. The rest is pages (``/*``). Below a reserved segment a path that is not in the table is not
+found; ``/internal`` must not be in it: only services call each other there.
 """
 
 from typing import Literal, NamedTuple
@@ -13,16 +13,18 @@ RouteClass = Literal["api", "file", "upload", "git"]
 
 
 class Route(NamedTuple):
-    """The service that answers the paths of ``pattern``; the gateway itself, where its own route needs the caller.
+    """The service that answers the paths of ``pattern``.
 
-    ``signs_in``: the service finds out by itself who is calling. It gets cookies and ``Authorization`` as the client
-    sent them, and no principal.
+    The gateway itself, where its own route needs the caller.
 
-    ``pages``: for browsers. The session in a cookie is the credential, and no other is; the service gets the rest of
-    the cookies. It must refuse every form that does not prove to come from its own pages.
+    ``signs_in``: the service finds out by itself who is calling. It gets cookies and ``Authorization`` as the
+    client sent them, and no principal.
 
-    ``linked``: pages link to it. A session will do to read it, where no other credential was sent; its service changes
-    nothing when it is read, and gets no cookies.
+    ``pages``: for browsers. The session in a cookie is the credential, and no other is; the service gets the
+    rest of the cookies. It must refuse every form that does not prove to come from its own pages.
+
+    ``linked``: pages link to it. A session will do to read it, where no other credential was sent; its
+    service changes nothing when it is read, and gets no cookies.
     """
 
     pattern: str
@@ -45,7 +47,6 @@ ROUTES: tuple[Route, ...] = (
     Route("/api/v1/admin/cron/*", "gateway"),
     Route("/api/v1/admin/hooks/*", "hooks"),
     Route("/api/v1/admin/users/{username}/repos", "repos"),
-    Route("/api/v1/org/*", "identity"),
     Route("/api/v1/org/{org}/repos/*", "repos"),
     Route("/api/v1/org/{org}/hooks/*", "hooks"),
     Route("/api/v1/orgs/*", "identity"),
@@ -100,6 +101,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/{owner}/{repo}/releases/assets/{uuid}", "repos", "file", linked=True),
     Route("/{owner}/{repo}/archive/*", "repos", "file", linked=True),
     Route("/{owner}/{repo}/releases/download/*", "repos", "file", linked=True),
+    Route("/{owner}/{repo}/wiki/raw/*", "repos", "file", linked=True),
     Route("/{owner}/{repo}/pulls/{index}.diff", "issues", "file", linked=True),
     Route("/{owner}/{repo}/pulls/{index}.patch", "issues", "file", linked=True),
     Route("/*", "web", pages=True),
@@ -135,7 +137,7 @@ RESERVED_SEGMENTS = frozenset(("internal", "livez", "readyz", "metrics", "api", 
 
 
 class _Node:
-    """One segment of the table: ``exact`` is the route of the path that ends here, ``subtree`` that of all paths below."""
+    """A segment of the table: ``exact`` routes the path that ends here, ``subtree`` all paths below."""
 
     __slots__ = ("any", "endings", "exact", "literal", "subtree")
 

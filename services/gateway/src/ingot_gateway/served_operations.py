@@ -1,7 +1,8 @@
-"""Which operations can be called: those of each service whose paths the gateway leads to it.
+"""Operations that can be called: those of each service whose paths the gateway routes to it.
 
-`/version` follows from it, which many clients ask for first. So services are asked for the ids alone: the descriptions of all
-take a fifth of the start of `ingot up`. If a service does not answer, what it had last is used.
+`/version` follows from it, which many clients ask for first. So services are asked for the ids alone: the
+descriptions of all take a fifth of the start of `ingot up`. If a service does not answer, what it had last is
+used.
 """
 
 import asyncio
@@ -29,7 +30,10 @@ class ServedOperations:
         self._update: asyncio.Task[None] | None = None
 
     async def ids(self, own: Callable[[], OperationIds]) -> frozenset[str]:
-        """``own`` lists those of the gateway. A service that is slow to answer is waited for at first, later not."""
+        """``own`` lists those of the gateway.
+
+        A service that is slow to answer is waited for at first, later not.
+        """
         if time.monotonic() >= self._valid_until:
             if self._update is None or self._update.done():
                 self._update = asyncio.create_task(self._updated(own), name="list operations")

@@ -8,7 +8,7 @@ from ingot_chassis.settings import ServiceSettings
 
 
 class Settings(ServiceSettings, kw_only=True):
-    """The settings of the gateway beside those that every service has."""
+    """Settings of the gateway, in addition to those of every service."""
 
     port: Annotated[int, msgspec.Meta(ge=0, le=65535, description="Port to listen on.")] = 3000
     identity_url: Annotated[str, msgspec.Meta(description="Where identity listens.")] = (
@@ -55,7 +55,10 @@ class Settings(ServiceSettings, kw_only=True):
     ] = 16_384
     trusted_proxies: Annotated[
         list[str],
-        msgspec.Meta(description="Networks (CIDR) of reverse proxies whose X-Forwarded-For is believed."),
+        msgspec.Meta(
+            description="Networks (CIDR) of reverse proxies whose X-Forwarded-For is believed: of the proxies alone, since "
+            "everything in them can claim any address."
+        ),
     ] = msgspec.field(default_factory=list)
     credential_seconds: Annotated[
         float,

@@ -1,1 +1,1 @@
-"""Webhooks of Ingot: which hooks an event is for, what is sent to their endpoints, and the history of deliveries."""
+"""Webhooks of Ingot: hooks of events, payloads for their endpoints, and the history of deliveries."""

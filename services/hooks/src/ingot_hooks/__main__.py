@@ -4,8 +4,8 @@ from ingot_chassis.garbage import no_collection
 
 with no_collection():
     from ingot_chassis.command import service_main
+    from ingot_hooks.migrations import SCRIPTS
     from ingot_hooks.settings import Settings
-    from ingot_hooks.store import SCRIPTS
 
 
 def main() -> None:

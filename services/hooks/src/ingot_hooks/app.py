@@ -12,21 +12,23 @@ from ingot_chassis.security.egress import Egress
 from ingot_chassis.security.own_servers import own_servers, read_servers
 from ingot_chassis.security.sealing import Seal
 from ingot_chassis.service import assemble
-from ingot_hooks.api import deliveries, hooks
-from ingot_hooks.api.policies import ORGANIZATION, ORGANIZATION_ALIAS, OWN_ACCOUNT, REPOSITORY, SERVER
-from ingot_hooks.api.request import HooksRequest
-from ingot_hooks.clients.endpoints import Endpoints
+from ingot_contracts.hooks.events import DeliveryRequested
+from ingot_hooks.catalog.api import ORGANIZATION, ORGANIZATION_ALIAS, OWN_ACCOUNT, REPOSITORY, SERVER
+from ingot_hooks.catalog.components import Components
+from ingot_hooks.catalog.request import HooksRequest
+from ingot_hooks.catalog.rules.wakeup import Wakeup
+from ingot_hooks.catalog.store.tables import metadata
 from ingot_hooks.clients.identity import HttpIdentity
 from ingot_hooks.clients.repos import HttpRepos
-from ingot_hooks.components import Components
-from ingot_hooks.consumers import EventSubscriptions
-from ingot_hooks.core.wakeup import Wakeup
+from ingot_hooks.deliveries import api as deliveries
+from ingot_hooks.deliveries.jobs.lag import LagMonitor, examine_deliveries
+from ingot_hooks.deliveries.jobs.permissions import PermissionChecker
+from ingot_hooks.deliveries.jobs.retention import Retention
+from ingot_hooks.deliveries.jobs.sending import DeliveryWorker
+from ingot_hooks.endpoints.clients.pool import Endpoints
+from ingot_hooks.hooks import api as hooks
+from ingot_hooks.hooks.events import EventSubscriptions
 from ingot_hooks.settings import Settings
-from ingot_hooks.store.tables import metadata
-from ingot_hooks.workers.deliveries import DeliveryWorker
-from ingot_hooks.workers.lag import LagMonitor, examine_deliveries
-from ingot_hooks.workers.permissions import PermissionChecker
-from ingot_hooks.workers.retention import Retention
 
 ROUTES = [
     Router(
@@ -52,7 +54,10 @@ def create_app(
     peers: Peers | None = None,
     own_urls: Sequence[str] | None = None,
 ) -> Litestar:
-    """The app of hooks. It calls identity and repos. ``own_urls``: where Ingot listens; None: as the settings say."""
+    """The app of hooks. It calls identity and repos.
+
+    ``own_urls``: addresses of Ingot; None: those of the settings.
+    """
     delivery_wakeup, permission_wakeup = Wakeup(), Wakeup()
     seal = Seal(settings.sealing_key, "INGOT_HOOKS_SEALING_KEY")
     egress = Egress(settings.allowed_targets, "INGOT_HOOKS_ALLOWED_TARGETS")
@@ -72,6 +77,7 @@ def create_app(
         permission_wakeup=permission_wakeup,
     )
     parts.subscribe(EventSubscriptions(delivery_wakeup, permission_wakeup).subscriptions())
+    parts.wake_on([DeliveryRequested], delivery_wakeup.notified)
     database = parts.require_database()
     refused = read_servers(settings.refused_targets, "INGOT_HOOKS_REFUSED_TARGETS")
     own = own_servers(settings, (settings.identity_url, settings.repos_url), own_urls, refused)

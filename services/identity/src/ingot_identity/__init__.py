@@ -1,1 +1,4 @@
-"""Identity: users, organizations, teams, keys and tokens. It finds out who a caller is; repos decides about repositories."""
+"""Identity: users, organizations, teams, keys and tokens.
+
+It identifies callers; repos decides about repositories.
+"""

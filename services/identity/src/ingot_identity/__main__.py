@@ -4,8 +4,8 @@ from ingot_chassis.garbage import no_collection
 
 with no_collection():
     from ingot_chassis.command import service_main
+    from ingot_identity.migrations import SCRIPTS
     from ingot_identity.settings import Settings
-    from ingot_identity.store import SCRIPTS
 
 
 def main() -> None:

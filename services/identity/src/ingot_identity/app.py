@@ -7,75 +7,98 @@ from litestar import Litestar
 from ingot_chassis.errors import CannotStart, Invalid
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.http.app import service_app
-from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
+from ingot_chassis.http.parts import PARTS, Parts
+from ingot_chassis.jobs.periodic import PeriodicTask
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import Jwks
 from ingot_chassis.service import assemble
-from ingot_identity.api import (
-    action_variables,
-    admin,
-    admin_lists,
-    avatars,
-    blocks,
-    emails,
-    follows,
-    gpg_keys,
-    internal,
-    internal_relations,
-    members,
-    oauth2_applications,
-    oauth2_authorize,
-    oauth2_grants,
-    oauth2_tokens,
-    organizations,
-    passwords,
-    sessions,
-    ssh_keys,
-    teams,
-    tokens,
-    two_factors,
-    user_settings,
-    users,
-)
-from ingot_identity.api.request import IdentityRequest
-from ingot_identity.components import Components
-from ingot_identity.consumers import EventSubscriptions
-from ingot_identity.core import accounts, oauth2_flow, sign_in_throttle
-from ingot_identity.core.credentials import SignIns
-from ingot_identity.core.id_token_keys import IdTokenKeys
-from ingot_identity.core.passwords import Passwords
-from ingot_identity.core.presenter import Presenter
-from ingot_identity.core.signing_keys import SigningKeys
-from ingot_identity.core.two_factors import TwoFactors
+from ingot_identity.accounts import internal as account_internal
+from ingot_identity.accounts.components import AccountComponents
+from ingot_identity.accounts.request import IdentityRequest
+from ingot_identity.accounts.rules.presenter import Presenter
+from ingot_identity.accounts.store.tables import metadata
+from ingot_identity.actions import api as actions
+from ingot_identity.authentication import internal as authentication
+from ingot_identity.authentication.components import AuthenticationComponents
+from ingot_identity.authentication.rules.signing_keys import SigningKeys
+from ingot_identity.avatars import api as avatars
+from ingot_identity.blocks import api as blocks
+from ingot_identity.blocks import internal as block_internal
+from ingot_identity.deletions import api as deletions
+from ingot_identity.deletions import internal as deletion_internal
+from ingot_identity.deletions.events import EventSubscriptions
+from ingot_identity.emails.api import admin as email_admin
+from ingot_identity.emails.api import own as emails
+from ingot_identity.follows import api as follows
+from ingot_identity.keys import internal as key_internal
+from ingot_identity.keys.api import gpg as gpg_keys
+from ingot_identity.keys.api import ssh as ssh_keys
+from ingot_identity.members import api as members
+from ingot_identity.members import internal as member_internal
+from ingot_identity.oauth2 import jobs as oauth2_jobs
+from ingot_identity.oauth2.api import applications as oauth2_applications
+from ingot_identity.oauth2.api import grants as oauth2_grants
+from ingot_identity.oauth2.api import tokens as oauth2_tokens
+from ingot_identity.oauth2.components import OAuth2Components
+from ingot_identity.oauth2.rules import built_in
+from ingot_identity.oauth2.rules.id_token_keys import IdTokenKeys
+from ingot_identity.organizations.api import admin as organization_admin
+from ingot_identity.organizations.api import profiles as organizations
+from ingot_identity.passwords import api as passwords
+from ingot_identity.passwords.components import PasswordComponents
+from ingot_identity.passwords.rules import throttle as throttling
+from ingot_identity.passwords.rules.hashing import Passwords
+from ingot_identity.passwords.rules.proofs import PasswordChecks
+from ingot_identity.passwords.store import open_values
+from ingot_identity.sessions import api as sessions
 from ingot_identity.settings import Settings
-from ingot_identity.store import list_counts
-from ingot_identity.store.expiring_values import open_values
-from ingot_identity.store.tables import metadata
+from ingot_identity.sign_in.api import pages as sign_in
+from ingot_identity.teams import api as teams
+from ingot_identity.teams import internal as team_internal
+from ingot_identity.tokens import api as tokens
+from ingot_identity.two_factors import api as two_factors
+from ingot_identity.two_factors.components import TwoFactorComponents
+from ingot_identity.two_factors.rules.codes import TwoFactors
+from ingot_identity.two_factors.rules.proofs import SignIns
+from ingot_identity.users import jobs as user_jobs
+from ingot_identity.users import rules as user_rules
+from ingot_identity.users.api import admin as user_admin
+from ingot_identity.users.api import lists as user_lists
+from ingot_identity.users.api import profiles as users
+from ingot_identity.users.api import settings as user_settings
 
-ADD_UP_EVERY = timedelta(minutes=1)
+ROTATE_EVERY = timedelta(hours=1)
 ROUTES = [
-    *action_variables.routes,
-    *admin.routes,
-    *admin_lists.routes,
+    *account_internal.routes,
+    *actions.routes,
+    *authentication.routes,
     *avatars.routes,
+    *block_internal.routes,
     *blocks.routes,
+    *deletion_internal.routes,
+    *deletions.routes,
+    *email_admin.routes,
     *emails.routes,
     *follows.routes,
     *gpg_keys.routes,
-    *internal.routes,
-    *internal_relations.routes,
+    *key_internal.routes,
+    *member_internal.routes,
     *members.routes,
     *oauth2_applications.routes,
-    *oauth2_authorize.routes,
     *oauth2_grants.routes,
     *oauth2_tokens.routes,
+    *organization_admin.routes,
     *organizations.routes,
     *passwords.routes,
     *sessions.routes,
+    *sign_in.routes,
     *ssh_keys.routes,
+    *team_internal.routes,
     *teams.routes,
     *tokens.routes,
     *two_factors.routes,
+    *user_admin.routes,
+    *user_lists.routes,
     *user_settings.routes,
     *users.routes,
 ]
@@ -85,7 +108,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     """The app of identity. It calls no other service, so ``peers`` stays empty. Raises SettingsError."""
 
     async def own_keys() -> Jwks:
-        return await components.signing_keys.published()
+        return await signing_keys.published()
 
     presenter = Presenter(settings.public_url, settings.noreply_address)
     parts = assemble(
@@ -97,43 +120,31 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         fetch_keys=own_keys,
     )
     database = parts.require_database()
-    values = open_values(settings.store_url, "identity", seconds=sign_in_throttle.WINDOW)
-    components = Components(
-        presenter=presenter,
-        sign_ins=SignIns(
-            passwords=Passwords(
-                memory_kib=settings.password_memory_kib,
-                rounds=settings.password_rounds,
-                length=settings.password_length,
-            ),
-            throttle=sign_in_throttle.SignInThrottle(values, free=settings.free_sign_ins),
-            two_factors=TwoFactors(settings),
-        ),
-        signing_keys=SigningKeys(database, settings),
-        id_token_keys=IdTokenKeys(database, settings),
-        issuer=settings.public_url.rstrip("/"),
+    values = open_values(settings.store_url, "identity", seconds=throttling.WINDOW)
+    hashing = Passwords(
+        memory_kib=settings.password_memory_kib,
+        rounds=settings.password_rounds,
+        length=settings.password_length,
     )
-
-    async def delete_expired_sign_ins() -> None:
-        async with database.transaction() as tx:
-            await oauth2_flow.remove_expired(tx)
-
-    async def recount_lists() -> None:
-        async with database.transaction() as tx:
-            await list_counts.recount(tx)
-
-    async def add_up_list_counts() -> None:
-        async with database.transaction() as tx:
-            await list_counts.add_up(tx)
+    throttle = throttling.SignInThrottle(values, free=settings.free_sign_ins)
+    signing_keys = SigningKeys(database, settings)
+    id_token_keys = IdTokenKeys(database, settings)
+    components = Parts(
+        AccountComponents(presenter),
+        PasswordComponents(PasswordChecks(hashing, throttle)),
+        TwoFactorComponents(SignIns(hashing, throttle, TwoFactors(settings))),
+        AuthenticationComponents(signing_keys),
+        OAuth2Components(id_token_keys, issuer=settings.public_url.rstrip("/")),
+    )
 
     async def first_administrator() -> None:
         if not settings.admin_password:
             return
         try:
-            await accounts.ensure_administrator(
+            await user_rules.ensure_administrator(
                 database,
                 presenter,
-                components.sign_ins.passwords,
+                hashing,
                 login=settings.admin_username,
                 email=settings.admin_email,
                 password=settings.admin_password,
@@ -143,16 +154,22 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
                 f"INGOT_IDENTITY_ADMIN_…: the first administrator cannot be created: {error}"
             ) from error
 
+    async def built_in_applications() -> None:
+        async with database.transaction() as tx:
+            await built_in.register(tx, enabled=settings.git_clients_enabled)
+
     parts.subscribe(EventSubscriptions(presenter).subscriptions())
     parts.close.append(values.close)
-    parts.start.append(first_administrator)
-    parts.tasks.append(
-        PeriodicTask("identity_rotate_signing_keys", timedelta(hours=1), components.signing_keys.rotate)
+    parts.start += [first_administrator, built_in_applications]
+    parts.tasks += [
+        PeriodicTask("identity_rotate_signing_keys", ROTATE_EVERY, signing_keys.rotate),
+        PeriodicTask("identity_rotate_id_token_keys", ROTATE_EVERY, id_token_keys.rotate),
+        *oauth2_jobs.tasks(database),
+        *user_jobs.tasks(database),
+    ]
+    return service_app(
+        parts,
+        routes=ROUTES,
+        request_class=IdentityRequest,
+        state={PARTS: components},
     )
-    parts.tasks.append(
-        PeriodicTask("identity_rotate_id_token_keys", timedelta(hours=1), components.id_token_keys.rotate)
-    )
-    parts.tasks.append(PeriodicTask("identity_delete_expired_sign_ins", CLEANUP, delete_expired_sign_ins))
-    parts.tasks.append(PeriodicTask("identity_recount", CLEANUP, recount_lists))
-    parts.tasks.append(PeriodicTask("identity_add_up_counts", ADD_UP_EVERY, add_up_list_counts))
-    return service_app(parts, routes=ROUTES, request_class=IdentityRequest, state={"components": components})

@@ -11,7 +11,7 @@ MOST_AVATAR_BYTES = 4_194_304
 
 
 class Settings(ServiceSettings, kw_only=True):
-    """What identity needs beyond every service's settings."""
+    """Settings of identity in addition to those of every service."""
 
     port: Annotated[int, msgspec.Meta(ge=0, le=65535, description="Port to listen on.")] = 8081
     sealing_key: Annotated[
@@ -54,7 +54,8 @@ class Settings(ServiceSettings, kw_only=True):
         msgspec.Meta(
             ge=0,
             le=36_500,
-            description="Days for which the old name of a renamed account stays reserved for it; links to it work.",
+            description="Days for which the old name of a renamed account stays reserved for it; "
+            "links to it work.",
         ),
     ] = 90
     avatar_bytes: Annotated[
@@ -67,6 +68,7 @@ class Settings(ServiceSettings, kw_only=True):
         float,
         msgspec.Meta(
             ge=0,
-            description="Seconds that deleting an account, or making a token for repositories, waits for news of them.",
+            description="Seconds that deleting an account, or making a token for repositories, "
+            "waits for news of them.",
         ),
     ] = 1.0

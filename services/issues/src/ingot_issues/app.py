@@ -4,72 +4,87 @@ from functools import partial
 
 from litestar import Litestar, Router
 
+from ingot_chassis.db.database import Database
 from ingot_chassis.events.bus import Bus
+from ingot_chassis.events.consumers import Subscriptions, combine
 from ingot_chassis.events.envelope import decode_envelope, event_type, subject
 from ingot_chassis.http.app import service_app
+from ingot_chassis.http.parts import PARTS, Parts
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.jobs.loops import Loop
-from ingot_chassis.jobs.workers import Workers
+from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
+from ingot_chassis.jobs.workers import Work, Workers
 from ingot_chassis.objects.files import FileLimits, StoredFiles
 from ingot_chassis.objects.store import ObjectStore
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.service import assemble
-from ingot_contracts.issues import (
+from ingot_contracts.issues.events import (
     CommentChanged,
     IssueChanged,
+    MergeRequested,
     PullRequestChanged,
     ReviewChanged,
     ReviewRequested,
 )
-from ingot_contracts.repos import AccessChanged, RepositoryDeleted, RepositoryEdited, RepositoryForked
-from ingot_issues.api import (
-    attachments,
-    comments,
-    deadlines,
-    dependencies,
-    file_views,
-    issue_assignees,
-    issue_labels,
-    issues,
-    labels,
-    locks,
-    markdown,
-    merges,
-    milestones,
-    notifications,
-    organization_labels,
-    pins,
-    pull_contents,
-    pull_updates,
-    pulls,
-    reaction_counts,
-    reactions,
-    review_comments,
-    review_requests,
-    reviews,
-    rights,
-    searches,
-    stopwatches,
-    subscriptions,
-    timeline,
-    times,
-)
-from ingot_issues.api.paths import PAGES, REPOSITORY
-from ingot_issues.api.request import IssuesRequest
+from ingot_contracts.repos.events import AccessChanged, RepositoryDeleted, RepositoryEdited, RepositoryForked
+from ingot_issues.access.api.paths import PAGES, REPOSITORY
+from ingot_issues.access.api.request import IssuesRequest
+from ingot_issues.access.components import AccessComponents
+from ingot_issues.accounts import events as account_events
+from ingot_issues.accounts.rules import fill_profiles
+from ingot_issues.attachments import api as attachments
+from ingot_issues.attachments.components import AttachmentComponents
+from ingot_issues.attachments.rules import OBJECTS, AttachmentEditor
+from ingot_issues.attachments.store import existing_uuids
 from ingot_issues.clients.identity import HttpIdentity
 from ingot_issues.clients.repos import HttpRepos
-from ingot_issues.components import Components
-from ingot_issues.consumers import EventSubscriptions
-from ingot_issues.core.attachments import OBJECTS, AttachmentEditor
-from ingot_issues.core.presenter import Presenter
+from ingot_issues.closing.events import ClosingEvents
+from ingot_issues.closing.jobs import ClosingJobs
+from ingot_issues.comments import api as comments
+from ingot_issues.issues import events as issue_events
+from ingot_issues.issues.api import assignees as issue_assignees
+from ingot_issues.issues.api import deadlines, dependencies, locks, pins, rights
+from ingot_issues.issues.api import labels as issue_labels
+from ingot_issues.issues.api import routes as issues
+from ingot_issues.labels import events as label_events
+from ingot_issues.labels.api import organization as organization_labels
+from ingot_issues.labels.api import repository as labels
+from ingot_issues.markdown.api import rendering as markdown
+from ingot_issues.markdown.components import MarkdownComponents
+from ingot_issues.merges import api as merges
+from ingot_issues.merges.events import MergeEvents
+from ingot_issues.merges.jobs.branches import BranchJobs
+from ingot_issues.merges.jobs.comparisons import ComparisonJobs
+from ingot_issues.merges.jobs.scheduled import ScheduledMerges
+from ingot_issues.milestones import api as milestones
+from ingot_issues.milestones import events as milestone_events
+from ingot_issues.notifications.api import subscriptions as issue_subscriptions
+from ingot_issues.notifications.api import threads as notifications
+from ingot_issues.notifications.jobs.notices import NoticeJobs
+from ingot_issues.pull_heads.jobs import PullHeads
+from ingot_issues.pulls.api import contents as pull_contents
+from ingot_issues.pulls.api import file_views
+from ingot_issues.pulls.api import routes as pulls
+from ingot_issues.pulls.api import updates as pull_updates
+from ingot_issues.pulls.events import PullEvents
+from ingot_issues.pulls.jobs.heads import HeadJobs
+from ingot_issues.pulls.jobs.proposals import ProposalJobs
+from ingot_issues.reactions import api as reactions
+from ingot_issues.records.rules.presenter import Presenter
+from ingot_issues.repositories import events as repository_events
+from ingot_issues.repositories.jobs import OpenCountsAnnouncer
+from ingot_issues.reviews.api import comments as review_comments
+from ingot_issues.reviews.api import requests as review_requests
+from ingot_issues.reviews.api import routes as reviews
+from ingot_issues.reviews.events import ReviewEvents
+from ingot_issues.scheduled_merges.events import ScheduledMergeEvents
+from ingot_issues.schema import metadata
+from ingot_issues.search import api as searches
 from ingot_issues.settings import Settings
-from ingot_issues.store.attachments import existing_uuids
-from ingot_issues.store.tables import metadata
-from ingot_issues.workers.jobs import JobHandlers
-from ingot_issues.workers.open_counts import OpenCountsAnnouncer
-from ingot_issues.workers.proposals import ProposalJobs
-from ingot_issues.workers.pull_heads import PullHeads
-from ingot_issues.workers.scheduled_merges import ScheduledMerges
+from ingot_issues.timeline import api as timeline
+from ingot_issues.times import events as time_events
+from ingot_issues.times.api import stopwatches
+from ingot_issues.times.api import tracked as times
 
 REPOSITORY_ROUTES = Router(
     path=REPOSITORY,
@@ -90,13 +105,12 @@ REPOSITORY_ROUTES = Router(
         *pull_contents.routes,
         *pull_updates.routes,
         *pulls.routes,
-        *reaction_counts.routes,
         *reactions.routes,
         *review_comments.routes,
         *review_requests.routes,
         *reviews.routes,
         *stopwatches.routes,
-        *subscriptions.routes,
+        *issue_subscriptions.routes,
         *timeline.routes,
         *times.routes,
     ],
@@ -106,48 +120,51 @@ DROP_GRANTS_ON = [
     subject(event_type(event))
     for event in (AccessChanged, RepositoryEdited, RepositoryDeleted, RepositoryForked)
 ]
-"""Events, keyed by repository, that end every grant for it."""
-WAKE_ON = [
-    subject(event_type(event))
-    for event in (IssueChanged, CommentChanged, PullRequestChanged, ReviewChanged, ReviewRequested)
-]
-"""Events of issues itself, of transactions that add jobs: other processes may have committed them."""
+"""Events, keyed by repository, that end every cached grant for it."""
+WAKE_ON = (
+    IssueChanged,
+    CommentChanged,
+    PullRequestChanged,
+    ReviewChanged,
+    ReviewRequested,
+    MergeRequested,
+)
+"""Events of issues from transactions that add jobs. Other processes may have committed them."""
 
 
 def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
-    """The app of issues."""
+    """Return the app of issues."""
     urls = {"identity": settings.identity_url, "repos": settings.repos_url}
     parts = assemble("issues", settings, metadata=metadata, urls=urls, bus=bus, peers=peers)
     database = parts.require_database()
     jobs, presenter = Jobs(database), Presenter(settings.public_url)
     repos = HttpRepos(parts.peers["repos"])
     objects = _objects(settings)
-    components = Components(
-        identity=HttpIdentity(parts.peers["identity"]),
-        repos=repos,
-        jobs=jobs,
-        attachments=AttachmentEditor(database, jobs, objects, _limits(settings)) if objects else None,
+    identity = HttpIdentity(parts.peers["identity"])
+    editor = AttachmentEditor(database, jobs, objects, _limits(settings)) if objects else None
+    components = Parts(
+        AccessComponents(identity, repos, jobs),
+        AttachmentComponents(editor),
+        MarkdownComponents(),
     )
-    scheduled = ScheduledMerges(database, jobs, repos, presenter)
-    proposals = ProposalJobs(database, jobs, repos, presenter)
-    job_handlers = JobHandlers(database, jobs, repos, presenter, components.identity).handlers()
-    job_handlers |= scheduled.handlers() | proposals.handlers()
+    handlers = job_handlers(database, jobs, repos, presenter, identity)
     if objects is not None:
         files = StoredFiles(database, objects, OBJECTS, existing_uuids)
-        job_handlers |= files.work()
+        handlers |= files.work()
         parts.loops.append(("issues sweeps attachments", files.sweep_for_ever))
         parts.close.append(objects.close)
-    workers = Workers("issues", jobs, job_handlers, concurrency=settings.worker_concurrency)
-    jobs.wake = workers.wake
-    if not database.is_sqlite:  # which has one process
-        parts.loops += [
-            (f"issues wakes workers on {topic}", partial(parts.bus.wake, topic, workers.wake))
-            for topic in WAKE_ON
-        ]
+    workers = Workers("issues", jobs, handlers, concurrency=settings.worker_concurrency)
+    parts.wake_on(WAKE_ON, workers.wake)
+    scheduled = ScheduledMerges(database, jobs, repos, presenter)
     open_counts = OpenCountsAnnouncer(database)
-    parts.tasks += [*workers.tasks(), scheduled.task(), PullHeads(database, jobs).task()]
+    parts.tasks += [
+        *workers.tasks(),
+        scheduled.task(),
+        PullHeads(database, jobs).task(),
+        PeriodicTask("issues_fill_profiles", CLEANUP, partial(fill_profiles, database, identity)),
+    ]
     parts.loops += [*workers.loops(), ("issues announces open counts", open_counts.run)]
-    parts.subscribe(EventSubscriptions(jobs, presenter).subscriptions())
+    parts.subscribe(subscriptions(jobs, presenter))
     parts.listeners += [
         (f"issues drops grants on {topic}", _grant_dropper(parts.bus, topic, repos))
         for topic in DROP_GRANTS_ON
@@ -167,12 +184,49 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             *times.own_routes,
         ],
         request_class=IssuesRequest,
-        state={"components": components},
+        state={PARTS: components},
+    )
+
+
+def job_handlers(
+    database: Database, jobs: Jobs, repos: HttpRepos, presenter: Presenter, identity: HttpIdentity
+) -> dict[str, Work]:
+    """Return the handlers of all jobs, by kind."""
+    clients = (database, jobs, repos, presenter)
+    return {
+        **BranchJobs(*clients).handlers(),
+        **ClosingJobs(*clients).handlers(),
+        **ComparisonJobs(*clients).handlers(),
+        **HeadJobs(database, jobs, repos).handlers(),
+        **NoticeJobs(database, jobs, repos, identity).handlers(),
+        **ProposalJobs(*clients).handlers(),
+        **ScheduledMerges(*clients).handlers(),
+    }
+
+
+def subscriptions(jobs: Jobs, presenter: Presenter) -> Subscriptions:
+    """Return the handlers of all events.
+
+    Accounts come first, since other handlers present them. Repositories come last. Other handlers compare an
+    edit with the copy, and delete rows before the repository is closed.
+    """
+    return combine(
+        account_events.SUBSCRIPTIONS,
+        MergeEvents(jobs, presenter).subscriptions(),
+        PullEvents(jobs).subscriptions(),
+        ClosingEvents(jobs, presenter).subscriptions(),
+        ReviewEvents(jobs).subscriptions(),
+        ScheduledMergeEvents(jobs).subscriptions(),
+        time_events.SUBSCRIPTIONS,
+        issue_events.SUBSCRIPTIONS,
+        label_events.SUBSCRIPTIONS,
+        milestone_events.SUBSCRIPTIONS,
+        repository_events.SUBSCRIPTIONS,
     )
 
 
 def _objects(settings: Settings) -> ObjectStore | None:
-    """Where attachments are; None: nowhere, then there are none."""
+    """Return the storage of attachments, or None if none is set."""
     if not settings.objects_url:
         return None
     return ObjectStore(

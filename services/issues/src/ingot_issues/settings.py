@@ -1,4 +1,4 @@
-"""Settings of issues; the only reader of its environment."""
+"""Settings of issues. Only this module reads the environment."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from ingot_chassis.settings import ServiceSettings
 
 
 class Settings(ServiceSettings, kw_only=True):
-    """What issues needs beyond every service's settings."""
+    """Settings of issues, in addition to the shared ones."""
 
     port: Annotated[int, msgspec.Meta(ge=0, le=65535, description="Port to listen on.")] = 8083
     identity_url: Annotated[str, msgspec.Meta(description="Where identity answers.")] = (
@@ -20,13 +20,14 @@ class Settings(ServiceSettings, kw_only=True):
         msgspec.Meta(
             ge=1,
             le=100,
-            description="Jobs that run at once: checks of pull requests, notifications, references to other repositories.",
+            description="Jobs that run in parallel: checks of pull requests, notifications, references to "
+            "other repositories.",
         ),
     ] = 8
     anonymous_markdown: Annotated[
         int,
         msgspec.Meta(
             ge=0,
-            description="Characters of a text that is rendered as markdown for callers who are not signed in.",
+            description="Characters of a text that is rendered as markdown for anonymous callers.",
         ),
     ] = 32768

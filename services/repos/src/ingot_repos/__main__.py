@@ -6,9 +6,9 @@ from ingot_chassis.garbage import no_collection
 
 with no_collection():
     from ingot_chassis.command import CommandGroup, service_main
+    from ingot_repos.migrations import SCRIPTS
     from ingot_repos.settings import Settings
-    from ingot_repos.store import SCRIPTS
-    from ingot_repos.workers import backups
+    from ingot_repos.upkeep.jobs import backups
 
 
 def add_shard_commands(parser: ArgumentParser) -> None:
@@ -46,7 +46,7 @@ def add_shard_commands(parser: ArgumentParser) -> None:
 
 
 async def serve_ssh(settings: Settings) -> None:
-    from ingot_repos.ssh import process
+    from ingot_repos.transport.ssh import process
 
     await process.serve(settings)
 

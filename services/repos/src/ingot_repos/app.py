@@ -13,13 +13,13 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.errors import CannotStart
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.events.doctor import examine_space
-from ingot_chassis.events.envelope import event_type, subject
 from ingot_chassis.http.app import service_app
-from ingot_chassis.http.concurrency import ConcurrencyLimiter
+from ingot_chassis.http.concurrency import ConcurrencyLimiter, ConcurrencyQueue
+from ingot_chassis.http.parts import PARTS, Parts
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
-from ingot_chassis.jobs.workers import Work, Workers
-from ingot_chassis.objects.files import FileLimits, StoredFiles
+from ingot_chassis.jobs.workers import Workers
+from ingot_chassis.objects.files import FileLimits
 from ingot_chassis.objects.store import ObjectStore
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.egress import Egress
@@ -29,101 +29,102 @@ from ingot_chassis.security.principal import ServiceIdentity
 from ingot_chassis.security.sealing import Seal
 from ingot_chassis.service import ServiceParts, assemble, origins
 from ingot_chassis.settings import SettingsError
-from ingot_contracts.repos import ForkRequested
-from ingot_repos.api import (
+from ingot_contracts.repos.events import (
+    ForkRequested,
+    ImportRequested,
+    MirrorPushRequested,
+    MirrorSyncRequested,
+)
+from ingot_repos.access.api import collaborators, deploy_keys, failures, repository_teams
+from ingot_repos.access.api.request import RepositoryRequest, release_slots
+from ingot_repos.access.rules.account_copies import AccountCopies
+from ingot_repos.access.rules.admission import ARCHIVES_AT_ONCE, WAITING_ARCHIVES, Admission, LongRequests
+from ingot_repos.access.rules.levels import access_to
+from ingot_repos.catalog.store.tables import metadata
+from ingot_repos.changes.api import branch_reads as branches
+from ingot_repos.changes.api import branches as branch_changes
+from ingot_repos.changes.api import files as file_changes
+from ingot_repos.changes.api import tags
+from ingot_repos.clients.identity import HttpIdentity
+from ingot_repos.commits.api import blame, commits, compare, statuses
+from ingot_repos.commits.api import facts as code_facts
+from ingot_repos.commits.rules.signatures import Signatures
+from ingot_repos.files.api import contents, file_contents, issue_forms
+from ingot_repos.files.api import git_objects as git_data
+from ingot_repos.forks.api import creation as forks
+from ingot_repos.forks.api import upstreams
+from ingot_repos.forks.jobs import ForkJobs
+from ingot_repos.git.history.archive import Archives
+from ingot_repos.git.hooks.hook_questions import HookQuestions
+from ingot_repos.git.hooks.update_hook import hooks_folder
+from ingot_repos.git.process.errors import GitUnsupported, HooksNotRun
+from ingot_repos.git.process.version import require_git
+from ingot_repos.git.protocol.fetch_cache import FetchCache
+from ingot_repos.git.storage.read_cache import ReadCache
+from ingot_repos.git.storage.storage import Storage
+from ingot_repos.imports import api as imports
+from ingot_repos.imports.jobs import ImportJobs, ImportWorkers
+from ingot_repos.lfs.api import locks as lfs_locks
+from ingot_repos.lfs.api import objects as lfs
+from ingot_repos.lfs.api import ssh as lfs_ssh
+from ingot_repos.lfs.rules.objects import LfsFiles, LfsLimits, LfsObjects
+from ingot_repos.lfs.rules.pushes import LfsPushes
+from ingot_repos.mirrors.api import mirrors, push_mirrors
+from ingot_repos.mirrors.jobs.mirrors import MirrorJobs, MirrorWorkers
+from ingot_repos.mirrors.jobs.push_mirrors import PushMirrorJobs
+from ingot_repos.mirrors.rules.push_mirrors import request_pushes
+from ingot_repos.placement.api.forwarding import forward_to_shard
+from ingot_repos.placement.clients import Shards
+from ingot_repos.placement.rules.job_kinds import on_shard
+from ingot_repos.placement.rules.loads import RepositoryLoads
+from ingot_repos.placement.rules.owners import OnAnotherShard
+from ingot_repos.placement.store import shards as shards_store
+from ingot_repos.presentation.rules.presenter import Presenter
+from ingot_repos.protection.api import branches as branch_protections
+from ingot_repos.protection.api import tags as tag_protections
+from ingot_repos.protection.rules.contents import ContentJudge
+from ingot_repos.pulls.internal import comparisons as internal_comparisons
+from ingot_repos.pulls.internal import heads as internal_heads
+from ingot_repos.pulls.internal import pulls as internal_pulls
+from ingot_repos.pushes.rules.journal import Pushes
+from ingot_repos.pushes.rules.sessions import PushParts
+from ingot_repos.releases.api import assets as release_assets
+from ingot_repos.releases.api import releases
+from ingot_repos.releases.rules.assets import AssetEditor, AssetFiles
+from ingot_repos.remotes.clients.socks_proxy import SocksProxy
+from ingot_repos.remotes.jobs.connections import RemoteConnector, require_files_of_remotes
+from ingot_repos.remotes.jobs.lfs import LfsFetches
+from ingot_repos.remotes.rules.urls import PORTS
+from ingot_repos.repositories.api import (
     action_variables,
-    blame,
-    branch_changes,
-    branch_protections,
-    branches,
-    code_facts,
-    collaborators,
-    commits,
-    compare,
-    contents,
-    deploy_keys,
-    failures,
-    file_changes,
-    file_contents,
-    forks,
     generation,
-    git_data,
-    git_http,
-    imports,
-    internal,
-    internal_heads,
-    internal_moves,
-    internal_old,
-    internal_pulls,
-    internal_ssh,
-    internal_transfers,
-    issue_forms,
-    lfs,
-    lfs_locks,
-    lfs_ssh,
     listings,
-    mirrors,
-    push_mirrors,
-    release_assets,
-    releases,
-    repositories,
-    repository_teams,
     search,
-    stars,
-    statuses,
-    tag_protections,
-    tags,
-    team_repositories,
     templates,
     topics,
     transfers,
-    upstreams,
-    watches,
 )
-from ingot_repos.api.request import RepositoryRequest, release_slots
-from ingot_repos.api.shards import forward_to_shard
-from ingot_repos.clients.identity import HttpIdentity
-from ingot_repos.clients.shards import Shards
-from ingot_repos.clients.socks_proxy import SocksProxy
-from ingot_repos.components import Components
-from ingot_repos.consumers import EventSubscriptions
-from ingot_repos.core import lfs_objects
-from ingot_repos.core.accounts import AccountCopies
-from ingot_repos.core.admission import LONG_REQUESTS, Admission
-from ingot_repos.core.job_kinds import on_shard
-from ingot_repos.core.lfs_objects import LfsLimits, LfsObjects
-from ingot_repos.core.lfs_pushes import LfsPushes
-from ingot_repos.core.loads import RepositoryLoads
-from ingot_repos.core.placements import OnAnotherShard
-from ingot_repos.core.presenter import Presenter
-from ingot_repos.core.protected_contents import ContentJudge
-from ingot_repos.core.pushes import Pushes
-from ingot_repos.core.release_assets import OBJECTS, AssetEditor
-from ingot_repos.core.remote_urls import PORTS
-from ingot_repos.core.storage_checks import examine_storage
-from ingot_repos.git.archive import Archives
-from ingot_repos.git.errors import HooksNotRun
-from ingot_repos.git.fetch_cache import FetchCache
-from ingot_repos.git.hook_questions import HookQuestions
-from ingot_repos.git.read_cache import ReadCache
-from ingot_repos.git.storage import Storage
-from ingot_repos.git.update_hook import hooks_folder
+from ingot_repos.repositories.api import lifecycle as repositories
+from ingot_repos.repositories.api import teams as team_repositories
+from ingot_repos.repositories.events import EventSubscriptions
+from ingot_repos.repositories.internal import former as internal_old
+from ingot_repos.repositories.internal import lookups as internal
+from ingot_repos.repositories.internal import transfers as internal_transfers
+from ingot_repos.repositories.jobs import RepositoryJobs, RepositoryWorkers
 from ingot_repos.settings import Settings
-from ingot_repos.store import lfs_objects as lfs_objects_store
-from ingot_repos.store import release_assets as release_assets_store
-from ingot_repos.store import shards as shards_store
-from ingot_repos.store.tables import metadata
-from ingot_repos.workers.connections import RemoteConnector, require_files_of_remotes
-from ingot_repos.workers.imports import ImportJobs
-from ingot_repos.workers.lfs_fetches import LfsFetches
-from ingot_repos.workers.maintenance import Maintenance
-from ingot_repos.workers.mirrors import MirrorJobs
-from ingot_repos.workers.moves import MoveJobs
-from ingot_repos.workers.push_mirrors import PushMirrorJobs
-from ingot_repos.workers.replicas import Replicas
-from ingot_repos.workers.repositories import RepositoryJobs
-from ingot_repos.workers.shard_commands import ShardCommands
-from ingot_repos.workers.upkeep import UpkeepJobs
+from ingot_repos.shards import internal as internal_moves
+from ingot_repos.shards.jobs.commands import ShardCommands
+from ingot_repos.shards.jobs.moves import MoveJobs, MoveWorkers
+from ingot_repos.shards.jobs.replicas import Replicas
+from ingot_repos.social.api import stars, watches
+from ingot_repos.transport import internal as internal_ssh
+from ingot_repos.transport.api import http as git_http
+from ingot_repos.transport.rules.shared_fetches import FetchParts
+from ingot_repos.transport.store import push_conditions
+from ingot_repos.upkeep.jobs.maintenance import Maintenance
+from ingot_repos.upkeep.jobs.upkeep import UpkeepJobs
+from ingot_repos.upkeep.rules import examine_storage
+from ingot_repos.wiki import api as wiki
 from ingot_wire.client import Origin
 
 ROUTES = Router(
@@ -150,6 +151,7 @@ ROUTES = Router(
         *git_http.routes,
         *imports.routes,
         *internal.routes,
+        *internal_comparisons.routes,
         *internal_heads.routes,
         *internal_moves.routes,
         *internal_old.routes,
@@ -178,6 +180,7 @@ ROUTES = Router(
         *transfers.routes,
         *upstreams.routes,
         *watches.routes,
+        *wiki.routes,
     ],
 )
 
@@ -191,9 +194,9 @@ def create_app(
 ) -> Litestar:
     """The app of repos. ``own_urls``: where Ingot listens for itself alone; None: as the settings say. Raises SettingsError."""
     if not settings.storage_root:
-        raise SettingsError(["INGOT_REPOS_STORAGE_ROOT is not set; see docs/settings.md"])
+        raise SettingsError(["INGOT_REPOS_STORAGE_ROOT is not set; see docs/reference/settings.md"])
     require_files_of_remotes(settings)
-    parts = assemble(
+    service = assemble(
         "repos",
         settings,
         metadata=metadata,
@@ -201,63 +204,56 @@ def create_app(
         peers=peers,
         bus=bus,
     )
-    components = _components(settings, parts, own_urls)
-    jobs, workers = components.jobs, components.workers
-    parts.subscribe(EventSubscriptions(jobs).subscriptions())
-    parts.close += [components.proxy.close, components.shards.close, components.objects.close]
+    parts = _parts(settings, service, own_urls)
+    jobs, storage, objects = parts[Jobs], parts[Storage], parts[ObjectStore]
+    workers, replicas, upkeep = parts[RepositoryWorkers], parts[Replicas], parts[UpkeepJobs]
+    service.subscribe(EventSubscriptions(jobs).subscriptions())
+    service.close += [parts[SocksProxy].close, parts[Shards].close, objects.close]
 
     async def trim_archives() -> None:
-        await asyncio.to_thread(components.archives.trim)
+        await asyncio.to_thread(parts[Archives].trim)
 
-    replicas = Replicas(
-        jobs.database, components.storage, components.archives, components.shards, settings.shard, parts.bus
-    )
-    maintenance = Maintenance(jobs, components.storage, settings.shard)
-    grace = timedelta(seconds=settings.prune_seconds)
-    upkeep = UpkeepJobs(jobs, components.storage, components.lfs, settings.shard, grace)
+    maintenance = Maintenance(jobs, storage, settings.shard)
     upkeep_workers = Workers("repos", jobs, on_shard(upkeep.work(), settings.shard), concurrency=1)
 
     async def examine(repair: bool) -> list[str]:
-        lines = examine_space("repos", components.storage.root)
-        return lines + await examine_storage(
-            parts.require_database(),
-            components.storage,
-            components.objects,
-            settings.shard,
-            repair=repair,
-        )
+        database = service.require_database()
+        lines = examine_space("repos", storage.root)
+        return lines + await examine_storage(database, storage, objects, settings.shard, repair=repair)
 
-    parts.examinations.append(examine)
-    questions = HookQuestions(components.storage.root, components.judge.answer, components.lfs_pushes.answer)
-    parts.start += [trim_archives, questions.open]
-    parts.close.append(questions.close)
-    parts.listeners.append(("repos writes loads", components.loads.write_for_ever))
-    parts.listeners.append(("repos watches reads of repositories", components.storage.watch.run))
-    parts.listeners.append(("repos learns what may not be read", components.storage.watch.collect_for_ever))
-    parts.tasks += [
+    service.examinations.append(examine)
+    service.start += [trim_archives, parts[HookQuestions].open]
+    service.close.append(parts[HookQuestions].close)
+    service.listeners.append(("repos writes loads", parts[RepositoryLoads].write_for_ever))
+    service.listeners.append(("repos watches reads of repositories", storage.watch.run))
+    service.listeners.append(("repos learns what may not be read", storage.watch.collect_for_ever))
+    service.tasks += [
         *workers.tasks(),
-        *components.pushes.tasks(),
+        *parts[Pushes].tasks(),
         *maintenance.tasks(),
         *upkeep.tasks(),
-        PeriodicTask("repos_free_lfs_objects", CLEANUP, components.lfs.free_unlinked),
+        PeriodicTask("repos_free_lfs_objects", CLEANUP, parts[LfsObjects].free_unlinked),
+        PeriodicTask("repos_fill_profiles", CLEANUP, parts[AccountCopies].fill_profiles),
     ]
-    parts.loops += [
+    service.loops += [
         *workers.loops(),
-        ("repos imports repositories", components.import_workers.run),
-        ("repos syncs mirrors", components.mirror_workers.run),
-        ("repos moves repositories", components.move_workers.run),
+        ("repos imports repositories", parts[ImportWorkers].run),
+        ("repos syncs mirrors", parts[MirrorWorkers].run),
+        ("repos moves repositories", parts[MoveWorkers].run),
         ("repos packs and checks repositories", upkeep_workers.run),
-        ("repos sweeps files of releases", components.asset_files.sweep_for_ever),
-        ("repos sweeps objects of LFS", components.lfs_files.sweep_for_ever),
-        ("repos wakes workers", partial(parts.bus.wake, subject(event_type(ForkRequested)), workers.wake)),
+        ("repos sweeps files of releases", parts[AssetFiles].sweep_for_ever),
+        ("repos sweeps objects of LFS", parts[LfsFiles].sweep_for_ever),
         *replicas.loops(),
     ]
+    service.wake_on([ForkRequested], workers.wake)
+    service.wake_on([ImportRequested], parts[ImportWorkers].wake)
+    service.wake_on([MirrorSyncRequested, MirrorPushRequested], parts[MirrorWorkers].wake)
     return service_app(
-        parts,
+        service,
         routes=[ROUTES],
         request_class=RepositoryRequest,
         translations=failures.TRANSLATIONS,
-        state={"components": components, "upkeep": upkeep, "questions": questions, "replicas": replicas},
+        state={PARTS: parts},
     )
 
 
@@ -266,7 +262,7 @@ async def fsck(settings: Settings) -> None:
     settings.background = False
     app = create_app(settings)
     async with app.lifespan():
-        async for line in app.state.upkeep.check_all():
+        async for line in app.state[PARTS][UpkeepJobs].check_all():
             print(line, flush=True)  # noqa: T201 - this is what the operator asked for
 
 
@@ -274,26 +270,29 @@ async def run_shard_command(settings: Settings, options: Namespace) -> None:
     """Run a command of `ingot-repos shards`, and print what it says."""
     settings.background = False
     app = create_app(settings)
-    components: Components = app.state.components
-    commands = ShardCommands(components.jobs, [settings.shard, *components.shards.names])
+    parts: Parts = app.state[PARTS]
+    commands = ShardCommands(parts[Jobs], [settings.shard, *parts[Shards].names])
     async with app.lifespan():
         async for line in commands.run(options):
             print(line, flush=True)  # noqa: T201 - this is what the operator asked for
 
 
-def _components(settings: Settings, parts: ServiceParts, own_urls: Sequence[str] | None) -> Components:
-    database = parts.require_database()
+def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | None) -> Parts:
+    """The objects that live as long as the process."""
+    database = service.require_database()
     jobs = Jobs(database)
     presenter = Presenter(
         settings.public_url,
+        access_to,
         ssh_user=settings.ssh_user,
         ssh_host=settings.ssh_host,
         ssh_port=settings.ssh_port,
     )
     storage = Storage(Path(settings.storage_root), threads=settings.git_threads)
     try:
+        require_git()
         hooks_folder(storage.root)
-    except HooksNotRun as error:
+    except (GitUnsupported, HooksNotRun) as error:
         raise CannotStart(str(error)) from error
     archives = Archives(storage.root / "archives", max_bytes=settings.archive_cache_bytes)
     reads = ReadCache()
@@ -301,6 +300,7 @@ def _components(settings: Settings, parts: ServiceParts, own_urls: Sequence[str]
         database,
         storage,
         presenter,
+        request_pushes,
         lease_seconds=settings.push_lease_seconds,
         shard=settings.shard,
         languages=reads.languages,
@@ -316,7 +316,7 @@ def _components(settings: Settings, parts: ServiceParts, own_urls: Sequence[str]
         settings.max_release_assets,
         tuple(ending.lower() for ending in settings.asset_types),
     )
-    asset_files = StoredFiles(database, objects, OBJECTS, release_assets_store.existing_uuids)
+    asset_files = AssetFiles(database, objects)
     lfs_limits = LfsLimits(settings.max_lfs_object_bytes, settings.max_lfs_owner_bytes)
     seal = Seal(settings.sealing_key, "INGOT_REPOS_SEALING_KEY")
     egress = Egress(settings.allowed_remotes, "INGOT_REPOS_ALLOWED_REMOTES", ports=(*PORTS.values(),))
@@ -334,51 +334,93 @@ def _components(settings: Settings, parts: ServiceParts, own_urls: Sequence[str]
         ServiceIdentity("repos", SigningKey.read(settings.private_key)),
     )
 
-    def workers(work: dict[str, Work], concurrency: int) -> Workers:
-        return Workers("repos", jobs, on_shard(work, settings.shard), concurrency=concurrency)
-
-    identity = HttpIdentity(parts.peers["identity"])
-    return Components(
-        identity=identity,
-        accounts=AccountCopies(database, identity),
-        presenter=presenter,
-        storage=storage,
-        archives=archives,
-        fetches=FetchCache(storage.root, max_bytes=settings.fetch_cache_bytes),
-        objects=objects,
-        assets=AssetEditor(database, jobs, objects, limits),
-        asset_files=asset_files,
-        lfs=lfs,
-        lfs_pushes=LfsPushes(storage, lfs, enabled=settings.lfs_enabled),
-        lfs_files=StoredFiles(database, objects, lfs_objects.OBJECTS, lfs_objects_store.existing_uuids),
-        reads=reads,
-        pushes=pushes,
-        judge=ContentJudge(storage, identity, reads.verdicts),
-        loads=RepositoryLoads(database),
-        jobs=jobs,
-        # Apart from each other, so that a slow remote delays neither a fork nor another mirror.
-        workers=workers(
-            RepositoryJobs(jobs, storage, archives, objects, presenter).work() | asset_files.work(),
-            settings.job_concurrency,
+    identity = HttpIdentity(service.peers["identity"])
+    accounts = AccountCopies(database, identity)
+    signatures = Signatures(database, identity, reads.verdicts, settings.default_trust_model)
+    judge = ContentJudge(storage, signatures)
+    lfs_pushes = LfsPushes(storage, lfs)
+    questions = HookQuestions(storage.root, judge.answer, lfs_pushes.answer)
+    admission = Admission(settings.git_concurrency, settings.git_concurrency_per_repository)
+    fetches = FetchCache(storage.root, max_bytes=settings.fetch_cache_bytes)
+    long_requests, loads = LongRequests(), RepositoryLoads(database)
+    return Parts(
+        settings,
+        identity,
+        accounts,
+        presenter,
+        storage,
+        archives,
+        fetches,
+        objects,
+        AssetEditor(database, jobs, objects, limits),
+        asset_files,
+        lfs,
+        LfsFiles(database, objects),
+        lfs_pushes,
+        reads,
+        pushes,
+        signatures,
+        judge,
+        loads,
+        jobs,
+        RepositoryWorkers(
+            "repos",
+            jobs,
+            on_shard(
+                RepositoryJobs(jobs, presenter, storage, archives, objects).work()
+                | ForkJobs(jobs, storage, presenter, identity).work()
+                | asset_files.work(),
+                settings.shard,
+            ),
+            concurrency=settings.job_concurrency,
         ),
-        import_workers=workers(
-            ImportJobs(jobs, storage, presenter, connector, lfs_fetches).work(),
-            settings.migration_concurrency,
+        ImportWorkers(
+            "repos",
+            jobs,
+            on_shard(ImportJobs(jobs, storage, presenter, connector, lfs_fetches).work(), settings.shard),
+            concurrency=settings.migration_concurrency,
         ),
-        mirror_workers=workers(
-            MirrorJobs(jobs, storage, presenter, pushes, connector, lfs_fetches).work()
-            | PushMirrorJobs(jobs, storage, identity, connector).work(),
-            settings.mirror_concurrency,
+        MirrorWorkers(
+            "repos",
+            jobs,
+            on_shard(
+                MirrorJobs(jobs, storage, presenter, pushes, connector, lfs_fetches).work()
+                | PushMirrorJobs(jobs, storage, identity, connector).work(),
+                settings.shard,
+            ),
+            concurrency=settings.mirror_concurrency,
         ),
-        seal=seal,
-        proxy=proxy,
-        move_workers=workers(
-            MoveJobs(jobs, storage, archives, objects, shards, settings.shard).work(), concurrency=1
+        MoveWorkers(
+            "repos",
+            jobs,
+            on_shard(
+                MoveJobs(jobs, storage, archives, objects, shards, settings.shard).work(), settings.shard
+            ),
+            concurrency=1,
         ),
-        shards=shards,
-        limiter=ConcurrencyLimiter(settings.git_concurrency_per_caller),
-        admission=Admission(settings.git_concurrency, settings.git_concurrency_per_repository),
-        long_requests=Admission(LONG_REQUESTS, 0),
+        questions,
+        Replicas(database, storage, archives, shards, settings.shard, service.bus),
+        UpkeepJobs(jobs, storage, lfs, settings.shard, timedelta(seconds=settings.prune_seconds)),
+        seal,
+        proxy,
+        shards,
+        ConcurrencyLimiter(settings.git_concurrency_per_caller),
+        ConcurrencyQueue(ARCHIVES_AT_ONCE, waiting=WAITING_ARCHIVES),
+        admission,
+        long_requests,
+        PushParts(
+            settings,
+            database,
+            storage,
+            identity,
+            accounts,
+            pushes,
+            admission,
+            questions,
+            loads,
+            push_conditions.get,
+        ),
+        FetchParts(settings, storage, fetches, reads, admission, long_requests, loads),
     )
 
 

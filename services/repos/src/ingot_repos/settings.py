@@ -29,6 +29,14 @@ class Settings(ServiceSettings, kw_only=True):
     default_branch: Annotated[
         str, msgspec.Meta(description="Default branch of a new repository when the request names none.")
     ] = "main"
+    default_trust_model: Annotated[
+        Literal["collaborator", "committer", "collaboratorcommitter"],
+        msgspec.Meta(
+            description="Whose signatures count as verified where a repository does not say it: committer: of everybody whose "
+            "confirmed address the commit has; collaborator and collaboratorcommitter: of those only who are also owners, "
+            "collaborators or in a team of the repository."
+        ),
+    ] = "committer"
     statuses_of_commits: Annotated[
         Literal["combined", "list"],
         msgspec.Meta(
@@ -287,3 +295,8 @@ class Settings(ServiceSettings, kw_only=True):
     ] = 16
     ssh_port: Annotated[int, msgspec.Meta(ge=1, le=65535, description="Port in SSH clone URLs.")] = 22
     ssh_user: Annotated[str, msgspec.Meta(description="User name in SSH clone URLs.")] = "git"
+
+    @property
+    def max_git_memory(self) -> int | None:
+        """Bytes of private memory for each process of a git that a client started; None: no limit."""
+        return self.max_git_memory_bytes or None

@@ -8,93 +8,66 @@ from ingot_chassis.events.bus import Bus
 from ingot_chassis.http.app import service_app
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.service import assemble
-from ingot_web.api import (
-    account_security,
-    account_settings,
-    account_webhooks,
-    accounts,
-    administration,
-    blame,
-    branches,
-    comments,
-    comments_on_lines,
-    comparisons,
-    errors,
-    excerpts,
-    file_editing,
-    file_search,
-    file_views,
-    history,
-    home,
-    imports,
-    issue_facts,
-    issues,
-    labels,
-    more_settings,
-    new_repositories,
-    operations,
-    organization_settings,
-    other_names,
-    protections,
-    pulls,
-    releases,
-    repositories,
-    repository_settings,
-    review_links,
-    reviews,
-    site,
-    suggestions,
-    tasks,
-    webhooks,
-)
-from ingot_web.api.request import WebRequest, settle_sent_form
-from ingot_web.components import Components
-from ingot_web.core.form_tokens import FormTokens
-from ingot_web.core.outcomes import Outcomes
-from ingot_web.core.rendered_text_cache import RenderedTextCache
-from ingot_web.core.sent_forms import SentForms
-from ingot_web.core.templates import Templates
+from ingot_web.account_settings import api as account_settings
+from ingot_web.account_settings.rules.browsers import browser
+from ingot_web.accounts import api as accounts
+from ingot_web.administration import api as administration
+from ingot_web.code import api as code
+from ingot_web.code.rules.highlighting import code_rows
+from ingot_web.diffs import api as diffs
+from ingot_web.diffs.rules.rows import split_rows, unified_rows
+from ingot_web.forms.rules.outcomes import Outcomes
+from ingot_web.forms.rules.sent import SentForms
+from ingot_web.forms.rules.tokens import FormTokens
+from ingot_web.forms.store import open_digests
+from ingot_web.history import api as history
+from ingot_web.history.rules import references
+from ingot_web.home import api as home
+from ingot_web.issues import api as issues
+from ingot_web.labels import api as labels
+from ingot_web.milestones import api as milestones
+from ingot_web.notifications import api as notifications
+from ingot_web.organizations import api as organizations
+from ingot_web.pages.api import errors
+from ingot_web.pages.api.request import WebRequest, settle_sent_form
+from ingot_web.pages.components import Components
+from ingot_web.pages.rules.rendered_text_cache import RenderedTextCache
+from ingot_web.pages.rules.templates import Templates
+from ingot_web.pulls import api as pulls
+from ingot_web.releases import api as releases
+from ingot_web.repositories import api as repositories
+from ingot_web.repository_settings import api as repository_settings
+from ingot_web.reviews import api as reviews
 from ingot_web.settings import Settings
-from ingot_web.store.shared_digests import open_digests
+from ingot_web.site import api as site
+from ingot_web.webhooks import api as webhooks
+from ingot_web.wiki import api as wiki
 
 ROUTES = [
-    *site.routes,
-    *other_names.routes,
     *account_settings.routes,
-    *account_security.routes,
-    *account_webhooks.routes,
-    *administration.routes,
-    *operations.routes,
-    *organization_settings.routes,
-    *repository_settings.routes,
-    *more_settings.routes,
-    *protections.routes,
-    *webhooks.routes,
-    *home.routes,
     *accounts.routes,
-    *new_repositories.routes,
-    *imports.routes,
-    *repositories.routes,
-    *blame.routes,
-    *file_search.routes,
-    *file_views.routes,
-    *excerpts.routes,
-    *file_editing.routes,
+    *administration.routes,
+    *code.routes,
+    *diffs.routes,
     *history.routes,
-    *branches.routes,
-    *comparisons.routes,
-    *releases.routes,
+    *home.routes,
     *issues.routes,
-    *issue_facts.routes,
-    *comments.routes,
-    *comments_on_lines.routes,
     *labels.routes,
+    *milestones.routes,
+    *notifications.routes,
+    *organizations.routes,
     *pulls.routes,
-    *review_links.routes,
+    *releases.routes,
+    *repositories.routes,
+    *repository_settings.routes,
     *reviews.routes,
-    *suggestions.routes,
-    *tasks.routes,
+    *site.routes,
+    *webhooks.routes,
+    *wiki.routes,
 ]
+FILTERS = (browser, references)
+FUNCTIONS = (code_rows, split_rows, unified_rows)
+"""Of subjects, for templates: both by their names."""
 
 
 def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
@@ -104,6 +77,8 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         site_name=settings.site_name,
         public_url=settings.public_url,
         root=urlsplit(settings.public_url).path.rstrip("/"),
+        filters=FILTERS,
+        functions=FUNCTIONS,
     )
     tokens = FormTokens(settings.private_key)
     digests = open_digests(settings.store_url)

@@ -1,1 +1,1 @@
-"""The database of one service: connections, transactions, prepared statements, column types and migrations."""
+"""The database of a service: connections, transactions, prepared statements, column types and migrations."""

@@ -1,6 +1,6 @@
-"""Conditions that the databases write in ways of their own, such as a list as one value of a statement.
+"""SQL conditions that differ between databases, such as a list as one parameter.
 
-A list with an expanding ``IN`` is another statement for each length.
+An expanding ``IN`` is a different statement for each length of the list.
 """
 
 import json
@@ -32,7 +32,7 @@ from sqlalchemy.types import TypeEngine
 
 
 class ArrayOf(TypeDecorator[list[Any]]):
-    """A parameter: an array of PostgreSQL's, JSON on SQLite."""
+    """A list parameter: an array in PostgreSQL, JSON in SQLite."""
 
     impl = String
     cache_ok = True
@@ -50,18 +50,18 @@ class ArrayOf(TypeDecorator[list[Any]]):
 
 
 class Condition(FunctionElement[bool]):
-    """A condition with a ``compiles`` for each database; its clauses say which one it is."""
+    """A condition with one ``compiles`` function per database."""
 
     _is_implicitly_boolean = True  # SQLite would compare with 1, and use no index
     type = Boolean()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.inherit_cache = True  # SQLAlchemy asks each class itself
+        cls.inherit_cache = True  # SQLAlchemy requires this in each class
 
 
 class any_of(Condition):  # noqa: N801 - written like the functions of SQL
-    """Whether ``column`` is one of ``values``: a parameter with a list, or the name of one."""
+    """True if ``column`` is in the list ``values``, given as a parameter or its name."""
 
     def __init__(self, column: ColumnElement[Any], values: str | BindParameter[Any]) -> None:
         named = bindparam(values, type_=ArrayOf(column.type)) if isinstance(values, str) else values
@@ -70,28 +70,29 @@ class any_of(Condition):  # noqa: N801 - written like the functions of SQL
 
 
 class any_of_few(any_of):  # noqa: N801 - written like the functions of SQL
-    """The same for a list that is nearly always short, on a column with an index: PostgreSQL plans the statement once.
+    """Like ``any_of``, for a list that is nearly always short, on a column with an index.
 
-    It takes each list to have ten values. Otherwise it compares with that what this list would cost, and plans at each call.
+    PostgreSQL plans the statement once, for a list of ten values. Otherwise it would compare the cost for
+    each list with that plan, and plan again at each call.
     """
 
 
 TRIGRAM = 3
-"""Letters of the shortest text that an index of trigrams finds."""
+"""Characters of the shortest text that an index of trigrams finds."""
 COUNTED = 10_000
-"""How many matches of a text are counted: an exact number would cost as much as looking at each."""
+"""The highest count of matches. An exact number would cost as much as reading all of them."""
 
 
 class _IsMatch(Condition):
-    """A row of ``id_column`` is one of what the index ``table`` of SQLite's (FTS5) finds; true elsewhere."""
+    """True if a row of ``id_column`` matches in SQLite's FTS5 index ``table``. Always true elsewhere."""
 
 
 def has_trigrams(
     id_column: ColumnElement[int], table: str, text: str, *, of: str = ""
 ) -> ColumnElement[bool]:
-    """Whether a row may have ``text`` in one of its columns, or in the column ``of``, as SQLite's index ``table`` says.
+    """True if a row may have ``text``, by SQLite's index ``table``: in one of its columns, or in ``of``.
 
-    True for texts that are too short for it, or whose letters FTS5 may fold in another way.
+    Also true for texts that are too short for the index, or whose letters FTS5 may fold differently.
     """
     phrase = trigram_phrase(text, of=of)
     if phrase is None:
@@ -100,21 +101,21 @@ def has_trigrams(
 
 
 def has_phrase(id_column: ColumnElement[int], table: str, name: str) -> ColumnElement[bool]:
-    """The same as a condition whose parameter ``name`` is a ``trigram_phrase``."""
+    """Like ``has_trigrams``, with a parameter ``name`` that holds a ``trigram_phrase``."""
     return _IsMatch(id_column, literal_column(table), bindparam(name, type_=String))
 
 
 def by_index(ids: Select[Any] | CompoundSelect[Any], name: str) -> CTE:
-    """The ids as a subquery of this name that is not flattened.
+    """Return the ids as a subquery of this name that is not flattened.
 
-    Else the planner, which does not know the text of a prepared statement, may walk the names in order and look at each
-    of them.
+    The planner does not know the text of a prepared statement. It could flatten the subquery, walk the names
+    in order and check each of them.
     """
     return ids.cte(name).prefix_with("MATERIALIZED", dialect="postgresql")
 
 
 def trigram_phrase(text: str, *, of: str = "") -> str | None:
-    """What FTS5 looks for to find ``text``, in one column or in all; None for a text that it does not find."""
+    """Return the FTS5 query for ``text``, in one column or in all, or None if FTS5 cannot find the text."""
     is_plain = all(letter.isascii() or letter.lower() == letter.upper() for letter in text)
     if not is_plain or len(text) < TRIGRAM:
         return None
@@ -134,7 +135,7 @@ def _match_on_sqlite(element: _IsMatch, compiler: SQLCompiler, **options: Any) -
 
 
 class each_of(FunctionElement[Any]):  # noqa: N801 - written like the functions of SQL
-    """The values in the parameter ``name``, a list, as rows of one column ``value``: use ``table_valued("value")``."""
+    """The values of the list parameter ``name``, as rows of one column: use ``table_valued("value")``."""
 
     inherit_cache = True
     name = "each_of"
@@ -156,20 +157,20 @@ def _rows_on_sqlite(element: each_of, compiler: SQLCompiler, **options: Any) -> 
 
 
 class _RowsOf(FunctionElement[Any]):
-    """Rows in one parameter, its first clause; the others are the names of their columns."""
+    """Rows in one parameter, its first clause. The other clauses are the names of the columns."""
 
     inherit_cache = True
     name = "rows_of"
 
 
 def rows_of(name: str, *columns: str) -> TableValuedAlias:
-    """The rows in the parameter ``name``, lists of whole numbers as ``json_rows`` writes them, as a table."""
+    """Return a table of the rows in the parameter ``name``: lists of integers, written by ``json_rows``."""
     rows = _RowsOf(bindparam(name, type_=String()), *map(literal_column, columns))
     return rows.table_valued(*(column(one, BigInteger) for one in columns))
 
 
 def json_rows(rows: Iterable[Sequence[int]]) -> str:
-    """``rows`` as the value of a parameter of ``rows_of``."""
+    """Encode ``rows`` as the value of a parameter of ``rows_of``."""
     return json.dumps(list(rows))
 
 
@@ -177,7 +178,8 @@ def json_rows(rows: Iterable[Sequence[int]]) -> str:
 def _numbers_on_postgresql(element: _RowsOf, compiler: SQLCompiler, **options: Any) -> str:
     values, *names = (compiler.process(clause, **options) for clause in element.clauses)
     columns = (f"CAST(value ->> {index} AS bigint) AS {name}" for index, name in enumerate(names))
-    return f"(SELECT {', '.join(columns)} FROM json_array_elements(CAST({values} AS json)))"  # noqa: S608 - compiled
+    selected = ", ".join(columns)
+    return f"(SELECT {selected} FROM json_array_elements(CAST({values} AS json)))"  # noqa: S608 - compiled
 
 
 @compiles(_RowsOf, "sqlite")

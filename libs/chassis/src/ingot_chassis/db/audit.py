@@ -1,7 +1,8 @@
-"""The audit log of a service: who did what to what, and from where.
+"""The audit log of a service: actor, action, subject and origin of each entry.
 
-An entry is written in the transaction of what it tells of, and as a line of the log once that is committed. It holds no
-secret: callers name things, never their contents. A service that keeps a log adds ``audit_table`` to its tables.
+An entry is written in the transaction of its action, and as a log line after the commit. It contains no
+secret: callers name things, never their contents. A service that keeps an audit log adds ``audit_table`` to
+its tables.
 """
 
 import secrets
@@ -44,7 +45,10 @@ TABLE = "audit_entry"
 
 
 class Actor(NamedTuple):
-    """Who does something. ``id`` 0 is nobody who is known; ``sudo_by`` is the administrator who acts as them."""
+    """The person behind an action. ``id`` 0 is an unknown person.
+
+    ``sudo_by`` is the administrator who acts as them.
+    """
 
     id: int = 0
     login: str = ""
@@ -54,7 +58,7 @@ class Actor(NamedTuple):
 
 
 OPERATOR = Actor(login="(operator)", via="command")
-"""Whoever uses the command line or the settings. No account can have that name."""
+"""The person who uses the command line or the settings. No account can have that name."""
 
 
 class AuditRow(TypedRow):
@@ -105,7 +109,7 @@ _INSERT = PreparedWrite(_entries.insert().values({one.name: bindparam(one.name) 
 
 
 async def add_entry(tx: Tx, actor: Actor, action: str, subject: str, details: Mapping[str, Detail]) -> None:
-    """Note that ``actor`` did ``action`` to ``subject``."""
+    """Record that ``actor`` did ``action`` to ``subject``."""
     time = now()
     values = {
         "id": _first_id(time) + secrets.token_hex(5),
@@ -127,11 +131,14 @@ async def add_entry(tx: Tx, actor: Actor, action: str, subject: str, details: Ma
 async def list_entries(
     db: Executor, *, service: str, limit: int, before: str = "", actor: str = "", action: str = ""
 ) -> list[AuditEntry]:
-    """The newest entries whose id is below ``before``; by that ``actor``, and with actions that begin with ``action``."""
+    """Return the newest entries with ids below ``before``.
+
+    Optional filters: the ``actor``, and a prefix of the ``action``.
+    """
     of_actor = _entries.c.actor == actor if actor else true()
     newest = select(_entries.c.id).where(of_actor, _entries.c.id < before if before else true())
     candidates = [newest.order_by(_entries.c.id.desc()).limit(limit)]
-    if action:  # an index has the newest of each action, but not those of several in order
+    if action:  # an index has the newest entries of each action, but not of several actions in order
         actions = [one for one in await _list_actions(db, of_actor) if one.startswith(action)]
         candidates = [candidates[0].where(_entries.c.action == one) for one in actions]
     if not candidates:
@@ -142,7 +149,7 @@ async def list_entries(
 
 
 async def _list_actions(db: Executor, of_actor: ColumnElement[bool]) -> Sequence[str]:
-    """The actions of all entries, or of those of one actor: each is the next one after another in an index."""
+    """Return the actions of all entries, or of one actor. Each is found in an index by the one before it."""
     first = select(func.min(_entries.c.action).label("action")).where(of_actor).cte("step", recursive=True)
     following = select(func.min(_entries.c.action)).where(of_actor, _entries.c.action > first.c.action)
     steps = first.union_all(select(following.scalar_subquery()).where(first.c.action.is_not(None)))
@@ -150,13 +157,13 @@ async def _list_actions(db: Executor, of_actor: ColumnElement[bool]) -> Sequence
 
 
 async def delete_entries(database: Database, *, older_than: timedelta) -> None:
-    """Delete what is older."""
+    """Delete entries older than this."""
     async with database.transaction() as tx:
         await tx.execute(delete(_entries).where(_entries.c.id < _first_id(now() - older_than)))
 
 
 def _first_id(time: datetime) -> str:
-    """The least id of an entry of that time: its microseconds in hex."""
+    """Return the least id of an entry of that time: its microseconds in hexadecimal digits."""
     return f"{int((time - datetime.fromtimestamp(0, UTC)) / timedelta(microseconds=1)):014x}"
 
 

@@ -1,7 +1,7 @@
-"""The database of one service: plain reads, and transactions that write state and events together.
+"""The database of one service: reads, and transactions that write state and events together.
 
-Commit and rollback happen here and nowhere else. A transaction commits when its block ends and rolls back
-when the block raises, so a false success cannot be answered from inside it.
+Commit and rollback happen only here. A transaction commits when its block ends and rolls back when the block
+raises. So no success can be returned from inside a transaction that fails.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 
 
 class ReadLease(Lease):
-    """A block that reads."""
+    """A block with a connection for reading."""
 
     __slots__ = ("_short_reads", "_uses_sqlite_driver")
 
@@ -44,7 +44,7 @@ class ReadLease(Lease):
 
 
 class ExclusiveLock:
-    """True while this process has the lock, as far as it knows: PostgreSQL may have ended the connection a moment ago."""
+    """True while this process holds the lock. PostgreSQL may have ended the connection a moment ago."""
 
     __slots__ = ("_is_acquired", "_pooled")
 
@@ -56,7 +56,7 @@ class ExclusiveLock:
 
 
 class Database:
-    """Engines of one database and the ways to use them."""
+    """The engines of one database, with reads and transactions."""
 
     def __init__(self, url: str, metadata: MetaData, *, pool: int = 10) -> None:
         self.url = make_url(url)
@@ -67,7 +67,7 @@ class Database:
         self._exclusive: dict[str, asyncio.Lock] = {}
         self.short_reads: ShortReads | None = None
         self.uses_sqlite_driver = True
-        """False: everything goes through SQLAlchemy on SQLite, where its events count it."""
+        """False: SQLite, too, is used through SQLAlchemy only, whose events count statements."""
         if self.is_sqlite:
             # One writing connection: writers queue in this process instead of colliding in the file.
             self.writing, self.reading = (
@@ -79,8 +79,9 @@ class Database:
             if self.url.database:
                 self.short_reads = ShortReads(self.url.database)
         else:
-            # Nothing is left on a connection, so the reset on return buys nothing; and transactions are the driver's.
-            # A holder of a lock opens transactions meanwhile: from the same pool, holders could starve each other.
+            # Connections carry no state, so a reset on return is useless. Transactions belong to the driver.
+            # A holder of a lock opens transactions while it holds it. If both used one pool, holders could
+            # starve each other.
             self.writing, self.reading, self.locking = (
                 create_async_engine(
                     self.url,
@@ -100,16 +101,19 @@ class Database:
         return self.url.get_backend_name() == "sqlite"
 
     def read(self) -> "ReadLease":
-        """A connection for reading."""
+        """Return a block with a connection for reading."""
         return ReadLease(self._readers, self.short_reads, uses_sqlite_driver=self.uses_sqlite_driver)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Tx]:
-        """State and events, all or nothing. Ask other services before entering, never inside."""
+        """Run a transaction with state and events, all or nothing.
+
+        Call other services before it, never inside.
+        """
         async with self._writers.connection() as pooled, pooled.transaction():
             tx = Tx(pooled, uses_sqlite_driver=self.uses_sqlite_driver)
             yield tx
-            # Last, so that events of one key are numbered while its rows are still locked.
+            # At the end, so events of one key are numbered while its rows are still locked.
             if tx.event_rows:
                 assert self._insert_event is not None  # noqa: S101 - a service that emits has an outbox
                 await self._insert_event.each(tx, tx.event_rows)
@@ -119,10 +123,10 @@ class Database:
             callback()
 
     async def run_alone(self, act: Callable[[Executor], Awaitable[_T]], *, repeats: bool = True) -> _T:
-        """What ``act`` returns, which runs one prepared statement: a transaction of its own, without a beginning and an end.
+        """Run ``act``, a single prepared statement, as a transaction of its own without BEGIN and COMMIT.
 
-        It announces nothing. If it ``repeats``, it runs again when its connection is lost: what was lost may be no more
-        than its answer.
+        It emits no events. If it ``repeats``, it is retried when its connection is lost: only its response
+        may have been lost.
         """
         async with self._writers.connection() as pooled:
             writer = Reader(pooled, uses_sqlite_driver=self.uses_sqlite_driver)
@@ -136,10 +140,12 @@ class Database:
 
     @asynccontextmanager
     async def exclusive(self, name: str) -> AsyncIterator[ExclusiveLock]:
-        """Yield what is true for one holder of ``name`` among all processes, and at once false for the others.
+        """Try to take the lock ``name`` among all processes.
 
-        PostgreSQL: an advisory lock of a transaction, gone with its connection. So a holder that goes on for long asks
-        again: what is yielded becomes false. SQLite has one process.
+        Yields True for one holder and False for the others.
+
+        PostgreSQL uses an advisory lock of a transaction, which is lost with its connection. A long-running
+        holder must check the yielded value again: it becomes false. SQLite has one process.
         """
         if self.is_sqlite:
             lock = self._exclusive.setdefault(name, asyncio.Lock())
@@ -153,7 +159,9 @@ class Database:
             yield ExclusiveLock(pooled, is_acquired=await pooled.try_lock(lock_number(name)))
 
     async def open_ahead(self, count: int) -> None:
-        """Open so many connections for reads, and for transactions, that come; SQLite's are open at once when they are needed.
+        """Open so many connections for reads, and for transactions, in advance.
+
+        SQLite opens them on first use.
 
         Raises DatabaseUnavailable, Unavailable.
         """
@@ -163,7 +171,7 @@ class Database:
         await self._writers.open_ahead(count)
 
     async def ping(self) -> None:
-        """Ask the database for an answer; whatever the driver raises when there is none."""
+        """Ask the database for a response. Raises the driver's error."""
         async with self.read() as db:
             await db.execute(text("SELECT 1"))
 

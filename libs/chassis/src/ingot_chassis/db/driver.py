@@ -1,4 +1,4 @@
-"""What runs a statement: SQLAlchemy, or the driver of the database directly; the shape of its errors and of its spans."""
+"""Execution of statements, by SQLAlchemy or directly by the driver, with uniform errors and spans."""
 
 import sqlite3
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
@@ -26,20 +26,23 @@ AWAY_ERRORS = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
-"""PostgreSQL is not there, or ends: nothing is wrong with the statement, and it may work a moment later.
+"""PostgreSQL is unreachable or shuts down. The statement is valid and may succeed later.
 
-An ``InternalClientError`` is how the driver says that PostgreSQL has ended the connection while nobody used it, and that
-the end of the stream is not there yet.
+An ``InternalClientError`` means that PostgreSQL ended the idle connection, before the driver saw the end of
+its stream.
 
-An ``InterfaceError`` that is also a ``ValueError`` is about a value, which will not do later, either.
+An ``InterfaceError`` that is also a ``ValueError`` is about a value and is final.
 """
 
 FULL_CODES = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
-"""Of SQLite (sqlite.org/rescode.html); to it a quota that is used up is no more than a write that failed."""
+"""Codes of SQLite (sqlite.org/rescode.html) for a full disk.
+
+An exceeded quota is reported as a failed write.
+"""
 
 
 class Executor(Protocol):
-    """What store functions take: a transaction or a reading connection."""
+    """The parameter type of store functions: a transaction or a reading connection."""
 
     async def execute(self, statement: Executable, parameters: Any = None, /) -> CursorResult[Any]: ...
 
@@ -63,14 +66,14 @@ class Executor(Protocol):
 
 
 def as_sqlalchemy_error(error: Exception) -> DBAPIError:
-    """An error of the driver in the shape of all others of a database."""
+    """Wrap an error of the driver as SQLAlchemy's error."""
     violations = (asyncpg.IntegrityConstraintViolationError, sqlite3.IntegrityError)
     kind = IntegrityError if isinstance(error, violations) else OperationalError
     return kind(None, None, error)
 
 
 def is_away(error: Exception) -> TypeGuard[DBAPIError]:
-    """Whether a statement failed because its database is not there now."""
+    """Return whether a statement failed because its database is unavailable."""
     if not isinstance(error, DBAPIError):
         return False
     causes = (error.orig, getattr(error.orig, "__cause__", None))
@@ -80,9 +83,9 @@ def is_away(error: Exception) -> TypeGuard[DBAPIError]:
 
 
 def is_full(error: Exception) -> bool:
-    """Whether a statement failed because there is no room on the disk, or no more of what may be used of it.
+    """Return whether a statement failed because the disk is full or a quota is exceeded.
 
-    The codes say so: texts of errors quote values of users.
+    It reads the codes, since texts of errors quote values of users.
     """
     if not isinstance(error, DBAPIError):
         return False
@@ -91,12 +94,12 @@ def is_full(error: Exception) -> bool:
 
 
 def is_outage(error: Exception) -> bool:
-    """Whether a database is away or full: nothing is wrong with what it was asked for, which may work later."""
+    """Return whether a database is unavailable or full. The statement is valid and may succeed later."""
     return isinstance(error, DatabaseUnavailable) or is_away(error) or is_full(error)
 
 
 def statement_summary(statement: Executable) -> str:
-    """``SELECT account``: what a span of the statement is called. Never any value."""
+    """Return the name of the statement's span, such as ``SELECT account``. It contains no value."""
     verb = type(statement).__name__.upper()
     if isinstance(statement, Select):
         return " ".join([verb, *(str(getattr(t, "name", "…")) for t in statement.columns_clause_froms[:1])])

@@ -1,15 +1,19 @@
-"""Schema of a service's database: Alembic, run under a lock, and the check of its age at start.
+"""Migrations of a service's database with Alembic, under a lock, and the check of the schema's age at start.
 
-Alembic is imported only where something has to be migrated: it makes every start longer, and takes memory. So the age is
-told by the names of the scripts, which begin with their revisions. The database itself says which older code runs on it.
+Alembic is imported only for a migration: the import slows every start and takes memory. The age is read from
+the names of the scripts, which begin with their revisions. The database itself states which older code can
+use it.
 """
 
+import importlib
+import pkgutil
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import structlog
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, MetaData, inspect, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from ingot_chassis.errors import DatabaseNewer
@@ -18,19 +22,23 @@ log = structlog.get_logger()
 
 LOCK_KEY = 1229866837
 OLDEST_CODE = "oldest_code"
-"""The variable of a script that drops something: the newest revision of the oldest code that runs afterwards. And the table of
-one row in which ``upgrade`` writes it down for older code, which does not have that script."""
+"""Variable of a script that drops something: the revision of the oldest code that still runs afterwards.
+
+``upgrade`` stores it in a table of this name with one row. Older code reads it there, since it lacks that
+script.
+"""
 
 
 def revisions(scripts: Path) -> Sequence[str]:
-    """The revisions of a service, the oldest first."""
+    """Return the revisions of a service, the oldest first."""
     return sorted(script.name.partition("_")[0] for script in (scripts / "versions").glob("*_*.py"))
 
 
 async def upgrade(url: str, scripts: Path) -> None:
     """Bring the database at ``url`` to the newest revision in ``scripts``. Raises DatabaseNewer.
 
-    One process migrates, the others wait for it. A lock on a busy table is given up after 10 s, not waited for.
+    One process migrates while the others wait. The wait for the lock of a busy table ends after 10 s with an
+    error.
     """
     engine = create_async_engine(url)
     try:
@@ -40,7 +48,7 @@ async def upgrade(url: str, scripts: Path) -> None:
                 await connection.execute(text("SET lock_timeout = '10s'"))
                 await connection.commit()
             else:
-                # Here, with nobody else about: connections that open at once and each want to change it are refused.
+                # Under the lock: connections that change the mode at the same time are rejected.
                 await connection.execute(text("PRAGMA journal_mode=WAL"))
             await connection.run_sync(_upgrade, scripts)
             await connection.commit()
@@ -48,8 +56,8 @@ async def upgrade(url: str, scripts: Path) -> None:
         await engine.dispose()
 
 
-async def reach(url: str) -> None:
-    """Raises what the database, or the way to it, says when there can be no connection."""
+async def check_connection(url: str) -> None:
+    """Connect once. Raises the error of the database or the network."""
     engine = create_async_engine(url)
     try:
         async with engine.connect():
@@ -59,7 +67,10 @@ async def reach(url: str) -> None:
 
 
 async def pending(url: str, scripts: Path) -> bool:
-    """Whether the database is older than the code. Raises DatabaseNewer if it is newer and the code does not run on it."""
+    """Return whether the database is older than the code.
+
+    Raises DatabaseNewer if it is newer and does not support the code.
+    """
     engine = create_async_engine(url)
     try:
         async with engine.connect() as connection:
@@ -84,14 +95,14 @@ def _is_older(connection: Connection, scripts: Path) -> bool:
 
 
 def _current(connection: Connection) -> str | None:
-    """The revision that Alembic wrote down; None in a new database."""
+    """Return the revision that Alembic stored, or None in a new database."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
 def _oldest_code(connection: Connection) -> str | None:
-    """What the last migration wrote down; None if that was before there was such a table."""
+    """Return the revision that the last migration stored; None before that table existed."""
     if not inspect(connection).has_table(OLDEST_CODE):
         return None
     return connection.execute(text("SELECT revision FROM oldest_code")).scalar()
@@ -112,28 +123,42 @@ def _upgrade(connection: Connection, scripts: Path) -> None:
     modules = [script.module for script in ScriptDirectory.from_config(config).walk_revisions()]
     _write_oldest_code(connection, max(getattr(module, OLDEST_CODE, own[0]) for module in modules))
     command.upgrade(config, "head")
-    log.info("database migrated", scripts=scripts.parent.parent.name)
+    log.info("database migrated", scripts=scripts.parent.name)
 
 
 def _write_oldest_code(connection: Connection, revision: str) -> None:
-    """Before the first step, and committed with it: some commit by themselves."""
+    """Store the revision and commit it with the first step, or earlier: some steps commit by themselves."""
     connection.execute(text("CREATE TABLE IF NOT EXISTS oldest_code (revision VARCHAR(32) NOT NULL)"))
     connection.execute(text("DELETE FROM oldest_code"))
     connection.execute(text("INSERT INTO oldest_code VALUES (:revision)"), {"revision": revision})
 
 
-def _tell_progress(ctx: Any, step: Any, heads: Any, run_args: Any) -> None:
+def _log_progress(ctx: Any, step: Any, heads: Any, run_args: Any) -> None:
     del ctx, heads, run_args
     log.info("revision applied", revision=step.up_revision_id, what=step.up_revision.doc)
 
 
 def is_compared(name: str | None, kind: str, _parents: object) -> bool:
-    """Whether a table of a database is one that a service declares; not what is written here, nor where SQLite keeps trigrams."""
+    """Return whether a table is declared by the service.
+
+    Excludes tables of this module and SQLite's trigrams.
+    """
     return kind != "table" or (name != OLDEST_CODE and "_trigrams" not in (name or ""))
 
 
+def declared_tables(package: ModuleType) -> MetaData:
+    """Import every store module of a service. Returns the metadata with their tables."""
+    metadatas = set[MetaData]()
+    for listed in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if "store" in listed.name.split("."):
+            module = importlib.import_module(listed.name)
+            metadatas |= {value for value in vars(module).values() if isinstance(value, MetaData)}
+    (metadata,) = metadatas
+    return metadata
+
+
 def run_env(target_metadata: object) -> None:
-    """The whole of a service's ``env.py``."""
+    """Run the migrations: the whole of a service's ``env.py``."""
     from alembic import context
 
     connection = context.config.attributes["connection"]
@@ -143,7 +168,7 @@ def run_env(target_metadata: object) -> None:
         transactional_ddl=True,
         include_name=is_compared,
         render_as_batch=connection.dialect.name == "sqlite",
-        on_version_apply=_tell_progress,
+        on_version_apply=_log_progress,
     )
     with context.begin_transaction():
         context.run_migrations()

@@ -1,6 +1,7 @@
-"""How many rows there are, without counting them: triggers note in a table how many come or go of a kind.
+"""Row counts without counting: triggers record in a table how many rows of a kind are added or removed.
 
-Such a table has an ``id``, the columns of a kind, and a ``number``. Sums of the numbers are exact at any time.
+Such a table has an ``id``, the columns of a kind, and a ``number``. The sum of the numbers is exact at any
+time.
 """
 
 from collections import Counter
@@ -12,11 +13,14 @@ from ingot_chassis.db.rows import fetch_count
 from ingot_chassis.db.transaction import Tx, insert
 
 MOST_NOTES = 1_000
-"""Rows that every total adds up, at most until `add_up` is called the next time."""
+"""Recorded rows that each total may sum up until the next call of `add_up`."""
 
 
 async def add_up(tx: Tx, notes: Table, *, lock: str) -> int:
-    """Make one row of each kind of what triggers noted, if that is more than ``MOST_NOTES`` rows; how many there were."""
+    """Merge the recorded rows of each kind into one, if there are more than ``MOST_NOTES``.
+
+    Returns how many rows there were.
+    """
     await tx.advisory_lock(lock)
     if await fetch_count(tx, select(notes.c.id).limit(MOST_NOTES + 1)) <= MOST_NOTES:
         return 0
@@ -32,12 +36,15 @@ async def add_up(tx: Tx, notes: Table, *, lock: str) -> int:
 
 
 async def recount(tx: Tx, notes: Table, counted: Select[Any] | CompoundSelect[Any], *, lock: str) -> None:
-    """Put what is ``counted`` in place of all notes: a row for each kind, with its columns in order and the number."""
+    """Replace all recorded rows by ``counted``.
+
+    It has a row for each kind: its columns in order and the number.
+    """
     await tx.advisory_lock(lock)
     statement = insert(tx, notes).from_select([*_kind(notes), "number"], counted)
     if tx.dialect_name == "sqlite":
         await tx.execute(delete(notes))
-    else:  # in one statement, which sees one state: what a trigger notes meanwhile is neither counted nor deleted
+    else:  # one statement sees one state: what triggers record in parallel is neither counted nor deleted
         statement = statement.add_cte(delete(notes).cte("former"))
     await tx.execute(statement)
 

@@ -1,4 +1,4 @@
-"""The outbox as a transaction writes it: one row for each event, committed together with the change of state."""
+"""The outbox: one row per event, committed together with the change of state."""
 
 import uuid
 from functools import cache
@@ -16,7 +16,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def new_event_row(event: msgspec.Struct, key: str) -> dict[str, Any]:
-    """The outbox row of ``event``. Ids are UUIDv4; the trace of the present span goes along."""
+    """Return the outbox row of ``event``. Ids are UUIDv4. It carries the trace of the current span."""
     carrier: dict[str, str] = {}
     trace_context.inject(carrier)
     return {
@@ -31,6 +31,6 @@ def new_event_row(event: msgspec.Struct, key: str) -> dict[str, Any]:
 
 @cache
 def insert_event(outbox: Table) -> PreparedWrite:
-    """The INSERT of such a row."""
+    """Return the INSERT of an outbox row."""
     columns = ("id", "type", "key", "payload", "traceparent", "created_at")
     return PreparedWrite(outbox.insert().values({name: bindparam(name) for name in columns}))

@@ -1,4 +1,4 @@
-"""Connections that stay out of the engine's pool: checking one out costs more than most statements (ADR 12)."""
+"""A connection pool next to the engine's pool, whose checkout costs more than most statements (ADR 12)."""
 
 import asyncio
 import sqlite3
@@ -21,14 +21,14 @@ from ingot_chassis.db.driver import (
 from ingot_chassis.errors import DatabaseUnavailable, Unavailable
 
 WAIT_SECONDS = 60.0
-"""How long a request waits for a connection."""
+"""Seconds that a request waits for a connection."""
 AWAY_SECONDS = 10.0
-"""How long requests wait for a database that went away; it may be restarting."""
+"""Seconds that requests wait for an unavailable database, which may be restarting."""
 AWAY_PAUSE = 0.1
 
 
 class PooledConnection:
-    """A connection, and the driver below it: ``driver`` is PostgreSQL's, ``sqlite_driver`` SQLite's."""
+    """A connection with its driver: ``driver`` for PostgreSQL, ``sqlite_driver`` for SQLite."""
 
     def __init__(
         self, connection: AsyncConnection, connect: Callable[[], Awaitable[AsyncConnection]]
@@ -53,12 +53,12 @@ class PooledConnection:
             self.sqlite_driver = cast("SqliteDriver", driver)
 
     async def reopen(self) -> None:
-        """Take another connection in place of one whose server went away. Raises DatabaseUnavailable."""
+        """Replace a connection whose server went down. Raises DatabaseUnavailable."""
         await self.drop()
         self._hold(await self._connect())
 
     def is_usable(self) -> bool:
-        """Whether another block may have it: not when its server went away, or its transaction could not be ended."""
+        """Return whether the connection can be reused: its server is up, and its transaction was ended."""
         if self.is_cut():
             return False
         if self.sqlite_driver is not None:
@@ -71,7 +71,7 @@ class PooledConnection:
         return bool(self.driver.is_closed())
 
     async def drop(self) -> None:
-        """Close it, if `reopen` has not done so and found no other one."""
+        """Close the connection, unless `reopen` has closed it and found no other."""
         if self.connection.closed:
             return
         if not self.connection.invalidated:
@@ -79,14 +79,14 @@ class PooledConnection:
         await self.connection.close()
 
     async def try_lock(self, number: int) -> bool:
-        """Whether the present transaction has got PostgreSQL's advisory lock ``number``, which it then holds until its end."""
+        """Try to take PostgreSQL's advisory lock ``number`` until the end of the current transaction."""
         driver = cast("Driver", self.driver)
         with _driver_call():
             return bool(await driver.fetchval("SELECT pg_try_advisory_xact_lock($1::bigint)", number))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
-        """A transaction of the driver's, which costs a third of one of SQLAlchemy's."""
+        """Run a transaction of the driver, which costs a third of one of SQLAlchemy."""
         if self.sqlite_driver is not None:
             async with _sqlite_transaction(self.sqlite_driver):
                 yield
@@ -105,7 +105,10 @@ class PooledConnection:
             await transaction.commit()
 
     async def _begun(self) -> "tuple[Transaction, Driver]":
-        """A transaction that has begun. A server that went away since the last one is waited for: it has begun nothing."""
+        """Begin a transaction.
+
+        If the server went down since the last one, wait for it: nothing has begun yet.
+        """
         try:
             return await self._begin()
         except DBAPIError as error:
@@ -124,17 +127,22 @@ class PooledConnection:
 
 @asynccontextmanager
 async def _sqlite_transaction(driver: SqliteDriver) -> AsyncIterator[None]:
-    """A transaction of SQLite's. What is cancelled still runs in the driver's thread, and the rollback after it."""
+    """Run a transaction of SQLite.
+
+    A cancelled statement still runs in the driver's thread, and the rollback after it.
+    """
     try:
         with _driver_call():
-            # Taking the write lock first avoids SQLITE_BUSY when a read inside the transaction turns into a write.
+            # Taking the write lock first avoids SQLITE_BUSY when a read in the transaction turns into a
+            # write.
             await driver.execute("BEGIN IMMEDIATE")
         yield
         with _driver_call():
             await driver.commit()
     except BaseException:
-        # Of a statement that was cancelled SQLAlchemy has closed the connection. Whatever else the rollback says, the error
-        # before it counts: a cancellation must not become an error, and a connection in a transaction is not used again.
+        # SQLAlchemy has closed the connection of a cancelled statement. Errors of the rollback are ignored in
+        # favour of the first error: a cancellation must not become another error. A connection inside a
+        # transaction is not reused.
         with suppress(ValueError, sqlite3.Error):
             await driver.rollback()
         raise
@@ -142,7 +150,7 @@ async def _sqlite_transaction(driver: SqliteDriver) -> AsyncIterator[None]:
 
 @contextmanager
 def _driver_call() -> Iterator[None]:
-    """Around a call of the driver: its errors, and those of the connection, in the shape of all others."""
+    """Wrap errors of the driver and the connection as SQLAlchemy's errors."""
     try:
         yield
     except (*DRIVER_ERRORS, sqlite3.Error, OSError) as error:
@@ -150,7 +158,10 @@ def _driver_call() -> Iterator[None]:
 
 
 class Lease:
-    """A block with a connection. A class, because a generator costs as much as the statement in it."""
+    """A block with a connection.
+
+    It is a class, because a generator costs as much as the statement in the block.
+    """
 
     __slots__ = ("_pool", "_pooled")
 
@@ -167,10 +178,12 @@ class Lease:
 
 
 class ConnectionPool:
-    """At most ``size`` connections of one engine. While its database is away, those who want one wait a moment.
+    """At most ``size`` connections of one engine.
 
-    Nothing is left on one but what the next user may find: reads run without a transaction, and a transaction
-    ends with its block.
+    While its database is unavailable, callers wait for a few seconds.
+
+    A connection carries no state to its next user: reads run without a transaction, and a transaction ends
+    with its block.
     """
 
     def __init__(self, engine: AsyncEngine, size: int) -> None:
@@ -179,17 +192,17 @@ class ConnectionPool:
         self._away_since = 0.0
 
     def connection(self) -> "Lease":
-        """A connection for a block alone. Raises Unavailable after a long wait for one."""
+        """Return a block with an exclusive connection. Raises Unavailable after a long wait."""
         return Lease(self)
 
     async def open_ahead(self, count: int) -> None:
-        """Have so many connections for those who come, as far as there may be as many. Raises as ``connection``."""
+        """Open ``count`` connections in advance, at most the size of the pool. Raises as ``connection``."""
         async with AsyncExitStack() as connections:
             for _ in range(min(count, self._size)):
                 await connections.enter_async_context(self.connection())
 
     async def acquire(self) -> PooledConnection:
-        """For ``Lease``, which gives it back. Raises as ``connection``."""
+        """Take a connection for ``Lease``, which releases it. Raises as ``connection``."""
         await self._acquire_slot()
         try:
             return await self._open_or_reuse()
@@ -198,7 +211,7 @@ class ConnectionPool:
             raise
 
     async def release(self, pooled: PooledConnection, *, is_busy: bool) -> None:
-        """For ``Lease``. A connection ``is_busy`` that may not have finished what was cancelled."""
+        """Release a connection of ``Lease``. ``is_busy``: a cancelled statement may still run on it."""
         try:
             if pooled.is_usable() and not is_busy:
                 self._idle.append(pooled)
@@ -208,7 +221,7 @@ class ConnectionPool:
             self._slots.release()
 
     async def _drop(self, pooled: PooledConnection) -> None:
-        """Idle connections go with one that was cut: its server went away from all of them."""
+        """Close the connection and all idle ones: its server closed them, too."""
         was_cut = pooled.is_cut()
         await pooled.drop()
         while was_cut and self._idle:
@@ -223,7 +236,7 @@ class ConnectionPool:
         return await PooledConnection.open(self._open)
 
     async def _open(self) -> AsyncConnection:
-        """A new connection. Raises DatabaseUnavailable when the database is away for longer than requests wait."""
+        """Open a new connection. Raises DatabaseUnavailable after ``AWAY_SECONDS`` of retries."""
         loop = asyncio.get_running_loop()
         while True:
             try:

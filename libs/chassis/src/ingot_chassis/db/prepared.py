@@ -1,8 +1,8 @@
-"""Prepared statements for hot paths: compiled once, and handed to the driver itself.
+"""Prepared statements for hot paths: compiled once, and run by the driver directly.
 
-SQLAlchemy finds the compiled form of a statement by walking it, and crosses into a greenlet to run it. For a row by
-its key that is five times the work of the driver (docs/adr/0012). SQLite's driver works in a thread, into which SQLAlchemy
-crosses four times for a statement, and this module once (docs/adr/0022).
+SQLAlchemy looks up the compiled form by walking the statement, and runs it in a greenlet. For a row by its
+key that costs five times the work of the driver (ADR 12). SQLite's driver works in a thread, to which
+SQLAlchemy switches four times per statement. This module switches once (ADR 22).
 """
 
 import sqlite3
@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import asyncpg
 from sqlalchemy import (
+    BindParameter,
     Boolean,
     Column,
     DateTime,
@@ -28,6 +29,7 @@ from sqlalchemy import (
     TypeDecorator,
     Update,
 )
+from sqlalchemy.sql import visitors
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import TypeEngine
 
@@ -49,28 +51,34 @@ _R = TypeVar("_R", bound=TypedRow)
 _B = TypeVar("_B")
 
 _DRIVER_FAILURES = (*DRIVER_ERRORS, OSError)
-"""Telling a lost connection from a bad statement is left to SQLAlchemy, which gets what may be run again."""
+"""After these errors SQLAlchemy runs the statement again, if allowed.
+
+It can tell a lost connection from a bad statement.
+"""
 
 UNCONVERTED_TYPES = (Boolean, DateTime, Float, Integer, LargeBinary, String, UtcDateTime)
 
 
 def driver_row(columns: Iterable[str], base: type[_B]) -> type[_B]:
-    """A class of rows whose ``columns``, in this order, are attributes, as SQLAlchemy's are.
+    """Return a class of rows whose ``columns``, in this order, are attributes, as in SQLAlchemy's rows.
 
-    Reading one by its index costs a fifth of looking it up by its name.
+    Reading a column by its index costs a fifth of a lookup by name.
     """
     fields = {name: property(itemgetter(index)) for index, name in enumerate(columns)}
     return type("DriverRow", (base,), {"__slots__": (), **fields})
 
 
 class PreparedQuery(Generic[_R]):
-    """One SELECT whose values are all ``bindparam``s; its rows are of ``row_type``."""
+    """A SELECT whose values are all ``bindparam``s. Its rows are of ``row_type``."""
 
     def __init__(self, statement: Select[Any], row_type: type[_R]) -> None:
-        """Raises ValueError for a column without a name of its own, or of a type that needs conversion.
+        """Check the statement.
 
-        Raises TypeError for a column that ``row_type`` declares and ``statement`` does not select.
+        Raises ValueError for a column without a name, or with a type that needs conversion. Raises ValueError
+        for a value that one database rejects: a list of an ``IN``, a literal in the statement, or a type that
+        needs conversion. Raises TypeError for a column of ``row_type`` that ``statement`` does not select.
         """
+        _check_values(statement)
         names = []
         for column in statement.selected_columns:
             if not isinstance(column, Column | Label) or column.name in names:
@@ -85,7 +93,7 @@ class PreparedQuery(Generic[_R]):
         self._sqlite: SqliteStatement | None = None
 
     async def first(self, db: Executor, **values: Any) -> _R | None:
-        """The first row, or None. Raises KeyError for a value that is missing."""
+        """Return the first row, or None. Raises KeyError for a missing value."""
         driver = db.driver
         if driver is not None:
             try:
@@ -99,7 +107,7 @@ class PreparedQuery(Generic[_R]):
         return cast("_R | None", (await db.execute(self._statement, values)).first())
 
     async def all(self, db: Executor, **values: Any) -> Sequence[_R]:
-        """Every row. Raises KeyError for a value that is missing."""
+        """Return every row. Raises KeyError for a missing value."""
         driver = db.driver
         if driver is not None:
             try:
@@ -115,7 +123,10 @@ class PreparedQuery(Generic[_R]):
     async def _read_sqlite(
         self, db: Executor, values: dict[str, Any], *, only_first: bool
     ) -> Sequence[_R] | None:
-        """Rows that SQLite has at once, or that its driver reads beside; None if SQLAlchemy is to be asked."""
+        """Return rows of a short read, or rows that SQLite's driver reads in its thread.
+
+        None: use SQLAlchemy.
+        """
         here, driver = db.short_reads, db.sqlite_driver
         if here is None and driver is None:
             return None
@@ -124,18 +135,16 @@ class PreparedQuery(Generic[_R]):
             kinds = [column.type for column in self._statement.selected_columns]
             self._sqlite = SqliteStatement(compiled, _constants(compiled), kinds, db.dialect)
         statement, row = self._sqlite, self._sqlite_row
-        if statement.has_lists:
-            return None
         bound, rows = statement.values(values), None
         with client_span(lambda: statement_summary(self._statement)):
             if here is not None:
                 rows = here.fetch(statement.sql, bound, only_first=only_first)
             if rows is None and driver is not None:
-                rows = await _read_beside(driver, statement.sql, bound)
+                rows = await _read_in_thread(driver, statement.sql, bound)
         return None if rows is None else cast("Sequence[_R]", [row(statement.row(one)) for one in rows])
 
     def _call(self, db: Executor, values: dict[str, Any]) -> list[Any]:
-        """The SQL, and its values in order."""
+        """Return the SQL, and its values in order."""
         if not self._sql:
             self._compile(db.dialect)
         return [self._sql, *(values[name] for name in self._order)]
@@ -147,13 +156,15 @@ class PreparedQuery(Generic[_R]):
 
 
 class PreparedWrite:
-    """One INSERT, UPDATE or DELETE, run inside a transaction. What differs from run to run are ``bindparam``s.
+    """An INSERT, UPDATE or DELETE inside a transaction.
 
-    An INSERT of PostgreSQL's that knows ``on_conflict_do_nothing`` will do for SQLite as well.
+    Values that change from run to run are ``bindparam``s.
+
+    PostgreSQL's INSERT with ``on_conflict_do_nothing`` also works on SQLite.
     """
 
     def __init__(self, statement: Insert | Update | Delete) -> None:
-        """Raises ValueError for a column of RETURNING whose type needs conversion."""
+        """Check the statement. Raises ValueError for a column of RETURNING whose type needs conversion."""
         returned = statement.returning_column_descriptions
         for column in returned:
             if needs_conversion(column["type"]):
@@ -166,7 +177,10 @@ class PreparedWrite:
         self._sqlite: SqliteStatement | None = None
 
     async def run(self, tx: Executor, **values: Any) -> int:
-        """Run it; how many rows it changed. Raises KeyError for a value that is missing, and DBAPIError."""
+        """Run the statement and return how many rows changed.
+
+        Raises DBAPIError, and KeyError for a missing value.
+        """
         if tx.sqlite_driver is not None:
             with self._sqlite_call(tx.dialect) as statement:
                 return (await tx.sqlite_driver.execute(statement.sql, statement.values(values))).rowcount
@@ -177,7 +191,7 @@ class PreparedWrite:
         return int(tag.rpartition(" ")[2])  # "UPDATE 1" (PostgreSQL's message CommandComplete)
 
     async def first(self, tx: Executor, row_type: type[_R], /, **values: Any) -> _R | None:
-        """Run one with RETURNING; the first row that it returns, or None. Raises as ``run`` does."""
+        """Run a statement with RETURNING. Returns its first row, or None. Raises as ``run``."""
         check_columns(row_type, self._returned)
         if tx.sqlite_driver is not None:
             rows = await self._sqlite_rows(tx.sqlite_driver, tx.dialect, values)
@@ -189,7 +203,7 @@ class PreparedWrite:
         return cast("_R | None", row)
 
     async def all(self, tx: Executor, row_type: type[_R], /, **values: Any) -> Sequence[_R]:
-        """Run one with RETURNING; every row that it returns. Raises as ``run`` does."""
+        """Run a statement with RETURNING. Returns all its rows. Raises as ``run``."""
         check_columns(row_type, self._returned)
         if tx.sqlite_driver is not None:
             return cast("Sequence[_R]", await self._sqlite_rows(tx.sqlite_driver, tx.dialect, values))
@@ -200,7 +214,7 @@ class PreparedWrite:
         return cast("Sequence[_R]", rows)
 
     async def each(self, tx: Executor, rows: Sequence[dict[str, Any]]) -> None:
-        """Run it for each of ``rows``, in one go. Raises as ``run`` does."""
+        """Run the statement for each of ``rows``, in one call of the driver. Raises as ``run``."""
         if not rows:
             return
         if tx.sqlite_driver is not None:
@@ -215,7 +229,7 @@ class PreparedWrite:
 
     @contextmanager
     def _driver_call(self, dialect: Dialect) -> Iterator[None]:
-        """Around a call of the driver: compiled before, with a span, and with errors as of any statement."""
+        """Wrap a call of the driver: compile first, add a span, and convert errors."""
         if not self._sql:
             self._compile(dialect)
         try:
@@ -233,7 +247,7 @@ class PreparedWrite:
 
     @contextmanager
     def _sqlite_call(self, dialect: Dialect) -> Iterator[SqliteStatement]:
-        """As ``_driver_call``, with what SQLite's driver takes."""
+        """Like ``_driver_call``, with a statement for SQLite's driver."""
         if self._sqlite is None:
             kinds = [column["type"] for column in self._statement.returning_column_descriptions]
             self._sqlite = SqliteStatement(*self._compiled(dialect), kinds, dialect)
@@ -252,9 +266,9 @@ class PreparedWrite:
         self._order, self._sql = list(compiled.positiontup or ()), compiled.string
 
     def _compiled(self, dialect: Dialect) -> tuple[SQLCompiler, dict[str, Any]]:
-        """The text with its binds, and the values that no call gives.
+        """Return the compiled statement, and the values that are the same in every call.
 
-        Raises ValueError for a value whose type needs conversion, and for a default that is no constant.
+        Raises ValueError for a value whose type needs conversion, and for a default that is not a constant.
         """
         compiled = self._statement.compile(dialect=dialect)
         for name, bound in compiled.binds.items():
@@ -270,14 +284,15 @@ class PreparedWrite:
 
 
 def _constants(compiled: Any) -> dict[str, Any]:
-    """The values that the statement has itself."""
+    """Return the constant values of the statement."""
     return {name: bound.value for name, bound in compiled.binds.items() if not bound.required}
 
 
-async def _read_beside(driver: SqliteDriver, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Rows that SQLite's driver reads in its thread. Raises DBAPIError.
+async def _read_in_thread(driver: SqliteDriver, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return rows that SQLite's driver reads in its thread. Raises DBAPIError.
 
-    All of them, in one call: a cursor that a cancelled call left open would show its old state to the next reader.
+    All rows are read in one call: the open cursor of a cancelled call would show its old state to the next
+    reader.
     """
     try:
         return cast("list[tuple[Any, ...]]", await driver.execute_fetchall(sql, values))
@@ -285,13 +300,30 @@ async def _read_beside(driver: SqliteDriver, sql: str, values: Sequence[Any]) ->
         raise as_sqlalchemy_error(error) from error
 
 
+def _check_values(statement: Select[Any]) -> None:
+    """Raise ValueError for a value that the driver of one database rejects."""
+    for element in visitors.iterate(statement):
+        if not isinstance(element, BindParameter):
+            continue
+        if element.expanding:
+            raise ValueError(
+                f"{element.key} is a list of an IN: name it by any_of, which takes it as one value"
+            )
+        if not element.required:
+            raise ValueError(
+                f"{element.value!r} stands in the statement: use a bindparam or a literal_column"
+            )
+        if needs_conversion(element.type) and not isinstance(element.type, ArrayOf):
+            raise ValueError(f"{element.key} is of a type that the driver does not convert: {element.type!r}")
+
+
 def needs_conversion(kind: TypeEngine[Any]) -> bool:
-    """Whether SQLAlchemy makes something else of what PostgreSQL's driver gives and takes."""
+    """Return whether SQLAlchemy converts the values of PostgreSQL's driver."""
     decorated = isinstance(kind, TypeDecorator) and not isinstance(kind, UtcDateTime)
     return decorated or not isinstance(kind, UNCONVERTED_TYPES)
 
 
 def _raise_if_final(db: Executor, driver: Driver, error: Exception) -> None:
-    """The transaction has failed with the statement, so nobody can try again."""
+    """Raise if a retry is impossible, because the transaction has failed together with the statement."""
     if driver.is_in_transaction() or (driver.is_closed() and not db.repeats):
         raise as_sqlalchemy_error(error) from error

@@ -1,4 +1,4 @@
-"""Pages of lists by prepared statements: each row also has the total of the list, so that most need one statement."""
+"""Pages of lists by prepared statements. Each row also has the total, so most pages need one statement."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -12,13 +12,13 @@ from ingot_chassis.db.rows import Slice, TotalRow, count_of, cut_page, walk_to
 from ingot_chassis.db.tables import BigId
 
 NEAR = 500
-"""Rows before a page that are walked without a question first how long the list is."""
+"""Rows before a page that are skipped without determining the length of the list first."""
 
 _R = TypeVar("_R", bound=TotalRow)
 
 
 class PreparedPage(Generic[_R]):
-    """A list whose values are all ``bindparam``s, in an order in which no two rows are equal; its rows are of ``row_type``."""
+    """A list in a total order, whose values are all ``bindparam``s. Its rows are of ``row_type``."""
 
     def __init__(
         self,
@@ -30,10 +30,10 @@ class PreparedPage(Generic[_R]):
         total: ColumnElement[int] | None = None,
         count_at_most: int | None = None,
     ) -> None:
-        """``ids`` are as ``cut_page`` takes them. Raises as PreparedQuery does.
+        """Prepare the list. ``ids`` are as ``cut_page`` takes them. Raises as PreparedQuery.
 
-        ``count`` is a cheaper way to count the rows: a SELECT of ``total``; ``total`` the same as a column of
-        ``statement``. No more than ``count_at_most`` are counted.
+        ``count`` is a cheaper way to count the rows: a SELECT of ``total``. ``total`` is the same as a column
+        of ``statement``. At most ``count_at_most`` rows are counted.
         """
         if count is not None:
             self._counting = count
@@ -44,7 +44,7 @@ class PreparedPage(Generic[_R]):
             self._counting = statement.with_only_columns(number, maintain_column_froms=True)
         self._statement, self._row_type, self._order, self._ids = statement, row_type, order, ids
         self._count_at_most = count_at_most
-        # The others are made when they are needed: most lists are read from their beginning alone.
+        # The other statements are prepared on first use: most lists are only read from their beginning.
         self._near = self._query(
             total if total is not None else self._counting.correlate(None).scalar_subquery(), backwards=False
         )
@@ -70,10 +70,10 @@ class PreparedPage(Generic[_R]):
     async def read(
         self, db: Executor, page: Slice, total: int | None = None, /, **values: Any
     ) -> tuple[Sequence[_R], int]:
-        """The rows of ``page``, and how many the list has: ``total``, where the caller has it.
+        """Return the rows of ``page`` and the length of the list, which may be passed as ``total``.
 
-        A page far from the beginning is found from the nearer end, so one in the middle takes a walk along half of the
-        list, or of its ``ids``. Raises KeyError for a value that is missing.
+        A page far from the beginning is found from the nearer end. A page in the middle walks along half of
+        the list, or of its ``ids``. Raises KeyError for a missing value.
         """
         if total is None and page.offset < NEAR:
             rows = await self._near.all(db, limit=page.limit, offset=page.offset, **values)
@@ -90,6 +90,6 @@ class PreparedPage(Generic[_R]):
         return await self._forwards.all(db, **values), total
 
     async def count(self, db: Executor, **values: Any) -> int:
-        """How many rows the list has. Raises KeyError for a value that is missing."""
+        """Return the length of the list. Raises KeyError for a missing value."""
         row = await self._count.first(db, **values)
         return row.total if row is not None else 0

@@ -1,6 +1,7 @@
-"""Short reads on SQLite run where they are asked for: crossing into a thread and back costs more than they do (ADR 22).
+"""Short reads on SQLite, run in the event loop.
 
-What turns out to be long is given up after a number of SQLite's instructions, and run beside, as everything else is.
+Switching to a thread and back costs more than they do (ADR 22). A long read is aborted after a number of
+SQLite's instructions, and run in the driver's thread like other reads.
 """
 
 import sqlite3
@@ -11,13 +12,13 @@ from typing import Any
 from ingot_chassis.db.sqlite import configure_short_reads
 
 TICK = 1000
-"""Instructions of SQLite's between two looks at how many there were."""
+"""Instructions of SQLite between two checks."""
 MOST_TICKS = 20
-"""Ticks of a read that is short: about a millisecond. A page of 50 rows with all that is shown of them takes 12."""
+"""Ticks of a short read: about a millisecond. A page of 50 rows with all their details takes 12."""
 
 
 class ShortReads:
-    """A connection to one file that only reads, for the thread of the event loop."""
+    """A read-only connection to one file, for the thread of the event loop."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -25,7 +26,10 @@ class ShortReads:
         self._ticks = 0
 
     def fetch(self, sql: str, values: Sequence[Any], *, only_first: bool) -> list[tuple[Any, ...]] | None:
-        """The rows; None if it is no short read, or failed: run it beside, which says why."""
+        """Return the rows, or None if the read is not short or fails.
+
+        In both cases the driver's thread runs it again, and reports the error.
+        """
         self._ticks = 0
         try:
             with closing(self._opened().execute(sql, values)) as cursor:
@@ -40,7 +44,7 @@ class ShortReads:
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
-            # Whoever would have to wait for a lock does so beside.
+            # A read that has to wait for a lock does so in the driver's thread.
             self._connection = sqlite3.connect(self._file, timeout=0, isolation_level=None)
             configure_short_reads(self._connection)
             self._connection.set_progress_handler(self._is_long, TICK)

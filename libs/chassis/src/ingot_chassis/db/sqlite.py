@@ -1,4 +1,4 @@
-"""How connections to SQLite are set up, and statements as its driver takes them."""
+"""Setup of connections to SQLite, and statements for its driver."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import TypeEngine
 
 LONGEST_VALUE = 16 * 1024
-"""Bytes of a text or BLOB that a short read may give: a hundred of them take three milliseconds."""
+"""Bytes of a text or BLOB in a short read. A hundred such values take three milliseconds."""
 
 
 def configure_engine(engine: AsyncEngine) -> None:
@@ -24,12 +24,15 @@ def _configure_connection(connection: Any, _record: Any) -> None:
     for pragma in ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
-    # SQLite's own knows A to Z only, so that nobody would find an Ä in what has one.
+    # SQLite's own function knows only A to Z, so a search for "ä" would not find "Ä".
     connection.create_function("lower", 1, _lower, deterministic=True)
 
 
 def configure_short_reads(connection: sqlite3.Connection) -> None:
-    """Set up a connection that only reads, and fails for long values: SQLite does not count the bytes that it copies."""
+    """Set up a read-only connection that fails for long values.
+
+    The limit of instructions does not cover them: SQLite does not count bytes that it copies.
+    """
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
     connection.execute("PRAGMA query_only=ON")
     connection.create_function("lower", 1, _lower, deterministic=True)
@@ -40,9 +43,10 @@ def _lower(value: Any) -> str | None:
 
 
 class SqliteStatement:
-    """A statement as SQLite's own driver takes it: its values and rows are converted as SQLAlchemy would do it.
+    """A statement for SQLite's driver: its values and rows are converted as SQLAlchemy does it.
 
-    ``constants`` are the values of ``compiled`` that no call gives, and ``columns`` the types of its rows.
+    ``constants`` are the values of ``compiled`` that are the same in every call, and ``columns`` the types of
+    its rows.
     """
 
     def __init__(
@@ -60,16 +64,14 @@ class SqliteStatement:
         ]
         self._columns = [kind.dialect_impl(dialect).result_processor(dialect, None) for kind in columns]
         self._converts = any(self._columns)
-        self.has_lists = "POSTCOMPILE" in self.sql
-        """Whether SQLAlchemy writes lists into the text at each call."""
 
     def values(self, by_name: dict[str, Any]) -> list[Any]:
-        """In the order of the text. Raises KeyError for one that is missing."""
+        """Return the values in the order of the text. Raises KeyError for a missing value."""
         values = {**self._constants, **by_name}
         return [convert(values[name]) if convert else values[name] for name, convert in self._binds]
 
     def row(self, columns: tuple[Any, ...]) -> Sequence[Any]:
-        """The values of a row."""
+        """Return the converted values of a row."""
         if not self._converts:
             return columns
         return [

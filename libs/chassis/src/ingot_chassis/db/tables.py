@@ -1,6 +1,6 @@
-"""Column types and the tables of the chassis itself: outbox, inbox, job, relay state.
+"""Column types and the chassis' own tables: outbox, inbox, job, relay state.
 
-Each service puts them on its own MetaData (``chassis_tables``), so they live in its database and history.
+Each service adds them to its MetaData (``chassis_tables``), so its migrations create them in its database.
 """
 
 from datetime import UTC, datetime
@@ -31,15 +31,15 @@ NAMING = {
 }
 
 BigId = BigInteger().with_variant(Integer, "sqlite")
-"""64-bit id; SQLite numbers rows by itself only for a column declared INTEGER.
+"""A 64-bit id. SQLite numbers rows only for a column that is declared INTEGER.
 
-Tables whose ids mean something outside also say ``sqlite_autoincrement=True``: SQLite would otherwise give the
-id of a deleted last row to the next one, with all that was granted to it.
+Tables with ids that are known outside also set ``sqlite_autoincrement=True``. Otherwise SQLite would reuse
+the id of a deleted last row, and the new row would inherit its grants.
 """
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An aware datetime in UTC. SQLite forgets the zone, so it is put back on the way out."""
+    """An aware datetime in UTC. SQLite drops the zone, so it is added when a value is read."""
 
     impl = DateTime(timezone=True)
     cache_ok = True

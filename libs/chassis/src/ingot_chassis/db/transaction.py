@@ -1,4 +1,4 @@
-"""A connection that reads, and a transaction that also announces events: what store functions take."""
+"""A reading connection, and a transaction that also emits events: the parameters of store functions."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -23,14 +23,14 @@ from ingot_chassis.db.short_reads import ShortReads
 from ingot_chassis.telemetry import client_span
 
 LOCK_SPACE = 0x494E474F
-"""Upper half of our advisory lock numbers, so that they meet nobody else's."""
+"""Upper half of our advisory lock numbers, to avoid those of other programs."""
 
 
 class Reader:
-    """A connection that reads; every statement sees the newest committed state."""
+    """A reading connection. Every statement sees the newest committed state."""
 
     repeats: ClassVar[bool] = True
-    """Whether a statement whose connection was lost is run again over another one."""
+    """True: a statement is retried over another connection when its connection is lost."""
 
     def __init__(
         self,
@@ -44,12 +44,12 @@ class Reader:
 
     @property
     def driver(self) -> "Driver | None":
-        """PostgreSQL's driver, to which a statement may go directly."""
+        """Return PostgreSQL's driver for direct use."""
         return self._pooled.driver
 
     @property
     def sqlite_driver(self) -> "SqliteDriver | None":
-        """SQLite's driver, to which a statement may go directly."""
+        """Return SQLite's driver for direct use."""
         return self._pooled.sqlite_driver if self._uses_sqlite_driver else None
 
     @property
@@ -75,7 +75,7 @@ class Reader:
 
 
 class Tx(Reader):
-    """A transaction. ``emit`` announces what it does, if and only if it commits."""
+    """A transaction. ``emit`` publishes an event if and only if the transaction commits."""
 
     repeats = False
 
@@ -84,21 +84,22 @@ class Tx(Reader):
         self.event_rows: list[dict[str, Any]] = []
         self.callbacks: list[Callable[[], None]] = []
         self.locked: set[int] = set()
-        """The numbers of what it has locked, for a service that locks by them: once is enough."""
+        """Numbers that it has locked. A service reads them to lock each number once."""
 
     async def advisory_lock(self, name: str) -> None:
-        """Wait until no other transaction holds the lock ``name``; this one holds it until it ends.
+        """Take the lock ``name`` until the transaction ends, after waiting for other transactions.
 
-        What is read afterwards is what earlier holders have committed. SQLite has one transaction at a time anyway.
+        Later reads see the commits of earlier holders. SQLite has one transaction at a time anyway.
         """
         if self.dialect_name != "sqlite":
             lock = text("SELECT pg_advisory_xact_lock(CAST(:key AS bigint))")
             await self.execute(lock, {"key": lock_number(name)})
 
     async def limit_lock_wait(self, seconds: float) -> None:
-        """Let a statement fail that waits longer for a lock: whoever holds many locks must give way to the others.
+        """Limit waits for a lock: a transaction that holds many locks must give way to others.
 
-        PostgreSQL ends a deadlock after a second, and chooses whom it likes. SQLite has one transaction at a time.
+        PostgreSQL ends a deadlock after a second, and chooses any victim. SQLite has one transaction at a
+        time.
         """
         if self.dialect_name != "sqlite":
             await self.execute(
@@ -106,21 +107,21 @@ class Tx(Reader):
             )
 
     def on_commit(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` when the whole transaction has become visible, and never if it does not."""
+        """Call ``callback`` after the commit of the whole transaction, and never if it rolls back."""
         self.callbacks.append(callback)
 
     def emit(self, event: msgspec.Struct, *, key: int | str) -> str:
-        """Announce ``event``; events of one ``key`` arrive in the order of their commits. Returns its id."""
+        """Emit ``event`` and return its id. Events of one ``key`` arrive in the order of their commits."""
         row = new_event_row(event, str(key))
         self.event_rows.append(row)
         return str(row["id"])
 
 
 def lock_number(name: str) -> int:
-    """The number of the advisory lock ``name``."""
+    """Return the number of the advisory lock ``name``."""
     return LOCK_SPACE << 32 | crc32(name.encode())
 
 
 def insert(db: Executor, table: Table) -> Any:
-    """An INSERT that knows ``on_conflict_do_nothing`` and ``on_conflict_do_update`` of the database behind ``db``."""
+    """Return an INSERT with the clauses ``ON CONFLICT`` of the database of ``db``."""
     return sqlite.insert(table) if db.dialect_name == "sqlite" else postgresql.insert(table)

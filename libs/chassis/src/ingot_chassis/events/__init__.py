@@ -1,3 +1,3 @@
-"""Events between services: written into a transaction, sent by a relay over NATS JetStream, applied by consumers."""
+"""Events between services: written in a transaction, relayed over NATS JetStream, applied by consumers."""
 
-from ingot_chassis.events import nats_without_websockets  # noqa: F401 - before anything here imports nats-py
+from ingot_chassis.patches import nats_without_websockets  # noqa: F401 - before anything here imports nats-py

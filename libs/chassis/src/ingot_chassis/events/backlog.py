@@ -1,7 +1,7 @@
-"""Events that wait behind one of their key that could not be applied.
+"""Events that wait behind a failed event of their key.
 
-Their messages stay unacknowledged, and this process tells JetStream that it is still at work on them. Were they
-handed back instead, each would be redelivered by a timer of its own, and later ones could come first.
+Their messages stay unacknowledged, and this process reports to JetStream that they are in progress. If they
+were returned instead, each would be redelivered by its own timer, possibly out of order.
 """
 
 import time
@@ -14,20 +14,23 @@ from ingot_chassis.events.envelope import Envelope
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
 LONGEST_PAUSE_AWAY = 2.0
-"""While the database is away: what waits goes on soon after it is back."""
+"""Seconds between retries while the database is unavailable.
+
+Waiting events continue soon after it is back.
+"""
 
 
 class Delivery(NamedTuple):
-    """An event, and the message that brought it."""
+    """An event with its message."""
 
     message: Msg
     envelope: Envelope
 
 
 class _Queue:
-    """The events of one key, in order; the first one failed ``failures`` times and is due again at ``due``.
+    """The events of one key, in order. The first has failed ``failures`` times and is retried at ``due``.
 
-    ``pauses`` also counts the tries that failed for another reason than the event.
+    ``pauses`` also counts failures for other reasons than the event.
     """
 
     def __init__(self) -> None:
@@ -36,7 +39,7 @@ class _Queue:
 
 
 class Backlog:
-    """One queue for each key whose first event failed. Times are monotonic."""
+    """One queue per key whose first event failed. Times are monotonic."""
 
     def __init__(self) -> None:
         self._queues: dict[str, _Queue] = {}
@@ -49,25 +52,25 @@ class Backlog:
         return key in self._queues
 
     def append(self, delivery: Delivery) -> None:
-        """Let it wait for the earlier events of its key, or begin their queue."""
+        """Append the event to the queue of its key, or start a queue."""
         self._queues.setdefault(delivery.envelope.key, _Queue()).deliveries.append(delivery)
 
     def due_keys(self) -> list[str]:
-        """Keys whose first event is to be tried again now."""
+        """Return keys whose first event is due for a retry."""
         present = time.monotonic()
         return [key for key, queue in self._queues.items() if queue.due <= present]
 
     def first(self, key: str) -> Delivery | None:
-        """The event of ``key`` that comes next, or None when none waits."""
+        """Return the next event of ``key``, or None."""
         queue = self._queues.get(key)
         return queue.deliveries[0] if queue else None
 
     def failures(self, key: str) -> int:
-        """How often the first event of ``key`` has failed."""
+        """Return how often the first event of ``key`` has failed."""
         return self._queues[key].failures
 
     def remove_first(self, key: str) -> None:
-        """The first event is done with; the next one is tried at once."""
+        """Remove the handled first event. The next event is due at once."""
         queue = self._queues[key]
         queue.deliveries.popleft()
         queue.failures, queue.pauses, queue.due = 0, 0, 0.0
@@ -75,9 +78,9 @@ class Backlog:
             del self._queues[key]
 
     def postpone(self, key: str, *, counts: bool) -> None:
-        """The first event failed again: try it after a pause that doubles, up to 10 s.
+        """Retry the failed first event after a pause that doubles, up to 10 s.
 
-        Not ``counts``: what failed was not the event, so it does not come nearer to being given up.
+        ``counts`` False: the event is not to blame, and the failure does not count towards giving it up.
         """
         queue = self._queues[key]
         queue.failures += counts
@@ -88,11 +91,11 @@ class Backlog:
         queue.due = time.monotonic() + pause
 
     def seconds_until_due(self) -> float:
-        """How long until one is to be tried again; not negative."""
+        """Return the seconds until the next retry, at least 0."""
         return max(min(queue.due for queue in self._queues.values()) - time.monotonic(), 0.0)
 
     async def extend(self, every: float) -> None:
-        """Tell JetStream, each ``every`` seconds, that all of them are still worked on."""
+        """Report all events as in progress to JetStream, each ``every`` seconds."""
         if time.monotonic() - self._extended_at < every:
             return
         self._extended_at = time.monotonic()
@@ -101,5 +104,5 @@ class Backlog:
                 await delivery.message.in_progress()
 
     def clear(self) -> None:
-        """Forget all; JetStream delivers them again to whoever consumes then."""
+        """Drop all queues. JetStream redelivers the events to the next consumer."""
         self._queues.clear()

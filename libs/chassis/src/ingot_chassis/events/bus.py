@@ -1,7 +1,7 @@
-"""JetStream: transport of events between services. The database stays the truth; a stream can be lost.
+"""JetStream: transport of events between services. The database is the source of truth; a stream can be lost.
 
-One stream per service (``INGOT_<SERVICE>``), one durable pull consumer per pair of consuming and emitting
-service. Both are made here, by whoever comes first, always with the same configuration.
+One stream per service (``INGOT_<SERVICE>``), and one durable pull consumer per pair of consuming and emitting
+service. The first process that needs one creates it here, always with the same configuration.
 """
 
 import asyncio
@@ -25,27 +25,27 @@ from nats.js.api import (
 )
 
 from ingot_chassis.events.envelope import stream_of
-from ingot_chassis.events.nats_disconnects import NatsClient
+from ingot_chassis.patches.nats_disconnects import NatsClient
 
 log = structlog.get_logger()
 
 KEEP_SECONDS = 7 * 24 * 3600
 DUPLICATE_WINDOW = 600
 ACK_WAIT = 5.0
-"""When a message comes again that nobody acknowledged: its consumer is dead."""
+"""Seconds until an unacknowledged message is redelivered, because its consumer is dead."""
 FETCH_SECONDS = 5
 CONNECT_SECONDS = 3
 PUBLISH_SECONDS = 5
 HEADER_BYTES = 200
-"""What the headers of a message take at most; nats-server counts them as part of the message."""
+"""Bytes of the headers of a message, at most. nats-server counts them as part of the message."""
 
 
 class BusUnavailable(Exception):
-    """NATS cannot be reached; the outbox keeps what was to be sent."""
+    """NATS is unreachable. Unsent events stay in the outbox."""
 
 
 class Bus:
-    """One connection, made again for ever when it is lost."""
+    """One connection, reopened for ever when it is lost."""
 
     def __init__(self, url: str, *, name: str, stream_replicas: int = 1, ack_wait: float = ACK_WAIT) -> None:
         self._url, self._name, self._replicas = url, name, stream_replicas
@@ -58,7 +58,7 @@ class Bus:
         return self._client is not None and self._client.is_connected
 
     async def connect(self) -> JetStreamContext:
-        """The JetStream of the live connection. Raises BusUnavailable."""
+        """Return the JetStream of the live connection. Raises BusUnavailable."""
         async with self._connecting:
             if self._client is None or not self._client.is_connected:
                 await self._open()
@@ -73,13 +73,14 @@ class Bus:
         await self.close()
         client = NatsClient()
         try:
-            # nats-py tries the first connection for ever, too; here the caller decides how long to wait.
+            # nats-py would retry the first connection for ever, too. Here the caller decides how long to
+            # wait.
             async with asyncio.timeout(CONNECT_SECONDS):
                 await client.connect(
                     self._url,
                     name=self._name,
-                    # After a reconnect of its own it would send what it still holds of a batch before the batch is
-                    # repeated, and fetch new messages before those that are to be delivered again: out of order.
+                    # nats-py's own reconnect would send the rest of a batch before the batch is repeated. It
+                    # would also fetch new messages before the redelivered ones: out of order.
                     allow_reconnect=False,
                     connect_timeout=2,
                     ping_interval=10,
@@ -97,15 +98,16 @@ class Bus:
     @staticmethod
     async def _quietly_closed(client: NatsClient) -> None:
         try:
-            # A nats-server that is halted takes nothing of what is to be sent before.
+            # A stopped nats-server does not read data that is still unsent.
             async with asyncio.timeout(CONNECT_SECONDS):
                 await client.close()
         except (OSError, AssertionError, nats.errors.Error) as error:
-            # nats-py asserts on a client whose first connection attempt failed; nothing is open then.
+            # nats-py asserts on a client whose first connection attempt failed. There is nothing to close
+            # then.
             log.debug("closing a connection to NATS", error=repr(error))
 
     async def ensure_stream(self, service: str) -> datetime | None:
-        """Make the stream of ``service`` if it is missing; when it was created, as NATS knows it."""
+        """Create the stream of ``service`` if it is missing. Returns its creation time in NATS."""
         js = await self.connect()
         name = stream_of(service)
         try:
@@ -127,7 +129,10 @@ class Bus:
     async def ensure_consumer(
         self, *, consumer: str, emitter: str, subjects: Iterable[str]
     ) -> JetStreamContext.PullSubscription:
-        """Bind to the durable consumer of ``emitter``'s events for ``consumer``, made or updated if need be."""
+        """Bind to ``consumer``'s durable consumer of events of ``emitter``.
+
+        It is created or updated if necessary.
+        """
         await self.ensure_stream(emitter)
         js = await self.connect()
         await js.add_consumer(
@@ -143,10 +148,11 @@ class Bus:
         return await js.pull_subscribe_bind(durable=consumer, stream=stream_of(emitter))
 
     async def unacknowledged(self, consumer: ConsumerInfo, *, batch: int) -> AsyncGenerator[list[Msg]]:
-        """In order, what ``consumer`` has delivered since the last message up to which all are acknowledged.
+        """Yield deliveries to ``consumer`` in order, from its first unacknowledged message on.
 
-        What was acknowledged after that message is among it, and what comes next may be. A consumer of its own reads
-        it, for the durable one delivers again only after ``ack_wait``, and newer messages before. Raises TimeoutError.
+        They include later messages that are acknowledged, and may include new ones. A separate consumer reads
+        them, since the durable one redelivers only after ``ack_wait``, behind newer messages. Raises
+        TimeoutError.
         """
         if not (consumer.num_ack_pending and consumer.ack_floor and consumer.delivered):
             return
@@ -175,12 +181,15 @@ class Bus:
                 await subscription.unsubscribe()
 
     async def largest_body(self) -> int:
-        """How many bytes a message may have, as the nats-server at hand says. Raises BusUnavailable."""
+        """Return the bytes that nats-server allows in a message. Raises BusUnavailable."""
         await self.connect()
         return self._live().max_payload - HEADER_BYTES
 
     async def publish(self, messages: list[tuple[str, str, bytes]]) -> None:
-        """Publish ``(subject, id, body)`` in order and wait until JetStream has stored them all. Raises BusUnavailable."""
+        """Publish ``(subject, id, body)`` in order and wait until JetStream has stored all.
+
+        Raises BusUnavailable.
+        """
         js = await self.connect()
         try:
             acks = [
@@ -192,10 +201,19 @@ class Bus:
         except (TimeoutError, OSError, nats.errors.Error) as error:
             raise BusUnavailable(repr(error)) from error
 
-    async def listen(self, topic: str, on_message: Callable[[bytes], Awaitable[None]]) -> None:
-        """Hand every message on ``topic`` to ``on_message``, at most once, in every replica: for wake-ups and caches.
+    async def signal(self, topic: str) -> None:
+        """Set the flags of all processes that `wake` on ``topic``. Raises BusUnavailable."""
+        await self.connect()
+        try:
+            await self._live().publish(topic)
+            await self._live().flush(PUBLISH_SECONDS)
+        except (TimeoutError, OSError, nats.errors.Error) as error:
+            raise BusUnavailable(repr(error)) from error
 
-        Runs until cancelled. The subscription is made again whenever the connection is.
+    async def listen(self, topic: str, on_message: Callable[[bytes], Awaitable[None]]) -> None:
+        """Pass every message on ``topic`` to ``on_message``, at most once, in every replica.
+
+        This is for wake-ups and caches. Runs until cancelled. It subscribes again after each reconnect.
         """
         while True:
             await self.connect()
@@ -213,12 +231,12 @@ class Bus:
                     await subscription.unsubscribe()
 
     async def wake(self, topic: str, waiting: asyncio.Event) -> None:
-        """Set ``waiting`` at every message on ``topic``. Runs as `listen` does."""
+        """Set ``waiting`` at every message on ``topic``. Runs as `listen`."""
 
-        async def set_it(_message: bytes) -> None:
+        async def set_waiting(_message: bytes) -> None:
             waiting.set()
 
-        await self.listen(topic, set_it)
+        await self.listen(topic, set_waiting)
 
 
 async def _log_error(error: Exception) -> None:

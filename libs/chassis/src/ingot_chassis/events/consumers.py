@@ -1,14 +1,17 @@
-"""Consumers: one pull loop per emitting service, each event applied in one transaction with its inbox row.
+"""Consumers: one pull loop per emitting service. Each event is applied in one transaction with its inbox row.
 
-So an event that arrives twice takes effect once. A handler only writes rows; slow work is a job. What arrives
-together is applied together, for a commit costs as much as several events, and a handler that can takes many events at
-once (``Together``); if one of them fails, each is applied alone. An event that cannot be applied is tried again, and the later events of its key wait behind it, in order
-(``backlog``); after ``GIVE_UP`` failures it is dead-lettered: kept in the inbox, with its error, and a metric says so; ``replay`` applies it later.
+So an event that is delivered twice takes effect once. A handler only writes rows; slow work is a job. Events
+that arrive together are applied in one transaction, since a commit costs as much as several events. A handler
+may take many events at once (``Together``). If one of them fails, each is applied alone.
 
-JetStream numbers what it delivers for all processes together. A gap in the numbers says that another process got some
-of it, one that has lost the lock or is about to: what nobody has acknowledged is applied first.
+A failed event is retried, and the later events of its key wait behind it, in order (``backlog``). After
+``GIVE_UP`` failures it is dead-lettered: it stays in the inbox with its error, and a metric counts it.
+``replay`` applies it later.
 
-A tombstone stands for an event that its emitter could not send: it is counted and passed over.
+JetStream numbers deliveries to all processes together. A gap in the numbers means that another process got
+some events: it has lost the lock, or is about to. Unacknowledged events are then applied first.
+
+A tombstone stands for an event that its emitter could not send. It is counted and skipped.
 """
 
 import asyncio
@@ -48,13 +51,13 @@ from ingot_chassis.telemetry import are_spans_recorded, continue_span
 log = structlog.get_logger()
 
 Handler = Callable[[Tx, Any, Envelope], Awaitable[None]]
-"""``(tx, event, envelope)``: write what follows from ``event``."""
+"""``(tx, event, envelope)``: write the effects of ``event``."""
 
 
 class Together(NamedTuple):
-    """A handler of events that follow one another, in order: ``apply(tx, [(event, envelope), …])``.
+    """A handler of several consecutive events, in order: ``apply(tx, [(event, envelope), …])``.
 
-    Types with the same ``apply`` are handed over together.
+    Events of types with the same ``apply`` are passed to it together.
     """
 
     apply: Callable[[Tx, Sequence[tuple[Any, Envelope]]], Awaitable[None]]
@@ -62,17 +65,41 @@ class Together(NamedTuple):
 
 Subscriptions = Mapping[type[msgspec.Struct], Handler | Together]
 
+
+def combine(*subscriptions: Mapping[type[msgspec.Struct], Handler]) -> Mapping[type[msgspec.Struct], Handler]:
+    """Return one handler for each event, which calls the handlers of all ``subscriptions`` in order."""
+    handlers = defaultdict[type[msgspec.Struct], list[Handler]](list)
+    for subscription in subscriptions:
+        for event, handler in subscription.items():
+            handlers[event].append(handler)
+    return {event: _in_order(several) for event, several in handlers.items()}
+
+
+def _in_order(handlers: Sequence[Handler]) -> Handler:
+    async def handle(tx: Tx, event: Any, envelope: Envelope) -> None:
+        for handler in handlers:
+            await handler(tx, event, envelope)
+
+    return handle
+
+
 BATCH = 100
 TOGETHER = 25
-"""How many events one transaction may apply: what they lock, requests wait for."""
+"""Events per transaction. Requests wait for the locks of this transaction."""
 LONGEST_WAIT = 0.1
-"""For a lock, while the transaction holds those of other events."""
+"""Seconds to wait for a lock while the transaction holds the locks of other events."""
 TURN_SECONDS = 0.05
-"""The shortest time between two fetches: under load more events arrive together, and a lone one waits for nothing."""
+"""The shortest time between two fetches.
+
+Under load more events arrive together; a single event does not wait.
+"""
 HOLD_SECONDS = 5.0
-"""How long one holds the lock of a consumer while events come, before others have their turn."""
+"""Seconds for which a process holds the lock of a consumer while events arrive.
+
+Then other processes may take it.
+"""
 GIVE_UP = 50
-"""Failures of one event; with the pauses in between they take about seven minutes."""
+"""Failures of one event before it is given up. With the pauses in between they take about seven minutes."""
 QUIET_FETCHES = 6
 STANDBY_SECONDS = 1.0
 SHORTEST_FETCH = 0.1
@@ -92,7 +119,7 @@ FORMER_NAME = Counter(
 
 
 _SHARED = ("consumer", "received_at", "error", "envelope")
-"""Columns that are the same for all events that are received together."""
+"""Columns with one value for all events that are received together."""
 
 
 class NewRow(TypedRow):
@@ -103,7 +130,7 @@ class NewRow(TypedRow):
 
 @cache
 def _receive(inbox: Table) -> PreparedWrite:
-    """Record events as applied; returns those that were not recorded before."""
+    """Record events as applied. Returns the events that were not recorded before."""
     shared = [bindparam(name, type_=inbox.c[name].type) for name in _SHARED]
     ids = each_of("event_ids", String()).table_valued("value")
     rows = select(ids.c.value, *(value.label(value.key) for value in shared)).where(true())
@@ -112,13 +139,13 @@ def _receive(inbox: Table) -> PreparedWrite:
 
 
 class _Feed:
-    """What this process gets of one emitter. ``delivered``: the number of the last delivery that it accounts for."""
+    """Deliveries of one emitter to this process. ``delivered`` is the number of the last one."""
 
     def __init__(self, subscription: JetStreamContext.PullSubscription) -> None:
         self.subscription, self.backlog, self.delivered = subscription, Backlog(), 0
 
     def has_gap_before(self, messages: list[Msg]) -> bool:
-        """Whether another process got something since the last delivery, or between these messages."""
+        """Return whether another process got events since the last delivery, or between these messages."""
         before = self.delivered
         numbers = [message.metadata.sequence.consumer for message in messages]
         self.delivered = max([before, *numbers])
@@ -146,7 +173,7 @@ class Consumers:
             self._emitters[type_.split(".", 1)[0]].append(subject(type_))
 
     def loops(self) -> list[tuple[str, Loop]]:
-        """One loop per emitting service, for ``loops.running``."""
+        """Return one loop per emitting service, for ``loops.running``."""
 
         def consuming(emitter: str) -> Loop:
             return lambda: self.consume(emitter)
@@ -154,10 +181,10 @@ class Consumers:
         return [(f"{self._service} consumes {emitter}", consuming(emitter)) for emitter in self._emitters]
 
     async def consume(self, emitter: str) -> None:
-        """Pull and apply until something fails; the supervisor starts it again with a new subscription.
+        """Fetch and apply events until an error; the supervisor restarts it with a new subscription.
 
-        One replica at a time, for two could overtake each other within a key. A subscription that stays
-        silent is checked: nats-server forgets consumers with its data folder.
+        One replica runs at a time, since two could reorder the events of a key. A silent subscription is
+        checked: nats-server forgets consumers when it loses its data folder.
         """
         subscription = await self._bus.ensure_consumer(
             consumer=self._service, emitter=emitter, subjects=self._emitters[emitter]
@@ -184,10 +211,10 @@ class Consumers:
                 await subscription.unsubscribe()
 
     async def _apply_unacknowledged(self, feed: _Feed) -> None:
-        """What another process got and did not acknowledge comes first: newer events would overtake it.
+        """Apply unacknowledged events of other processes first, before newer events.
 
-        It is delivered again later, too; the inbox knows it then. If that process is still at work on it, the inbox
-        makes this one wait until it has committed.
+        They are redelivered later, when the inbox knows them. If the other process still works on them, the
+        inbox makes this process wait for its commit.
         """
         info = await feed.subscription.consumer_info()
         async with aclosing(self._bus.unacknowledged(info, batch=BATCH)) as batches:
@@ -196,7 +223,10 @@ class Consumers:
         feed.delivered = info.delivered.consumer_seq if info.delivered else 0
 
     async def _apply_until_quiet(self, feed: _Feed, mine: ExclusiveLock) -> bool:
-        """Apply until nothing came for a while, the lock is lost, or others should have their turn; whether anything came."""
+        """Apply events until none arrive, the lock is lost, or others should get the lock.
+
+        Returns whether any arrived.
+        """
         until, came, backlog = time.monotonic() + HOLD_SECONDS, False, feed.backlog
         while mine and (turn := time.monotonic()) < until:
             if backlog:
@@ -212,13 +242,16 @@ class Consumers:
         return came
 
     def _fetch_seconds(self, backlog: Backlog) -> float:
-        """How long to wait for messages: shorter while some wait in the backlog, which are extended meanwhile."""
+        """Return the seconds to wait for messages.
+
+        They are fewer while the backlog has messages that must be extended.
+        """
         if not backlog:
             return FETCH_SECONDS
         return max(min(self._bus.ack_wait / 3, backlog.seconds_until_due()), SHORTEST_FETCH)
 
     async def _retry(self, backlog: Backlog) -> None:
-        """Apply what is due, and keep the rest from being redelivered."""
+        """Apply due events of the backlog, and extend the others so they are not redelivered."""
         for key in backlog.due_keys():
             while (delivery := backlog.first(key)) is not None:
                 if not await self._apply_or_give_up(delivery.envelope, backlog):
@@ -241,7 +274,7 @@ class Consumers:
                     await self._apply_in_order(message, backlog)
 
     async def _apply_together(self, messages: list[Msg]) -> bool:
-        """Apply all ``messages`` or none of them; whether it was all."""
+        """Apply all ``messages`` in one transaction, or none. Returns whether they were applied."""
         try:
             envelopes = [decode_envelope(message.data) for message in messages]
             relevant = [envelope for envelope in envelopes if self._concerns(envelope)]
@@ -249,7 +282,7 @@ class Consumers:
                 await tx.limit_lock_wait(LONGEST_WAIT)
                 new = await self._new_among(tx, relevant)
                 await self._handle(tx, new)
-        except Exception as error:  # noqa: BLE001 - which of them failed, and how, shows when each is applied alone
+        except Exception as error:  # noqa: BLE001 - each is then applied alone, which shows the error of each
             log.debug("events not applied together", events=len(messages), error=repr(error))
             return False
         for envelope in new:
@@ -259,7 +292,7 @@ class Consumers:
         return True
 
     async def _apply_in_order(self, message: Msg, backlog: Backlog) -> None:
-        """Apply ``message``, unless an earlier event of its key waits; then it waits behind that one."""
+        """Apply ``message``, or append it to the backlog if an earlier event of its key waits there."""
         try:
             envelope = decode_envelope(message.data)
         except msgspec.DecodeError as error:
@@ -273,7 +306,10 @@ class Consumers:
             backlog.remove_first(envelope.key)
 
     async def _apply_or_give_up(self, envelope: Envelope, backlog: Backlog) -> bool:
-        """Apply the first event of its key, or dead-letter it after too many failures; False if it has to wait."""
+        """Apply the first event of its key, or dead-letter it after too many failures.
+
+        Returns False if it has to wait.
+        """
         try:
             await self.apply(envelope)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is this event's failure
@@ -289,11 +325,14 @@ class Consumers:
         return True
 
     async def apply(self, envelope: Envelope, *, dead_lettered: bool = False) -> bool:
-        """Apply one event unless it has been; whether it was applied now. ``dead_lettered``: only one that was."""
+        """Apply one event unless it is in the inbox. Returns whether it was applied now.
+
+        ``dead_lettered``: apply it only if it was dead-lettered.
+        """
         if not self._concerns(envelope):
             return False
         async with self._db.transaction() as tx:
-            if dead_lettered and not await self._revive(tx, envelope.id):
+            if dead_lettered and not await self._mark_applied(tx, envelope.id):
                 return False
             if not dead_lettered and not await self._new_among(tx, [envelope]):
                 return False
@@ -302,7 +341,7 @@ class Consumers:
         return True
 
     def _concerns(self, envelope: Envelope) -> bool:
-        """Whether there is an event in it that this service applies."""
+        """Return whether this service applies the event."""
         if envelope.type not in self._handlers:
             return False
         if envelope.is_tombstone:
@@ -320,7 +359,7 @@ class Consumers:
                     event = self._decode(envelope)
                     if isinstance(
                         handler, Together
-                    ):  # a statement for many would be in the trace of one of them
+                    ):  # a statement for many events would be in the trace of only one of them
                         await handler.apply(tx, [(event, envelope)])
                     else:
                         await handler(tx, event, envelope)
@@ -329,7 +368,7 @@ class Consumers:
         return decode_event(envelope, self._handlers[envelope.type][0])
 
     async def _new_among(self, tx: Tx, envelopes: list[Envelope], **columns: Any) -> list[Envelope]:
-        """Record all as applied; return those that were not recorded before, in their order."""
+        """Record all events as applied. Returns the new ones, in order."""
         values = {"consumer": self._service, "received_at": now(), "error": None, "envelope": None, **columns}
         by_id = {envelope.id: envelope for envelope in envelopes}
         if not by_id:
@@ -337,8 +376,8 @@ class Consumers:
         new = {row.event_id for row in await self._receive.all(tx, NewRow, **values, event_ids=list(by_id))}
         return [envelope for id_, envelope in by_id.items() if id_ in new]
 
-    async def _revive(self, tx: Tx, event_id: str) -> bool:
-        """Make a dead-lettered event one that was applied; whether it was dead-lettered."""
+    async def _mark_applied(self, tx: Tx, event_id: str) -> bool:
+        """Mark a dead-lettered event as applied. Returns whether it was dead-lettered."""
         mine = (self._inbox.c.consumer == self._service) & (self._inbox.c.event_id == event_id)
         statement = update(self._inbox).where(mine, self._inbox.c.error.is_not(None))
         return (await tx.execute(statement.values(error=None, envelope=None))).rowcount == 1
@@ -351,7 +390,7 @@ class Consumers:
         log.error("event dead-lettered", type=envelope.type, id=envelope.id, error=error)
 
     async def forget_old(self) -> None:
-        """Delete inbox rows that no copy can refer to any more: twice as old as the oldest event that is kept."""
+        """Delete inbox rows that no copy can refer to: twice as old as the oldest event that is kept."""
         async with self._db.transaction() as tx:
             await tx.execute(
                 delete(self._inbox).where(

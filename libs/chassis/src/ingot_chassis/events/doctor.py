@@ -1,4 +1,4 @@
-"""What is wrong with the events, jobs and database of a service and what to do about it, in lines for an operator."""
+"""Checks of a service's events, jobs and database. Problems and cures are lines for an operator."""
 
 import os
 from datetime import UTC, datetime, timedelta
@@ -13,15 +13,15 @@ from ingot_chassis.jobs.jobs import JobState
 
 LATE = timedelta(minutes=1)
 LONGEST_WAIT = timedelta(minutes=5)
-"""Of work that is due; alerts have the same limit."""
+"""The longest time that due work may wait. Alerts have the same limit."""
 CLOCK_SECONDS = 2.0
 LEAST_SPACE = 0.05
 SHOWN = 20
-"""Lines about single events; the rest is counted."""
+"""Lines about single events. The rest is counted."""
 
 
 class LargeEventRow(TypedRow):
-    """An event that NATS does not take. ``size`` in bytes."""
+    """An event that is too large for NATS. ``size`` is in bytes."""
 
     id: str
     type: str
@@ -46,7 +46,7 @@ class StuckJobRow(TypedRow):
 
 
 class WaitingJobsRow(TypedRow):
-    """The jobs of one kind that are due for long; the first of them since then."""
+    """Overdue jobs of one kind. ``since`` is when the first of them became due."""
 
     kind: str
     total: int
@@ -54,7 +54,7 @@ class WaitingJobsRow(TypedRow):
 
 
 async def examine(service: str, database: Database) -> list[str]:
-    """One line for each thing that is wrong; none when all is well."""
+    """Return one line for each problem, or an empty list."""
     return [
         *await _late_events(service, database),
         *await _events_too_large(service, database),
@@ -66,7 +66,7 @@ async def examine(service: str, database: Database) -> list[str]:
 
 
 def examine_space(service: str, folder: Path) -> list[str]:
-    """One line for each kind of space that runs out where ``folder`` is."""
+    """Return one line for each kind of disk space that runs out in ``folder``."""
     disk = os.statvfs(folder)
     lines = []
     if disk.f_bavail < disk.f_blocks * LEAST_SPACE:
@@ -80,7 +80,10 @@ def examine_space(service: str, folder: Path) -> list[str]:
 
 
 async def _stuck_jobs(service: str, database: Database) -> list[str]:
-    """A lease lasts for seconds and is renewed: one that ended long ago says that nobody takes jobs over."""
+    """Report expired leases.
+
+    A lease lasts for seconds and is renewed, so no worker takes over expired ones.
+    """
     job = database.metadata.tables["job"]
     stuck = (job.c.state == JobState.RUNNING) & (job.c.lease_until < now() - LATE)
     statement = select(job.c.id, job.c.kind, job.c.key, job.c.owner).where(stuck).order_by(job.c.id)
@@ -89,15 +92,15 @@ async def _stuck_jobs(service: str, database: Database) -> list[str]:
     return shortened(
         service,
         [
-            f"{service}: job {row.id} ({row.kind} {row.key}) is held by {row.owner}, which no longer works on it, and "
-            f"nobody takes it over; see that a process of {service} does the background work"
+            f"{service}: job {row.id} ({row.kind} {row.key}) is held by {row.owner}, which no longer works "
+            f"on it, and no worker takes it over; see that a process of {service} does the background work"
             for row in rows
         ],
     )
 
 
 async def _waiting_jobs(service: str, database: Database) -> list[str]:
-    """A worker takes a job within seconds: one that waits for long says that there is none, or that all have work."""
+    """Report overdue jobs. Workers take a job within seconds, so there is no worker, or all are busy."""
     job = database.metadata.tables["job"]
     since = func.min(job.c.run_at).label("since")
     statement = (
@@ -111,16 +114,16 @@ async def _waiting_jobs(service: str, database: Database) -> list[str]:
     return shortened(
         service,
         [
-            f"{service}: {row.total} jobs ({row.kind}) are due for more than 5 minutes, the first since {utc(row.since)}, "
-            f"and nobody takes them; see that a process of {service} does the background work, and that not all of its "
-            "workers are at long jobs"
+            f"{service}: {row.total} jobs ({row.kind}) are due for more than 5 minutes, the first since "
+            f"{utc(row.since)}, and no worker takes them; see that a process of {service} does the "
+            "background work, and that not all of its workers are busy with long jobs"
             for row in rows
         ],
     )
 
 
 async def _clock(service: str, database: Database) -> list[str]:
-    """Leases compare times of several machines."""
+    """Compare clocks, since leases compare times of several machines."""
     if database.is_sqlite:
         return []
     async with database.read() as db:
@@ -151,8 +154,8 @@ async def _events_too_large(service: str, database: Database) -> list[str]:
     return shortened(
         service,
         [
-            f"{service}: event {row.id} ({row.type}, key {row.key}) was not sent, for it has {row.size} bytes; "
-            f"raise max_payload of nats-server above that, then run `ingot-{service} replay`"
+            f"{service}: event {row.id} ({row.type}, key {row.key}) was not sent, because it has {row.size} "
+            f"bytes; raise max_payload of nats-server above that, then run `ingot-{service} replay`"
             for row in rows
         ],
     )
@@ -174,12 +177,12 @@ async def _events_not_applied(service: str, database: Database) -> list[str]:
 
 
 def utc(time: datetime) -> str:
-    """A time for an operator."""
+    """Format a time for an operator."""
     return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def shortened(service: str, lines: list[str]) -> list[str]:
-    """The first of many lines of one kind, and how many more there are."""
+    """Return the first lines of one kind, and a line that counts the others."""
     if len(lines) <= SHOWN:
         return lines
     return [*lines[:SHOWN], f"{service}: and {len(lines) - SHOWN} more of this kind"]

@@ -1,7 +1,7 @@
-"""Events on their way: the envelope on the wire.
+"""The envelope of events on the wire.
 
-An event is a frozen struct of the contracts whose tag is its type, such as ``identity.user.created.v1``;
-it is published on the subject ``ingot.<type>``, in the stream of the service that the type starts with.
+An event is a frozen struct of the contracts whose tag is its type, such as ``identity.user.created.v1``. It
+is published on the subject ``ingot.<type>``, in the stream of the service that the type starts with.
 """
 
 from datetime import datetime
@@ -13,9 +13,11 @@ _E = TypeVar("_E", bound=msgspec.Struct)
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
-    """What travels: ``data`` is the event, ``key`` orders it, ``seq`` rises with every event of its emitter.
+    """An event on the wire. ``data`` is the event. ``key`` orders it.
 
-    With ``is_tombstone`` the event was too large to be sent: ``data`` is null, and its emitter has it.
+    ``seq`` grows with every event of its emitter.
+
+    ``is_tombstone``: the event was too large to be sent. ``data`` is null, and its emitter keeps the event.
     """
 
     id: str
@@ -29,7 +31,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def event_type(cls: type[msgspec.Struct]) -> str:
-    """The type of an event class: its tag."""
+    """Return the type of an event class: its tag."""
     tag = cls.__struct_config__.tag
     if not isinstance(tag, str):
         raise TypeError(f"{cls.__name__} has no string tag")
@@ -37,20 +39,20 @@ def event_type(cls: type[msgspec.Struct]) -> str:
 
 
 def subject(type_: str) -> str:
-    """The subject that events of ``type_`` are published on."""
+    """Return the subject of events of ``type_``."""
     return f"ingot.{type_}"
 
 
 def stream_of(service: str) -> str:
-    """The name of the stream that holds the events of ``service``."""
+    """Return the name of the stream with the events of ``service``."""
     return f"INGOT_{service.upper()}"
 
 
 def decode_envelope(body: bytes) -> Envelope:
-    """Raises msgspec.DecodeError on anything that is no envelope."""
+    """Decode an envelope. Raises msgspec.DecodeError."""
     return msgspec.json.decode(body, type=Envelope)
 
 
 def decode_event(envelope: Envelope, cls: type[_E]) -> _E:
-    """The event inside. Unknown fields are ignored, so emitters may add some."""
+    """Decode the event inside. Unknown fields are ignored, so emitters may add fields."""
     return msgspec.json.decode(envelope.data, type=cls)

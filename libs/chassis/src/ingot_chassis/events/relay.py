@@ -1,13 +1,16 @@
-"""The relay: takes events from the outbox, in order, to JetStream; and starts over when a stream was lost.
+"""The relay: sends events from the outbox to JetStream, in order. It starts over when a stream was lost.
 
-At least once: a batch that was published but not marked is published again, and JetStream (by message id)
-and the consumers' inbox drop the copies.
+Delivery is at least once: a batch that was published but not marked is published again. JetStream (by message
+id) and the consumers' inbox drop the copies.
 
-An event that is larger than NATS allows is dead-lettered: a tombstone takes its place in the order of its key, the
-row keeps the event, and a metric says so until somebody acts (``doctor``, docs/runbook.md).
+A process without background work has no relay: it signals each commit of events to the relays of the others.
+
+An event that is too large for NATS is dead-lettered. A tombstone takes its place in the order of its key, and
+the row keeps the event. A metric counts it until an operator acts (``doctor``, docs/how-to/runbook.md).
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -34,15 +37,17 @@ log = structlog.get_logger()
 
 BATCH = 100
 ENVELOPE_BYTES = 1000
-"""What an envelope adds to its event at most."""
+"""Bytes that an envelope adds to its event at most."""
 POLL_SECONDS = 1.0
 HOLD_SECONDS = 5.0
-"""How long one holds the lock of the relay while events come, without asking whether it is still held."""
+"""Seconds for which the relay keeps its lock without a check, while events arrive."""
 LINGER_SECONDS = 0.01
-"""How long an event waits for those that follow from the same call, and for its answer: what others do with the event would compete
-with that for the processors, and for rows that the call still changes."""
+"""Seconds that an event waits for later events of the same request, and for its response.
+
+Otherwise the consumers would compete with the request for processors, and for rows that it still changes.
+"""
 TURN_SECONDS = 0.05
-"""The shortest time between two batches, or two looks at the lock: under load a batch holds more."""
+"""The shortest time between two batches, or two checks of the lock: under load a batch has more events."""
 KEEP = timedelta(days=7)
 
 SENT = Counter("ingot_outbox_sent_total", "Events handed to JetStream", ["service"])
@@ -66,13 +71,13 @@ class EventRow(TypedRow):
 
 
 class OutboxRow(EventRow):
-    """An event to be sent. ``size`` is that of its payload, in bytes, also where the payload is left out."""
+    """An unsent event. ``size`` is the size of its payload in bytes, even if the payload is left out."""
 
     size: int
 
 
 def encode_row(row: EventRow) -> bytes:
-    """The envelope of an outbox row, encoded: a tombstone if the row has no payload."""
+    """Encode an outbox row as an envelope, or as a tombstone if the row has no payload."""
     return _encoder.encode(
         Envelope(
             id=row.id,
@@ -88,13 +93,15 @@ def encode_row(row: EventRow) -> bytes:
 
 
 class Relay:
-    """Moves the outbox of ``service``; any number may run, one at a time works."""
+    """Moves the outbox of ``service``. Any number of relays may run; one works at a time."""
 
     def __init__(self, service: str, database: Database, bus: Bus) -> None:
         self._service, self._db, self._bus = service, database, bus
         self._outbox = database.metadata.tables["outbox"]
         self._state = database.metadata.tables["relay"]
         self._steps = 0
+        self._signals = f"ingot-commits.{service}"
+        """The topic of `signal_commits`. No stream stores it."""
         self._unsent, self._mark = _unsent(self._outbox), _mark(self._outbox)
 
     async def run(self) -> None:
@@ -103,19 +110,34 @@ class Relay:
             try:
                 await self._send_until_quiet()
             except BusUnavailable:
-                self._steps = 0  # the stream may be gone for good: look at once, not at the next turn
+                self._steps = 0  # the stream may be lost: check it at once, not at the next turn
                 raise
             await wait_for(self._db.committed_events, POLL_SECONDS)
             await asyncio.sleep(LINGER_SECONDS)
-            self._db.committed_events.clear()  # what was committed meanwhile is sent now
+            self._db.committed_events.clear()  # events that were committed until now are sent now
+
+    async def wait_for_signals(self) -> None:
+        """Wake this relay when a process without one has committed events. Runs until cancelled."""
+        await self._bus.wake(self._signals, self._db.committed_events)
+
+    async def signal_commits(self) -> None:
+        """Wake the relays of other processes after each commit of events, until cancelled.
+
+        This runs instead of ``run``. Without NATS they find the events by their poll.
+        """
+        while True:
+            await self._db.committed_events.wait()
+            self._db.committed_events.clear()
+            with contextlib.suppress(BusUnavailable):
+                await self._bus.signal(self._signals)
 
     async def step(self) -> int:
-        """Send one batch; how many events it held. Raises BusUnavailable, and then nothing is marked."""
+        """Send one batch and return its length. Raises BusUnavailable, and then marks nothing."""
         async with self._db.exclusive("relay") as mine:
             return await self._step() if self._is_mine(mine) else 0
 
     async def _send_until_quiet(self) -> None:
-        """Send until nothing is left, or the lock should be looked at again. Raises as ``step``."""
+        """Send until no events are left, or the lock has to be checked. Raises as ``step``."""
         until = time.monotonic() + HOLD_SECONDS
         async with self._db.exclusive("relay") as mine:
             while self._is_mine(mine) and (turn := time.monotonic()) < until:
@@ -124,7 +146,7 @@ class Relay:
                     break
                 if sent < BATCH:
                     await asyncio.sleep(turn + TURN_SECONDS - time.monotonic())
-        if not mine:  # every commit of this process wakes it, and each look costs a transaction
+        if not mine:  # every commit of this process wakes it, and each check costs a transaction
             await asyncio.sleep(TURN_SECONDS)
 
     def _is_mine(self, mine: ExclusiveLock) -> bool:
@@ -142,7 +164,7 @@ class Relay:
         except BusUnavailable:
             await self._unsent_rows(
                 ENVELOPE_BYTES, most=1
-            )  # how old they are matters most while NATS is away
+            )  # the age of events matters most while NATS is unavailable
             raise
         return await self._send_batch(limit)
 
@@ -160,7 +182,7 @@ class Relay:
         return len(rows)
 
     async def _unsent_rows(self, limit: int, *, most: int = BATCH) -> Sequence[OutboxRow]:
-        """The oldest rows that are not sent; ``payload`` is None where its envelope would exceed ``limit`` bytes."""
+        """Return the oldest unsent rows. ``payload`` is None if its envelope would exceed ``limit`` bytes."""
         async with self._db.read() as db:
             rows = await self._unsent.all(db, room=limit - ENVELOPE_BYTES, most=most)
         AGE.labels(self._service).set((now() - rows[0].created_at).total_seconds() if rows else 0)
@@ -175,14 +197,14 @@ class Relay:
         SENT.labels(self._service).inc(len(rows) - len(too_large))
         for row in too_large:
             log.error(
-                "event dead-lettered: larger than NATS allows; see docs/runbook.md",
+                "event dead-lettered: larger than NATS allows; see docs/how-to/runbook.md",
                 type=row.type, id=row.id, key=row.key, bytes=row.size, limit=limit,
             )  # fmt: skip
         if too_large:
             DEAD_LETTERED.labels(self._service).set(await count_dead_lettered(self._db))
 
     async def _rewind_if_lost(self) -> None:
-        """Send everything that is kept once more if the stream is not the one it was sent to."""
+        """Send all kept events again if the stream is not the one that they were sent to."""
         created = str(await self._bus.ensure_stream(self._service))
         async with self._db.read() as db:
             last_created = (
@@ -203,14 +225,14 @@ class Relay:
             )
 
     async def forget_old(self) -> None:
-        """Delete events that were sent long ago."""
+        """Delete old sent events."""
         async with self._db.transaction() as tx:
             await tx.execute(delete(self._outbox).where(self._outbox.c.sent_at < now() - KEEP))
 
 
 @cache
 def _unsent(outbox: Table) -> PreparedQuery[OutboxRow]:
-    """The oldest rows that are not sent; ``payload`` is None where it has more than ``room`` bytes."""
+    """Select the oldest unsent rows. ``payload`` is None if it has more than ``room`` bytes."""
     size = func.length(outbox.c.payload, type_=Integer)
     fits = size <= bindparam("room", type_=Integer)
     names = ("seq", "id", "type", "key", "traceparent", "created_at")
@@ -221,7 +243,7 @@ def _unsent(outbox: Table) -> PreparedQuery[OutboxRow]:
 
 @cache
 def _mark(outbox: Table) -> PreparedWrite:
-    """The rows ``numbers`` were handled ``at`` a time: those that are ``too_large`` as dead letters."""
+    """Mark the rows ``numbers`` as handled ``at`` a time, and the rows ``too_large`` as dead-lettered."""
     at = bindparam("at", type_=outbox.c.sent_at.type)
     dead_lettered_at = case((any_of(outbox.c.seq, "too_large"), at))
     handled = update(outbox).where(any_of(outbox.c.seq, "numbers"))
@@ -229,12 +251,15 @@ def _mark(outbox: Table) -> PreparedWrite:
 
 
 def _message_id(row: OutboxRow) -> str:
-    """The tombstone has an id of its own: JetStream would take the event, sent later, for a copy of it."""
+    """Return the message id.
+
+    A tombstone has its own: otherwise JetStream would drop the later event as a copy.
+    """
     return str(row.id) if row.payload is not None else f"{row.id}.tombstone"
 
 
 async def count_dead_lettered(database: Database) -> int:
-    """How many events were too large to be sent."""
+    """Return how many events were too large to be sent."""
     outbox = database.metadata.tables["outbox"]
     async with database.read() as db:
         counted = await db.execute(select(func.count()).where(outbox.c.dead_lettered_at.is_not(None)))
@@ -242,16 +267,8 @@ async def count_dead_lettered(database: Database) -> int:
 
 
 async def send_again(database: Database) -> int:
-    """Hand what was dead-lettered to the relay once more; how many events that are."""
+    """Queue dead-lettered events for the relay again. Returns their number."""
     outbox = database.metadata.tables["outbox"]
     async with database.transaction() as tx:
         statement = update(outbox).where(outbox.c.dead_lettered_at.is_not(None))
         return (await tx.execute(statement.values(sent_at=None, dead_lettered_at=None))).rowcount
-
-
-async def count_unsent(database: Database) -> int:
-    """How many events wait for the relay."""
-    outbox = database.metadata.tables["outbox"]
-    async with database.read() as db:
-        counted = await db.execute(select(func.count()).where(outbox.c.sent_at.is_(None)))
-        return int(counted.scalar_one())

@@ -1,6 +1,6 @@
-"""Dead-lettered events, applied once more when the cause is removed: ``ingot-<service> replay``.
+"""Replay of dead-lettered events after the cause is removed: ``ingot-<service> replay``.
 
-What was too large for the relay to send is given to the relay once more (``relay.send_again``).
+Events that were too large for the relay are queued for the relay again (``relay.send_again``).
 """
 
 from datetime import datetime
@@ -32,7 +32,7 @@ class _UnsentRow(TypedRow):
 
 
 async def list_dead_lettered(database: Database, limit: int) -> list[DeadLetteredEvent]:
-    """The first ``limit`` that could not be applied, then the first that could not be sent."""
+    """Return the first ``limit`` events that could not be applied, then the first that could not be sent."""
     inbox, outbox = database.metadata.tables["inbox"], database.metadata.tables["outbox"]
     unapplied = select(inbox.c.error, inbox.c.received_at, inbox.c.envelope).where(inbox.c.error.is_not(None))
     size = func.length(outbox.c.payload).label("size")
@@ -53,9 +53,9 @@ async def list_dead_lettered(database: Database, limit: int) -> list[DeadLettere
 
 
 async def replay(database: Database, consumers: Consumers) -> tuple[int, int]:
-    """Apply dead-lettered events in their order; how many were applied, and how many stay dead-lettered.
+    """Apply dead-lettered events in order. Returns how many were applied, and how many stay dead-lettered.
 
-    Events of the same keys that came later have been applied by now; the service may run meanwhile.
+    Later events of the same keys have already been applied. The service may run in parallel.
     """
     inbox = database.metadata.tables["inbox"]
     async with database.read() as db:

@@ -1,1 +1,1 @@
-"""HTTP as every service speaks it: the app, requests, errors, lists, who may call a route, and the server itself."""
+"""HTTP of all services: the app, requests, errors, lists, policies of routes, and the server."""

@@ -1,4 +1,4 @@
-"""The app of a service: one way to build it, with health, metrics, logging, errors and background loops."""
+"""Builds the app of a service with health, metrics, logging, errors and background loops."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -10,7 +10,7 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.types import Message, Scope
 
-from ingot_chassis.http import litestar_guards, litestar_layout, litestar_routes, policy
+from ingot_chassis.http import policy
 from ingot_chassis.http.error_responses import Translations, exception_handlers
 from ingot_chassis.http.health import livez, metrics, readyz
 from ingot_chassis.http.methods import RouteMethods
@@ -19,10 +19,10 @@ from ingot_chassis.http.openapi import list_operations, openapi_document
 from ingot_chassis.http.request import ApiRequest
 from ingot_chassis.http.tasks import list_tasks, run_task
 from ingot_chassis.jobs.loops import running
+from ingot_chassis.patches import litestar_guards, litestar_routes
 from ingot_chassis.service import ServiceParts
 
 litestar_guards.call_guards_without_copies()
-litestar_layout.lay_out_sooner()
 litestar_routes.call_plain_handlers_directly()
 
 
@@ -37,15 +37,15 @@ def service_app(
     error_pages: Mapping[Any, Any] | None = None,
     before_send: Sequence[Callable[[Message, Scope], Awaitable[None]]] = (),
 ) -> Litestar:
-    """The Litestar app of a service. ``max_body`` bytes limits every body that a route does not exempt.
+    """Return the Litestar app of a service. ``max_body`` limits bodies, in bytes, unless a route is exempt.
 
-    ``error_pages`` are handlers of errors in place of those that answer with the error object. ``before_send`` is called with
-    each message of an answer and the scope of its request.
+    ``error_pages`` are error handlers that replace the error object. ``before_send`` is called with each
+    message of a response and the scope of its request.
     """
     optional = [metrics] if parts.settings.metrics_public else []
     meanings = {**(translations or {})}
     if parts.database is not None:
-        # Imported here: a service without a database starts in less time and memory without all that.
+        # A service without a database starts faster and needs less memory without these imports.
         from ingot_chassis.http.database_errors import DATABASE_ERRORS
         from ingot_chassis.http.database_routes import database_routes
 
@@ -53,7 +53,7 @@ def service_app(
         meanings = {**DATABASE_ERRORS, **meanings}
     handlers = [*routes, livez, readyz, *optional, openapi_document, list_operations, list_tasks, run_task]
     app = Litestar(
-        # One router: Litestar goes through all routes for each one that an app is given.
+        # One router: Litestar goes through all routes again for each route that an app is given.
         route_handlers=[Router("/", route_handlers=handlers)],
         request_class=request_class,
         guards=[policy.enforce],
@@ -95,7 +95,7 @@ async def _lifespan(app: Litestar) -> AsyncIterator[None]:
     try:
         for start in parts.start:
             await start()
-        async with running([*parts.listeners, *(parts.background() if parts.settings.background else [])]):
+        async with running(parts.running()):
             yield
     finally:
         await _close(parts)

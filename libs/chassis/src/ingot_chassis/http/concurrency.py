@@ -1,4 +1,4 @@
-"""How many expensive requests each caller may have running at once in this process."""
+"""Limits expensive requests that each caller may run in parallel in this process."""
 
 import asyncio
 import ipaddress
@@ -15,7 +15,10 @@ IPV6_NETWORK = 64
 
 
 def network_of(address: str) -> str:
-    """The address itself, also if it is none; of IPv6 the network that one customer gets, whose addresses are all theirs."""
+    """Return the address or, for IPv6, the network that one customer gets.
+
+    Other texts are returned unchanged.
+    """
     if ":" not in address:
         return address
     try:
@@ -26,7 +29,7 @@ def network_of(address: str) -> str:
 
 
 def caller_of(principal: Principal) -> str:
-    """By whom the request being served counts: the account, or where nobody signed in the network."""
+    """Return the key for counting the current request: the account, or for anonymous callers the network."""
     return f"user {principal.id}" if principal.signed_in else network_of(client_address())
 
 
@@ -53,7 +56,7 @@ class ConcurrencyLimiter:
 
     @contextmanager
     def slot(self, caller: str) -> Iterator[None]:
-        """A slot for ``caller`` inside the block. Raises TooManyRequests."""
+        """Hold a slot for ``caller`` inside the block. Raises TooManyRequests."""
         self.acquire(caller)
         try:
             yield
@@ -62,7 +65,7 @@ class ConcurrencyLimiter:
 
 
 class ConcurrencyQueue:
-    """``at_once`` slots for each caller, and room for ``waiting`` requests of the same caller until one is free."""
+    """``at_once`` slots per caller, and a queue of up to ``waiting`` requests of the same caller."""
 
     def __init__(self, at_once: int, *, waiting: int) -> None:
         self._at_once = at_once
@@ -71,7 +74,7 @@ class ConcurrencyQueue:
 
     @asynccontextmanager
     async def slot(self, caller: str) -> AsyncIterator[None]:
-        """A slot for ``caller`` inside the block, in the order of the calls. Raises TooManyRequests."""
+        """Hold a slot for ``caller`` inside the block, in the order of the calls. Raises TooManyRequests."""
         with self._limiter.slot(caller):
             turns = self._turns.setdefault(caller, asyncio.Semaphore(self._at_once))
             async with turns:

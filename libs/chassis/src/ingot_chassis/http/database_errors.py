@@ -1,4 +1,4 @@
-"""What errors of the database mean to a caller."""
+"""Responses to errors of the database."""
 
 from sqlalchemy.exc import DBAPIError
 

@@ -1,4 +1,4 @@
-"""An object as the answer to a request: whole or a part, never as something that a browser would run."""
+"""Downloads of objects, whole or in part, in a form that browsers never execute."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, Literal, NamedTuple
@@ -21,7 +21,7 @@ INERT = {
 
 
 class StoredFile(NamedTuple):
-    """An object, and what its readers see of it. ``inline``: browsers may show it, as ``media_type``."""
+    """An object with its name and type for readers. ``inline``: browsers may show it, as ``media_type``."""
 
     key: str
     name: str
@@ -39,9 +39,9 @@ async def file_answer(
     cached_by: Literal["public", "private"],
     before_end: Callable[[], Awaitable[None]] | None = None,
 ) -> Response[Any]:
-    """The file, or the part that ``headers`` of the request ask for. Raises RangeNotSatisfiable, ObjectLost.
+    """Return the file, or the range that ``headers`` request. Raises RangeNotSatisfiable, ObjectLost.
 
-    ``before_end`` is awaited before the last bytes of the file are sent, so once for each whole download.
+    ``before_end`` is awaited before the last bytes of the file are sent: once for each whole download.
     """
     etag = f'"{file.sha256}"'
     answer_headers = INERT | {
@@ -60,7 +60,7 @@ async def file_answer(
         "Content-Length": str(len(byte_range)),
     }
     rest = objects.read(file.key, byte_range)
-    # A file that is lost has a status; what fails later can only break the answer off.
+    # A lost file gets an error status. A later failure can only abort the response.
     first = await anext(rest, b"")
     ends = byte_range.stop == file.size
     return Stream(
@@ -72,7 +72,7 @@ async def file_answer(
 
 
 def disposition(kind: Literal["inline", "attachment"], name: str) -> str:
-    """RFC 6266, with the name in ASCII for old clients."""
+    """Return Content-Disposition (RFC 6266), with an ASCII name for old clients."""
     plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\,;' else "_" for c in name)
     return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
 

@@ -1,9 +1,10 @@
-"""How a server ends: what runs is finished, new requests are answered meanwhile, and every byte reaches its client.
+"""Graceful shutdown of a server: finish running requests, answer new ones, and deliver every byte.
 
-It answers on while anybody still asks: balancers may not have forgotten it, or nobody else is there yet.
+It keeps answering while requests arrive: load balancers may still know it, or no other process may be up.
 
-The kernel takes the end of an answer long before the client has it. In a container its network ends with the process,
-and what is still in the kernel is lost. So the process stays until the clients have confirmed all of it.
+The kernel accepts the end of a response long before the client has it. In a container the network ends with
+the process, and unsent bytes in the kernel are lost. So the process stays until clients have confirmed all
+bytes.
 """
 
 import asyncio
@@ -20,17 +21,17 @@ log = structlog.get_logger()
 
 POLL_SECONDS = 0.05
 LAST_SECONDS = 1.0
-"""For the refusals of the requests that are cut off when the time to drain is over."""
+"""Seconds for the error responses of requests that are aborted at the end of draining."""
 WITHOUT_BYTES = ("0A", "06")
-"""LISTEN and TIME_WAIT, in the numbers of proc(5)."""
+"""LISTEN and TIME_WAIT, as numbered in proc(5)."""
 HEALTH_PATHS = ("/livez", "/readyz", "/metrics")
-"""Asked for as long as the process is there, and by nobody who needs it."""
+"""Paths that monitoring requests for as long as the process runs. They do not delay the shutdown."""
 
 
 def unsent_bytes(port: int) -> int:
-    """Bytes from the local ``port`` that the other side has not confirmed, also of sockets that were closed.
+    """Return the bytes from the local ``port`` that peers have not confirmed, including closed sockets.
 
-    0 where the system does not say; Linux does.
+    Returns 0 on systems other than Linux.
     """
     unsent = 0
     for table in ("/proc/self/net/tcp", "/proc/self/net/tcp6"):
@@ -46,9 +47,10 @@ def unsent_bytes(port: int) -> int:
 
 
 class DrainingServer(uvicorn.Server):
-    """uvicorn with another end. Requests have ``config.timeout_graceful_shutdown`` seconds.
+    """uvicorn with another shutdown. Running requests have ``config.timeout_graceful_shutdown`` seconds.
 
-    The time begins when nobody has asked for ``handover_seconds``, or ``handover_limit_seconds`` after the signal.
+    The time begins when no request has arrived for ``handover_seconds``, or ``handover_limit_seconds`` after
+    the signal.
     """
 
     def __init__(
@@ -59,7 +61,10 @@ class DrainingServer(uvicorn.Server):
         self._handover_seconds, self._handover_limit_seconds = handover_seconds, handover_limit_seconds
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Finish what runs; while it does, answer new requests, for nobody else may be there to answer them."""
+        """Finish running requests, and answer new ones in parallel.
+
+        There may be no other process yet that could answer them.
+        """
         loop, state = asyncio.get_running_loop(), self.server_state
         ports = [listener.getsockname()[1] for listener in sockets or []]
         state.draining, state.last_request = True, loop.time()
@@ -80,7 +85,7 @@ class DrainingServer(uvicorn.Server):
             server.close()
         for listener in sockets or []:
             listener.close()
-        await asyncio.sleep(POLL_SECONDS)  # a request may be on its way over a connection that was just made
+        await asyncio.sleep(POLL_SECONDS)  # a request may be on its way over a new connection
         if not await self._until(self._ended, deadline):
             log.warning("the time to drain is over", requests=len(state.tasks))
             for task in state.tasks:
@@ -93,14 +98,17 @@ class DrainingServer(uvicorn.Server):
             await self.lifespan.shutdown()
 
     def _ended(self) -> bool:
-        """End the connections on which nothing arrives; whether nothing is left."""
+        """Close connections without a request. Returns True if none is left."""
         state = self.server_state
         for connection in list(state.connections):
             connection.shutdown()
         return not state.connections and not state.tasks
 
     async def _accept_waiting(self, listener: socket.socket) -> None:
-        """Take the connections that clients have made already: the kernel breaks those that nobody has taken when it closes."""
+        """Accept connections that clients have already made.
+
+        The kernel would reset them when the listener closes.
+        """
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -116,7 +124,10 @@ class DrainingServer(uvicorn.Server):
             )
 
     async def _until(self, condition: Callable[[], bool], deadline: float) -> bool:
-        """Wait for ``condition``; whether it came true before the deadline and the second Ctrl-C."""
+        """Wait for ``condition``.
+
+        Returns whether it became true before the deadline and the second Ctrl-C.
+        """
         while not condition():
             if self.force_exit or asyncio.get_running_loop().time() >= deadline:
                 return False

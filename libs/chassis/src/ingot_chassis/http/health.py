@@ -17,7 +17,10 @@ async def livez() -> str:
 
 @get("/readyz", policy=policy.anyone(), include_in_schema=False)
 async def readyz(state: State) -> Response[str]:
-    """The process can serve: its own database answers. Never asks another service, or failures would spread."""
+    """Return 200 if the service's own database answers.
+
+    Other services are not checked, or failures would spread.
+    """
     parts: ServiceParts = state.parts
     problems = []
     if parts.database is not None:
@@ -32,13 +35,13 @@ async def readyz(state: State) -> Response[str]:
 
 @get("/metrics", policy=policy.anyone(), include_in_schema=False)
 async def metrics() -> Response[bytes]:
-    """Prometheus metrics of the process, for services whose settings put them on the port of HTTP."""
+    """Return Prometheus metrics of the process, if the settings put them on the HTTP port."""
     # Litestar adds the charset itself.
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST.removesuffix("; charset=utf-8"))
 
 
 async def metrics_app(scope: Scope, _receive: Receive, send: Send) -> None:
-    """An app with ``/metrics`` alone, for a port that only collectors reach."""
+    """Serve only ``/metrics``, for a port that only collectors can reach."""
     is_metrics = scope["path"] == "/metrics"
     body = generate_latest() if is_metrics else b""
     headers = [

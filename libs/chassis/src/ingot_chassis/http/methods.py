@@ -1,7 +1,7 @@
-"""HEAD, OPTIONS and ``Allow``: what every route answers beside its own methods.
+"""HEAD, OPTIONS and ``Allow``, which every route answers in addition to its own methods.
 
-HEAD is there wherever GET is: the same headers and no body; what would be streamed is not made. OPTIONS needs no policy,
-because its answer is the same whether the thing that the path names is there or not.
+HEAD exists wherever GET does: the same headers and no body. A streamed body is not produced. OPTIONS needs no
+policy: its response does not depend on the existence of the resource.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from litestar.utils import normalize_path
 
 INTERNAL = "/internal"
-"""Paths that do not exist for anybody but services."""
+"""Paths that exist for services only."""
 
 _WRITTEN_BY_APP = ("path_template", "principal")
 """Entries of a scope that the app writes and the log line of the request reads."""
@@ -42,13 +42,13 @@ class RouteMethods:
         started = False
 
         async def send_headers(message: Message) -> None:
-            """The end comes with the headers, so the server tells a stream that nobody waits for the rest."""
+            """Send the end with the headers, so the server tells a stream that its rest is not needed."""
             nonlocal started
             if not started and message["type"] == "http.response.start":
                 started = True
                 await send(message)
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
-            await asyncio.sleep(0)  # here a stream that never waits can be ended
+            await asyncio.sleep(0)  # lets a stream end that never waits
 
         inner: Any = {**scope, "method": "GET"}
         try:
@@ -60,7 +60,10 @@ class RouteMethods:
 
 
 def route_methods(app: Litestar, path: str) -> str:
-    """The methods of ``path`` as ``Allow`` has them; empty if the app has no such path, or a service's alone."""
+    """Return the methods of ``path`` for ``Allow``.
+
+    It is empty if the app has no such path, or if only services may use it.
+    """
     try:
         app.asgi_router.handle_routing(path=normalize_path(path), method="ANY")
     except MethodNotAllowedException as error:
@@ -71,7 +74,7 @@ def route_methods(app: Litestar, path: str) -> str:
 
 
 def allowed(error: MethodNotAllowedException) -> str:
-    """What ``Allow`` says of a path, after another method was tried there."""
+    """Return the value of ``Allow`` for a path, after a request with another method."""
     methods = set((error.headers or {}).get("allow", "").split(", ")) - {""} | {"OPTIONS"}
     if "GET" in methods:
         methods.add("HEAD")
@@ -79,6 +82,6 @@ def allowed(error: MethodNotAllowedException) -> str:
 
 
 def is_internal(path: str) -> bool:
-    """Whether a path is for services alone."""
+    """Return whether only services may use a path."""
     first, _, _ = path.lstrip("/").partition("/")
     return f"/{first}" == INTERNAL

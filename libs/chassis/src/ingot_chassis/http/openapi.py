@@ -1,4 +1,4 @@
-"""The OpenAPI description of a service, which the gateway joins with the others."""
+"""The OpenAPI description of a service. The gateway merges the descriptions of all services."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -11,9 +11,13 @@ from litestar.openapi import ResponseSpec
 from litestar.routes import HTTPRoute
 
 from ingot_chassis.http import policy
+from ingot_chassis.http.error_responses import bodiless_statuses
 from ingot_chassis.http.paging import MAX_LIMIT
 from ingot_chassis.http.request import ApiRequest
 
+ERROR = {"$ref": "#/components/responses/Error"}
+"""The error object. The merged description has it."""
+NO_BODY = {"description": "The same, without a body: the header `X-Error-Message` has the reason."}
 PAGE_PARAMETERS = [
     {
         "name": name,
@@ -32,18 +36,18 @@ PAGE_PARAMETERS = [
 def response_spec(
     body: type | None, description: str, *, media_type: MediaType | str = MediaType.JSON
 ) -> ResponseSpec:
-    """A further answer of a route, for its ``responses``.
+    """Return a further response of a route, for its ``responses``.
 
-    Without an example: Litestar makes them at random, and needs pydantic for it, which no service has.
+    It has no example: Litestar generates random ones with pydantic, which no service has.
     """
     return ResponseSpec(body, generate_examples=False, description=description, media_type=media_type)
 
 
 class TextForms(NamedTuple):
-    """``text_forms`` of a GET route that also answers a text, where a dot and one of ``forms`` follow its path.
+    """``text_forms`` of a GET route that also returns text, at its path with a dot and one of ``forms``.
 
-    Clients know it as an operation of its own, which no route can have: a parameter of a path ends at a slash. ``query``
-    names the parameters of the route that only the text has.
+    Clients see it as a separate operation. A route cannot express it, since a path parameter ends at a slash.
+    ``query`` names parameters of the route that only the text has.
     """
 
     operation_id: str
@@ -55,7 +59,7 @@ class TextForms(NamedTuple):
 
 @get("/internal/openapi.json", policy=policy.services("gateway"), include_in_schema=False)
 async def openapi_document(request: ApiRequest) -> Response[bytes]:
-    """The description of the public routes of this service, made once: it takes a second in which nothing else is done."""
+    """Return the description of this service's public routes. It is built once, which blocks for a second."""
     state = request.app.state
     if not hasattr(state, "openapi_document"):
         state.openapi_document = msgspec.json.encode(openapi_description(request.app))
@@ -64,12 +68,15 @@ async def openapi_document(request: ApiRequest) -> Response[bytes]:
 
 @get("/internal/operations", policy=policy.services("gateway"), include_in_schema=False)
 async def list_operations(request: ApiRequest) -> dict[str, list[str]]:
-    """The ids of the public operations of this service, by path."""
+    """Return the ids of the public operations of this service, by path."""
     return operation_ids(request.app)
 
 
 def operation_ids(app: Litestar) -> dict[str, list[str]]:
-    """The ids in the description of ``app``, by path. To make the description takes a hundred times as long."""
+    """Return the operation ids of ``app``, by path.
+
+    Building the description takes a hundred times as long.
+    """
     ids: dict[str, list[str]] = defaultdict(list)
     for route, handler in _handlers(app):
         if handler.resolve_include_in_schema():
@@ -87,10 +94,10 @@ def _ids_of_methods(route: HTTPRoute, handler: HTTPRouteHandler) -> list[str]:
 
 
 def openapi_description(app: Litestar) -> dict[str, Any]:
-    """The OpenAPI description of ``app``.
+    """Return the OpenAPI description of ``app``.
 
-    Litestar 2.25 enters path parameters that a handler does not take into the handler's own signature while it
-    describes it; later requests would then miss them. So signatures are put back.
+    Litestar 2.25 adds path parameters that a handler does not take to the handler's own signature while it
+    describes it. Later requests would then miss these parameters, so the signatures are restored.
     """
     handlers = {handler for _, handler in _handlers(app)}
     signatures = [
@@ -106,18 +113,39 @@ def openapi_description(app: Litestar) -> dict[str, Any]:
     paths = description["paths"]
     for route, handler in list(_handlers(app)):
         path = route.path_format
+        for method in handler.http_methods:
+            if (described := paths.get(path, {}).get(method.lower())) is not None:
+                described["responses"] = _with_errors(described, route, handler, method)
         operation = paths.get(path, {}).get("get")
         if operation is None or "GET" not in handler.http_methods:
             continue
-        if _is_paged(handler):  # handlers read the page from the request, not as parameters of their own
+        if _is_paged(handler):  # handlers read the page from the request, not from parameters of their own
             operation.setdefault("parameters", []).extend(PAGE_PARAMETERS)
         if (text := handler.opt.get("text_forms")) is not None:
             paths[_path_of_text(path, text)] = {"get": _text_operation(text, operation)}
     return description
 
 
+def _with_errors(
+    operation: dict[str, Any], route: HTTPRoute, handler: HTTPRouteHandler, method: str
+) -> dict[str, Any]:
+    """Return the responses with the errors of this operation by status. Litestar's own errors are dropped."""
+    declared: policy.Policy | None = handler.opt.get("policy")
+    bodiless = bodiless_statuses(handler)
+    statuses = {*bodiless}
+    if declared is not None and (declared.scope or declared.caller != "anyone"):
+        statuses.add(403)
+    if route.path_parameters:
+        statuses.add(404)
+    if method != "GET" or any(one["in"] == "query" for one in operation.get("parameters", ())):
+        statuses.add(handler.opt.get("error_statuses", {}).get(422, 422))
+    successes = {code: answer for code, answer in operation["responses"].items() if code[0] in "23"}
+    errors = {str(code): NO_BODY if code in bodiless else ERROR for code in sorted(statuses)}
+    return {**successes, **errors}
+
+
 def _handlers(app: Litestar) -> Iterator[tuple[HTTPRoute, HTTPRouteHandler]]:
-    """The handlers of an app, each with every route under which it is served."""
+    """Yield the handlers of an app, each with every route under which it is served."""
     for route in app.routes:
         if isinstance(route, HTTPRoute):
             for handler in route.route_handlers:
@@ -129,7 +157,7 @@ def _path_of_text(path: str, text: TextForms) -> str:
 
 
 def _text_operation(text: TextForms, operation: dict[str, Any]) -> dict[str, Any]:
-    """The operation that gives the text, beside the ``operation`` that the route itself is, which loses ``query``."""
+    """Return the text operation next to the route's own ``operation``, from which it removes ``query``."""
     parameters = operation.get("parameters", [])
     in_path = [one for one in parameters if one["in"] == "path"]
     in_query = [one for one in parameters if one["name"] in text.query]
@@ -147,7 +175,7 @@ def _text_operation(text: TextForms, operation: dict[str, Any]) -> dict[str, Any
 
 
 def _is_paged(handler: HTTPRouteHandler) -> bool:
-    """A list that is whole has no headers of a page, so it is returned as it is; other answers are marked."""
+    """Return whether a response is paged. An unpaged list has no page headers and is returned as it is."""
     if handler.opt.get("is_paged"):
         return True
     answer = handler.parsed_fn_signature.return_type.annotation

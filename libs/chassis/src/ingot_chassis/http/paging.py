@@ -1,4 +1,4 @@
-"""Pages of lists: ``page`` and ``limit`` in, ``Link`` (RFC 8288) and ``X-Total-Count`` out."""
+"""Pages of lists: parameters ``page`` and ``limit``, headers ``Link`` (RFC 8288) and ``X-Total-Count``."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ MAX_PAGE = 2**31
 
 
 class Page(msgspec.Struct, frozen=True):
-    """The part of a list that is asked for. ``number`` counts from 1."""
+    """The requested part of a list. ``number`` counts from 1."""
 
     number: int
     limit: int
@@ -22,14 +22,20 @@ class Page(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, query: Mapping[str, str], default_limit: int) -> "Page":
-        """Read ``page`` and ``limit``; what is missing, not a number or below 1 becomes the default."""
+        """Read ``page`` and ``limit``.
+
+        A missing value, a value below 1 or other text is replaced by the default.
+        """
         number = _positive(query.get("page"), 1)
         limit = _positive(query.get("limit"), default_limit)
         return cls(min(number, MAX_PAGE), min(limit, MAX_LIMIT))
 
 
 def page_headers(page: Page, total: int, *, url: str, query: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The headers of a page out of ``total`` visible rows. ``url`` is absolute; other parameters are kept."""
+    """Return the headers of a page of ``total`` visible rows. ``url`` is absolute.
+
+    Other parameters are kept.
+    """
     last = max(1, -(-total // page.limit))
     others = [(key, value) for key, value in query if key not in ("page", "limit", "token", "access_token")]
 

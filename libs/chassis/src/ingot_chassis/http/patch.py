@@ -1,6 +1,6 @@
-"""PATCH: a field that the body does not name stays as it is.
+"""PATCH: a field that the body does not contain stays unchanged.
 
-Such a field is declared ``name: str | UnsetType = UNSET``; null counts as absent, too (``http.request``).
+Such a field is declared ``name: str | UnsetType = UNSET``. null counts as absent, too (``http.request``).
 """
 
 from typing import Any
@@ -9,6 +9,6 @@ import msgspec
 
 
 def set_fields(body: msgspec.Struct) -> dict[str, Any]:
-    """The fields that the body names, by their names in Python."""
+    """Return the fields that the body contains, by their names in Python."""
     values = {name: getattr(body, name) for name in body.__struct_fields__}
     return {name: value for name, value in values.items() if value is not msgspec.UNSET}

@@ -1,7 +1,8 @@
-"""Who may call a route: declared beside it, enforced before the handler runs, denied when it is missing.
+"""Policies of routes: declared next to the route, enforced before the handler. A route without one is denied.
 
-``@get("/user", policy=signed_in("read:user"))``. What depends on a row (a repository, an organization) is
-declared with ``resource``, which names the function that decides; what that found is ``request.resource``.
+``@get("/user", policy=signed_in("read:user"))``. A policy that depends on a row (a repository, an
+organization) is declared with ``resource`` and a function that decides. ``request.resource`` is the result of
+that function.
 """
 
 from collections.abc import Awaitable, Callable
@@ -11,7 +12,7 @@ import msgspec
 from litestar.connection import ASGIConnection
 from litestar.handlers.base import BaseRouteHandler
 
-from ingot_chassis.errors import BadRequest, Denied, NotFound, Unauthenticated
+from ingot_chassis.errors import Denied, Invalid, NotFound, Unauthenticated
 from ingot_chassis.http.request import UNSTORABLE, header_of
 from ingot_chassis.security.principal import ANONYMOUS, PRINCIPAL_HEADER, SERVICE_HEADER, Principal
 
@@ -21,14 +22,14 @@ MAX_ID = 2**63 - 1
 Caller = Literal["anyone", "resource", "signed-in", "basic", "admin", "service"]
 Connection = ASGIConnection[Any, Any, Any, Any]
 Decide = Callable[[Connection, str], Awaitable[object]]
-"""``(connection, level)``: the row that the path names, for a caller who may act on it at ``level``.
+"""``(connection, level)``: return the row of the path if the caller may act on it at ``level``.
 
 Raises NotFound, Denied or Unauthenticated. ``connection.scope["principal"]`` is the caller.
 """
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """``scope`` is what a token needs, ``level`` what ``decide`` asks of a resource."""
+    """``scope`` is required of a token, ``level`` is what ``decide`` requires on a resource."""
 
     caller: Caller
     scope: str = ""
@@ -46,7 +47,7 @@ def signed_in(scope: str) -> Policy:
 
 
 def basic() -> Policy:
-    """Only a password will do: routes that hand out credentials."""
+    """Allow only passwords: for routes that create credentials."""
     return Policy("basic")
 
 
@@ -55,19 +56,20 @@ def admin(scope: str = "write:admin") -> Policy:
 
 
 def resource(level: str, scope: str, decide: Decide) -> Policy:
-    """``decide`` says whether the caller may act on what the path names, at ``level``."""
+    """Let ``decide`` check the caller's access at ``level`` to the resource in the path."""
     return Policy("resource", scope, level, decide=decide)
 
 
 def services(*names: str) -> Policy:
-    """Calls between services, from ``names`` alone. Never routed from outside."""
+    """Allow calls from the services ``names`` only. They are never routed from outside."""
     return Policy("service", services=names)
 
 
 async def enforce(connection: Connection, handler: BaseRouteHandler) -> None:
-    """The guard of every service app.
+    """Enforce policies: the guard of every service app.
 
-    Puts the principal at ``scope["principal"]``, and what a resource policy found at ``scope["resource"]``.
+    Puts the principal at ``scope["principal"]``, and the result of a resource policy at
+    ``scope["resource"]``.
     """
     policy: Policy | None = handler.opt.get("policy")
     if policy is None or (policy.caller == "resource" and policy.decide is None):
@@ -75,7 +77,7 @@ async def enforce(connection: Connection, handler: BaseRouteHandler) -> None:
     if not all(_storable(value) for value in connection.path_params.values()):
         raise NotFound
     if b"%00" in connection.scope["query_string"]:
-        raise BadRequest("a parameter holds a character that cannot be stored")
+        raise Invalid("a parameter holds a character that cannot be stored")
     state = connection.app.state
     if policy.caller == "service":
         service_token = header_of(connection.scope, SERVICE_HEADER)
@@ -86,11 +88,12 @@ async def enforce(connection: Connection, handler: BaseRouteHandler) -> None:
     connection.scope["principal"] = principal  # type: ignore[typeddict-unknown-key]
     _require(policy, principal)
     if policy.decide is not None:
-        connection.scope["resource"] = await policy.decide(connection, policy.level)  # type: ignore[typeddict-unknown-key]
+        resource = await policy.decide(connection, policy.level)
+        connection.scope["resource"] = resource  # type: ignore[typeddict-unknown-key]
 
 
 def _storable(value: object) -> bool:
-    """Whether a column could hold the path parameter; what no column holds names nothing that exists."""
+    """Return whether a column can store the path parameter. Otherwise the resource cannot exist."""
     if isinstance(value, int):
         return 0 < value <= MAX_ID
     return not isinstance(value, str) or not UNSTORABLE.search(value)
@@ -110,5 +113,5 @@ def _require(policy: Policy, principal: Principal) -> None:
 
 
 def _is_beyond_restricted_tokens(policy: Policy) -> bool:
-    """Whether the route changes what no access function decides about."""
+    """Return whether the route changes something without an access function."""
     return policy.caller == "admin" or (policy.caller == "signed-in" and not policy.scope.startswith("read:"))

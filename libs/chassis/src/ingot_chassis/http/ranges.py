@@ -1,4 +1,4 @@
-"""A part of a file on request, and files that the client has already (RFC 9110, sections 13 and 14)."""
+"""Range requests and conditional requests for files (RFC 9110, sections 13 and 14)."""
 
 import re
 
@@ -19,15 +19,15 @@ class RangeNotSatisfiable(ApiError):
 
 
 def has_etag(headers: Headers, etag: str) -> bool:
-    """Whether the client says that it has the representation with this strong ETag."""
+    """Return whether the client already has the representation with this strong ETag."""
     tags = [tag.strip().removeprefix("W/") for tag in headers.get("if-none-match", "").split(",")]
     return etag in tags or "*" in tags
 
 
 def requested_range(headers: Headers, etag: str, size: int) -> range | None:
-    """The bytes that a Range header names; None for the whole. Raises RangeNotSatisfiable.
+    """Return the bytes that a Range header names; None for the whole. Raises RangeNotSatisfiable.
 
-    More than one range, or one of another version of the file, is answered with the whole.
+    Several ranges, or a range of another version of the file, are answered with the whole file.
     """
     match = _RANGE.fullmatch(headers.get("range", "").strip())
     if match is None or headers.get("if-range", etag) != etag:

@@ -1,7 +1,8 @@
-"""Requests as services read them: JSON or form bodies into plain values, and the caller.
+"""Requests as services read them: JSON or form bodies as plain values, and the caller.
 
-Keys match without regard to case, null is absent, an empty body is ``{}`` and a form counts like JSON. Clients send
-what they leave open as an empty string: that is absent in the query, and in fields of a body that take fixed values.
+Keys match regardless of case, null is absent, an empty body is ``{}`` and a form counts like JSON. Clients
+send empty strings for absent values. So an empty string is absent in the query, and in fields with fixed
+values.
 """
 
 import contextlib
@@ -19,6 +20,7 @@ from litestar.types import Receive, Scope, Send
 
 from ingot_chassis.errors import ApiError, BadRequest, Invalid, Moved
 from ingot_chassis.http.paging import Page, page_headers
+from ingot_chassis.http.parts import PARTS, Parts, T
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.principal import PRINCIPAL_HEADER, Principal
 
@@ -29,7 +31,10 @@ _EMPTY_PARAMETER = re.compile(rb"(?:^|(?<=&))[^&=]*=(?:&|$)")
 
 
 def header_of(scope: Scope, name: str) -> str | None:
-    """One header. The framework would make an object of all of them, at the price of the rest of the guards."""
+    """Return one header.
+
+    The framework would build an object of all headers, which costs as much as the other guards.
+    """
     wire_name = name.encode()
     for key, value in scope["headers"]:
         if key == wire_name:
@@ -44,7 +49,7 @@ class UnsupportedMediaType(ApiError):
 
 
 class ApiRequest(Request[Any, Any, Any]):
-    """One request to a service."""
+    """A request to a service."""
 
     def __init__(self, scope: Scope, receive: Receive = empty_receive, send: Send = empty_send) -> None:
         query = scope["query_string"]
@@ -52,19 +57,24 @@ class ApiRequest(Request[Any, Any, Any]):
             scope["query_string"] = _EMPTY_PARAMETER.sub(b"", query)
         super().__init__(scope, receive, send)
 
+    def part(self, kind: type[T]) -> T:
+        """Return the service's object of exactly this class. Raises KeyError."""
+        parts: Parts = self.app.state[PARTS]
+        return parts[kind]
+
     @property
     def principal(self) -> Principal:
-        """The verified caller."""
+        """Return the verified caller."""
         return self.scope["principal"]  # type: ignore[typeddict-item,no-any-return]
 
     @property
     def resource(self) -> Any:
-        """What the policy of the route found; each service says of which type (``policy.resource``)."""
+        """Return the result of the route's policy. Its type depends on ``policy.resource``."""
         return self.scope["resource"]  # type: ignore[typeddict-item]
 
     @property
     def principal_token(self) -> str:
-        """The caller's signed principal, to pass on to a peer."""
+        """Return the caller's signed principal, to pass it on to a peer."""
         return header_of(self.scope, PRINCIPAL_HEADER) or ""
 
     @property
@@ -76,16 +86,16 @@ class ApiRequest(Request[Any, Any, Any]):
         return self.app.state.settings.public_url  # type: ignore[no-any-return]
 
     def page(self) -> Page:
-        """The page that is asked for."""
+        """Return the requested page."""
         return Page.of(self.query_params, self.app.state.settings.page_size)
 
     def page_headers(self, page: Page, total: int) -> dict[str, str]:
-        """``Link`` and ``X-Total-Count`` for this list."""
+        """Return ``Link`` and ``X-Total-Count`` for this list."""
         url = self.public_url.rstrip("/") + quote(self.scope["path"])
         return page_headers(page, total, url=url, query=list(self.query_params.multi_items()))
 
     def moved(self, **names: str) -> Moved:
-        """What to raise when the path parameters ``names`` have these values now."""
+        """Return the error to raise when the path parameters ``names`` now have these values."""
         template = self.scope["path_template"].split("/")
         path = self.scope["path"].split("/")
         for name, value in names.items():
@@ -95,7 +105,10 @@ class ApiRequest(Request[Any, Any, Any]):
         return Moved(f"{location}?{query}" if query else location, method=self.scope["method"])
 
     async def stream(self) -> AsyncGenerator[bytes, None]:
-        """The body in parts. Raises BadRequest when the client leaves before its end, which is no failure of ours."""
+        """Yield the body in parts.
+
+        Raises BadRequest, which is not logged as an error, if the client disconnects.
+        """
         try:
             async for part in super().stream():
                 yield part
@@ -103,15 +116,15 @@ class ApiRequest(Request[Any, Any, Any]):
             raise BadRequest("the request broke off") from error
 
     async def raw_body(self) -> bytes:
-        """The body as it came."""
+        """Return the unparsed body."""
         return await super().body()
 
     async def body(self) -> bytes:
-        """The body as the ``data`` argument of a handler sees it: never empty."""
+        """Return the body for the ``data`` argument of a handler: never empty."""
         return await super().body() or b"{}"
 
     async def json(self) -> Any:
-        """The body as plain values. Raises BadRequest, Invalid or UnsupportedMediaType."""
+        """Return the body as plain values. Raises Invalid or UnsupportedMediaType."""
         raw = await super().body()
         if not raw.strip():
             return {}
@@ -120,14 +133,14 @@ class ApiRequest(Request[Any, Any, Any]):
             if isinstance(value, dict) and _has_long_number(value):
                 self._refuse_long_numbers(value)
         except RecursionError as error:
-            raise BadRequest("the body is nested too deeply") from error
+            raise Invalid("the body is nested too deeply") from error
         if isinstance(value, dict) and "" in value.values():
             closed = _closed_fields(self._body_type)
             return {key: item for key, item in value.items() if item != "" or key not in closed}
         return value
 
     def _refuse_long_numbers(self, value: dict[str, Any]) -> None:
-        with contextlib.suppress(msgspec.ValidationError):  # Litestar meets it again, and answers
+        with contextlib.suppress(msgspec.ValidationError):  # Litestar finds the error again, and reports it
             converted = msgspec.convert(value, self._body_type, strict=False)
             _refuse_unstorable(msgspec.to_builtins(converted), "")
 
@@ -146,25 +159,27 @@ class ApiRequest(Request[Any, Any, Any]):
         try:
             value = msgspec.json.decode(raw)
         except msgspec.DecodeError as error:
-            raise BadRequest(f"the body is not JSON: {error}") from error
+            raise Invalid(f"the body is not JSON: {error}") from error
         except UnicodeDecodeError as error:
-            raise BadRequest("the body is not UTF-8") from error
+            raise Invalid("the body is not UTF-8") from error
         return value
 
 
 @cache
 def _closed_fields(body_type: Any) -> frozenset[str]:
-    """The fields of a body, in lower case, that take fixed values, none of them empty."""
+    """Return the fields of a body, in lower case, that take fixed values other than ""."""
     described = msgspec.inspect.type_info(body_type)
     if not isinstance(described, msgspec.inspect.StructType):
         return frozenset()
-    return frozenset(field.encode_name.lower() for field in described.fields if not _takes_empty(field.type))
+    return frozenset(field.encode_name.lower() for field in described.fields if not _allows_empty(field.type))
 
 
-def _takes_empty(field_type: msgspec.inspect.Type) -> bool:
+def _allows_empty(field_type: msgspec.inspect.Type) -> bool:
     match field_type:
         case msgspec.inspect.UnionType(types=types):
-            return any(_takes_empty(part) for part in types if not isinstance(part, msgspec.inspect.NoneType))
+            return any(
+                _allows_empty(part) for part in types if not isinstance(part, msgspec.inspect.NoneType)
+            )
         case msgspec.inspect.LiteralType(values=values):
             return "" in values
         case msgspec.inspect.EnumType(cls=members):
@@ -174,7 +189,7 @@ def _takes_empty(field_type: msgspec.inspect.Type) -> bool:
 
 
 def _grouped(pairs: list[tuple[str, str]]) -> dict[str, Any]:
-    """Form fields by name; one that comes twice, or ends in ``[]``, is a list."""
+    """Group form fields by name. A repeated field, or one that ends in ``[]``, is a list."""
     values: dict[str, Any] = {}
     for key, value in pairs:
         name = key.removesuffix("[]")
@@ -195,7 +210,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _has_long_number(value: Any) -> bool:
-    """Whether a text is a number that may have more than 64 bits, if its field takes numbers."""
+    """Return whether a text may be a number with more than 64 bits, if its field takes numbers."""
     if isinstance(value, str):
         return len(value) > 18 and value.lstrip("-").isdecimal()
     if isinstance(value, dict):
@@ -204,9 +219,12 @@ def _has_long_number(value: Any) -> bool:
 
 
 def _refuse_unstorable(value: Any, field: str) -> None:
-    """No column holds NUL, a lone surrogate or a number over 64 bits: refuse them while the field is known."""
+    """Reject values that no column can store, here where the field is known.
+
+    These are NUL, lone surrogates and numbers over 64 bits.
+    """
     if isinstance(value, str):
-        # Nearly every text is ASCII, and this look at it costs a hundredth of the search.
+        # Nearly every text is ASCII, and this check costs a hundredth of the search.
         if "\0" in value or (not value.isascii() and UNSTORABLE.search(value)):
             raise Invalid.field(field or "body", "characters", "holds characters that cannot be stored")
     elif isinstance(value, int) and abs(value) >= 2**63:

@@ -1,4 +1,4 @@
-"""Bodies of requests for the API description that are no parameters of their handlers, since they are read as they are."""
+"""Request bodies in the API description that handlers read as streams, not as parameters."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, Requ
 
 @dataclass
 class FileUpload(Operation):
-    """Takes a file: the field ``attachment`` of a form, or the body as it is. For ``operation_class`` of a route."""
+    """A file: the field ``attachment`` of a form, or the whole body. For ``operation_class`` of a route."""
 
     def __post_init__(self) -> None:
         file = Schema(type=OpenAPIType.STRING, content_media_type="application/octet-stream")
@@ -23,7 +23,7 @@ class FileUpload(Operation):
 
 @dataclass
 class PlainText(Operation):
-    """Takes a text."""
+    """A text body."""
 
     def __post_init__(self) -> None:
         text = OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING))

@@ -22,11 +22,11 @@ log = structlog.get_logger()
 
 BACKLOG = 2048
 METRICS_DISTANCE = 1000
-"""How far above the port of HTTP that of metrics is, unless settings say which."""
+"""Distance from the HTTP port to the metrics port, unless a setting names it."""
 
 
 class _Server(DrainingServer):
-    """uvicorn that says when it listens and lets the event loop's owner handle signals."""
+    """uvicorn that reports when it listens, and leaves signals to the owner of the event loop."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class _Server(DrainingServer):
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises CannotStart if the address is taken or not ours."""
+    """Return a listening socket. Raises CannotStart if the address is taken or not local."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -91,11 +91,12 @@ async def serve_app(
     max_header_bytes: int = MAX_HEAD_BYTES,
     header_seconds: float = HEAD_SECONDS,
 ) -> None:
-    """Serve ``app`` until SIGTERM or SIGINT; go on until nobody asks for ``handover_seconds``; then finish what runs.
+    """Serve ``app`` until SIGTERM or SIGINT, hand over, and drain.
 
-    It goes on for ``handover_limit_seconds`` at most. For what runs there are ``drain_seconds``, and new requests are answered
-    until it is finished.
-    The request line and headers may have ``max_header_bytes`` together and take ``header_seconds``.
+    The handover ends when no request has arrived for ``handover_seconds``, or after
+    ``handover_limit_seconds``. Running requests then have ``drain_seconds``. New requests are answered until
+    they are finished. The request line and headers may have ``max_header_bytes`` together and take
+    ``header_seconds``.
     """
     config = uvicorn.Config(
         app,
@@ -107,7 +108,7 @@ async def serve_app(
         log_config=None,
         server_header=False,
         date_header=True,
-        proxy_headers=False,  # the peer is the client; a header would let it claim to be anybody
+        proxy_headers=False,  # the peer is the client; with a header it could claim any address
         timeout_keep_alive=75,
         timeout_graceful_shutdown=drain_seconds,
     )
@@ -116,10 +117,10 @@ async def serve_app(
 
 
 def metrics_socket(settings: ServiceSettings, listener: socket.socket) -> socket.socket | None:
-    """The socket for the metrics of a process that serves on ``listener``.
+    """Return the socket for the metrics of a process that serves on ``listener``.
 
-    Raises CannotStart if the port of the settings cannot be had. Without one in the settings a port that is taken is no
-    reason not to start: then there is None, and a line in the log.
+    Raises CannotStart if the port of the settings is unavailable. If the default port is taken, the service
+    starts without metrics: returns None and logs it.
     """
     if settings.metrics_port:
         return bound_socket(settings.metrics_host, settings.metrics_port)
@@ -133,7 +134,7 @@ def metrics_socket(settings: ServiceSettings, listener: socket.socket) -> socket
 
 @asynccontextmanager
 async def metrics_served(listener: socket.socket | None, *, public_url: str) -> AsyncIterator[None]:
-    """Serve ``/metrics`` of this process on ``listener`` while the block runs; the socket is closed at its end."""
+    """Serve ``/metrics`` of this process on ``listener`` while the block runs, then close the socket."""
     if listener is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""The periodic tasks of a service, for the gateway and web, which ask for an administrator before they come here."""
+"""Periodic tasks of a service, for the gateway and web, which check for an administrator first."""
 
 from litestar import get, post
 
@@ -11,7 +11,7 @@ from ingot_chassis.operations import TaskReport
 
 @get("/internal/tasks", policy=services("gateway", "web"), include_in_schema=False)
 async def list_tasks(request: ApiRequest) -> list[TaskReport]:
-    """The periodic tasks of this service, as this process sees them."""
+    """Return the periodic tasks of this service, with the state of this process."""
     return [task.report() for task in _tasks(request)]
 
 
@@ -19,7 +19,7 @@ async def list_tasks(request: ApiRequest) -> list[TaskReport]:
     "/internal/tasks/{name:str}", policy=services("gateway", "web"), include_in_schema=False, status_code=204
 )
 async def run_task(request: ApiRequest, name: str) -> None:
-    """Run a task now, in this process; the answer comes when it is done. Raises NotFound."""
+    """Run a task now in this process, and respond when it is done. Raises NotFound."""
     for task in _tasks(request):
         if task.name == name:
             return await task.run_now()

@@ -6,7 +6,7 @@ from ingot_chassis.errors import Invalid
 
 
 def in_utc(time: datetime, field: str) -> datetime:
-    """The same time in UTC. Raises Invalid for one that falls out of the calendar by its zone."""
+    """Convert the time to UTC. Raises Invalid if the result is outside the calendar."""
     try:
         return time.astimezone(UTC)
     except OverflowError as error:

@@ -1,4 +1,4 @@
-"""A file in the body of a request, read as it comes: a field of a form, or the whole body."""
+"""A file in a request body, read as a stream: a field of a form, or the whole body."""
 
 from collections.abc import AsyncGenerator
 from typing import NamedTuple
@@ -9,32 +9,32 @@ from ingot_chassis.errors import BadRequest
 from ingot_chassis.http.request import ApiRequest
 
 ANNOUNCED_LENGTH_HEADER = "ingot-announced-length"
-"""The size in bytes that the client announced for a body that the gateway forwards in chunks.
+"""The announced size in bytes of a body that the gateway forwards in chunks.
 
-A hint, never framing.
+It is a hint, never framing.
 """
 MOST_FIELDS = 16
 BESIDE_FILE_BYTES = 64 * 1024
-"""What the other fields of the form may have together."""
+"""Bytes of all other fields of the form together."""
 
 _FormEvents = AsyncGenerator[MultipartSegment | bytes | None, None]
-"""The head of a field, its bytes, and None at its end."""
+"""Yields the head of a field, its bytes, and None at its end."""
 
 
 class UploadedFile(NamedTuple):
-    """``name`` is what the client says, or empty.
+    """An uploaded file. ``name`` comes from the client and may be empty.
 
     ``chunks`` raise BadRequest when the body ends too early.
     """
 
     name: str
     length: int | None
-    """What the client announced, if it can be known."""
+    """The announced length in bytes, if the client announced one."""
     chunks: AsyncGenerator[bytes, None]
 
 
 async def uploaded_file(request: ApiRequest, field: str) -> UploadedFile:
-    """The file in ``field`` of a form; of a body that is no form, all of it. Raises BadRequest."""
+    """Return the file in ``field`` of a form, or the whole body if it is not a form. Raises BadRequest."""
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     if kind != "multipart/form-data":
         announced = request.headers.get("content-length", request.headers.get(ANNOUNCED_LENGTH_HEADER, ""))
@@ -65,7 +65,7 @@ async def _form_events(request: ApiRequest, boundary: str) -> _FormEvents:
 
 
 async def _begin_of(events: _FormEvents, field: str) -> str:
-    """Skip the fields before ``field``; the name of its file. Raises BadRequest."""
+    """Skip the fields before ``field``. Returns the name of its file. Raises BadRequest."""
     skipped = 0
     async for event in events:
         if isinstance(event, MultipartSegment):
@@ -79,9 +79,9 @@ async def _begin_of(events: _FormEvents, field: str) -> str:
 
 
 async def _until_end(events: _FormEvents) -> AsyncGenerator[bytes, None]:
-    """The bytes of the field that began.
+    """Yield the bytes of the current field.
 
-    Then what follows is read, so that the client can read the answer.
+    Then the rest of the body is read, because some clients read the response only after sending all of it.
     """
     async for event in events:
         if event is None:

@@ -1,1 +1,1 @@
-"""Work beside the requests: leased jobs and their workers, and supervised background loops."""
+"""Background work: leased jobs and their workers, and supervised loops."""

@@ -1,13 +1,14 @@
 """Leased jobs: long work as rows that one worker holds at a time.
 
-A worker claims a due row, extends its lease while it works, and finishes it in the transaction of the effect.
-A worker that dies loses the lease, and the next one takes over; the fence number keeps the dead one, should
-it wake up, from finishing what is no longer its own. Cron-like work is a job that schedules itself again.
+A worker claims a due row and extends its lease while it works. It finishes the job in the transaction of its
+effect. When a worker dies, its lease expires and another worker takes over. The fence number then keeps the
+first worker, if it resumes, from finishing the job. A recurring job schedules itself again.
 """
 
 import asyncio
 import os
 import socket
+from collections import defaultdict
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache
@@ -43,11 +44,11 @@ LEASE = timedelta(seconds=10)
 KEEP_ENDED = timedelta(days=7)
 FIRST_RETRY, LONGEST_RETRY = timedelta(seconds=1), timedelta(minutes=10)
 LONGEST_RETRY_AWAY = timedelta(seconds=5)
-"""While something that the work needs is away: what waits goes on soon after it is back."""
+"""Seconds between retries while a dependency is unavailable, so jobs continue soon after it is back."""
 
 
 class JobState(StrEnum):
-    """As in the column ``state``."""
+    """Values of the column ``state``."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -56,7 +57,7 @@ class JobState(StrEnum):
 
 
 class JobRow(TypedRow):
-    """A job that a worker has claimed."""
+    """A claimed job."""
 
     id: int
     run_at: datetime
@@ -70,24 +71,27 @@ class JobRow(TypedRow):
 
 
 class DueKindRow(TypedRow):
-    """``since``: when the job of the kind that waits longest became due."""
+    """``since``: when the oldest due job of the kind became due."""
 
     kind: str
     since: datetime
 
 
 class JobIdRow(TypedRow):
-    """A job of which nothing else matters."""
+    """The id of a job."""
 
     id: int
 
 
 class LeaseLost(Exception):
-    """Somebody else holds the job now; whatever this worker did must not be recorded."""
+    """Another worker holds the job now. Effects of this worker must not be recorded."""
 
 
 class Job(msgspec.Struct):
-    """A claimed job. ``attempts`` counts this one; ``fence`` proves the claim; ``ended``: ``finish`` is committed."""
+    """A claimed job. ``attempts`` includes this one. ``fence`` proves the claim.
+
+    ``ended``: ``finish`` is committed.
+    """
 
     id: int
     kind: str
@@ -101,7 +105,7 @@ class Job(msgspec.Struct):
 
 
 class _Statements(NamedTuple):
-    """What is run for every job."""
+    """Statements that run for every job."""
 
     add: PreparedWrite
     due: PreparedQuery[JobIdRow]
@@ -110,7 +114,7 @@ class _Statements(NamedTuple):
 
 
 class Jobs:
-    """The jobs of one service's database."""
+    """The jobs in one service's database."""
 
     def __init__(self, database: Database, *, owner: str | None = None, lease: timedelta = LEASE) -> None:
         self.database = database
@@ -118,15 +122,15 @@ class Jobs:
         self.lease = lease
         self.owner = owner or f"{socket.gethostname()}:{os.getpid()}"
         self._statements = _statements(self.table)
-        self.wake: asyncio.Event | None = None
-        """Set when a job is committed that is due at once: the ``wake`` of workers of this process."""
+        self.wakes = defaultdict[str, list[asyncio.Event]](list)
+        """By kind: set when a due job is committed. The workers of this process add theirs."""
 
     async def add(
         self, tx: Tx, kind: str, key: str | int, payload: msgspec.Struct, *, run_at: datetime | None = None
     ) -> bool:
-        """Add a job unless one of that kind and key is there. A finished one of that key is started anew.
+        """Add a job unless a job of that kind and key exists. A finished job of that key is restarted.
 
-        Returns whether there is now a job that was not waiting or running before.
+        Returns whether the job is new or restarted.
         """
         carrier: dict[str, str] = {}
         trace_context.inject(carrier)
@@ -140,26 +144,29 @@ class Jobs:
             "created_at": moment,
         }
         is_new = await self._statements.add.run(tx, **values) == 1
-        if is_new and run_at is None and self.wake is not None:
-            tx.on_commit(self.wake.set)
+        if is_new:
+            self._wake(tx, kind, run_at)
         return is_new
 
     async def schedule(
         self, tx: Tx, kind: str, key: str | int, payload: msgspec.Struct, at: datetime | None = None
     ) -> None:
-        """Let a job run at that time, or now: the one that waits, with this payload, or a new one unless it is running."""
+        """Schedule a job at that time, or now.
+
+        Updates the waiting job with this payload; adds one unless it is running.
+        """
         table = self.table
         waiting = (table.c.kind == kind) & (table.c.key == str(key)) & (table.c.state == JobState.WAITING)
         values = {"run_at": at or now(), "payload": msgspec.json.encode(payload)}
         if (await tx.execute(update(table).where(waiting).values(values))).rowcount == 0:
             await self.add(tx, kind, key, payload, run_at=at)
-        elif at is None and self.wake is not None:
-            tx.on_commit(self.wake.set)
+        else:
+            self._wake(tx, kind, at)
 
     async def claim(self, kinds: list[str], limit: int = 1, *, expected: bool = False) -> list[Job]:
-        """Take up to ``limit`` due jobs: waiting ones, and running ones whose worker is dead.
+        """Claim up to ``limit`` due jobs: waiting ones, and running ones whose lease has expired.
 
-        Unless some are ``expected``, a cheaper look comes first, which makes nobody wait.
+        Unless jobs are ``expected``, a cheaper query without locks comes first.
         """
         if not expected:
             async with self.database.read() as db:
@@ -177,12 +184,15 @@ class Jobs:
         ]
 
     async def extend(self, job: Job) -> bool:
-        """Keep the lease for another term. False when the job's own work has just ended it. Raises LeaseLost."""
+        """Extend the lease by another term. Returns False if the job's own work has just ended it.
+
+        Raises LeaseLost.
+        """
         async with self.database.transaction() as tx:
             try:
                 await self._update_leased(tx, job, {"lease_until": now() + self.lease})
             except LeaseLost:
-                # Every claim raises the fence: the same fence means that no other worker has the job.
+                # Every claim raises the fence: an unchanged fence means that no other worker has the job.
                 same = select(self.table.c.id).where(
                     self.table.c.id == job.id, self.table.c.fence == job.fence
                 )
@@ -192,13 +202,15 @@ class Jobs:
         return True
 
     async def finish(self, tx: Tx, job: Job, *, again_at: datetime | None = None) -> None:
-        """End the job in ``tx``, together with its effect; or have it run again at a time. Raises LeaseLost."""
+        """End the job in ``tx``, together with its effect, or let it run again at a time.
+
+        Raises LeaseLost.
+        """
         if again_at is not None:
             ended = {"finished_at": now(), "owner": None, "last_error": None}
             again = {"state": JobState.WAITING, "run_at": again_at, "attempts": 0, "progress": None}
             await self._update_leased(tx, job, ended | again)
-            if again_at <= now() and self.wake is not None:
-                tx.on_commit(self.wake.set)
+            self._wake(tx, job.kind, again_at)
         elif not await self._statements.finish.run(tx, job_id=job.id, claim=job.fence, at=now()):
             raise LeaseLost(f"{job.kind} {job.key}")
 
@@ -208,15 +220,15 @@ class Jobs:
         tx.on_commit(set_ended)
 
     async def finish_alone(self, job: Job) -> None:
-        """End the job whose work had no effect to end it with, in one statement; nothing happens when its lease is lost."""
+        """End a job without an effect, in one statement. Does nothing if its lease is lost."""
         await self.database.run_alone(
             lambda db: self._statements.finish.run(db, job_id=job.id, claim=job.fence, at=now())
         )
 
     async def retry(self, job: Job, error: str, *, counts: bool = True) -> None:
-        """Hand the job back to run later: after 1 s at first, doubling, 10 min at most. Raises LeaseLost.
+        """Return the job to the queue after a pause of 1 s, which doubles up to 10 min. Raises LeaseLost.
 
-        Not ``counts``: what failed was not the job, so it runs again after 5 s at most.
+        ``counts`` False: the job is not to blame, so it runs again after 5 s at most.
         """
         longest = LONGEST_RETRY if counts else LONGEST_RETRY_AWAY
         pause = min(FIRST_RETRY * 2 ** min(job.attempts - 1, 20), longest)
@@ -234,12 +246,12 @@ class Jobs:
         )
 
     async def forget_ended(self) -> None:
-        """Delete jobs that ended more than a week ago, done or failed."""
+        """Delete jobs that ended more than a week ago, successful or failed."""
         async with self.database.transaction() as tx:
             await tx.execute(delete(self.table).where(self.table.c.finished_at < now() - KEEP_ENDED))
 
     async def due_since(self) -> dict[str, datetime]:
-        """By kind, when the job that waits longest became due."""
+        """Return, by kind, when the oldest due job became due."""
         table = self.table
         statement = (
             select(table.c.kind, func.min(table.c.run_at).label("since"))
@@ -248,6 +260,12 @@ class Jobs:
         )
         async with self.database.read() as db:
             return {row.kind: row.since for row in await fetch_all(db, statement, DueKindRow)}
+
+    def _wake(self, tx: Tx, kind: str, at: datetime | None) -> None:
+        """Wake the workers of this process after the commit if the job is due."""
+        if at is None or at <= now():
+            for wake in self.wakes.get(kind, ()):
+                tx.on_commit(wake.set)
 
     async def _update_leased(self, tx: Tx, job: Job, values: dict[str, Any]) -> None:
         table = self.table
@@ -268,11 +286,11 @@ _FRESH = {
     "last_error": None,
     "finished_at": None,
 }
-"""A job that was never claimed, beside what differs from job to job."""
+"""Columns of a job that was never claimed, other than those that differ from job to job."""
 
 
 def _constant(state: JobState) -> ColumnElement[str]:
-    """Part of the text of a statement: prepared ones take values by their names alone."""
+    """Return a literal for the text of a statement: prepared statements take values only by name."""
     return literal_column(f"'{state}'", String)
 
 
@@ -296,7 +314,7 @@ def _statements(table: Table) -> _Statements:
         .order_by(table.c.run_at)
         .limit(bindparam("most", type_=Integer))
     )
-    # PostgreSQL looks for the jobs once, since it locks them: nobody else gets one of them.
+    # PostgreSQL finds the jobs in a single scan, since it locks them: no other worker gets one of them.
     chosen = due.with_for_update(skip_locked=True).cte("chosen")
     is_leased = and_(
         table.c.id == bindparam("job_id", type_=BigId),

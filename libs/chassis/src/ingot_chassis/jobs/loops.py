@@ -13,12 +13,15 @@ Loop = Callable[[], Awaitable[None]]
 """A coroutine function that runs until it is cancelled."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
-"""What a loop needs, such as NATS, may be back any time; everything that waits for it waits for this pause as well."""
+"""Seconds before a failed loop restarts.
+
+A dependency such as NATS may be back any time, and its users wait for this.
+"""
 CANCEL_AGAIN = 1.0
 
 
 async def supervise(name: str, loop: Loop) -> None:
-    """Run ``loop`` for ever. One that fails is started again, after 0.1 s at first and 2 s at most."""
+    """Run ``loop`` for ever. A failed loop is restarted after 0.1 s at first and 2 s at most."""
     pause = FIRST_PAUSE
     clock = asyncio.get_running_loop()
     while True:
@@ -35,21 +38,21 @@ async def supervise(name: str, loop: Loop) -> None:
 
 @asynccontextmanager
 async def running(loops: Sequence[tuple[str, Loop]]) -> AsyncIterator[None]:
-    """Run ``loops`` beside the block; cancel them and wait for their end when it is left."""
+    """Run ``loops`` in parallel to the block. When the block ends, cancel them and wait for their end."""
     tasks = [asyncio.create_task(supervise(name, loop), name=name) for name, loop in loops]
     try:
         yield
     finally:
         waiting = set(tasks)
         while waiting:
-            # Again and again: a wait that ends at the very moment of a cancellation can swallow it.
+            # In a loop: a wait that ends at the very moment of a cancellation can swallow it.
             for task in waiting:
                 task.cancel()
             _, waiting = await asyncio.wait(waiting, timeout=CANCEL_AGAIN)
 
 
 async def wait_for(flag: asyncio.Event, seconds: float) -> None:
-    """Return when ``flag`` is set or ``seconds`` have passed; the flag is clear afterwards."""
+    """Return when ``flag`` is set or ``seconds`` have passed. The flag is cleared."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await flag.wait()

@@ -1,7 +1,7 @@
 """Periodic tasks: short work that every process of a service repeats, and that an administrator can run now.
 
-Several processes may do it at the same time, or one of them alone (``Database.exclusive``); either way once more does no
-harm. Work that must happen exactly once is a job (``jobs``).
+Several processes may run a task at the same time, or one of them alone (``Database.exclusive``). Repeating it
+does no harm. Work that must happen exactly once is a job (``jobs``).
 """
 
 import asyncio
@@ -12,13 +12,13 @@ from ingot_chassis.clock import now
 from ingot_chassis.operations import TaskReport
 
 CLEANUP = timedelta(hours=1)
-"""From one deletion of rows that are too old to the next."""
+"""The time between two deletions of old rows."""
 
 
 class PeriodicTask:
-    """``step`` is done when the process starts, and again each time after ``every``.
+    """A task whose ``step`` runs at the start of the process, and then each time after ``every``.
 
-    ``name`` begins with that of the service, such as ``hooks_delete_old_deliveries``.
+    ``name`` begins with the name of the service, such as ``hooks_delete_old_deliveries``.
     """
 
     def __init__(self, name: str, every: timedelta, step: Callable[[], Awaitable[object]]) -> None:
@@ -28,14 +28,14 @@ class PeriodicTask:
         self._next_at: datetime | None = None
 
     async def run(self) -> None:
-        """Repeat it until cancelled."""
+        """Repeat the task until cancelled."""
         while True:
             await self.run_now()
             self._next_at = now() + self.every
             await asyncio.sleep(self.every.total_seconds())
 
     async def run_now(self) -> None:
-        """Do it once; the next run comes when it would have come."""
+        """Run the task once. The time of the next run stays."""
         await self._step()
         self._runs, self._last_at = self._runs + 1, now()
 

@@ -1,4 +1,4 @@
-"""Jobs as administrators see them, and what they may do about those that failed."""
+"""Jobs as administrators see them, and actions on failed jobs."""
 
 from datetime import datetime
 
@@ -29,7 +29,7 @@ class _JobRow(TypedRow):
 
 
 async def list_jobs(database: Database, state: JobState, limit: int) -> JobReports:
-    """The first ``limit`` in this state, those first that were or are due first; and how many there are in each."""
+    """Return the first ``limit`` jobs in this state, by due time, and the number of jobs per state."""
     table = database.metadata.tables["job"]
     counts = select(table.c.state, func.count().label("count")).group_by(table.c.state)
     columns = (table.c[name] for name in _JobRow.__annotations__)
@@ -56,9 +56,9 @@ async def list_jobs(database: Database, state: JobState, limit: int) -> JobRepor
 
 
 async def run_now(database: Database, job_id: int) -> None:
-    """Let a job that waits after a failure run at once. Raises NotFound.
+    """Run a job now that waits after a failure. Raises NotFound.
 
-    One that was never tried may wait for a reason, such as files that somebody still reads.
+    A job without a failure may wait for a reason, such as files that are still read.
     """
     table = database.metadata.tables["job"]
     is_retry = (table.c.state == JobState.WAITING) & table.c.last_error.is_not(None)

@@ -1,4 +1,4 @@
-"""Workers of leased jobs: they claim a due row, extend its lease while they work, and record how it ended."""
+"""Workers of leased jobs: they claim a due row, extend its lease while they work, and record the outcome."""
 
 import asyncio
 import traceback
@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 POLL_SECONDS = 1.0
 MOMENT = 0.02
-"""Seconds between the news of a job, or of room for one, and a claim, which then is for several."""
+"""Seconds between a wake-up, or a free slot, and a claim, which then covers several jobs."""
 MEASURE_EVERY = 15.0
 
 AGE = Gauge("ingot_jobs_oldest_seconds", "How long the oldest job that is due waits", ["service", "kind"])
@@ -32,17 +32,19 @@ class GiveUp(Exception):
 
 
 Work = Callable[[Job], Awaitable[None]]
-"""Does the job. It ends by ``Jobs.finish`` inside its own transaction; if it does not, the worker finishes it."""
+"""Does the job and ends it by ``Jobs.finish`` in its own transaction. Otherwise the worker finishes it."""
 
 
 class Workers:
-    """Runs the jobs of ``work`` (kind -> function), at most ``concurrency`` at once in this process."""
+    """Runs the jobs of ``work`` (kind -> function), at most ``concurrency`` in parallel in this process."""
 
     def __init__(self, service: str, jobs: Jobs, work: Mapping[str, Work], *, concurrency: int = 4) -> None:
         self._service, self._jobs, self._work = service, jobs, dict(work)
         self._concurrency = concurrency
         self._tasks: set[asyncio.Task[None]] = set()
         self.wake = asyncio.Event()
+        for kind in self._work:
+            jobs.wakes[kind].append(self.wake)
 
     def loops(self) -> list[tuple[str, Loop]]:
         return [
@@ -54,7 +56,7 @@ class Workers:
         return [PeriodicTask(f"{self._service}_delete_ended_jobs", CLEANUP, self._jobs.forget_ended)]
 
     async def run(self) -> None:
-        """Claim and work until cancelled; running jobs are then cancelled and handed back."""
+        """Claim and work until cancelled. Running jobs are then cancelled and returned to the queue."""
         try:
             expected = False
             while True:
@@ -82,14 +84,14 @@ class Workers:
             await asyncio.sleep(MEASURE_EVERY)
 
     async def measure(self) -> None:
-        """Put the age of the oldest job that waits into the metrics, 0 where none does."""
+        """Set the metrics of the oldest waiting job's age, 0 if no job waits."""
         since = await self._jobs.due_since()
         for kind in self._work:
             age = (now() - since[kind]).total_seconds() if kind in since else 0.0
             AGE.labels(self._service, kind).set(age)
 
     async def step(self) -> int:
-        """Claim and do everything that is due now, one after the other; how many jobs that were."""
+        """Claim and run everything that is due now, one job after the other. Returns their number."""
         count = 0
         while claimed := await self._jobs.claim(list(self._work)):
             await self._work_on(claimed[0])
@@ -131,7 +133,10 @@ class Workers:
             heartbeat.cancel()
 
     async def _hold(self, job: Job, worker: asyncio.Task[None] | None) -> None:
-        """Extend the lease three times per term until the job ends; stop the worker when it is lost."""
+        """Extend the lease three times per term until the job ends.
+
+        Stops the worker when the lease is lost.
+        """
         while True:
             await asyncio.sleep(self._jobs.lease.total_seconds() / 3)
             try:
@@ -141,16 +146,19 @@ class Workers:
                 if worker is not None:
                     worker.cancel()
                 return
-            except Exception as error:  # noqa: BLE001 - two more tries fit into the term; then the lease is lost
+            except Exception as error:  # noqa: BLE001 - the term allows two retries, then the lease is lost
                 log.warning("lease not extended", job=job.kind, key=job.key, error=repr(error))
 
 
 @contextmanager
 def _recording_end(job: Job) -> Iterator[None]:
-    """For writing how the job ended. Where that fails, its lease ends by itself, and the job is claimed again."""
+    """Wrap the recording of a job's outcome.
+
+    If that fails, the lease expires and the job is claimed again.
+    """
     try:
         yield
     except LeaseLost:
         log.warning("lease lost", job=job.kind, key=job.key)
-    except Exception as error:  # noqa: BLE001 - nobody waits for the task of a job, and the others go on
+    except Exception as error:  # noqa: BLE001 - no caller awaits the task, and other jobs continue
         log.warning("end of a job not recorded", job=job.kind, key=job.key, error=repr(error))

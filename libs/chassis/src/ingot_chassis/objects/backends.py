@@ -1,4 +1,4 @@
-"""Where objects are, by a URL: a local folder, or a bucket of S3-compatible storage."""
+"""Storage of objects by URL: a local folder, or a bucket of S3-compatible storage."""
 
 import os
 from datetime import timedelta
@@ -13,10 +13,10 @@ from ingot_chassis.settings import SettingsError
 
 FOLDER_CHUNK = 1024 * 1024
 BUCKET_CHUNK = 5 * 1024 * 1024
-"""S3 takes no smaller part, and at most 10,000 of them."""
+"""S3 accepts no smaller part, and at most 10,000 parts."""
 MOST_PARTS = 9_000
 REQUEST_TIMEOUT = timedelta(seconds=60)
-"""Of one request, that is of one part."""
+"""The time limit of one request, which carries one part."""
 
 
 class Backend(NamedTuple):
@@ -27,7 +27,7 @@ class Backend(NamedTuple):
 
     @classmethod
     def at(cls, url: str, *, prefix: str, key_id: str, secret: str) -> "Backend":
-        """The storage at ``url``, below ``prefix``. Raises SettingsError."""
+        """Return the storage at ``url``, below ``prefix``. Raises SettingsError."""
         try:
             parts = urlsplit(url)
             if parts.scheme == "file" and parts.netloc == "" and parts.path.startswith("/"):
@@ -38,11 +38,11 @@ class Backend(NamedTuple):
         except (BaseError, OSError, ValueError) as error:
             raise SettingsError([f"INGOT_OBJECTS_URL cannot be used: {error}"]) from error
         raise SettingsError(
-            ["INGOT_OBJECTS_URL is neither file:///… nor s3://bucket/…; see docs/settings.md"]
+            ["INGOT_OBJECTS_URL is neither file:///… nor s3://bucket/…; see docs/reference/settings.md"]
         )
 
     def chunk_bytes(self, length: int) -> int:
-        """How large the parts of an object of at most ``length`` bytes are written."""
+        """Return the size of the parts in which an object of at most ``length`` bytes is written."""
         return FOLDER_CHUNK if self.folder is not None else max(BUCKET_CHUNK, length // MOST_PARTS)
 
 
@@ -52,10 +52,13 @@ def _folder(path: Path) -> Backend:
 
 
 def _bucket(bucket: str, path: str, query: dict[str, list[str]], key_id: str, secret: str) -> Backend:
-    """Without a key the library looks for one where the machine has it: AWS_… variables, the role of the pod."""
+    """Return a bucket.
+
+    Without a key the library finds the machine's: AWS_… variables, or the role of the pod.
+    """
     options = {"endpoint", "region"}
     if set(query) - options:
-        raise ValueError(f"it knows {' and '.join(sorted(options))} only")
+        raise ValueError(f"only {' and '.join(sorted(options))} are allowed")
     endpoint, region = query.get("endpoint", [""])[0], query.get("region", ["us-east-1"])[0]
     config: dict[str, str] = {"region": region}
     if endpoint:
@@ -73,7 +76,7 @@ def _bucket(bucket: str, path: str, query: dict[str, list[str]], key_id: str, se
 
 
 def sync_to_disk(folder: Path, key: str) -> None:
-    """Let a file, and the names that lead to it, survive a power failure. Blocks."""
+    """Flush a file and its folders to the disk, to survive a power failure. Blocks."""
     path = folder / key
     while True:
         opened = os.open(path, os.O_RDONLY)

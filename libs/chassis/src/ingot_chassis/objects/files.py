@@ -1,7 +1,7 @@
-"""Files that users upload: which names they may have, and how the bytes of deleted ones are freed.
+"""Uploaded files: rules for their names, and deletion of their bytes.
 
-A file is stored first and gets its row afterwards. A deleted one leaves its bytes to a job. Bytes that have no row after a
-day are orphans, which a sweep removes.
+A file is stored first and gets its row afterwards. The bytes of a deleted file are deleted by a job. Bytes
+without a row after a day are orphans, which a sweep deletes.
 """
 
 import asyncio
@@ -23,23 +23,23 @@ log = structlog.get_logger()
 
 FREE = "free_objects"
 MOST_NAME_BYTES = 255
-"""What file systems allow, where downloaders keep the file."""
+"""The limit of file systems, to which downloaders save the file."""
 ORPHAN_AGE = timedelta(days=1)
-"""No upload takes longer, so an older object without a row never gets one."""
+"""Uploads are faster, so an older object without a row never gets one."""
 SWEEP_SECONDS = 86_400.0
 
 ExistingUuids = Callable[[Executor, Collection[str]], Awaitable[set[str]]]
-"""Which of these uuids have rows."""
+"""Returns the uuids that have rows."""
 
 
 class FreeObjects(msgspec.Struct, frozen=True):
-    """The job that removes the objects of deleted files."""
+    """The job that deletes the objects of deleted files."""
 
     keys: list[str]
 
 
 class FileLimits(msgspec.Struct, frozen=True):
-    """What may be uploaded, and how many files one thing may have. Without ``endings`` of names all types are allowed."""
+    """Limits of uploads, and of files per object. Without ``endings`` of names all types are allowed."""
 
     max_bytes: int
     most: int
@@ -47,7 +47,7 @@ class FileLimits(msgspec.Struct, frozen=True):
 
 
 def check_file_name(name: str, limits: FileLimits) -> str:
-    """The name, if a file may have it. Raises Invalid."""
+    """Return the name if a file may have it. Raises Invalid."""
     if not name:
         raise Invalid.field("name", "required", "is required")
     if len(name.encode("utf-8", "surrogatepass")) > MOST_NAME_BYTES:
@@ -62,13 +62,13 @@ def check_file_name(name: str, limits: FileLimits) -> str:
 
 
 def require_room(count: int, limits: FileLimits) -> None:
-    """Raises Invalid when one thing has ``count`` files and may have no more."""
+    """Raise Invalid if the owner of the files already has the maximum ``count`` of them."""
     if count >= limits.most:
         raise Invalid.field("attachment", "too_many", f"there are {count} files already")
 
 
 class StoredFiles:
-    """The objects below ``prefix``: their keys end in the uuids of their rows."""
+    """The objects below ``prefix``. Their keys end in the uuids of their rows."""
 
     def __init__(
         self, database: Database, objects: ObjectStore, prefix: str, existing_uuids: ExistingUuids
@@ -80,7 +80,7 @@ class StoredFiles:
         return {FREE: self.free}
 
     async def free(self, job: Job) -> None:
-        """Remove the bytes of deleted files. Idempotent."""
+        """Delete the bytes of deleted files. Idempotent."""
         await self._objects.delete(msgspec.json.decode(job.payload, type=FreeObjects).keys)
 
     async def sweep_for_ever(self) -> None:
@@ -93,7 +93,10 @@ class StoredFiles:
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def sweep(self, older_than: timedelta = ORPHAN_AGE) -> None:
-        """Remove what has no row: its process died before it was added, or the row went with another one."""
+        """Delete objects without a row.
+
+        The process died before it added the row, or the row was deleted with its parent.
+        """
         await self._objects.remove_unfinished(older_than.total_seconds())
         before = now() - older_than
         async for page in self._objects.list(self._prefix):

@@ -1,7 +1,7 @@
-"""Objects: bytes under a key, in a local folder or in S3-compatible storage; written and read as streams.
+"""Objects: bytes under a key, in a local folder or in S3-compatible storage, written and read as streams.
 
-A reader never sees half an object: it has its key when all of it is there, and is on the disk, or it has none. Keys are
-made by services from ids of their own, never from what a user says. Memory does not grow with the size of an object.
+A reader never sees an incomplete object: the key exists only after all bytes are on the disk. Services build
+keys from their own ids, never from user input. The use of memory does not depend on the size of an object.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _UNFINISHED = re.compile(r".+#\d+")
 
 
 class StoredObject(NamedTuple):
-    """What was stored; ``sha256`` in hexadecimal digits."""
+    """A stored object. ``sha256`` is in hexadecimal digits."""
 
     size: int
     sha256: str
@@ -49,13 +49,16 @@ class ObjectLost(ApiError):
 
 
 class ObjectStore:
-    """The objects of one service: its keys stand below ``prefix``, which no other service has.
+    """The objects of one service. Its keys are below ``prefix``, which no other service has.
 
-    A storage that fails is ``Unavailable``, a full one ``InsufficientStorage``.
+    A failing storage raises ``Unavailable``, a full one ``InsufficientStorage``.
     """
 
     def __init__(self, url: str, *, prefix: str, key_id: str = "", secret: str = "") -> None:
-        """``url``: file:///folder or s3://bucket/path?endpoint=…&region=…. Raises SettingsError."""
+        """Open the storage at ``url``: file:///folder or s3://bucket/path?endpoint=…&region=….
+
+        Raises SettingsError.
+        """
         self._backend = Backend.at(url, prefix=prefix, key_id=key_id, secret=secret)
 
     async def put(
@@ -67,10 +70,10 @@ class ObjectStore:
         length: int | None = None,
         sha256: str | None = None,
     ) -> StoredObject:
-        """Store what ``chunks`` gives; if they fail, or this is cancelled, nothing remains of it.
+        """Store the bytes of ``chunks``. If they fail, or the call is cancelled, nothing is stored.
 
-        Raises TooLarge above ``max_bytes``, BadRequest if it is not ``length`` bytes, Invalid if it has another
-        ``sha256``.
+        Raises TooLarge above ``max_bytes``, BadRequest if it is not ``length`` bytes, Invalid if its
+        ``sha256`` differs.
         """
         if length is not None and length > max_bytes:
             raise _too_large(max_bytes)
@@ -94,7 +97,7 @@ class ObjectStore:
         return StoredObject(size, digest.hexdigest())
 
     async def read(self, key: str, byte_range: range) -> AsyncGenerator[bytes, None]:
-        """These bytes of an object, part by part. Raises ObjectLost when there is no such object."""
+        """Yield these bytes of an object in parts. Raises ObjectLost if the object does not exist."""
         for start in range(byte_range.start, byte_range.stop, READ_BYTES):
             end = min(start + READ_BYTES, byte_range.stop)
             with _failures(key):
@@ -102,7 +105,7 @@ class ObjectStore:
             yield bytes(part)
 
     async def size(self, key: str) -> int | None:
-        """How many bytes an object has; None: there is none."""
+        """Return the size of an object in bytes, or None if it does not exist."""
         with _failures(key):
             try:
                 return (await obstore.head_async(self._backend.store, _valid(key)))["size"]
@@ -110,7 +113,7 @@ class ObjectStore:
                 return None
 
     async def delete(self, keys: Iterable[str]) -> None:
-        """Delete objects; those that are not there do no harm."""
+        """Delete objects. Missing ones are ignored."""
         for key in keys:
             with _failures(key):
                 try:
@@ -119,33 +122,37 @@ class ObjectStore:
                     continue
 
     async def list(self, prefix: str) -> AsyncGenerator[list[ListedObject], None]:
-        """Everything whose key begins with ``prefix`` and a slash, page by page."""
+        """Yield all objects whose key begins with ``prefix`` and a slash, page by page."""
         with _failures(prefix):
             async for page in obstore.list(self._backend.store, _valid(prefix), chunk_size=LISTED):
                 yield [ListedObject(one["path"], one["size"], one["last_modified"]) for one in page]
 
     async def delete_below(self, prefix: str) -> None:
-        """Delete everything whose key begins with ``prefix`` and a slash."""
+        """Delete all objects whose key begins with ``prefix`` and a slash."""
         async for page in self.list(prefix):
             await self.delete([listed.key for listed in page])
 
     async def remove_unfinished(self, older_than_seconds: float) -> None:
-        """Remove what processes left in the folder that were killed while they wrote. S3 storages have a rule for it."""
+        """Delete unfinished files of killed processes from the folder. S3 storages have a rule for that."""
         if self._backend.folder is not None:
             await asyncio.to_thread(
                 _remove_unfinished, self._backend.folder, time.time() - older_than_seconds
             )
 
     async def close(self) -> None:
-        """Let the library's threads end what they are doing.
+        """Wait until the library's threads have finished their work.
 
-        One that hands a result over while the interpreter ends would abort the process (PyO3/pyo3-async-runtimes#90).
+        A thread that returns a result during the interpreter's exit would abort it
+        (PyO3/pyo3-async-runtimes#90).
         """
         await asyncio.sleep(EXIT_SECONDS)
 
 
 def _valid(key: str) -> str:
-    """The key. One with other characters was not made by us, and could lead out of the folder."""
+    """Return the key.
+
+    Raises if it has other characters: we did not generate it, and it could escape from the folder.
+    """
     if not _KEY.fullmatch(key):
         raise ValueError(f"{key!r} cannot be the key of an object")
     return key
@@ -165,7 +172,7 @@ async def _at_most(max_bytes: int, chunks: AsyncIterable[bytes]) -> AsyncGenerat
 
 
 def _require(size: int, length: int | None, checksum: str, sha256: str | None) -> None:
-    """Raises BadRequest, Invalid when something else came than was announced; what was not announced is None."""
+    """Raise BadRequest or Invalid if the bytes differ from the announced ones. None was not announced."""
     if length is not None and size != length:
         raise BadRequest(f"{length} bytes were announced and {size} came")
     if sha256 is not None and checksum != sha256:
@@ -174,7 +181,7 @@ def _require(size: int, length: int | None, checksum: str, sha256: str | None) -
 
 @contextmanager
 def _failures(key: str) -> Iterator[None]:
-    """Failures of the library as answers; the log has the cause."""
+    """Convert failures of the library to error responses. The cause is logged."""
     try:
         yield
     except FileNotFoundError as error:
@@ -188,7 +195,7 @@ def _failures(key: str) -> Iterator[None]:
 
 
 def _remove_unfinished(folder: Path, before: float) -> None:
-    """Files of the library that it has not given their names yet; its own list leaves them out."""
+    """Delete temporary files of the library, which its own list leaves out."""
     for file in folder.rglob("*#*"):
         if _UNFINISHED.fullmatch(file.name) and file.stat().st_mtime < before:
             file.unlink(missing_ok=True)

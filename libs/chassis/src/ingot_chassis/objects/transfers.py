@@ -1,7 +1,7 @@
-"""One object on its way into the storage.
+"""The transfer of one object to the storage.
 
-The library fetches the parts of an object from an iterator, in a task of its own. If its call were cancelled, S3 would
-keep the parts that came so far; so the iterator fails instead, and the library takes them back.
+The library reads the parts of an object from an iterator, in a task of its own. If its call were cancelled,
+S3 would keep the parts so far. So the iterator raises an error instead, and the library deletes the parts.
 """
 
 import asyncio
@@ -12,18 +12,18 @@ import obstore
 from ingot_chassis.objects.backends import Backend
 
 HANDED_OVER_BYTES = 256 * 1024
-"""What is given to the library at once, so that small chunks do not each cost a change of threads."""
+"""Bytes that are passed to the library at once, so small chunks do not each cost a switch of threads."""
 
 
 class _Abandoned(Exception):
-    """The rest of the object does not come."""
+    """The rest of the object is not written."""
 
 
 class Transfer:
     """Write, then ``finish`` or ``abandon``. At most a few parts are in memory."""
 
     def __init__(self, backend: Backend, key: str, length: int) -> None:
-        """``length``: most bytes that will come."""
+        """Start the transfer of an object with at most ``length`` bytes."""
         self._waiting = bytearray()
         self._parts: asyncio.Queue[bytes | None] = asyncio.Queue(1)
         self._whole = False
@@ -38,20 +38,20 @@ class Transfer:
         )
 
     async def write(self, chunk: bytes) -> None:
-        """The next bytes; waits while the storage is slower. Raises what the storage raised."""
+        """Write the next bytes. Waits for a slower storage, and raises its errors."""
         self._waiting += chunk
         if len(self._waiting) >= HANDED_OVER_BYTES:
             await self._hand_over()
 
     async def finish(self) -> None:
-        """Return when the whole object is there."""
+        """Return when the whole object is stored."""
         await self._hand_over()
         self._whole = True
         await self._offer(None)
         await self._sending
 
     async def abandon(self) -> None:
-        """Return when nothing is left of it."""
+        """Return when all parts are deleted."""
         await asyncio.shield(asyncio.ensure_future(self._take_back()))
 
     async def _take_back(self) -> None:
@@ -67,7 +67,7 @@ class Transfer:
             await self._offer(part)
 
     async def _offer(self, part: bytes | None) -> None:
-        """Hand ``part`` to the iterator, unless the library has ended and takes no more."""
+        """Pass ``part`` to the iterator, unless the library has ended and takes no more."""
         offer = asyncio.ensure_future(self._parts.put(part))
         await asyncio.wait({offer, self._sending}, return_when=asyncio.FIRST_COMPLETED)
         if not offer.done():

@@ -17,7 +17,10 @@ def http_scope(
     headers: list[tuple[bytes, bytes]],
     client: tuple[str, int] = IN_PROCESS,
 ) -> dict[str, Any]:
-    """The ASGI scope of a request. ``path`` is decoded, ``raw_path`` is not; header names are in lower case."""
+    """Return the ASGI scope of a request. ``path`` is decoded, ``raw_path`` is not.
+
+    Header names are in lower case.
+    """
     return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},

@@ -1,4 +1,4 @@
-"""Which of the services that a service calls are not ready, in lines for an operator."""
+"""Checks of the services that a service calls, in lines for an operator."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from ingot_chassis.peers.peers import Peer, Peers
 
 
 async def examine_peers(service: str, peers: Peers) -> list[str]:
-    """One line for each that is not. One that does not answer is waited for as for any other call."""
+    """Return one line for each service that is not ready, after waiting as long as for any other call."""
     lines = await asyncio.gather(*(_examine(service, peer) for peer in peers.values()))
     return [line for line in lines if line]
 
@@ -16,5 +16,8 @@ async def _examine(service: str, peer: Peer) -> str:
     try:
         await peer.call("GET", "/readyz")
     except ApiError as error:
-        return f"{service}: {peer.name} is not ready: {error.message}; run `ingot-{peer.name} doctor`, and look at its log"
+        return (
+            f"{service}: {peer.name} is not ready: {error.message}; "
+            f"run `ingot-{peer.name} doctor`, and look at its log"
+        )
     return ""

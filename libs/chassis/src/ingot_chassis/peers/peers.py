@@ -1,17 +1,19 @@
-"""Calls to other services: small JSON over HTTP, or straight into their app in the same process.
+"""Calls to other services: small JSON over HTTP, or directly into their app in the same process.
 
-The caller's principal, address and request id go along; the call is signed with this service's own identity. A peer that
-cannot be reached is waited for, within the time that the call has.
+A call carries the caller's principal, address and request id, and is signed with this service's own identity.
+An unreachable peer is retried within the time of the call.
 """
 
 from collections.abc import Mapping
 from typing import TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
 import structlog
 
 from ingot_chassis.errors import (
+    NO_OPERATION,
+    REASON_HEADER,
     ApiError,
     BadRequest,
     Conflict,
@@ -39,13 +41,13 @@ TIMEOUT = 10.0
 
 
 class Peer:
-    """One other service, as the service ``identity`` sees it."""
+    """Another service, as the service ``identity`` calls it."""
 
     def __init__(self, name: str, transport: Transport, identity: ServiceIdentity) -> None:
         self.name, self._transport, self._identity = name, transport, identity
 
     async def get(self, path: str, answer: type[_T], *, principal: str = "") -> _T:
-        """GET ``path`` and decode. Raises the ApiError that the peer answered, or Unavailable."""
+        """GET ``path`` and decode the response. Raises the peer's ApiError, or Unavailable."""
         return _decode(self.name, await self.call("GET", path, principal=principal), answer)
 
     async def post(
@@ -57,7 +59,7 @@ class Peer:
         principal: str = "",
         timeout: float = TIMEOUT,  # noqa: ASYNC109
     ) -> _T:
-        """POST ``body`` and decode; not tried again. Raises as ``get`` does."""
+        """POST ``body`` and decode the response, without a retry. Raises as ``get``."""
         sent = await self.call("POST", path, msgspec.json.encode(body), principal=principal, timeout=timeout)
         return _decode(self.name, sent, answer)
 
@@ -70,7 +72,7 @@ class Peer:
         principal: str = "",
         timeout: float = TIMEOUT,  # noqa: ASYNC109
     ) -> PeerAnswer:
-        """Send one call; the answer is 2xx or the error it stands for is raised."""
+        """Send one call. Returns a 2xx response, or raises the error that the response stands for."""
         headers = {
             SERVICE_HEADER: self._identity.token(self.name),
             "content-type": "application/json",
@@ -122,23 +124,42 @@ class Peers(dict[str, Peer]):
 
 
 class Refusal(ApiError):
-    """A peer's 3xx or 4xx for which there is no class of its own, passed on with its status, message and fields."""
+    """A peer's 3xx or 4xx without a class of its own. It is passed on with its status, message and fields."""
 
     location = ""
-    """Where a 3xx says that the thing is now; it is not passed on."""
+    """The Location of a 3xx. It is not passed on."""
+
+
+class NoRoute(NotFound):
+    """A peer of a former release that lacks the route, as opposed to a missing resource."""
+
+    def unavailable(self, name: str) -> Unavailable:
+        """Return the error for a response that is required but missing.
+
+        During an update the peer is soon back.
+        """
+        return Unavailable(f"{name} is being updated")
 
 
 REFUSALS: Mapping[int, type[ApiError]] = {
     error.status: error
     for error in (
-        BadRequest, Unauthenticated, Denied, NotFound, NotAllowed, Conflict, TooLarge, Invalid, TooManyRequests,
+        BadRequest,
+        Unauthenticated,
+        Denied,
+        NotFound,
+        NotAllowed,
+        Conflict,
+        TooLarge,
+        Invalid,
+        TooManyRequests,
     )
-}  # fmt: skip
-"""What a peer's 4xx is raised as; a 5xx and silence are Unavailable."""
+}
+"""Status of a peer's 4xx to the error that is raised. A 5xx or a timeout is Unavailable."""
 
 
 def without_words(name: str) -> str:
-    """The message of what a peer refused without one."""
+    """Return the message for a peer's error without a message."""
     return f"{name} refused"
 
 
@@ -148,9 +169,13 @@ def _error(name: str, answer: PeerAnswer) -> ApiError:
     try:
         body = msgspec.json.decode(answer.body, type=ErrorObject)
     except msgspec.DecodeError:
-        body = ErrorObject(message=without_words(name), url="")
+        reason = unquote(answer.headers.get(REASON_HEADER.lower(), ""))
+        body = ErrorObject(message=reason or without_words(name), url="")
     headers = {name: value for name, value in answer.headers.items() if name == "retry-after"}
-    error = REFUSALS.get(answer.status, Refusal)(body.message, errors=body.errors, headers=headers)
+    refusal = REFUSALS.get(answer.status, Refusal)
+    if refusal is NotFound and body.message == NO_OPERATION:
+        refusal = NoRoute
+    error = refusal(body.message, errors=body.errors, headers=headers)
     error.status = answer.status
     if isinstance(error, Refusal):
         error.location = answer.headers.get("location", "")
@@ -161,9 +186,9 @@ def _decode(name: str, answer: PeerAnswer, cls: type[_T]) -> _T:
     try:
         return msgspec.json.decode(answer.body, type=cls)
     except msgspec.DecodeError as error:
-        raise Unavailable(f"{name} answered something unreadable: {error}") from error
+        raise Unavailable(f"{name} sent an invalid response: {error}") from error
 
 
 def segment(text: str) -> str:
-    """``text`` as one segment of a path."""
+    """Quote ``text`` as one segment of a path."""
     return quote(text, safe="")

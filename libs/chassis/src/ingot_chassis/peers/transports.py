@@ -1,4 +1,4 @@
-"""How a call reaches a peer: over a socket, or into its app in the same process."""
+"""Transports of a call to a peer: over a socket, or into its app in the same process."""
 
 import asyncio
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from ingot_wire.client import Origin
 
 
 class PeerAnswer(msgspec.Struct, frozen=True):
-    """A whole answer, names of headers in lower case."""
+    """A whole response. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -35,7 +35,7 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """Over a socket."""
+    """Sends calls over a socket."""
 
     def __init__(self, origin: Origin) -> None:
         self._origin = origin
@@ -61,7 +61,7 @@ class HttpTransport:
 
 
 class AsgiTransport:
-    """Into an app of the same process: all of HTTP except the socket."""
+    """Calls an app in the same process, with all of HTTP except the socket."""
 
     def __init__(self, app: AsgiApp) -> None:
         self._app = app
@@ -102,4 +102,4 @@ class AsgiTransport:
         return PeerAnswer(status, answer_headers, b"".join(chunks))
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no connection is open."""

@@ -1,1 +1,1 @@
-"""Who is calling, what is signed and encrypted, and which addresses outside may be reached."""
+"""Callers, signatures, encryption, and the addresses outside that may be reached."""

@@ -1,7 +1,7 @@
-"""Where this process may connect to on behalf of a user: public addresses, and what the operator allows beyond.
+"""Egress rules: public addresses, and what the operator allows in addition, for requests on behalf of users.
 
-A name is resolved once, every address that it has is judged, because any of them may be connected to, and only
-those addresses are used.
+A name is resolved once. All its addresses are checked, since any may be used for the connection. Only these
+addresses are used.
 """
 
 import asyncio
@@ -18,11 +18,12 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 NEVER: tuple[Network, ...] = (
-    # They look public and are not: protocol assignments, the 6to4 relays, what a cloud's host tells its guests.
+    # Not public in spite of their range: protocol assignments, 6to4 relays, a cloud's host service for its
+    # guests.
     ipaddress.IPv4Network("192.0.0.0/24"),
     ipaddress.IPv4Network("192.88.99.0/24"),
     ipaddress.IPv4Network("168.63.129.16/32"),
-    # They carry an IPv4 address, which may be any: NAT64, 6to4, Teredo.
+    # They embed an arbitrary IPv4 address: NAT64, 6to4, Teredo.
     ipaddress.IPv6Network("64:ff9b::/96"),
     ipaddress.IPv6Network("64:ff9b:1::/48"),
     ipaddress.IPv6Network("2002::/16"),
@@ -44,14 +45,14 @@ class ResolveResult(TypedDict):
 
 
 Resolve = Callable[[str, int], Awaitable[list[ResolveResult]]]
-"""``(host, port)``: every address of the host. Raises OSError."""
+"""``(host, port)``: returns every address of the host. Raises OSError."""
 
 LookUp = Callable[[str], Awaitable[list[Any]]]
-"""``(host)``: what ``socket.getaddrinfo`` lists of it. Raises OSError."""
+"""``(host)``: returns the list of ``socket.getaddrinfo``. Raises OSError."""
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    """What the operator allows: a network, a host, or all hosts below a domain; at any port, or at one."""
+    """An allowed target: a network, a host, or all hosts below a domain; at any port, or at one."""
 
     network: Network | None = None
     host: str = ""
@@ -60,9 +61,11 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 class Egress:
-    """The rule of one service: ``setting`` is the variable that ``allowed`` comes from, ``ports`` those of the public.
+    """The rule of one service.
 
-    Raises SettingsError for an entry that cannot be read.
+    ``setting`` is the variable that ``allowed`` comes from, ``ports`` are the public ports.
+
+    Raises SettingsError for an invalid entry.
     """
 
     def __init__(self, allowed: Sequence[str], setting: str, *, ports: Sequence[int] = WEB) -> None:
@@ -76,10 +79,11 @@ class Egress:
             self._entries.append(entry)
 
     def refusal(self, host: str, port: int, addresses: Sequence[str]) -> str:
-        """Why nothing may be sent to ``host`` with these addresses, in words; empty when it may.
+        """Return why requests to ``host`` with these addresses are denied, or "".
 
-        What the operator names may be reached at its port, or at any if the entry has none; anything else at the
-        public ports. The words name no address: where the names of a network point to is not for everybody.
+        Targets that the operator allows may be reached at the port of the entry, or at any port without one.
+        Other targets may be reached at the public ports. The text contains no address, since addresses of
+        internal names are confidential.
         """
         name = host.lower().rstrip(".")
         entries = [entry for entry in self._entries if entry.port in (None, port)]
@@ -102,7 +106,7 @@ class Egress:
 
 
 def _read_entry(text: str) -> _Entry | None:
-    """None when it cannot be read. An IPv6 address with a port is in brackets."""
+    """Return the entry, or None if it is invalid. An IPv6 address with a port is in brackets."""
     network = _network(text)
     if network is not None:
         return _Entry(network=network)
@@ -133,14 +137,14 @@ def _in_one_of(networks: Sequence[Network], address: Address) -> bool:
 
 
 def unmapped(address: Address) -> Address:
-    """The IPv4 address behind ``::ffff:a.b.c.d``; an IPv6 address without its zone."""
+    """Return the IPv4 address of ``::ffff:a.b.c.d``, or an IPv6 address without its zone."""
     if isinstance(address, ipaddress.IPv6Address):
         return address.ipv4_mapped or ipaddress.IPv6Address(int(address))
     return address
 
 
 def _private_kind(address: Address) -> str:
-    """What keeps an address from being public, in words; empty for a public one."""
+    """Return why an address is not public, or "" for a public address."""
     bare = unmapped(address)
     kinds = (
         (bare.is_unspecified, "an address that means this machine"),
@@ -156,7 +160,7 @@ def _private_kind(address: Address) -> str:
 
 
 async def resolve_host(host: str, port: int, *, look_up: LookUp | None = None) -> list[ResolveResult]:
-    """Every address of ``host``, as ``Resolve`` says. Names are looked up by the event loop, or else by ``look_up``."""
+    """Return every address of ``host``, as ``Resolve``. ``look_up`` replaces the event loop's resolver."""
     if _is_address(host):
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return [ResolveResult(hostname=host, host=host, port=port, family=family, proto=0, flags=0)]
@@ -179,7 +183,7 @@ async def resolve_host(host: str, port: int, *, look_up: LookUp | None = None) -
 
 
 def _is_address(host: str) -> bool:
-    """Whether ``host`` is an address in its one plain spelling, so that there is nothing to look up."""
+    """Return whether ``host`` is an address in its canonical spelling, which needs no resolution."""
     try:
         return str(ipaddress.ip_address(host)) == host
     except ValueError:

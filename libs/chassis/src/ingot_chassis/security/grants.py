@@ -1,7 +1,7 @@
-"""The one place that says for how long an access that was granted may be remembered.
+"""The cache of granted access, with the one limit of its age.
 
-A refusal and a *not found* are never remembered, so that a right that was just given works at once. A right that was
-taken away ends everywhere within ``GRANT_SECONDS``, also when no event arrives.
+Denials and *not found* are never cached, so a new right works at once. A withdrawn right ends everywhere
+within ``GRANT_SECONDS``, even if no event arrives.
 """
 
 import math
@@ -26,7 +26,7 @@ class _Grant(NamedTuple, Generic[_V]):
 
 
 class GrantCache(Generic[_K, _V]):
-    """Grants by key. Of more than ``MAX_GRANTS`` the least recently used is dropped. Times are those of ``clock``."""
+    """Grants by key. Above ``MAX_GRANTS`` the least recently used is evicted. Times are from ``clock``."""
 
     def __init__(
         self, seconds: float = GRANT_SECONDS, *, clock: Callable[[], float] = time.monotonic
@@ -39,7 +39,7 @@ class GrantCache(Generic[_K, _V]):
         self._cleared_at = -math.inf
 
     def get(self, key: _K) -> _V | None:
-        """The value that was granted, or None if nothing is remembered."""
+        """Return the granted value, or None if it is not cached."""
         try:
             grant = self._grants[key]
         except KeyError:
@@ -47,31 +47,34 @@ class GrantCache(Generic[_K, _V]):
         return None if self._is_revoked(grant) else grant.value
 
     def put(self, key: _K, value: _V, *, since: float, holder: Hashable = None) -> None:
-        """Remember ``value``, which is counted from ``since``: the time of the question, not of the answer.
+        """Cache ``value`` from ``since`` on: the time of the request for it, not of the response.
 
-        ``holder`` is whose grant it is, for ``drop_holder``.
+        ``holder`` has the grant and is the key of ``drop_holder``.
         """
         grant = _Grant(value, since, holder)
         if not self._is_revoked(grant):
             self._grants[key] = grant
 
     def drop(self, key: _K) -> None:
-        """Forget one."""
+        """Drop one grant."""
         self._grants.pop(key, None)
 
     def drop_holder(self, holder: Hashable) -> None:
-        """Forget the grants of ``holder``, also those that were asked for before this call and arrive after it."""
+        """Drop the grants of ``holder``.
+
+        This includes grants that were requested before this call and arrive later.
+        """
         now = self.clock()
         self._revocations.pop(holder, None)
         self._revocations[holder] = now
-        # Revocations are in the order of their times. Every grant from before an old revocation has ended.
+        # Revocations are in the order of their times. Every grant from before an old revocation has expired.
         for old in list(
             takewhile(lambda one: self._revocations[one] + self.seconds <= now, self._revocations)
         ):
             del self._revocations[old]
 
     def clear(self) -> None:
-        """Forget all, also those that were asked for before this call and arrive after it."""
+        """Drop all grants, including grants that were requested before this call and arrive later."""
         self._grants.clear()
         self._revocations.clear()
         self._cleared_at = self.clock()

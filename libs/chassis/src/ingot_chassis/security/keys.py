@@ -1,4 +1,4 @@
-"""Ed25519 keys, and the tokens that are signed with them (JWT, RFC 7519, with EdDSA, RFC 8037)."""
+"""Ed25519 keys, and tokens signed with them (JWT, RFC 7519, with EdDSA, RFC 8037)."""
 
 import base64
 import hashlib
@@ -17,11 +17,11 @@ from cryptography.hazmat.primitives.serialization import (
 
 
 class KeyUnreadable(Exception):
-    """Text that should hold an Ed25519 key does not."""
+    """The text is not a valid Ed25519 key."""
 
 
 class Jwk(msgspec.Struct, frozen=True):
-    """A public key as RFC 8037 writes it: ``x`` is the base64url of 32 bytes."""
+    """A public key in the format of RFC 8037: ``x`` is the base64url of 32 bytes."""
 
     kid: str
     x: str
@@ -38,7 +38,7 @@ class Jwks(msgspec.Struct, frozen=True):
 
 
 class SigningKey:
-    """A private key and its name, which is derived from the public half."""
+    """A private key with a name that is derived from its public key."""
 
     def __init__(self, private: Ed25519PrivateKey) -> None:
         self._private = private
@@ -51,31 +51,31 @@ class SigningKey:
 
     @classmethod
     def read(cls, text: str) -> "SigningKey":
-        """From the base64url of 32 bytes. Raises KeyUnreadable."""
+        """Read a key from the base64url of 32 bytes. Raises KeyUnreadable."""
         try:
             return cls(Ed25519PrivateKey.from_private_bytes(_unb64(text)))
         except ValueError as error:
             raise KeyUnreadable(f"not an Ed25519 private key: {error}") from error
 
     def text(self) -> str:
-        """The private key in the form that ``read`` takes."""
+        """Return the private key in the form that ``read`` takes."""
         return _b64(self._private.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()))
 
     def jwk(self) -> Jwk:
         return Jwk(kid=self.kid, x=self.x)
 
     def sign(self, claims: Mapping[str, Any]) -> str:
-        """A compact JWT over ``claims``."""
+        """Return a compact JWT of ``claims``."""
         return jwt.encode(dict(claims), self._private, algorithm="EdDSA", headers={"kid": self.kid})
 
 
 def key_id(x: str) -> str:
-    """The name of a public key: the start of its SHA-256."""
+    """Return the name of a public key: the start of its SHA-256."""
     return hashlib.sha256(x.encode()).hexdigest()[:16]
 
 
 def public_key(x: str) -> Ed25519PublicKey:
-    """From the base64url of 32 bytes. Raises KeyUnreadable."""
+    """Read a public key from the base64url of 32 bytes. Raises KeyUnreadable."""
     try:
         return Ed25519PublicKey.from_public_bytes(_unb64(x))
     except ValueError as error:

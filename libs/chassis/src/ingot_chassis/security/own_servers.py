@@ -1,6 +1,6 @@
-"""Servers that nothing is sent to on behalf of a user, whatever else is allowed: those that Ingot itself consists of.
+"""Ingot's own servers, to which no request on behalf of a user is sent, whatever else is allowed.
 
-Compared are addresses, so that no name, spelling or other interface of this machine leads there.
+Addresses are compared, so no other name, spelling or interface of this machine leads there.
 """
 
 import ipaddress
@@ -33,14 +33,14 @@ class Server(NamedTuple):
 
 
 def server_of(url: str) -> Server | None:
-    """Where a client of ``url`` connects to; None for a URL of something that is no server, such as a file."""
+    """Return the server that a client of ``url`` connects to, or None for a URL like that of a file."""
     parts = urlsplit(url)
     port = parts.port or DEFAULT_PORTS.get(parts.scheme.partition("+")[0])
     return Server(parts.hostname, port) if parts.hostname and port else None
 
 
 def read_servers(entries: Sequence[str], setting: str) -> list[Server]:
-    """``host:port``, an IPv6 address in brackets. Raises SettingsError."""
+    """Read ``host:port``, with an IPv6 address in brackets. Raises SettingsError."""
     servers = []
     for entry in entries:
         try:
@@ -57,7 +57,10 @@ def read_servers(entries: Sequence[str], setting: str) -> list[Server]:
 def own_servers(
     settings: ServiceSettings, peers: Sequence[str], urls: Sequence[str] | None, named: Sequence[Server]
 ) -> "OwnServers":
-    """Those at ``urls``; if None, those that the settings name, and ``peers``. And those that the operator has ``named``."""
+    """Return Ingot's own servers and the operator's ``named`` ones.
+
+    Ingot's servers are those at ``urls`` or, if None, those of the settings and ``peers``.
+    """
     if urls is None:
         metrics_port = settings.metrics_port or settings.port + METRICS_DISTANCE
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -69,7 +72,7 @@ def own_servers(
                 *settings.nats_url.split(","),
             ),
             *peers,
-            # No metrics are served where their port would be above the highest.
+            # Without metrics if their port would exceed the highest port.
             *(f"http://{host}:{port}" for port in (settings.port, metrics_port) if port <= HIGHEST_PORT),
             *parse_qs(urlsplit(settings.objects_url).query).get("endpoint", []),
         ]
@@ -77,7 +80,7 @@ def own_servers(
 
 
 class OwnServers:
-    """The addresses of ``servers`` are looked up when something is to be sent to the port of one of them."""
+    """Ingot's own servers. Their addresses are resolved when a request goes to the port of one of them."""
 
     def __init__(
         self,
@@ -90,7 +93,7 @@ class OwnServers:
         self._addresses: dict[Server, tuple[float, set[Address]]] = {}
 
     async def refusal(self, host: str, port: int, addresses: Sequence[str]) -> str:
-        """Why nothing may be sent to ``host``, in words; empty when it is none of these servers."""
+        """Return why requests to ``host`` are denied, or "" if it is none of these servers."""
         at_port = [server for server in self._servers if server.port == port]
         targets = {unmapped(ipaddress.ip_address(address)) for address in addresses} if at_port else set()
         for server in at_port:
@@ -100,10 +103,10 @@ class OwnServers:
 
     async def _is_one_of(self, server: Server, targets: set[Address]) -> bool:
         own = await self._addresses_of(server)
-        return bool(own & targets) or (any(map(_is_here, own)) and any(map(_is_here, targets)))
+        return bool(own & targets) or (any(map(_is_local, own)) and any(map(_is_local, targets)))
 
     async def _addresses_of(self, server: Server) -> set[Address]:
-        """As they were looked up at most ``FRESH_SECONDS`` ago, or when the name could last be resolved."""
+        """Return the addresses from a lookup within ``FRESH_SECONDS``, or from the last successful one."""
         read_at, addresses = self._addresses.get(server, (0.0, set()))
         if addresses and self._clock() - read_at < FRESH_SECONDS:
             return addresses
@@ -116,8 +119,8 @@ class OwnServers:
         return addresses
 
 
-def _is_here(address: Address) -> bool:
-    """Whether a connection to ``address`` ends on this machine: then a socket can be bound to it."""
+def _is_local(address: Address) -> bool:
+    """Return whether ``address`` belongs to this machine: a socket can be bound to it."""
     if address.is_loopback or address.is_unspecified:
         return True
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6

@@ -1,8 +1,8 @@
-"""Who is calling: the principal that identity signs, and the services that call each other.
+"""The caller of a request: the principal that identity signs, and services that call each other.
 
-A person's request carries ``Ingot-Principal``, made by identity for at most 60 s; a call between services
+A user's request carries ``Ingot-Principal``, signed by identity for at most 60 s. A call between services
 carries ``Ingot-Service``, signed with the key of the calling service for one audience. A request without the
-first is anonymous, without the second it comes from outside. No other header says anything about the caller.
+first is anonymous, without the second it comes from outside. No other header identifies the caller.
 """
 
 import asyncio
@@ -23,13 +23,16 @@ SERVICE_HEADER = "ingot-service"
 LIFETIME = 60
 LEEWAY = 5
 CACHED_TOKENS = 10_000
+WIDER_GROUPS = {"notification": "issue"}
+"""Groups of scopes with the group that includes them."""
 
 
 class Membership(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a person is in one organization; ``teams`` maps team id to its permission.
+    """A user's membership in one organization. ``teams`` maps team id to its permission.
 
-    ``everywhere`` is the highest permission of those teams that have all repositories of the organization; empty
-    without one. ``creates``: a team lets them create repositories there. Owners need neither.
+    ``everywhere`` is what the user's teams with all repositories of the organization permit together, or
+    empty. A permission is read, write, admin, owner or none. Any other text has a level for each part of a
+    repository. ``creates``: a team lets them create repositories there. Owners need neither.
     """
 
     owner: bool = False
@@ -39,13 +42,14 @@ class Membership(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The caller. ``id`` 0 is nobody. ``scopes`` None means all (a password), a list what a token may do.
+    """The caller. ``id`` 0 is anonymous. ``scopes`` lists the scopes of a token; None means all (a password).
 
-    ``admin``: they administer the site, and with a credential that reaches so far; its scopes are looked at already.
-    ``via`` is how they came: "" anonymous, "basic" (password), "session" (browser) or "token"; ``sudo_by`` the
-    administrator who acts as them. ``restricted_to`` lists the ids of the repositories that a restricted token may reach; None means all.
-    ``token_id`` and ``session_id`` are the token or the session of theirs that they came with; 0 without one.
-    ``credential`` is for identity alone, which finds out with it whether the credential is still valid; empty where it cannot.
+    ``admin``: they administer the site, and their credential includes that right. ``via`` is their
+    credential: "" (anonymous), "basic" (password), "session" (browser) or "token". ``sudo_by`` is the
+    administrator who acts as them. ``restricted_to`` lists the ids of repositories that a restricted token
+    may reach; None means all. ``token_id`` and ``session_id`` are the ids of their token or session, or 0.
+    ``credential`` lets identity check that the credential is still valid; it is empty if that is not
+    possible.
     """
 
     id: int = 0
@@ -66,18 +70,24 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def by_password(self) -> bool:
-        """Whether they gave their password, with this request or when their session began."""
+        """Return whether they gave their password, with this request or at the start of their session."""
         return self.via in ("basic", "session")
 
     def may(self, scope: str) -> bool:
-        """Whether the credential reaches ``scope``, such as ``read:user``. Writing includes reading."""
+        """Return whether the credential includes ``scope``, such as ``read:user``.
+
+        Writing includes reading, and a wide group its narrow ones.
+        """
         if not scope or self.scopes is None:
             return True
-        wider = scope.replace("read:", "write:", 1)
-        return any(own in (scope, wider, "all") for own in self.scopes)
+        act, _, group = scope.partition(":")
+        acts = (act, "write") if act == "read" else (act,)
+        groups = (group, WIDER_GROUPS.get(group, group))
+        granting = {"all", scope, *(f"{one}:{name}" for one in acts for name in groups)}
+        return not granting.isdisjoint(self.scopes)
 
     def towards(self, repository_id: int) -> "Principal":
-        """Who they are to a repository: nobody, if their token is restricted to others."""
+        """Return the principal towards a repository: anonymous, if their token is restricted to others."""
         return self if self.restricted_to is None or repository_id in self.restricted_to else ANONYMOUS
 
 
@@ -87,7 +97,7 @@ ANONYMOUS = Principal()
 def sign_principal(
     principal: Principal, key: SigningKey, *, audience: list[str], lifetime: int = LIFETIME
 ) -> str:
-    """The principal token that identity hands out: a JWT."""
+    """Return the principal token of identity: a signed JWT."""
     issued = int(time.time())
     return key.sign(
         {
@@ -104,9 +114,9 @@ FetchKeys = Callable[[], Awaitable[Jwks]]
 
 
 class PrincipalVerifier:
-    """Checks principals against identity's published keys, which it fetches when it meets a new key id.
+    """Verifies principals with identity's published keys. An unknown key id makes it fetch the keys.
 
-    Verified tokens are remembered by their bytes until they expire.
+    Verified tokens are cached by their bytes until they expire.
     """
 
     REFETCH_SECONDS = 1.0
@@ -119,7 +129,10 @@ class PrincipalVerifier:
         self._verified: TLRUCache[str, tuple[Principal, float]] = _cache_until_expiry()
 
     async def verify(self, token: str) -> Principal:
-        """The principal. Raises Unauthenticated for a false or expired token, Unavailable without keys."""
+        """Return the principal.
+
+        Raises Unauthenticated for an invalid or expired token, Unavailable without keys.
+        """
         verified = self._verified.get(token)
         if verified is not None:
             return verified[0]
@@ -129,9 +142,9 @@ class PrincipalVerifier:
         return principal
 
     async def fetch_keys(self) -> None:
-        """Fetch the keys, once for all who wait for them. Raises as the call to identity.
+        """Fetch the keys, once for all callers that wait for them. Raises as the call to identity.
 
-        Before there are tokens: the next unknown key is asked for at once.
+        Does not delay the next fetch: an unknown key is requested at once.
         """
         if self._fetching is None:
             self._fetching = asyncio.create_task(self._fetch_keys(), name="keys of principals")
@@ -145,7 +158,7 @@ class PrincipalVerifier:
     def _end_fetch(self, task: asyncio.Task[None]) -> None:
         self._fetching = None
         if not task.cancelled():
-            task.exception()  # whoever still waits gets it
+            task.exception()  # callers that still wait get the error
 
     async def _key(self, token: str) -> Ed25519PublicKey:
         kid = _key_id_of(token)
@@ -158,14 +171,14 @@ class PrincipalVerifier:
 
 
 class ServiceIdentity:
-    """This service's own key: makes the tokens that its peers ask for."""
+    """This service's own key. It signs tokens for calls to peers."""
 
     def __init__(self, name: str, key: SigningKey) -> None:
         self.name, self._key = name, key
         self._tokens: dict[str, tuple[str, float]] = {}
 
     def token(self, audience: str) -> str:
-        """A token for calls to ``audience``; used again until half its life is over."""
+        """Return a token for calls to ``audience``. It is reused until half its life is over."""
         token, renew_at = self._tokens.get(audience, ("", 0.0))
         if renew_at < time.time():
             issued = int(time.time())
@@ -176,7 +189,7 @@ class ServiceIdentity:
 
 
 class ServiceVerifier:
-    """Checks which service calls, against the configured public keys (name -> base64url)."""
+    """Verifies the calling service with the configured public keys (name -> base64url)."""
 
     def __init__(self, service: str, public_keys: Mapping[str, str]) -> None:
         self._service = service
@@ -184,7 +197,7 @@ class ServiceVerifier:
         self._verified: TLRUCache[str, tuple[str, float]] = _cache_until_expiry()
 
     def verify(self, token: str) -> str:
-        """The name of the calling service. Raises Unauthenticated."""
+        """Return the name of the calling service. Raises Unauthenticated."""
         verified = self._verified.get(token)
         if verified is not None:
             return verified[0]
@@ -199,7 +212,7 @@ class ServiceVerifier:
 
 
 def _cache_until_expiry() -> TLRUCache[str, tuple[Any, float]]:
-    """A cache by token, of what it says and when it expires (seconds since 1970)."""
+    """Return a cache by token, of its content and its expiry (seconds since 1970)."""
     return TLRUCache(CACHED_TOKENS, ttu=lambda _token, value, _now: value[1], timer=time.time)
 
 

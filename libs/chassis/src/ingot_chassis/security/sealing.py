@@ -1,4 +1,7 @@
-"""Secrets that must be had again are sealed in the database and opened only where they are used."""
+"""Encryption of secrets in the database that must be readable.
+
+They are decrypted only where they are used.
+"""
 
 from cryptography.fernet import Fernet, InvalidToken
 
@@ -6,30 +9,30 @@ from ingot_chassis.settings import SettingsError
 
 
 class Unreadable(Exception):
-    """A secret was sealed with another key than the one of the settings."""
+    """A secret was encrypted with another key than the key of the settings."""
 
 
 class Seal:
-    """Closes and opens secrets with ``key``, a Fernet key; ``setting`` is the variable that it comes from.
+    """Encrypts and decrypts secrets with the Fernet ``key``, which comes from the variable ``setting``.
 
-    Raises SettingsError when it is none.
+    Raises SettingsError for an invalid key.
     """
 
     def __init__(self, key: str, setting: str) -> None:
         self._setting = setting
         if not key:
-            raise SettingsError([f"{setting} is not set; see docs/settings.md"])
+            raise SettingsError([f"{setting} is not set; see docs/reference/settings.md"])
         try:
             self._fernet = Fernet(key)
         except ValueError as error:
             raise SettingsError([f"{setting} is no Fernet key: {error}"]) from error
 
     def close(self, secret: str) -> bytes | None:
-        """None for an empty secret."""
+        """Encrypt a secret. Returns None for an empty one."""
         return self._fernet.encrypt(secret.encode()) if secret else None
 
     def open(self, sealed: bytes | None, *, seconds: int | None = None) -> str:
-        """The secret; one that was closed more than ``seconds`` ago is too old. Raises Unreadable."""
+        """Decrypt a secret. Raises Unreadable, also if it was encrypted more than ``seconds`` ago."""
         if sealed is None:
             return ""
         try:

@@ -1,4 +1,4 @@
-"""Public keys for SSH as people paste them: read strictly, stored in one form, identified by their fingerprint."""
+"""SSH public keys as users paste them: parsed strictly, stored in one form, found by their fingerprint."""
 
 import base64
 import binascii
@@ -23,7 +23,7 @@ _FIELDS = {
     "ecdsa-sha2-nistp384": 3,
     "ecdsa-sha2-nistp521": 3,
 }
-"""The types that are accepted, and how many fields a key of each has, its type included."""
+"""Accepted types of keys, and how many fields a key of each has, including its type."""
 
 _ON_HARDWARE = {
     "sk-ssh-ed25519@openssh.com": "ssh-ed25519",
@@ -36,18 +36,18 @@ _SSH2 = re.compile(r"---- BEGIN SSH2 PUBLIC KEY ----\r?\n(.*?)\r?\n---- END SSH2
 
 
 class PublicKey(NamedTuple):
-    """``content`` is ``type base64 comment``."""
+    """A public key. ``content`` is ``type base64 comment``."""
 
     content: str
     fingerprint: str
 
 
 class _Refused(Exception):
-    """The text holds no acceptable key; says why."""
+    """The text contains no acceptable key."""
 
 
 def read(text: str) -> PublicKey:
-    """The key in one OpenSSH line (its type may be left out) or an SSH2 block. Raises Invalid."""
+    """Read the key in one OpenSSH line, with or without its type, or in an SSH2 block. Raises Invalid."""
     text = text.strip()
     if not text:
         raise Invalid.field("key", "required", "is required")
@@ -76,7 +76,7 @@ def _line(text: str) -> tuple[str, str, str]:
 
 
 def _block(text: str) -> tuple[str, str, str]:
-    """RFC 4716: headers, which a backslash continues, then base64 in lines."""
+    """Parse a block (RFC 4716): headers, which a backslash continues, then base64 in lines."""
     block = _SSH2.fullmatch(text)
     if block is None:
         raise _Refused("is no public key")
@@ -92,7 +92,7 @@ def _block(text: str) -> tuple[str, str, str]:
 
 
 def _checked(blob: bytes, declared: str) -> str:
-    """The type of the key in ``blob``, which holds nothing else."""
+    """Return the type of the key in ``blob``. Rejects other content."""
     key_type = _fields(blob, 1)[0].decode("ascii", "replace")
     plain_type = _ON_HARDWARE.get(key_type, key_type)
     if plain_type not in _FIELDS:
@@ -109,7 +109,7 @@ def _checked(blob: bytes, declared: str) -> str:
 
 
 def _check_key(key_type: str, fields: list[bytes]) -> None:
-    """Read the key, and write it anew: another spelling would be the same key with another fingerprint."""
+    """Read the key and encode it again: another encoding would give the key another fingerprint."""
     if key_type.startswith("ecdsa") and key_type.rpartition("-")[2].encode() != fields[0]:
         raise _Refused("names another curve than its type")
     written = b"".join(len(field).to_bytes(4) + field for field in [key_type.encode(), *fields])
@@ -134,7 +134,7 @@ def _check_key(key_type: str, fields: list[bytes]) -> None:
 
 
 def _fields(blob: bytes, count: int) -> list[bytes]:
-    """The first ``count`` strings (RFC 4251, section 5); numbers have the same form."""
+    """Return the first ``count`` strings (RFC 4251, section 5). Numbers have the same form."""
     fields, start = [], 0
     for _ in range(count):
         content = start + 4

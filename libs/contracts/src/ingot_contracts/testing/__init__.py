@@ -1,1 +1,1 @@
-"""Fakes of services for the tests of other services; each is checked by its owner against the real internal API."""
+"""Fakes of services for tests of other services. The owner checks each fake against its real internal API."""

@@ -1,4 +1,4 @@
-"""One request to a fake of a service, taken apart, and the errors that it answers with."""
+"""A parsed request to a fake of a service, and error responses."""
 
 import base64
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -15,7 +15,7 @@ _B = TypeVar("_B", bound=msgspec.Struct)
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Of the principal in ``Ingot-Principal`` what repos decides by. ``id`` 0 is nobody."""
+    """The claims of ``Ingot-Principal`` that repos decides by. ``id`` 0: anonymous."""
 
     id: int = 0
     admin: bool = False
@@ -23,7 +23,10 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 class RecordedCall(msgspec.Struct, frozen=True):
-    """One request. ``operation`` is the last literal segment of its route: "access", "merge", "branches" and so on."""
+    """One request.
+
+    ``operation`` is the last literal segment of its route: "access", "merge", "branches" and so on.
+    """
 
     method: str
     path: str
@@ -58,7 +61,7 @@ def recorded_call(scope: MutableMapping[str, Any], body: bytes) -> RecordedCall:
 
 
 def _claims(token: bytes) -> dict[str, Any]:
-    """The payload of a JWT; its signature is not verified."""
+    """Return the payload of a JWT. Its signature is not verified."""
     if not token:
         return {}
     payload = token.split(b".")[1]
@@ -69,12 +72,11 @@ def _claims(token: bytes) -> dict[str, Any]:
 
 
 def body_of(call: RecordedCall, body_type: type[_B]) -> _B:
-    """422 for a field that is missing or has a word it does not take, 400 for one of the wrong type and for what is no JSON."""
+    """Decode a JSON body. Fails with 422."""
     try:
         return msgspec.json.decode(call.body, type=body_type)
     except msgspec.DecodeError as error:
-        is_invalid = any(words in str(error) for words in ("missing required field", "Invalid enum value"))
-        raise Refusal(422 if is_invalid else 400, str(error)) from None
+        raise Refusal(422, str(error)) from None
 
 
 def parameter_of(call: RecordedCall, name: str) -> str:
@@ -82,7 +84,7 @@ def parameter_of(call: RecordedCall, name: str) -> str:
 
 
 def id_of(text: str) -> int:
-    """The id in a path or query; 0, which nothing has, for what is no id."""
+    """Return the id in a path or query, or 0, which is never used, if it is not a number."""
     return int(text) if text.isascii() and text.isdigit() and int(text) <= MAX_ID else 0
 
 

@@ -1,4 +1,4 @@
-"""Forms of pages, filled and sent as a browser does: names and values are those that the page has."""
+"""Forms of pages, filled and sent as a browser does, with the names and values of the page."""
 
 from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
@@ -7,18 +7,18 @@ Attributes = Mapping[str, str]
 
 
 class PageForm:
-    """One form as it stands on the page. ``values`` is what is sent as long as nobody changes anything."""
+    """A form of a page. ``values`` are sent unless a test changes them."""
 
     def __init__(self, action: str) -> None:
         self.action = action
         self.values: dict[str, list[str]] = {}
         self.buttons: dict[str, tuple[str, str]] = {}
-        """Text of each button to the name and value that it adds; the name may be empty."""
+        """Text of each button to the name and value that it adds. The name may be empty."""
 
     def press(self, button: str, **values: str | Sequence[str]) -> dict[str, list[str]]:
-        """What is sent when ``values`` were filled in and the button with this text was pressed.
+        """Return the data that a browser sends when the button with this text is pressed.
 
-        Raises KeyError for what the form does not have.
+        Raises KeyError for a name or button that the form does not have.
         """
         sent = dict(self.values)
         for name, value in values.items():
@@ -72,7 +72,7 @@ class _Reader(HTMLParser):
 
 
 def form_of(html: str, to: str, button: str) -> PageForm:
-    """The first form of a page that leads to an address with this end and has this button. Raises LookupError."""
+    """Return the first form of a page with this button whose address has this end. Raises LookupError."""
     reader = _Reader()
     reader.feed(html)
     for form in reader.forms:

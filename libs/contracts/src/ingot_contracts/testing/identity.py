@@ -1,26 +1,30 @@
-"""Identity's internal API, answered from tables: an ASGI app for the tests of services that call identity."""
+"""Identity's internal API with data from tables: an ASGI app for tests of services that call identity."""
 
-from collections.abc import Collection, MutableMapping
+from collections.abc import Collection, Mapping, MutableMapping
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs
 
 import msgspec
 
-from ingot_contracts.identity import (
-    Account,
+from ingot_contracts.identity.accounts import Account, Ownership, Profile
+from ingot_contracts.identity.credentials import (
     Authenticate,
     Authenticated,
     FindSignatureKeys,
-    Ownership,
     RenewPrincipal,
     SignatureKey,
-    Team,
 )
+from ingot_contracts.identity.teams import FindMembers, Team
+from ingot_contracts.identity.units import UNITS, level_in
 from ingot_contracts.testing.calls import Receive, Send, error_body, id_of
+
+CREATED = datetime(2026, 1, 2, tzinfo=UTC)
+"""The time at which every account was created."""
 
 
 class Membership(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a user is in one organization, with the fields of the chassis's ``Membership``."""
+    """A user's membership in one organization, with the fields of the chassis's ``Membership``."""
 
     owner: bool = False
     teams: dict[int, str] = {}
@@ -29,41 +33,45 @@ class Membership(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class FakeIdentity:
-    """Answers as ``ingot_identity.api.internal`` does. Tests change the tables at any time.
+    """Answers like the ``internal`` routes of identity. Tests may change the tables at any time.
 
-    ``kid`` and ``x`` are the key that ``/internal/jwks`` publishes. A request without ``Ingot-Service`` gets 404; the
-    signature in that header is not verified.
+    ``kid`` and ``x`` are the key that ``/internal/jwks`` publishes. A request without ``Ingot-Service`` gets
+    404. The signature in that header is not verified.
     """
 
     def __init__(self, *, kid: str = "", x: str = "") -> None:
         self.kid, self.x = kid, x
         self.accounts: dict[int, Account] = {}
         self.former_names: dict[str, int] = {}
-        """Names in lower case that accounts had before they were renamed."""
+        """Former names of renamed accounts, in lower case, to account ids."""
         self.memberships: dict[int, dict[int, Any]] = {}
         """User id to organization id to ``Membership`` (this one or the chassis's)."""
         self.concealed: set[tuple[int, int]] = set()
-        """User and organization, where the user does not show the membership."""
+        """Pairs of user and organization: the user hides the membership."""
         self.blocks: set[tuple[int, int]] = set()
-        """Account and the user whom it blocks."""
+        """Pairs of an account and a user whom it blocks."""
         self.teams: dict[int, Team] = {}
         self.credentials: dict[Authenticate, Authenticated] = {}
         self.principals: dict[tuple[int, str], dict[str, Any]] = {}
-        """Id and credential of a principal to what it has beside ``id``, ``name`` and ``organizations``."""
+        """Id and credential of a principal to its fields other than ``id``, ``name``, ``organizations``."""
         self.ssh_keys: dict[str, tuple[int, str]] = {}
-        """Fingerprint to the id of the user who has the key, and its title."""
+        """Fingerprint to the id of the owner and the title of the key."""
+        self.read_only_ssh_keys: set[str] = set()
+        """Fingerprints of those keys that may not push."""
         self.signature_keys: dict[str, SignatureKey] = {}
-        """By the id of the OpenPGP key, or the fingerprint of the SSH key."""
+        """Id of the OpenPGP key, or fingerprint of the SSH key, to the key."""
         self.ownerships: dict[int, Ownership] = {}
-        """The last ``PUT`` for each repository, also where it was refused."""
+        """The last ``PUT`` for each repository, even if it was rejected."""
         self.unavailable = False
-        """Whether every request gets 503."""
+        """True: every request gets 503."""
         self.paths: list[str] = []
         """The path of every request, in order."""
 
     def add_account(self, account_id: int, login: str, **fields: Any) -> Account:
-        """A user, unless ``kind`` is "organization"."""
-        account = Account(id=account_id, login=login, **{"kind": "user"} | fields)
+        """Add a user or, if ``kind`` is "organization", an organization."""
+        profile = Profile(html_url=f"http://ingot.test/{login}", created=CREATED)
+        values: dict[str, Any] = {"kind": "user", "profile": profile}
+        account = Account(id=account_id, login=login, **values | fields)
         self.accounts[account_id] = account
         return account
 
@@ -76,18 +84,24 @@ class FakeIdentity:
         name: str = "",
         description: str = "",
         units: Collection[str] = ("repo.code",),
+        units_map: Mapping[str, str] | None = None,
         includes_all_repositories: bool = False,
         can_create_org_repo: bool = False,
     ) -> Team:
-        """A team; its members are in ``memberships``."""
+        """Add a team with its permission in ``units``, or with a level for each.
+
+        Its members are in ``memberships``.
+        """
         is_owners = permission == "owner"
+        units_map = dict.fromkeys(units, permission) if units_map is None else dict(units_map)
         team = Team(
             id=team_id,
             organization_id=organization_id,
             name=name or f"team{team_id}",
             permission=permission,
             description=description,
-            units=list(units),
+            units=list(units_map),
+            units_map=units_map,
             includes_all_repositories=is_owners or includes_all_repositories,
             can_create_org_repo=is_owners or can_create_org_repo,
         )
@@ -104,7 +118,10 @@ class FakeIdentity:
         public: bool = True,
         **fields: Any,
     ) -> None:
-        """Make a user a member of an organization. ``teams``: team id to permission; ``fields`` of ``Membership``."""
+        """Make a user a member of an organization.
+
+        ``teams``: team id to permission; ``fields`` of ``Membership``.
+        """
         membership = Membership(owner=owner, teams=teams or {}, **fields)
         self.memberships.setdefault(user_id, {})[organization_id] = membership
         self.concealed.discard((user_id, organization_id))
@@ -125,7 +142,7 @@ class FakeIdentity:
         await send({"type": "http.response.body", "body": content})
 
     def _answer(self, scope: MutableMapping[str, Any], body: bytes) -> tuple[int, Any]:
-        """Status and body."""
+        """Return status and body."""
         if self.unavailable:
             return 503, error_body("identity is not available")
         headers = {name.lower() for name, _ in scope["headers"]}
@@ -137,17 +154,30 @@ class FakeIdentity:
         match method, *path.strip("/").split("/"):
             case "GET", "internal", "ssh-keys":
                 return self._owner_of_ssh_key(parse_qs(query))
+            case "GET", "internal", "administrators":
+                return 200, [one.id for _, one in sorted(self.accounts.items()) if one.admin and one.active]
             case "GET", *_:
                 return _answer_or_404(self._get(path, query))
-            case "POST", "internal", ("authenticate" | "principals" | "signature-keys") as name:
-                answers = {"authenticate": self._authenticate, "principals": self._renew}
-                return answers.get(name, self._find_signature_keys)(body)
+            case "POST", "internal", *names:
+                return self._post(names, body)
             case "PUT" | "DELETE", "internal", "repositories", repository_id if id_of(repository_id):
                 return self._own(method, id_of(repository_id), body)
         return _not_found()
 
+    def _post(self, names: list[str], body: bytes) -> tuple[int, Any]:
+        match names:
+            case ["authenticate"]:
+                return self._authenticate(body)
+            case ["principals"]:
+                return self._renew(body)
+            case ["signature-keys"]:
+                return self._find_signature_keys(body)
+            case "organizations", organization_id, "members" if id_of(organization_id):
+                return self._find_members(id_of(organization_id), body)
+        return _not_found()
+
     def _get(self, path: str, query: str) -> Any:
-        """The body, None for what is not there."""
+        """Return the body, or None if the object does not exist."""
         answer: Any = None
         match path.strip("/").split("/"):
             case "internal", "jwks":
@@ -200,8 +230,11 @@ class FakeIdentity:
         return self._principal(old.id, {"credential": old.credential} | fields)
 
     def _owner_of_ssh_key(self, query: dict[str, list[str]]) -> tuple[int, Any]:
-        account_id, title = self.ssh_keys.get(query.get("fingerprint", [""])[0], (0, ""))
-        status, principal = self._principal(account_id, {"via": "ssh"})
+        fingerprint = query.get("fingerprint", [""])[0]
+        account_id, title = self.ssh_keys.get(fingerprint, (0, ""))
+        is_read_only = fingerprint in self.read_only_ssh_keys
+        scopes = {"scopes": ["read:repository", "write:admin"]} if is_read_only else {}
+        status, principal = self._principal(account_id, {"via": "ssh"} | scopes)
         return status, {"principal": principal, "title": title} if status == 200 else principal
 
     def _principal(self, account_id: int, fields: dict[str, Any]) -> tuple[int, Any]:
@@ -225,6 +258,19 @@ class FakeIdentity:
         ids = [*query.key_ids, *query.fingerprints]
         return 200, [self.signature_keys[id_] for id_ in ids if id_ in self.signature_keys]
 
+    def _find_members(self, organization_id: int, body: bytes) -> tuple[int, Any]:
+        try:
+            query = msgspec.json.decode(body, type=FindMembers)
+        except msgspec.DecodeError as error:
+            return _unreadable(error)
+        return 200, [
+            user_id
+            for user_id, memberships in sorted(self.memberships.items())
+            if user_id in query.ids
+            and (membership := memberships.get(organization_id))
+            and (query.team_ids is None or not membership.teams.keys().isdisjoint(query.team_ids))
+        ]
+
     def _memberships(self, user_id: int, *, public: bool) -> dict[int, Any]:
         return {
             organization_id: membership
@@ -233,7 +279,10 @@ class FakeIdentity:
         }
 
     def _teams(self, organization_id: int, query: dict[str, list[str]]) -> list[Team]:
-        """The team of that name, those of these ids, those with everything; Owners first, then by name."""
+        """Return the team of that name, the teams of these ids, or teams with all repositories.
+
+        Owners is first, then by name.
+        """
         name, ids = query.get("name", [""])[0].lower(), {id_of(one) for one in query.get("ids", [])}
         everywhere = query.get("everywhere", [""])[0] == "true"
         named = [
@@ -247,17 +296,25 @@ class FakeIdentity:
         return sorted(named, key=lambda team: (team.permission != "owner", team.name.lower()))
 
     def _members(self, organization_id: int, query: dict[str, list[str]]) -> list[int]:
-        """Owners, members of teams with everything and of these; with ``write`` of those that may write."""
+        """Return owners, members of teams with all repositories, and members of these teams.
+
+        ``write`` keeps only teams that may write, ``unit`` those that may do so in one of these units.
+        """
         ids, write = {id_of(one) for one in query.get("ids", [])}, query.get("write") == ["true"]
         least = ("write", "admin") if write else ("read", "write", "admin")
+        units = [unit for unit in UNITS if unit in query.get("unit", UNITS)]
+
+        def suffices(permission: str) -> bool:
+            return any(level_in(permission, unit) in least for unit in units)
+
         return [
             user_id
             for user_id, memberships in sorted(self.memberships.items())
             if (membership := memberships.get(organization_id))
             and (
                 membership.owner
-                or membership.everywhere in least
-                or any(membership.teams.get(one) in least for one in ids)
+                or suffices(membership.everywhere)
+                or any(suffices(membership.teams.get(one, "none")) for one in ids)
             )
         ]
 
@@ -289,8 +346,7 @@ def _not_found() -> tuple[int, Any]:
 
 
 def _unreadable(error: msgspec.DecodeError) -> tuple[int, Any]:
-    """422 for a field that is missing, 400 for one of the wrong type and for what is no JSON."""
-    return (422 if "missing required field" in str(error) else 400), error_body(str(error))
+    return 422, error_body(str(error))
 
 
 def _headers(status: int) -> list[tuple[bytes, bytes]]:

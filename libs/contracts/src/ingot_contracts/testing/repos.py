@@ -1,4 +1,4 @@
-"""The internal API of repos, answered from tables: an ASGI app for the tests of services that call repos."""
+"""The internal API of repos with data from tables: an ASGI app for tests of services that call repos."""
 
 from collections.abc import Callable, MutableMapping
 from itertools import dropwhile
@@ -6,8 +6,20 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from ingot_contracts.identity.units import Unit
 from ingot_contracts.limits import DESCRIPTION_CHARACTERS, TEXT_CHARACTERS
-from ingot_contracts.pulls import (
+from ingot_contracts.repos.access import (
+    MOST_IDS,
+    SERVED_UNITS,
+    AccessLevel,
+    Level,
+    ReadableRepositories,
+    Watchers,
+    permission_of,
+    reaches,
+)
+from ingot_contracts.repos.commits import BranchTip
+from ingot_contracts.repos.comparisons import (
     MOST_HEADS,
     ChangedPath,
     ChangedPaths,
@@ -15,27 +27,12 @@ from ingot_contracts.pulls import (
     CompareHeads,
     Comparison,
     Comparisons,
-    History,
-    HistoryCommit,
-    Merge,
-    Merged,
     PullHead,
-    UpdateBranch,
-    UpdatedBranch,
 )
-from ingot_contracts.repos import (
-    MOST_IDS,
-    AccessLevel,
-    BranchTip,
-    Level,
-    MergeRule,
-    ReadableRepositories,
-    Repository,
-    RepositoryAccess,
-    Watchers,
-    permission_of,
-    reaches,
-)
+from ingot_contracts.repos.histories import History, HistoryCommit
+from ingot_contracts.repos.merge_rules import MergeRule
+from ingot_contracts.repos.merges import Merge, Merged, OfficialReviewers, UpdateBranch, UpdatedBranch
+from ingot_contracts.repos.repositories import Repository, RepositoryAccess
 from ingot_contracts.testing.calls import (
     Caller,
     Receive,
@@ -54,64 +51,70 @@ _B = TypeVar("_B", bound=msgspec.Struct)
 
 
 class FakeRepos:
-    """Answers as ``ingot_repos.api.internal`` and ``internal_pulls`` do. Tests change the tables at any time.
+    """Answers like ``ingot_repos.repositories.internal.lookups`` and ``internal_pulls``.
 
-    ``Ingot-Principal`` and ``Ingot-Service`` are read, but their signatures are not verified.
+    Tests may change the tables at any time. ``Ingot-Principal`` and ``Ingot-Service`` are read, but their
+    signatures are not verified.
     """
 
     def __init__(self) -> None:
         self.repositories: dict[int, Repository] = {}
-        """Units are switched off by ``has_issues`` and ``has_pull_requests`` of the repository."""
-        self.levels: dict[tuple[int, int], Level] = {}
-        """Repository id and user id to level. Everybody else reads what is not private; the owner owns."""
+        """Repository id to repository. Its ``has_issues`` and ``has_pull_requests`` switch units off."""
+        self.levels: dict[tuple[int, int], Level | AccessLevel] = {}
+        """Repository id and user id to level, or to access by unit.
+
+        By default the owner owns it, and others read it unless it is private.
+        """
         self.organizations: set[int] = set()
         """Ids of owners that are organizations."""
         self.administrators: set[int] = set()
-        """Users who administer the site, for ``?user=``; a caller's principal says it itself."""
+        """Users who administer the site, for ``?user=``. The caller's principal has its own claim."""
         self.inactive: set[int] = set()
         """Users who may not sign in or do not exist, for ``?user=``."""
         self.unready: set[int] = set()
-        """Repositories whose commits are not there yet."""
+        """Repositories whose commits are not copied yet."""
         self.branches: dict[tuple[int, str], str] = {}
-        """Repository id and name to tip; below what protects it."""
+        """Repository id and branch to its tip. The next table has its protection."""
         self.watchers: dict[int, list[int]] = {}
-        """By repository."""
+        """Repository id to user ids. ``teams`` has the teams of each repository."""
         self.teams: dict[int, list[int]] = {}
-        """The teams that were given a repository, by repository."""
         self.merge_rules: dict[tuple[int, str], MergeRule] = {}
+        self.team_members: dict[int, list[int]] = {}
+        self.writing_teams: set[int] = set()
+        """Teams whose decisions count without a list of approvers."""
         self.comparison: Comparison | None = None
-        """What comparing any branch answers that ``comparisons`` does not have; None: there is no such branch."""
+        """The result for branches that ``comparisons`` does not have; None: no such branch."""
         self.comparisons: dict[tuple[int, str], Comparison | None] = {}
-        """By id and branch of the head."""
+        """Id of the head repository and branch to the result."""
         self.merged = Merged(sha="c" * 40)
-        """What a merge that succeeds answers."""
+        """The result of a successful merge."""
         self.merged_pulls: dict[tuple[int, int], str] = {}
         """Repository id and number to the commit that merged the pull request."""
         self.pull_heads: dict[tuple[int, int], str] = {}
-        """Repository id and number to what was said last of who gets the commits."""
+        """Repository id and number to the last state that was set by ``PullHead``."""
         self.commits: list[HistoryCommit] = []
         self.files: list[ChangedPath] = []
         self.diff = ""
-        """What is between any two commits; empty: a text that names them."""
+        """The diff between any two commits; empty: a text that names them."""
         self.failures: dict[str, tuple[int, str]] = {}
         """Operation to the status and message with which it fails, whatever the tables say."""
         self.unavailable = False
-        """Whether every request gets 503."""
+        """True: every request gets 503."""
         self.calls: list[RecordedCall] = []
         """Every request, in order."""
 
-    def add(self, repository: Repository, levels: dict[int, Level] | None = None) -> Repository:
-        """A repository. ``levels``: user id to level."""
+    def add(self, repository: Repository, levels: dict[int, Level | AccessLevel] | None = None) -> Repository:
+        """Add a repository. ``levels``: user id to level."""
         self.repositories[repository.id] = repository
         self.levels |= {(repository.id, user): level for user, level in (levels or {}).items()}
         return repository
 
     def operations(self) -> list[str]:
-        """The operations that were called, in order."""
+        """Return the called operations, in order."""
         return [call.operation for call in self.calls]
 
     def bodies(self, operation: str, body_type: type[_B]) -> list[_B]:
-        """The bodies with which an operation was called, in order."""
+        """Return the bodies of all calls of an operation, in order."""
         calls = (call for call in self.calls if call.operation == operation)
         return [msgspec.json.decode(call.body, type=body_type) for call in calls]
 
@@ -128,9 +131,8 @@ class FakeRepos:
             status, answer = self._answer(call)
         except Refusal as refusal:
             status, answer = refusal.status, error_body(str(refusal))
-        is_text = isinstance(answer, str)
-        content_type = b"text/plain" if is_text else b"application/json"
-        content = answer.encode() if is_text else msgspec.json.encode(answer)
+        content_type = b"text/plain" if isinstance(answer, str) else b"application/json"
+        content = answer.encode() if isinstance(answer, str) else msgspec.json.encode(answer)
         headers = [(b"content-type", content_type)] if status != 204 else []
         headers += [(b"retry-after", b"1")] if status == 503 else []
         await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -154,8 +156,9 @@ class FakeRepos:
             ("POST", "comparisons"): self._compare_heads,
             ("POST", "merge"): self._merge,
             ("GET", "watchers"): self._watchers,
-            ("GET", "teams"): self._teams,
+            ("GET", "teams"): lambda call: sorted(self.teams.get(id_of(call.path.split("/")[3]), [])),
             ("GET", "merge-rule"): self._merge_rule,
+            ("POST", "official-reviewers"): self._official_reviewers,
             ("POST", "update-branch"): self._update_branch,
             ("GET", "diff"): self._history,
             ("GET", "commits"): self._history,
@@ -168,7 +171,7 @@ class FakeRepos:
         return (204 if call.method in ("DELETE", "PUT") else 200), handler(call)
 
     def _repository(self, call: RecordedCall) -> Repository:
-        """The repository in the path."""
+        """Return the repository in the path."""
         segments = call.path.split("/")
         return self._named(*segments[4:6]) if segments[3] == "by-name" else self._by_id(id_of(segments[3]))
 
@@ -185,7 +188,7 @@ class FakeRepos:
         raise Refusal(404)
 
     def _caller(self, call: RecordedCall) -> Caller:
-        """The caller, or who is named by ``?user=``."""
+        """Return the caller, or the user that ``?user=`` names."""
         user = parameter_of(call, "user")
         if not user:
             return call.caller
@@ -194,16 +197,23 @@ class FakeRepos:
         user_id = id_of(user)
         return Caller() if user_id in self.inactive else Caller(user_id, user_id in self.administrators)
 
-    def _level(self, repository: Repository, caller: Caller) -> Level:
+    def _access_to(self, repository: Repository, caller: Caller) -> AccessLevel:
         if caller.restricted_to is not None and repository.id not in caller.restricted_to:
             caller = Caller()
         if caller.id and (caller.admin or caller.id == repository.owner.id):
-            return "owner"
+            return AccessLevel(level="owner")
         public: Level = "none" if repository.private else "read"
-        return self.levels.get((repository.id, caller.id), public)
+        access = self.levels.get((repository.id, caller.id), public)
+        return access if isinstance(access, AccessLevel) else AccessLevel(level=access)
 
-    def _require(self, repository: Repository, caller: Caller, required: Level) -> Level:
-        level = self._level(repository, caller)
+    def _level(self, repository: Repository, caller: Caller) -> Level:
+        """Return the level in the code."""
+        return self._access_to(repository, caller).of("code")
+
+    def _require(
+        self, repository: Repository, caller: Caller, required: Level, unit: Unit | None = "code"
+    ) -> None:
+        level = self._access_to(repository, caller).of(unit)
         restricted = caller.restricted_to is not None and repository.id not in caller.restricted_to
         if level == "none":
             raise Refusal(404)
@@ -211,25 +221,30 @@ class FakeRepos:
             raise Refusal(401, "sign in to do that")
         if required != "read" and (restricted or not reaches(level, required)):
             raise Refusal(403, f"needs {required} access to the repository")
-        return level
 
     def _require_ready(self, repository: Repository) -> None:
         if repository.id in self.unready:
             raise Refusal(503, "its commits are on their way")
 
     def _enter(self, call: RecordedCall, repository: Repository) -> None:
-        """Its commits are there, and the caller may read them unless issues asks for itself."""
+        """Check that the commits exist and that the caller may read the repository.
+
+        issues itself may always read it.
+        """
         if parameter_of(call, "unattended") != "true":
             self._require(repository, call.caller, "read")
         self._require_ready(repository)
 
     def _access(self, call: RecordedCall) -> RepositoryAccess:
         repository, caller = self._repository(call), self._caller(call)
-        level = self._require(repository, caller, "read")
+        self._require(repository, caller, "read", None)
+        access = self._access_to(repository, caller)
+        shown = permission_of(access.of("code"))
         owner = repository.owner if caller.id else msgspec.structs.replace(repository.owner, email="")
         return RepositoryAccess(
-            repository=msgspec.structs.replace(repository, owner=owner, permissions=permission_of(level)),
-            level=level,
+            repository=msgspec.structs.replace(repository, owner=owner, permissions=shown),
+            level=access.level,
+            units=access.units,
             owner_kind="organization" if repository.owner.id in self.organizations else "user",
             issues_enabled=repository.has_issues,
             pulls_enabled=repository.has_pull_requests,
@@ -240,7 +255,7 @@ class FakeRepos:
         if not parameter_of(call, "user"):
             raise Refusal(400, "user is no id")
         caller = self._caller(call)
-        return AccessLevel(level=self._level(self._repository(call), caller) if caller.id else "none")
+        return self._access_to(self._repository(call), caller) if caller.id else AccessLevel(level="none")
 
     def _readable(self, call: RecordedCall) -> ReadableRepositories:
         question = body_of(call, ReadableRepositories)
@@ -250,10 +265,20 @@ class FakeRepos:
         if question.team_id:
             ids = [id_ for id_ in ids if question.team_id in self.teams.get(id_, [])]
         repositories = (self.repositories[id_] for id_ in set(ids) if id_ in self.repositories)
-        levels = {one.id: self._level(one, call.caller) for one in repositories}
-        readable = sorted(id_ for id_, level in levels.items() if level != "none")
-        answer = [levels[id_] for id_ in readable] if question.with_levels else []
-        return ReadableRepositories(ids=readable, levels=answer)
+        accesses = {one.id: self._access_to(one, call.caller) for one in repositories}
+        readable = sorted(
+            id_
+            for id_, access in accesses.items()
+            if (access.of(None) if question.by_unit else access.level) != "none"
+        )
+        unreadable = {
+            unit: [id_ for id_ in readable if accesses[id_].of(unit) == "none"] for unit in SERVED_UNITS
+        }
+        return ReadableRepositories(
+            ids=readable,
+            levels=[accesses[id_].of("code") for id_ in readable] if question.with_levels else [],
+            unreadable={unit: ids for unit, ids in unreadable.items() if ids},
+        )
 
     def _branch_tip(self, call: RecordedCall) -> BranchTip:
         repository, name = self._repository(call), _branch(call)
@@ -313,14 +338,25 @@ class FakeRepos:
     def _watchers(self, call: RecordedCall) -> Watchers:
         return Watchers(ids=self.watchers.get(id_of(call.path.split("/")[3]), []))
 
-    def _teams(self, call: RecordedCall) -> list[int]:
-        return sorted(self.teams.get(id_of(call.path.split("/")[3]), []))
-
     def _merge_rule(self, call: RecordedCall) -> MergeRule:
         repository = self._repository(call)
         if parameter_of(call, "unattended") != "true":
             self._require(repository, self._caller(call), "read")
         return self.merge_rules.get((repository.id, parameter_of(call, "branch")), MergeRule())
+
+    def _official_reviewers(self, call: RecordedCall) -> OfficialReviewers:
+        repository, question = self._repository(call), body_of(call, OfficialReviewers)
+        if max(len(question.ids), len(question.team_ids)) > MOST_IDS:
+            raise Refusal(400, f"more than {MOST_IDS} ids")
+        rule = self.merge_rules.get((repository.id, question.branch), MergeRule())
+        ids, teams = set(question.ids) - self.inactive, self.writing_teams
+        level: Level = "write"
+        if rule.approvers is not None:
+            teams, level = set(rule.approving_teams), "read"
+            ids &= {*rule.approvers, *(one for team in teams for one in self.team_members.get(team, []))}
+        callers = (Caller(one, one in self.administrators) for one in ids)
+        ids = {one.id for one in callers if reaches(self._level(repository, one), level)}
+        return OfficialReviewers(ids=sorted(ids), team_ids=sorted(teams.intersection(question.team_ids)))
 
     def _merge(self, call: RecordedCall) -> Merged:
         merge = body_of(call, Merge)
@@ -332,17 +368,18 @@ class FakeRepos:
             return Merged(sha=merged, already=True)
         rule = self.merge_rules.get((repository.id, merge.base_branch), MergeRule())
         is_overridden = rule.may_override and parameter_of(call, "override") == "true"
+        words = "protects the branch"
         if not is_overridden and (not rule.may_merge or rule.missing_checks):
-            raise Refusal(405, f"the rule {rule.rule_name!r} protects the branch")
+            raise Refusal(405, f"the rule {rule.rule_name!r} {words}")
         head_id = merge.head_repository_id or repository.id
         comparison = self.comparisons.get((head_id, merge.head_branch), self.comparison)
-        if comparison is not None and comparison.head_sha != merge.head_sha:
+        if comparison is not None and (
+            comparison.head_sha != merge.head_sha or merge.merge_base not in (None, comparison.merge_base)
+        ):
             raise Refusal(409, "the head of the pull request has moved")
         is_outdated = comparison is not None and comparison.merge_base != comparison.base_sha
         if rule.block_on_outdated_branch and is_outdated and not is_overridden:
-            raise Refusal(
-                409, f"the rule {rule.rule_name!r} protects the branch: the head branch is behind it"
-            )
+            raise Refusal(409, f"the rule {rule.rule_name!r} {words}: the head branch is behind it")
         if comparison is not None and not comparison.mergeable:
             raise Refusal(405 if merge.head_branch else 409, "the branches conflict")
         self.merged_pulls[repository.id, merge.number] = self.merged.sha

@@ -19,10 +19,11 @@ LONGEST = 60
 async def list_audit(
     request: GatewayRequest, service: str = "", actor: str = "", action: str = "", before: str = ""
 ) -> Response[list[AuditEntry]]:
-    """Who did what to which account, token, key, permission, hook or protection, newest first.
+    """Actions on accounts, tokens, keys, permissions, hooks and protections with their actors, newest first.
 
-    `service` is identity, repos or hooks, `actor` a user name, `action` the beginning of one, such as `token.`.
-    The list is not counted: `Link` leads to the next page, by `before` with the id of the last entry.
+    `service` is identity, repos or hooks, `actor` a user name, `action` the beginning of one, such as
+    `token.`. The list is not counted: `Link` leads to the next page, by `before` with the id of the last
+    entry.
     """
     if service and service not in SERVICES:
         raise Invalid.field("service", "unknown", f"is none of {', '.join(SERVICES)}")

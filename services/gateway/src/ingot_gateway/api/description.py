@@ -43,7 +43,7 @@ async def describe(request: GatewayRequest) -> bytes:
 
 @get("/swagger.v1.json", policy=anyone(), include_in_schema=False, media_type="application/json")
 async def describe_at_old_path(request: GatewayRequest) -> bytes:
-    """The same document, at the path that clients of 2017 use."""
+    """The API description at the path that clients of 2017 use."""
     return await request.components.description.encoded(partial(openapi_description, request.app))
 
 

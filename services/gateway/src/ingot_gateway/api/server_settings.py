@@ -1,4 +1,4 @@
-"""What clients ask before they begin: sizes of pages and files, what is switched off, and which software this is."""
+"""Settings that clients read first: sizes of pages and files, disabled features, name of the software."""
 
 from typing import get_args
 
@@ -7,7 +7,7 @@ from litestar import Response, get
 
 from ingot_chassis.http.paging import MAX_LIMIT
 from ingot_chassis.http.policy import anyone
-from ingot_contracts.issues import ReactionContent
+from ingot_contracts.issues.reactions import ReactionContent
 from ingot_contracts.limits import CONTENT_BYTES, TREE_ENTRIES
 from ingot_gateway.api.request import GatewayRequest
 from ingot_gateway.api.version import OWN
@@ -17,7 +17,7 @@ NODE_INFO = "http://nodeinfo.diaspora.software/ns/schema/2.1"
 
 
 class GeneralAPISettings(msgspec.Struct, frozen=True):
-    """How much one answer holds."""
+    """Limits of one answer."""
 
     max_response_items: int
     default_paging_num: int
@@ -27,7 +27,7 @@ class GeneralAPISettings(msgspec.Struct, frozen=True):
 
 
 class GeneralRepoSettings(msgspec.Struct, frozen=True):
-    """What is switched off for all repositories."""
+    """Features that are disabled for all repositories."""
 
     lfs_disabled: bool
     mirrors_disabled: bool = False
@@ -38,7 +38,10 @@ class GeneralRepoSettings(msgspec.Struct, frozen=True):
 
 
 class GeneralUISettings(msgspec.Struct, frozen=True):
-    """The pages follow the system; the theme has the name of the one that does. There is no emoji of its own."""
+    """The pages follow the system; the theme has the name of the one that does.
+
+    There is no emoji of its own.
+    """
 
     default_theme: str = "gitea-auto"
     allowed_reactions: tuple[str, ...] = get_args(ReactionContent)
@@ -55,7 +58,7 @@ class GeneralAttachmentSettings(msgspec.Struct, frozen=True):
 
 
 class NodeInfoSoftware(msgspec.Struct, frozen=True):
-    """Which software this is."""
+    """Name and version of the software."""
 
     name: str
     version: str
@@ -71,7 +74,7 @@ class NodeInfoServices(msgspec.Struct, frozen=True):
 
 
 class NodeInfoUsage(msgspec.Struct, frozen=True):
-    """How many people use it. That is not for everybody to know, so no number is in it."""
+    """Usage statistics without numbers, because those are not public."""
 
     users: dict[str, int]
 
@@ -89,21 +92,21 @@ class NodeInfo(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class NodeInfoLink(msgspec.Struct, frozen=True):
-    """Where the document of one version is."""
+    """Link to the nodeinfo document of one version."""
 
     rel: str
     href: str
 
 
 class NodeInfoLinks(msgspec.Struct, frozen=True):
-    """What programs look up first."""
+    """Settings of the API that programs read first."""
 
     links: tuple[NodeInfoLink, ...]
 
 
 @get("/api/v1/settings/api", policy=anyone(), operation_id="getGeneralAPISettings", tags=["settings"])
 async def show_api_settings(request: GatewayRequest) -> GeneralAPISettings:
-    """How much one answer of the API holds."""
+    """Limits of one answer of the API."""
     return GeneralAPISettings(MAX_LIMIT, request.settings.page_size)
 
 
@@ -114,13 +117,13 @@ async def show_api_settings(request: GatewayRequest) -> GeneralAPISettings:
     tags=["settings"],
 )
 async def show_repository_settings(request: GatewayRequest) -> GeneralRepoSettings:
-    """What is switched off for all repositories."""
+    """Features that are disabled for all repositories."""
     return GeneralRepoSettings(lfs_disabled=not request.settings.lfs_enabled)
 
 
 @get("/api/v1/settings/ui", policy=anyone(), operation_id="getGeneralUISettings", tags=["settings"])
 async def show_ui_settings() -> GeneralUISettings:
-    """What pages of this server look like."""
+    """Settings of the look of pages."""
     return GeneralUISettings()
 
 
@@ -131,7 +134,10 @@ async def show_ui_settings() -> GeneralUISettings:
     tags=["settings"],
 )
 async def show_attachment_settings(request: GatewayRequest) -> GeneralAttachmentSettings:
-    """Which files may be attached to issues and comments, `*/*` for any; `max_size` in MiB, as clients expect it."""
+    """Types of files that can be attached to issues and comments, `*/*` for any.
+
+    `max_size` is in MiB, as clients expect.
+    """
     settings = request.settings
     if not settings.objects_url:
         return GeneralAttachmentSettings()
@@ -145,7 +151,7 @@ async def show_attachment_settings(request: GatewayRequest) -> GeneralAttachment
 
 @get("/api/v1/nodeinfo", policy=anyone(), operation_id="getNodeInfo", tags=["miscellaneous"])
 async def show_node_info(request: GatewayRequest) -> Response[NodeInfo]:
-    """Which software this is, as nodeinfo 2.1 has it."""
+    """Name and version of the software in the format nodeinfo 2.1."""
     software = NodeInfoSoftware("ingot", OWN, homepage=request.settings.public_url)
     info = NodeInfo(software, NodeInfoServices(), NodeInfoUsage({}), metadata={})
     return Response(info, media_type=f'application/json; profile="{NODE_INFO}#"')
@@ -153,7 +159,7 @@ async def show_node_info(request: GatewayRequest) -> Response[NodeInfo]:
 
 @get("/.well-known/nodeinfo", policy=anyone(), include_in_schema=False)
 async def show_node_info_links(request: GatewayRequest) -> NodeInfoLinks:
-    """Where the document of nodeinfo is."""
+    """Links to the nodeinfo document."""
     return NodeInfoLinks((NodeInfoLink(NODE_INFO, f"{request.settings.public_url}api/v1/nodeinfo"),))
 
 

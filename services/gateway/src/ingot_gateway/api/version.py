@@ -35,7 +35,7 @@ async def show_version(request: GatewayRequest) -> ServerVersion:
 # The official client of 2017 sends the prefix twice.
 @get("/api/v1/api/v1/version", policy=anyone(), include_in_schema=False)
 async def show_version_at_doubled_prefix(request: GatewayRequest) -> ServerVersion:
-    """The same version."""
+    """Version of the API, at a second path."""
     return ServerVersion(await current(request))
 
 

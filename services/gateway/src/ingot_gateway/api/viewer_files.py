@@ -1,6 +1,7 @@
-"""The files of the API page: Swagger UI as it was released, and ours that start it and put the site's bar above it.
+"""Files of the API page: Swagger UI as released, and the files that start it and add the bar of the site.
 
-Nothing is loaded from other hosts. The names in the page carry a digest of the file, so browsers may keep a file for ever.
+Nothing is loaded from other hosts. The names in the page carry a digest of the file, so browsers may keep a
+file for ever.
 """
 
 import gzip

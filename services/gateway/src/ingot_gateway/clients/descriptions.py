@@ -1,4 +1,4 @@
-"""Requests to every service for its public routes: their OpenAPI document, or only the ids of their operations."""
+"""Requests to services for their public routes: the OpenAPI document, or only the ids of operations."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

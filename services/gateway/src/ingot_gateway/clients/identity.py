@@ -1,7 +1,7 @@
 """Requests to identity: which account does a credential belong to?"""
 
 from ingot_chassis.peers.peers import Peer
-from ingot_contracts.identity import Authenticate, Authenticated
+from ingot_contracts.identity.credentials import Authenticate, Authenticated
 
 
 class HttpIdentity:

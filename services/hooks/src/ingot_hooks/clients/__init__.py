@@ -1,1 +1,1 @@
-"""What hooks calls: identity and repos, and the endpoints of webhooks."""
+"""Clients of identity and repos."""

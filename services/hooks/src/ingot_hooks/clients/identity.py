@@ -2,7 +2,7 @@
 
 from ingot_chassis.peers.peers import Peer, segment
 from ingot_chassis.security.principal import Membership
-from ingot_contracts.identity import Account
+from ingot_contracts.identity.accounts import Account
 
 
 class HttpIdentity:

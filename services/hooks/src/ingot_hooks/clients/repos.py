@@ -1,7 +1,9 @@
 """Calls to repos: access to a repository, and the tip of a branch."""
 
 from ingot_chassis.peers.peers import Peer, segment
-from ingot_contracts.repos import AccessLevel, BranchTip, Level, RepositoryAccess
+from ingot_contracts.repos.access import AccessLevel
+from ingot_contracts.repos.commits import BranchTip
+from ingot_contracts.repos.repositories import RepositoryAccess
 
 
 class HttpRepos:
@@ -15,10 +17,10 @@ class HttpRepos:
         path = f"/internal/repositories/by-name/{segment(owner)}/{segment(name)}/access"
         return await self._peer.get(path, RepositoryAccess, principal=principal_token)
 
-    async def level(self, repository_id: int, account_id: int) -> Level:
-        """The level at which a user may use a repository, without a request of that user."""
+    async def access_of_user(self, repository_id: int, account_id: int) -> AccessLevel:
+        """The access of a user to a repository, without a request of that user."""
         path = f"/internal/repositories/{repository_id}/level?user={account_id}"
-        return (await self._peer.get(path, AccessLevel)).level
+        return await self._peer.get(path, AccessLevel)
 
     async def branch_tip(self, repository_id: int, branch: str, principal_token: str) -> str:
         """The commit that a branch points to."""

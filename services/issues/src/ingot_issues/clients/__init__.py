@@ -1,1 +1,1 @@
-"""Calls to other services."""
+"""Clients of the services that several subjects call."""

@@ -6,18 +6,19 @@ from ingot_chassis.errors import NotFound
 from ingot_chassis.peers.peers import Peer, segment
 from ingot_chassis.security.grants import GrantCache
 from ingot_chassis.security.principal import Membership
-from ingot_contracts.identity import Account, Team
+from ingot_contracts.identity.accounts import Account
+from ingot_contracts.identity.teams import Team
 
 
 class HttpIdentity:
-    """Identity through its internal API. What does not exist is NotFound."""
+    """Calls identity's internal API. Raises NotFound for missing objects."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
         self._unblocked: GrantCache[tuple[int, int], bool] = GrantCache()
 
     async def is_blocked(self, account_id: int, user_id: int) -> bool:
-        """Whether the account blocks the user. That it does not is remembered as long as any grant."""
+        """Return whether the account blocks the user. False is cached as long as a grant."""
         key, since = (account_id, user_id), self._unblocked.clock()
         if self._unblocked.get(key) is not None:
             return False
@@ -30,17 +31,17 @@ class HttpIdentity:
         return await self._peer.get(f"/internal/accounts/{account_id}", Account)
 
     async def membership(self, account_id: int, organization_id: int) -> Membership | None:
-        """What somebody is in an organization now; None for nothing."""
+        """Return the current membership of a user in an organization, or None."""
         path = f"/internal/accounts/{account_id}/organizations"
         return (await self._peer.get(path, dict[int, Membership])).get(organization_id)
 
     async def team_ids(self, account_id: int, organization_id: int) -> list[int]:
-        """The teams of an organization in which somebody is."""
+        """Return the ids of a user's teams in an organization."""
         membership = await self.membership(account_id, organization_id)
         return sorted(membership.teams) if membership is not None else []
 
     async def team_by_name(self, organization_id: int, name: str) -> Team:
-        """The team of an organization that has this name."""
+        """Return the team of an organization with this name."""
         path = f"/internal/organizations/{organization_id}/teams?name={quote(name, safe='')}"
         teams = await self._peer.get(path, list[Team])
         if not teams:
@@ -48,7 +49,7 @@ class HttpIdentity:
         return teams[0]
 
     async def team_members(self, team_id: int) -> list[int]:
-        """The people in a team."""
+        """Return the members of a team."""
         return await self._peer.get(f"/internal/teams/{team_id}/members", list[int])
 
     async def account_by_name(self, login: str) -> Account:

@@ -1,4 +1,4 @@
-"""One question to a peer about each of many things."""
+"""Parallel requests to a peer, one per item."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -7,7 +7,7 @@ from typing import TypeVar
 from ingot_chassis.errors import NotFound
 
 AT_ONCE = 10
-"""Questions for one request or job, so that a peer has room for others."""
+"""Parallel requests of one request or job. The limit leaves capacity for others."""
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -16,7 +16,10 @@ Answer = TypeVar("Answer")
 async def ask_each(
     question: Callable[[Item], Awaitable[Answer]], items: Iterable[Item]
 ) -> list[Answer | None]:
-    """The answers in the order of the items; None for what is not there. Raises whatever else a question raises."""
+    """Return the answers in the order of the items, None for missing objects.
+
+    Raises other errors of a request.
+    """
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def ask(item: Item) -> Answer | None:

@@ -1,71 +1,87 @@
-"""Calls to repos: what somebody may do to a repository, and the git work of pull requests."""
+"""Calls to repos: access to repositories, and the git work of pull requests."""
 
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 import msgspec
 from cachetools import LRUCache
 
 from ingot_chassis.errors import NotFound, Unavailable
-from ingot_chassis.peers.peers import Peer, segment
+from ingot_chassis.peers.peers import NoRoute, Peer, segment
 from ingot_chassis.security.grants import GrantCache
-from ingot_contracts.pulls import (
+from ingot_contracts.repos.access import MOST_IDS, Level, ReadableRepositories, Watchers
+from ingot_contracts.repos.commits import BranchTip
+from ingot_contracts.repos.comparisons import (
     ChangedPaths,
     Compare,
     CompareHeads,
     Comparison,
     Comparisons,
-    History,
-    Merge,
-    Merged,
     PullHead,
-    UpdateBranch,
-    UpdatedBranch,
 )
-from ingot_contracts.repos import (
-    MOST_IDS,
-    BranchTip,
-    Level,
-    MergeRule,
-    ReadableRepositories,
-    RepositoryAccess,
-    Watchers,
-)
+from ingot_contracts.repos.histories import History
+from ingot_contracts.repos.merge_rules import MergeRule
+from ingot_contracts.repos.merges import Merge, Merged, OfficialReviewers, UpdateBranch, UpdatedBranch
+from ingot_contracts.repos.repositories import RepositoryAccess
 
 DIFF_BYTES, LARGEST_DIFF = 16_000_000, 1_000_000
-"""Of all diffs that are remembered, and of one."""
+"""Bytes of all cached diffs, and of one diff."""
 GIT_SECONDS = 130.0
-"""How long repos may take for git work."""
+"""The timeout of calls that run git in repos."""
 
 
 _GrantKey: TypeAlias = tuple[str, str, str]
-"""The principal token, the owner and the name."""
+"""Principal token, owner and name."""
+
+
+class Official(NamedTuple):
+    """People and teams whose decisions count."""
+
+    accounts: set[int]
+    teams: set[int]
+
+
+class Readable(NamedTuple):
+    """Ids of repositories that a caller may read. In some of them issues or pull requests are hidden."""
+
+    ids: set[int]
+    without_issues: set[int]
+    without_pulls: set[int]
+
+    @property
+    def entire(self) -> set[int]:
+        """Repositories in which nothing is hidden."""
+        return self.ids - self.without_issues - self.without_pulls
 
 
 class HttpRepos:
-    """Repos through its internal API. What does not exist, or is hidden from the caller, is NotFound.
+    """Calls repos' internal API.
 
-    ``principal_token`` is the caller's. Where it may be None, a job calls.
+    Raises NotFound for objects that do not exist, or are hidden from the caller.
+
+    ``principal_token`` is the caller's. None is for jobs.
     """
 
     def __init__(self, peer: Peer, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._peer = peer
         self._grants: GrantCache[_GrantKey, RepositoryAccess] = GrantCache(clock=clock)
         self._questions: dict[_GrantKey, asyncio.Future[str]] = {}
-        """Each ends with why repos could not answer, or with an empty text."""
-        self._diffs: LRUCache[tuple[int, str, str, str, bool], bytes] = LRUCache(
+        """Each ends with the error of the request to repos, or with an empty text."""
+        self._diffs: LRUCache[tuple[int, str, str, str, bool, str], bytes] = LRUCache(
             DIFF_BYTES, getsizeof=_entry_bytes
         )
 
     async def granted(self, owner: str, name: str, principal_token: str) -> RepositoryAccess | None:
-        """The access that repos granted within the last seconds. It may allow; only a new question may refuse.
+        """Return the access that repos granted within the last seconds.
 
-        If repos is just being asked, by another request for the same page, this waits for the answer, and raises
-        Unavailable if there is none: a question of its own would wait as long again.
+        It may allow access; a denial needs a new request.
+
+        If another request for the same page is waiting for repos, this waits for the same response. It raises
+        Unavailable if there is none: its own request would wait as long again.
         """
         key = _grant_key(owner, name, principal_token)
         question = self._questions.get(key)
@@ -74,11 +90,11 @@ class HttpRepos:
         return self._grants.get(key)
 
     def drop_grants(self, repository_id: int) -> None:
-        """Forget the access that was granted to a repository."""
+        """Drop cached access to a repository."""
         self._grants.drop_holder(repository_id)
 
     async def access(self, owner: str, name: str, principal_token: str) -> RepositoryAccess:
-        """What the caller may do to the repository of that name."""
+        """Return the access of the caller to the repository of that name."""
         since = self._grants.clock()
         key = _grant_key(owner, name, principal_token)
         self._grants.drop(key)
@@ -91,7 +107,7 @@ class HttpRepos:
 
     @contextmanager
     def _question(self, key: _GrantKey) -> Iterator[None]:
-        """While repos is asked; of several questions that are the same, the first."""
+        """Mark a request to repos as running. For several equal requests it is the first."""
         if key in self._questions:
             yield
             return
@@ -107,45 +123,48 @@ class HttpRepos:
             question.set_result(failure)
 
     async def access_by_id(self, repository_id: int, principal_token: str) -> RepositoryAccess:
-        """What the caller may do to a repository."""
+        """Return the access of the caller to a repository."""
         path = f"/internal/repositories/{repository_id}/access"
         return await self._peer.get(path, RepositoryAccess, principal=principal_token)
 
     async def access_of_user(self, account_id: int, owner: str, name: str) -> RepositoryAccess:
-        """What a user may do, without a request of that user."""
+        """Return the access of a user, without a request of that user."""
         return await self._peer.get(f"{_access_path(owner, name)}?user={account_id}", RepositoryAccess)
 
     async def access_of_user_by_id(self, account_id: int, repository_id: int) -> RepositoryAccess:
-        """What a user may do, without a request of that user."""
+        """Return the access of a user, without a request of that user."""
         path = f"/internal/repositories/{repository_id}/access?user={account_id}"
         return await self._peer.get(path, RepositoryAccess)
 
     async def watchers(self, repository_id: int) -> list[int]:
-        """Who watches a repository."""
+        """Return the ids of the watchers of a repository."""
         return (await self._peer.get(f"/internal/repositories/{repository_id}/watchers", Watchers)).ids
 
     async def team_ids(self, repository_id: int) -> list[int]:
-        """The teams that were given a repository, without the owners' team."""
+        """Return the teams with access to a repository, except the owners' team."""
         return await self._peer.get(f"/internal/repositories/{repository_id}/teams", list[int])
 
     async def readable(
         self, repository_ids: Collection[int], principal_token: str, *, team_id: int = 0
-    ) -> set[int]:
-        """Those of these repositories that the caller may read, and that the team was given, if one is named."""
-        ids, readable_ids = sorted(repository_ids), set[int]()
+    ) -> Readable:
+        """Return which repositories the caller may read, and the team has if ``team_id`` is given."""
+        ids, readable = sorted(repository_ids), Readable(set(), set(), set())
         for start in range(0, len(ids), MOST_IDS):
-            question = ReadableRepositories(ids=ids[start : start + MOST_IDS], team_id=team_id)
+            question = ReadableRepositories(ids=ids[start : start + MOST_IDS], team_id=team_id, by_unit=True)
             path = "/internal/readable-repositories"
             answer = await self._peer.post(path, question, ReadableRepositories, principal=principal_token)
-            readable_ids |= set(answer.ids)
-        return readable_ids
+            readable.ids.update(answer.ids)
+            readable.without_issues.update(answer.unreadable.get("issues", ()))
+            for unit in ("pulls", "code"):
+                readable.without_pulls.update(answer.unreadable.get(unit, ()))
+        return readable
 
     async def levels(self, repository_ids: Collection[int], principal_token: str) -> dict[int, Level]:
-        """What the caller may do to those of at most ``MOST_IDS`` repositories that they may read."""
-        question = ReadableRepositories(ids=sorted(repository_ids), with_levels=True)
+        """Return the caller's levels in the code of readable repositories, for at most ``MOST_IDS`` ids."""
+        question = ReadableRepositories(ids=sorted(repository_ids), with_levels=True, by_unit=True)
         path = "/internal/readable-repositories"
         answer = await self._peer.post(path, question, ReadableRepositories, principal=principal_token)
-        return dict(zip(answer.ids, answer.levels, strict=False))  # a former release has no levels
+        return dict(zip(answer.ids, answer.levels, strict=False))  # an older release returns no levels
 
     async def compare(self, repository_id: int, request: Compare, principal_token: str) -> Comparison:
         path = f"/internal/repositories/{repository_id}/compare"
@@ -154,17 +173,20 @@ class HttpRepos:
         )
 
     async def compare_heads(self, repository_id: int, request: CompareHeads) -> list[Comparison | None]:
-        """A comparison for each head, None where the head does not exist. A job compares, so no access is checked."""
+        """Return a comparison for each head, None for a missing head.
+
+        It is called by jobs, so no access is checked.
+        """
         path = f"/internal/repositories/{repository_id}/comparisons?unattended=true"
         return (await self._peer.post(path, request, Comparisons, timeout=GIT_SECONDS)).comparisons
 
     async def set_pull_head(self, repository_id: int, number: int, head: PullHead) -> None:
-        """Say who gets the commits of a pull request. Raises Conflict as well."""
+        """Set who may fetch the commits of a pull request. Raises also Conflict."""
         path = f"/internal/repositories/{repository_id}/pull-heads/{number}"
         await self._peer.call("PUT", path, msgspec.json.encode(head), timeout=GIT_SECONDS)
 
     async def exists(self, repository_id: int) -> bool:
-        """Whether there is a repository of that id. A former release of repos knows that, too."""
+        """Return whether a repository has that id. Older releases of repos support it, too."""
         try:
             await self.dismisses_approvals(repository_id, "")
         except NotFound:
@@ -174,15 +196,39 @@ class HttpRepos:
     async def merge_rule(
         self, repository_id: int, branch: str, head_sha: str, principal_token: str | None, *, actor_id: int
     ) -> MergeRule:
-        """What protects a branch from a merge by the caller or, in a job, by the actor."""
-        path = f"/internal/repositories/{repository_id}/merge-rule?branch={quote(branch, safe='')}&head={head_sha}"
+        """Return the rule for merges into a branch by the caller or, in a job, by the actor."""
+        path = f"/internal/repositories/{repository_id}/merge-rule"
+        path += f"?branch={quote(branch, safe='')}&head={head_sha}"
         if principal_token is None:
             path += f"&user={actor_id}"
         return await self._peer.get(path, MergeRule, principal=principal_token or "")
 
+    async def official_reviewers(
+        self, repository_id: int, branch: str, account_ids: Collection[int], team_ids: Collection[int] = ()
+    ) -> Official:
+        """Return which people and teams are official reviewers of a branch now.
+
+        An older release of repos does not support it. Then Unavailable is raised: recorded values must not
+        allow a merge.
+        """
+        accounts, teams = sorted(account_ids), sorted(team_ids)
+        official = Official(set(), set())
+        path = f"/internal/repositories/{repository_id}/official-reviewers"
+        for start in range(0, max(len(accounts), len(teams)), MOST_IDS):
+            part = slice(start, start + MOST_IDS)
+            question = OfficialReviewers(branch=branch, ids=accounts[part], team_ids=teams[part])
+            try:
+                answer = await self._peer.post(path, question, OfficialReviewers)
+            except NoRoute as error:
+                raise error.unavailable("repos") from error
+            official.accounts.update(answer.ids)
+            official.teams.update(answer.team_ids)
+        return official
+
     async def dismisses_approvals(self, repository_id: int, branch: str) -> bool:
-        """Whether a new commit of a head dismisses the approvals of pull requests into the branch."""
-        path = f"/internal/repositories/{repository_id}/merge-rule?branch={quote(branch, safe='')}&unattended=true"
+        """Return whether a new commit of a head dismisses the approvals of pull requests into the branch."""
+        path = f"/internal/repositories/{repository_id}/merge-rule"
+        path += f"?branch={quote(branch, safe='')}&unattended=true"
         return (await self._peer.get(path, MergeRule)).dismiss_stale_approvals
 
     async def merge(
@@ -195,7 +241,7 @@ class HttpRepos:
         restricted: bool = False,
         overrides: bool = False,
     ) -> Merged:
-        """As the caller or, in a job, as the actor. Raises Conflict and NotAllowed as well."""
+        """Merge as the caller or, in a job, as the actor. Raises also Conflict and NotAllowed."""
         path = f"/internal/repositories/{repository_id}/merge?override={'true' if overrides else 'false'}"
         if principal_token is None:
             path += f"&user={actor_id}&restricted={'true' if restricted else 'false'}"
@@ -206,23 +252,23 @@ class HttpRepos:
     async def update_branch(
         self, repository_id: int, request: UpdateBranch, principal_token: str
     ) -> UpdatedBranch:
-        """Bring a base branch into a branch of this repository. Raises Denied and Conflict as well."""
+        """Merge a base branch into a branch of this repository. Raises also Denied and Conflict."""
         path = f"/internal/repositories/{repository_id}/update-branch"
         return await self._peer.post(
             path, request, UpdatedBranch, principal=principal_token, timeout=GIT_SECONDS
         )
 
     async def branch_tip(self, repository_id: int, branch: str, principal_token: str) -> str:
-        """The commit that a branch points to."""
+        """Return the tip of a branch."""
         path = f"/internal/repositories/{repository_id}/branches/{quote(branch)}"
         return (await self._peer.get(path, BranchTip, principal=principal_token)).sha
 
     async def delete_branch(
         self, repository_id: int, branch: str, tip: str, principal_token: str | None, *, actor_id: int
     ) -> None:
-        """Delete a branch that is still at ``tip``, as the caller or, in a job, for the actor.
+        """Delete a branch that is still at ``tip``, as the caller or, in a job, as the actor.
 
-        Raises Denied and Conflict as well.
+        Raises also Denied and Conflict.
         """
         path = f"/internal/repositories/{repository_id}/branches/{quote(branch)}?tip={tip}"
         if principal_token is None:
@@ -238,17 +284,19 @@ class HttpRepos:
         principal_token: str,
         *,
         binary: bool = False,
+        base_tip: str = "",
     ) -> bytes:
-        """The changes from the commit ``base`` to ``head`` as a text, which is always the same.
+        """Return the diff or patch from the commit ``base`` to ``head``.
 
-        So it is remembered: whoever asks has been allowed to read the repository. ``binary``: a diff has the changes of
-        binary files too.
+        A patch leaves out the commits of ``base_tip`` as well. The result never changes, so it is cached. The
+        caller was allowed to read the repository. ``binary``: a diff includes binary files.
         """
-        key = (repository_id, base, head, form, binary)
+        base_tip = base_tip if form == "patch" else ""
+        key = (repository_id, base, head, form, binary, base_tip)
         text = self._diffs.get(key)
         if text is None:
             path = f"/internal/repositories/{repository_id}/diff?base={base}&head={head}&format={form}"
-            path += "&binary=true" if binary else ""
+            path += f"{'&binary=true' if binary else ''}{f'&base_tip={base_tip}' if base_tip else ''}"
             text = (await self._peer.call("GET", path, principal=principal_token, timeout=GIT_SECONDS)).body
             if len(text) <= LARGEST_DIFF:
                 self._diffs[key] = text
@@ -265,9 +313,12 @@ class HttpRepos:
         files: int,
         whitespace: str,
     ) -> tuple[bytes, int | None]:
-        """The changes of so many files at most; and how many differ, None from a former release, which answers all."""
-        path = f"/internal/repositories/{repository_id}/diff?base={base}&head={head}&offset={offset}&files={files}"
-        path += f"&whitespace={whitespace}"
+        """Return the diff of at most ``files`` files, and the number of all files.
+
+        The number is None from an older release.
+        """
+        path = f"/internal/repositories/{repository_id}/diff?base={base}&head={head}"
+        path += f"&offset={offset}&files={files}&whitespace={whitespace}"
         answer = await self._peer.call("GET", path, principal=principal_token, timeout=GIT_SECONDS)
         total = answer.headers.get("x-total-count")
         return answer.body, None if total is None else int(total)
@@ -283,14 +334,16 @@ class HttpRepos:
         limit: int,
         changes: bool = False,
         verification: bool = False,
+        base_tip: str = "",
     ) -> History:
-        """The commits that ``head`` has and ``base`` has not.
+        """Return the commits of ``head`` that neither ``base`` nor ``base_tip`` has.
 
-        With ``changes`` what each of them changes, with ``verification`` what is to be said of its signature.
+        ``changes`` adds their changes, ``verification`` the verification of their signatures.
         """
         path = f"/internal/repositories/{repository_id}/commits?base={base}&head={head}"
         path += f"&offset={offset}&limit={limit}{'&unattended=true' if principal_token is None else ''}"
         path += f"{'&changes=true' if changes else ''}{'&verification=true' if verification else ''}"
+        path += f"&base_tip={base_tip}" if base_tip else ""
         return await self._peer.get(path, History, principal=principal_token or "")
 
     async def files(
@@ -305,14 +358,14 @@ class HttpRepos:
         whitespace: str,
         skip_to: str,
     ) -> ChangedPaths:
-        """The files that differ between ``base`` and ``head``; unless it is empty, from the file ``skip_to`` on."""
+        """Return the files that differ between ``base`` and ``head``, from ``skip_to`` on if set."""
         path = f"/internal/repositories/{repository_id}/files?base={base}&head={head}"
         path += f"&offset={offset}&limit={limit}&whitespace={whitespace}&skip_to={quote(skip_to, safe='')}"
         return await self._peer.get(path, ChangedPaths, principal=principal_token)
 
 
 def _entry_bytes(text: bytes) -> int:
-    """With what an entry takes beside its text."""
+    """Return the size of an entry with its overhead."""
     return len(text) + 500
 
 

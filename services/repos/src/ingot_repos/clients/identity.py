@@ -5,16 +5,12 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from ingot_chassis.peers.peers import Peer, segment
+from ingot_chassis.peers.peers import NoRoute, Peer, segment
 from ingot_chassis.security.principal import Membership, Principal
-from ingot_contracts.identity import (
-    Account,
-    FindSignatureKeys,
-    Ownership,
-    RenewPrincipal,
-    SignatureKey,
-    Team,
-)
+from ingot_contracts.identity.accounts import Account, Ownership
+from ingot_contracts.identity.credentials import FindSignatureKeys, RenewPrincipal, SignatureKey
+from ingot_contracts.identity.teams import FindMembers, Team
+from ingot_contracts.identity.units import Unit
 
 
 class SshKeyOwner(msgspec.Struct, kw_only=True):
@@ -43,9 +39,9 @@ class HttpIdentity:
         old = RenewPrincipal(id=principal.id, credential=principal.credential)
         return await self._peer.post("/internal/principals", old, Principal)
 
-    async def owner_of_ssh_key(self, fingerprint: str) -> SshKeyOwner:
-        """The user who has the key. Raises Denied when they may not sign in."""
-        query = urlencode({"fingerprint": fingerprint})
+    async def owner_of_ssh_key(self, fingerprint: str, *, used: bool = False) -> SshKeyOwner:
+        """The user who has the key; ``used`` by a session of git. Raises Denied if they may not sign in."""
+        query = urlencode({"fingerprint": fingerprint, **({"used": "true"} if used else {})})
         return await self._peer.get(f"/internal/ssh-keys?{query}", SshKeyOwner)
 
     async def signature_keys(self, query: FindSignatureKeys) -> list[SignatureKey]:
@@ -71,13 +67,34 @@ class HttpIdentity:
         return await self._peer.get(f"/internal/organizations/{organization_id}/teams?{query}", list[Team])
 
     async def members_of_teams(
-        self, organization_id: int, team_ids: Sequence[int], *, write: bool
+        self, organization_id: int, team_ids: Sequence[int], *, write: bool, units: Sequence[Unit]
     ) -> list[int]:
-        """Members of these teams, and of those with all repositories, as Owners; with ``write`` of those that may write."""
-        query = urlencode({"ids": team_ids, "write": str(write).lower()}, doseq=True)
+        """Members of these teams, and of those with all repositories, as Owners.
+
+        Of those that may read one of ``units``, with ``write`` that may write it.
+        """
+        query = urlencode({"ids": team_ids, "write": str(write).lower(), "unit": units}, doseq=True)
         return await self._peer.get(
             f"/internal/organizations/{organization_id}/team-members?{query}", list[int]
         )
+
+    async def find_members(self, organization_id: int, query: FindMembers) -> list[int]:
+        """Those of the users who are in the organization, or in one of the teams of it that are named.
+
+        Unavailable where identity is of a former release.
+        """
+        path = f"/internal/organizations/{organization_id}/members"
+        try:
+            return await self._peer.post(path, query, list[int])
+        except NoRoute as error:
+            raise error.unavailable("identity") from error
+
+    async def administrators(self) -> list[int]:
+        """The site administrators who may sign in. Unavailable where identity is of a former release."""
+        try:
+            return await self._peer.get("/internal/administrators", list[int])
+        except NoRoute as error:
+            raise error.unavailable("identity") from error
 
     async def is_blocked(self, account_id: int, user_id: int) -> bool:
         """Whether the account blocks the user."""

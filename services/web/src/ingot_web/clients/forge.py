@@ -3,6 +3,7 @@
 import hashlib
 from asyncio import gather
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode
 
@@ -12,18 +13,30 @@ from markupsafe import Markup
 from ingot_chassis.errors import Conflict, Denied, Invalid, NotAllowed, NotFound, Unauthenticated
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.peers.transports import PeerAnswer
-from ingot_contracts.file_views import FileViews, ViewFile
-from ingot_contracts.issue_rights import IssueRights
-from ingot_contracts.issues import MOST_TEXTS, RenderedTexts, RenderTexts
-from ingot_contracts.transfers import TransferOffers
+from ingot_contracts.issues.file_views import FileViews, ViewFile
+from ingot_contracts.issues.rights import IssueRights
+from ingot_contracts.rendering import (
+    EXCERPT_CHARACTERS,
+    FULL_PAGE,
+    MOST_TEXTS,
+    RenderedTexts,
+    RenderTexts,
+    plain_html,
+)
+from ingot_contracts.repos.transfers import TransferOffers
+from ingot_web.clients.shapes import complete, shape_of
 
 API = "/api/v1"
 ROWS = 50
 """The most that the API answers on one page of a list."""
+SENT_CHARACTERS = 600_000
+"""Of the texts that a page has rendered by one request."""
+PAGE_HTML = 2_000_000
+"""Characters of the HTML of all texts of a page."""
 MOST_PAGES = 4
 """Of a list that is shown at once."""
 NOTHING = (NotFound, Denied, Unauthenticated, Conflict, NotAllowed)
-"""What a page leaves out: the caller does not find it or may not see it, or the repository has none."""
+"""Errors that a page skips: not found, denied, or not available in this repository."""
 _TASK = '<input class="task-list-item-checkbox"'
 _NAMED_TASK = '<input aria-label="Done" class="task-list-item-checkbox"'
 """The box of a task in a list has no words of its own for those who hear a page."""
@@ -47,23 +60,27 @@ class ListPage(NamedTuple):
 
 
 class Forge:
-    """What services answer to the caller whose principal token is ``principal``.
+    """Client of the public API for the caller with the principal token ``principal``.
 
-    A path is one of the public API without its prefix; its segments are quoted by ``at``. Every method raises the
-    ApiError that the service answered, or Unavailable. ``on_change`` is called after each change that was not refused.
+    A path is one of the public API without its prefix; its segments are quoted by ``at``. Every method raises
+    the ApiError that the service answered, or Unavailable. ``on_change`` is called after each change that was
+    not refused.
     """
 
     def __init__(
         self, peers: Peers, principal: str, rendered: TextCache, on_change: Callable[[], None]
     ) -> None:
         self._peers, self._principal, self._rendered, self._on_change = peers, principal, rendered, on_change
+        self._share = self._colours = 1.0
+        """The parts of the budget for rendering that are left for this request."""
 
     async def get(self, service: str, path: str, /, **parameters: Parameter) -> Any:
-        """The answer as plain values."""
-        return msgspec.json.decode((await self.answer(service, path, **parameters)).body)
+        """The answer as plain values, with the defaults of the fields that it lacks."""
+        decoded = msgspec.json.decode((await self.answer(service, path, **parameters)).body)
+        return _completed(decoded, path)
 
     async def get_if_there(self, service: str, path: str, /, **parameters: Parameter) -> Any:
-        """The same; None for NOTHING."""
+        """Return the answer as ``get``; None for NOTHING."""
         try:
             return await self.get(service, path, **parameters)
         except NOTHING:
@@ -74,17 +91,20 @@ class Forge:
         answer = await self.answer(service, path, **parameters)
         rows = msgspec.json.decode(answer.body) or []
         rows = rows["data"] if isinstance(rows, dict) else rows
-        return ListPage(rows, int(answer.headers.get("x-total-count", len(rows))))
+        return ListPage(_completed(rows, path), int(answer.headers.get("x-total-count", len(rows))))
 
     async def listing_if_there(self, service: str, path: str, /, **parameters: Parameter) -> ListPage:
-        """The same; empty for NOTHING."""
+        """Return the page as ``listing``; an empty one for NOTHING."""
         try:
             return await self.listing(service, path, **parameters)
         except NOTHING:
             return ListPage([], 0)
 
     async def rows_if_there(self, service: str, path: str, /, **parameters: Parameter) -> list[Any] | None:
-        """A list that no page cuts, as for a menu: of a very long one the first MOST_PAGES pages. None for NOTHING."""
+        """A list that no page cuts, as for a menu: of a very long one the first MOST_PAGES pages.
+
+        None for NOTHING.
+        """
         try:
             first = await self.listing(service, path, limit=ROWS, **parameters)
         except NOTHING:
@@ -96,7 +116,7 @@ class Forge:
         return [*first.rows, *(row for other in others for row in other.rows)]
 
     async def is_there(self, service: str, path: str) -> bool:
-        """Whether the service answers with success and not that there is nothing."""
+        """True if the service answers with success, False if it answers that there is nothing."""
         try:
             await self.answer(service, path)
         except NotFound:
@@ -140,7 +160,10 @@ class Forge:
         return msgspec.json.decode(answer.body)
 
     async def offers(self) -> TransferOffers:
-        """The transfers of repositories that wait for the caller's answer; none of a repos of an older release."""
+        """The transfers of repositories that wait for the caller's answer.
+
+        None of a repos of an older release.
+        """
         try:
             return await self._peers["repos"].get(
                 "/internal/transfers", TransferOffers, principal=self._principal
@@ -149,7 +172,10 @@ class Forge:
             return TransferOffers()
 
     async def may_edit(self, repository: str, number: int) -> bool:
-        """Whether the caller may change an issue; True for an issues of an older release, which refuses it itself."""
+        """True if the caller may change an issue.
+
+        Also True if issues is of an older release, which rejects the change itself.
+        """
         path = f"/internal/repos{repository}/issues/{number}/rights"
         try:
             return (await self._peers["issues"].get(path, IssueRights, principal=self._principal)).may_edit
@@ -157,7 +183,10 @@ class Forge:
             return True
 
     async def file_views(self, repository: str, number: int) -> Mapping[str, str] | None:
-        """What the caller has looked at of a pull request, as ``FileViews``; None for NOTHING, or issues of an older release."""
+        """Files of a pull request that the caller has viewed, as in ``FileViews``.
+
+        None for NOTHING or an older release of issues.
+        """
         path = f"/internal/repos{repository}/pulls/{number}/file-views"
         try:
             views = await self._peers["issues"].get(path, FileViews, principal=self._principal)
@@ -171,34 +200,70 @@ class Forge:
         await self._peers["issues"].call("PUT", path, msgspec.json.encode(view), principal=self._principal)
         self._on_change()
 
-    async def render(self, texts: Sequence[str], *, context: str, images: str = "") -> list[Markup]:
-        """Markdown as sanitized HTML, made by the service that owns it. ``context`` and ``images`` as in RenderTexts."""
-        keys = [(hashlib.sha256(text.encode("utf-8", "replace")).digest(), context, images) for text in texts]
-        html_by_key = {key: self._rendered.get(key) for key in keys}
-        missing = {
-            key: text for key, text in zip(keys, texts, strict=True) if text and html_by_key[key] is None
-        }
-        new = await self._rendered_now(list(missing.values()), context=context, images=images)
-        for key, (text, stays) in zip(missing, new, strict=True):
-            html = Markup(text.replace(_TASK, _NAMED_TASK))  # noqa: S704 - issues sanitizes it
-            html_by_key[key] = html
-            if stays:
-                self._rendered.put(key, html)
-        return [html_by_key[key] or Markup() for key in keys]
+    async def render(
+        self, texts: Sequence[str], *, context: str, images: str = "", wiki: bool = False
+    ) -> list[Markup]:
+        """Markdown as sanitized HTML, made by the service that owns it.
 
-    async def _rendered_now(self, texts: list[str], *, context: str, images: str) -> list[tuple[str, bool]]:
-        """HTML as issues makes it, of as many texts at a time as it takes, and whether it stays so."""
-        html: list[tuple[str, bool]] = []
-        for start in range(0, len(texts), MOST_TEXTS):
-            body = RenderTexts(texts=texts[start : start + MOST_TEXTS], context=context, images=images)
+        ``context``, ``images`` and ``wiki`` as in RenderTexts.
+
+        All texts of a request have one budget, the short ones first. The texts beyond it are shown as they
+        are written.
+        """
+        keys = {
+            text: (hashlib.sha256(text.encode("utf-8", "replace")).digest(), context, images, wiki)
+            for text in sorted({*texts} - {""}, key=lambda text: (len(text), text))
+        }
+        shown = {text: html for text, key in keys.items() if (html := self._rendered.get(key)) is not None}
+        new = await self._rendered_now([text for text in keys if text not in shown], context, images, wiki)
+        for text, (rendered, stays) in new.items():
+            html = Markup(rendered.replace(_TASK, _NAMED_TASK))  # noqa: S704 - issues sanitizes it
+            shown[text] = html
+            if stays:
+                self._rendered.put(keys[text], html)
+        room = PAGE_HTML
+        for text in keys:
+            room -= len(shown.get(text, ""))
+            if text not in shown or room < 0:
+                shown[text] = Markup(plain_html(text, FULL_PAGE, EXCERPT_CHARACTERS))  # noqa: S704 - escaped
+        return [shown.get(text, Markup()) for text in texts]
+
+    async def _rendered_now(
+        self, texts: list[str], context: str, images: str, wiki: bool
+    ) -> dict[str, tuple[str, bool]]:
+        """HTML as issues makes it, of as many texts at a time as it takes, and whether it stays so.
+
+        There is none of texts that would make the request too large.
+        """
+        html: dict[str, tuple[str, bool]] = {}
+        sizes = accumulate(len(text) for text in texts)
+        sent = [text for text, size in zip(texts, sizes, strict=True) if size <= SENT_CHARACTERS] or texts[:1]
+        for start in range(0, len(sent), MOST_TEXTS):
+            batch = sent[start : start + MOST_TEXTS]
+            body = RenderTexts(
+                texts=[text[:SENT_CHARACTERS] for text in batch],  # a longer one is not rendered anyway
+                context=context,
+                images=images,
+                wiki=wiki,
+                share=self._share,
+                colours=self._colours,
+            )
             rendered = await self._peers["issues"].post("/internal/markdown", body, RenderedTexts)
-            html += [(text, place not in rendered.plain) for place, text in enumerate(rendered.html)]
+            self._share, self._colours = rendered.share, rendered.colours
+            stays = [place not in rendered.plain for place in range(len(batch))]
+            html |= dict(zip(batch, zip(rendered.html, stays, strict=True), strict=True))
         return html
 
 
 def at(*segments: str | int) -> str:
     """A path of these segments; slashes inside one are quoted, too."""
     return "".join(f"/{quote(str(segment), safe='')}" for segment in segments)
+
+
+def _completed(answer: Any, path: str) -> Any:
+    if (shape := shape_of(path)) is not None:
+        complete(answer, shape)
+    return answer
 
 
 def _target(path: str, parameters: Mapping[str, Parameter]) -> str:

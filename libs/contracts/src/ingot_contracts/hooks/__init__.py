@@ -1,0 +1,1 @@
+"""Contract of hooks: payloads of webhooks and events."""

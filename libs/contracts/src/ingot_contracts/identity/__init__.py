@@ -1,0 +1,1 @@
+"""Contract of identity: its accounts, credentials and events."""

@@ -1,0 +1,76 @@
+"""Credentials that identity checks for its peers, and keys of signatures."""
+
+from typing import Annotated
+
+import msgspec
+
+from ingot_contracts.identity.accounts import Account
+from ingot_contracts.limits import Name
+
+MOST_SIGNATURE_KEYS = 100
+"""Keys of each kind per request."""
+
+
+class FindSignatureKeys(msgspec.Struct, frozen=True, kw_only=True):
+    """Request for keys that may have made signatures.
+
+    ``key_ids`` are ids of OpenPGP keys and subkeys, 16 digits in capital letters. ``fingerprints`` are those
+    of SSH keys (``SHA256:…``).
+    """
+
+    key_ids: Annotated[list[Name], msgspec.Meta(max_length=MOST_SIGNATURE_KEYS)] = []
+    fingerprints: Annotated[list[Name], msgspec.Meta(max_length=MOST_SIGNATURE_KEYS)] = []
+
+
+class SignatureKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A user's signing key. ``id`` repeats the requested id.
+
+    ``certificate`` is the OpenPGP key that contains it.
+
+    ``addresses`` are e-mail addresses of the owner, in lower case. The key verifies commits with these
+    addresses.
+    """
+
+    id: str
+    owner: Account
+    addresses: list[str]
+    certificate: bytes = b""
+
+
+class Authenticate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """POST /internal/authenticate: a credential. ``token``, or ``name`` with ``password``, or ``session``.
+
+    ``password`` may be a token too, as git clients send it. ``code`` belongs to the second factor.
+    ``session`` is the secret in the cookie of a browser. ``address`` is the client's, for throttling guesses.
+    """
+
+    token: str = ""
+    name: str = ""
+    password: str = ""
+    sudo: str = ""
+    address: str = ""
+    code: str = ""
+    session: str = ""
+
+
+class RenewPrincipal(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/principals: renew a principal by its ``id`` and ``credential``."""
+
+    id: int
+    credential: Name
+
+
+class Authenticated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The signed principal and its user. ``user_id`` 0: the credential is invalid.
+
+    ``needs_code``: name and password are right, but the code of the second factor is missing or wrong.
+    """
+
+    principal_token: str = msgspec.field(name="statement")
+    user_id: int
+    needs_code: bool = False
+
+
+def session_cookie(public_url: str) -> str:
+    """Return the name of the session cookie. Over https the prefix ``__Host-`` keeps it from other hosts."""
+    return "__Host-ingot-session" if public_url.startswith("https:") else "ingot-session"

@@ -1,0 +1,1 @@
+"""Contract of issues: issues, pull requests, reviews and events."""

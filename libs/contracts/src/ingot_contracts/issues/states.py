@@ -1,0 +1,5 @@
+"""States of issues, pull requests and milestones."""
+
+from typing import Literal
+
+State = Literal["open", "closed"]

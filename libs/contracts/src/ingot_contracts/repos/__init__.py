@@ -1,0 +1,1 @@
+"""Contract of repos: repositories, their git operations and events."""

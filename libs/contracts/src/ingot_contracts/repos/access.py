@@ -1,0 +1,79 @@
+"""Levels of access to repositories, and questions about them."""
+
+from typing import Literal
+
+import msgspec
+
+from ingot_contracts.identity.units import Unit
+
+Level = Literal["none", "read", "write", "admin", "owner"]
+LEVELS: tuple[Level, ...] = ("none", "read", "write", "admin", "owner")
+SERVED_UNITS: tuple[Unit, ...] = ("code", "issues", "pulls", "releases")
+"""The units that peers of the last release know, so the lowest level in these is theirs."""
+MOST_WATCHERS = 500
+"""Watchers of a repository who are notified of an event."""
+MOST_IDS = 1000
+"""Ids per ``ReadableRepositories`` and ``OfficialReviewers`` request."""
+
+
+def reaches(level: Level, required: Level) -> bool:
+    """Return whether access at ``level`` includes ``required``."""
+    return LEVELS.index(level) >= LEVELS.index(required)
+
+
+class Permission(msgspec.Struct, frozen=True, kw_only=True):
+    admin: bool = False
+    push: bool = False
+    pull: bool = False
+
+
+def permission_of(level: Level) -> Permission:
+    """Return the permissions of ``level`` as the API shows them."""
+    return Permission(
+        admin=reaches(level, "admin"), push=reaches(level, "write"), pull=reaches(level, "read")
+    )
+
+
+class AccessLevel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """GET /internal/repositories/{id}/level?user={id}: the access of a user who is not the caller.
+
+    ``level`` is what they have in each unit of ``SERVED_UNITS`` at least. ``units`` has the units in which
+    they have another level.
+    """
+
+    level: Level
+    units: dict[Unit, Level] = {}
+
+    def of(self, unit: Unit | None) -> Level:
+        """Return the level in a unit.
+
+        None is for what belongs to no unit: read access to any unit is enough to read it.
+        """
+        if unit is not None:
+            return self.units.get(unit, self.level)
+        reads_any = self.level == "none" and any(level != "none" for level in self.units.values())
+        return "read" if reads_any else self.level
+
+
+class ReadableRepositories(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """POST /internal/readable-repositories: filter ids of repositories by the caller's read access.
+
+    Request and response. At most ``MOST_IDS``. ``team_id``: only repositories that the team was given.
+    ``with_levels`` adds the caller's ``levels`` in the code, in the order of ``ids``.
+
+    The answer has the repositories whose ``SERVED_UNITS`` the caller may all read. ``by_unit`` adds those of
+    which the caller reads some. ``unreadable`` has the ids for each unit that the caller may not read.
+    """
+
+    ids: list[int]
+    team_id: int = 0
+    with_levels: bool = False
+    levels: list[Level] = []
+    by_unit: bool = False
+    unreadable: dict[Unit, list[int]] = {}
+
+
+class Watchers(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /internal/repositories/{id}/watchers: ids of watchers, at most ``MOST_WATCHERS``."""
+
+    ids: list[int]

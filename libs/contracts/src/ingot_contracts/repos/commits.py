@@ -1,0 +1,74 @@
+"""Commits, their states, and branches."""
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from ingot_contracts.identity.accounts import User
+
+StatusState = Literal["pending", "success", "error", "failure", "warning", "skipped"]
+PASSED: frozenset[StatusState] = frozenset(("success", "skipped"))
+"""States of a check that do not block a merge."""
+NO_COMMIT = "0" * 40
+
+
+class BranchTip(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /internal/repositories/{id}/branches/{name}.
+
+    DELETE with ``?tip={sha}`` deletes it as the caller: 409 when its tip moved, or when it is the default
+    branch. ``&user={id}``: as that user instead of the caller.
+    """
+
+    name: str
+    sha: str
+
+
+class CommitAuthor(msgspec.Struct, frozen=True, kw_only=True):
+    """An author or committer. ``username`` is empty when no account has the address."""
+
+    name: str
+    email: str
+    username: str = ""
+
+
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
+    """The verification of a signature. ``signer`` is the owner of the key, with the address of the commit.
+
+    Events leave it out.
+    """
+
+    verified: bool = False
+    reason: str = ""
+    signature: str = ""
+    payload: str = ""
+    signer: CommitAuthor | None = None
+
+
+class Commit(msgspec.Struct, frozen=True, kw_only=True):
+    """A commit in branches and pushes. The three lists are paths, against the first parent."""
+
+    id: str
+    message: str
+    url: str
+    author: CommitAuthor
+    committer: CommitAuthor
+    verification: Verification | None = None
+    timestamp: datetime
+    added: list[str] = []
+    removed: list[str] = []
+    modified: list[str] = []
+
+
+class CommitStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The status that another system reports for a commit. ``id`` counts from 1 per commit."""
+
+    id: int
+    status: StatusState
+    target_url: str = ""
+    description: str = ""
+    url: str
+    context: str
+    creator: User
+    created_at: datetime
+    updated_at: datetime

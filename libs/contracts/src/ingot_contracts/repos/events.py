@@ -1,0 +1,208 @@
+"""Events of repos."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from ingot_contracts.identity.accounts import User
+from ingot_contracts.limits import EVENT_WIKI_PAGES, Omitted, most_items
+from ingot_contracts.repos.commits import Commit, CommitStatus
+from ingot_contracts.repos.releases import Release
+from ingot_contracts.repos.repositories import Repository
+
+
+class FirstLabel(msgspec.Struct, frozen=True, kw_only=True):
+    """A label that a new repository starts with."""
+
+    name: str
+    color: str
+    description: str = ""
+    exclusive: bool = False
+
+
+class RepositoryCreated(msgspec.Struct, frozen=True, kw_only=True, tag="repos.repository.created.v1"):
+    """A repository was created.
+
+    It starts with ``labels``, and with labels copied from the repository ``labels_of``.
+
+    ``labels_of`` 0: nothing is copied.
+    """
+
+    repository: Repository
+    sender: User
+    owner_kind: Literal["user", "organization"] = "user"
+    labels: list[FirstLabel] = []
+    labels_of: int = 0
+
+
+class RepositoryEdited(msgspec.Struct, frozen=True, kw_only=True, tag="repos.repository.edited.v1"):
+    """Name, visibility, units or owner changed: copies of the repository are stale."""
+
+    repository: Repository
+    sender: User
+    previous_full_name: str = ""
+
+
+class RepositoryDeleted(msgspec.Struct, frozen=True, kw_only=True, tag="repos.repository.deleted.v1"):
+    repository: Repository
+    sender: User
+    owner_kind: Literal["user", "organization"] = "user"
+
+
+class RepositoryAbandoned(msgspec.Struct, frozen=True, kw_only=True, tag="repos.repository.abandoned.v1"):
+    """A repository was deleted before it was ready. No other event is about it."""
+
+    repository_id: int
+
+
+class ForkRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.fork.requested.v1"):
+    """A fork has its row, but not its commits. Wakes the workers."""
+
+    repository_id: int
+    parent_id: int
+
+
+class ImportRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.import.requested.v1"):
+    """An import was requested or restarted. Wakes the workers."""
+
+    repository_id: int
+
+
+class MirrorSyncRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.sync.requested.v1"):
+    """A sync of a mirror was requested. Wakes the workers."""
+
+    repository_id: int
+
+
+class MirrorPushRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.mirror.requested.v1"):
+    """A push to a push mirror was requested, or follows a commit. Wakes the workers."""
+
+    repository_id: int
+    mirror_id: int
+
+
+class RepositoryForked(msgspec.Struct, frozen=True, kw_only=True, tag="repos.repository.forked.v1"):
+    """A fork is ready to be cloned. ``forkee`` is the original, ``repository`` the new fork."""
+
+    forkee: Repository
+    repository: Repository
+    sender: User
+
+
+class AccessChanged(msgspec.Struct, frozen=True, kw_only=True, tag="repos.access.changed.v1"):
+    """A collaborator or a team grant changed: cached grants are stale. Both lists are complete."""
+
+    repository_id: int
+    collaborators: list[int] = []
+    teams: list[int] = []
+
+
+class PushReceived(msgspec.Struct, frozen=True, kw_only=True, tag="repos.push.received.v1"):
+    """One ref moved. 40 zeros: ``before`` for a new ref, ``after`` for a deleted one.
+
+    ``commits`` are the newest ``EVENT_COMMITS`` of ``total_commits``, newest first. ``head_commit`` is the
+    commit that the ref is at, unless it is the first of ``commits``. ``merged_pull`` is the number of the
+    pull request that the push merges, or 0. ``restricted``: the push has no effects in other repositories.
+    ``options`` (`git push -o`) are for hooks.
+    """
+
+    repository: Repository
+    pusher: User
+    ref: str
+    before: str
+    after: str
+    compare_url: str = ""
+    commits: list[Commit] = []
+    head_commit: Commit | None = None
+    total_commits: int = 0
+    forced: bool = False
+    merged_pull: int = 0
+    restricted: bool = msgspec.field(default=False, name="confined")
+    owner_kind: Literal["user", "organization"] = "user"
+    omitted: Omitted = Omitted()
+    options: list[str] = []
+
+
+class CommitsProposed(msgspec.Struct, frozen=True, kw_only=True, tag="repos.commits.proposed.v1"):
+    """A push to ``refs/for/``: open a pull request, or update the open one between the two branches.
+
+    ``head`` names the head in requests about pull requests (``ingot_contracts.pulls.proposal_head``).
+    ``title`` and ``body`` are empty unless the push sets them. ``message`` is the one of the last commit,
+    clipped.
+    """
+
+    repository: Repository
+    pusher: User
+    base_branch: str
+    head: str
+    after: str
+    title: str = ""
+    body: str = ""
+    message: str = ""
+    restricted: bool = msgspec.field(default=False, name="confined")
+
+
+class StatusCreated(msgspec.Struct, frozen=True, kw_only=True, tag="repos.status.created.v1"):
+    repository: Repository
+    sender: User
+    sha: str
+    status: CommitStatus
+
+
+class ReleaseChanged(msgspec.Struct, frozen=True, kw_only=True, tag="repos.release.changed.v1"):
+    """A release changed.
+
+    Drafts are not announced: publishing one is ``published``, turning it back ``deleted``.
+    """
+
+    action: Literal["published", "updated", "deleted"]
+    repository: Repository
+    sender: User
+    release: Release
+    owner_kind: Literal["user", "organization"] = "user"
+    omitted: Omitted = Omitted()
+
+
+class WikiPageChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A change of one page.
+
+    ``page`` is its address, the last part of its URL. ``comment`` is the message of the commit.
+    """
+
+    action: Literal["created", "edited", "deleted"]
+    page: str
+    comment: str = ""
+
+
+class WikiChanged(msgspec.Struct, frozen=True, kw_only=True, tag="repos.wiki.changed.v1"):
+    """Pages of a wiki changed, by the API or by one push.
+
+    A renamed page is ``edited``, with its present address.
+
+    ``pages`` are the latest ``EVENT_WIKI_PAGES`` changes, the latest last. ``omitted`` counts the others.
+    """
+
+    repository: Repository
+    sender: User
+    pages: Annotated[list[WikiPageChange], most_items(EVENT_WIKI_PAGES)]
+    owner_kind: Literal["user", "organization"] = "user"
+    omitted: int = 0
+
+
+Event = (
+    RepositoryCreated
+    | RepositoryEdited
+    | RepositoryDeleted
+    | RepositoryAbandoned
+    | ForkRequested
+    | ImportRequested
+    | MirrorSyncRequested
+    | MirrorPushRequested
+    | RepositoryForked
+    | AccessChanged
+    | PushReceived
+    | CommitsProposed
+    | StatusCreated
+    | ReleaseChanged
+    | WikiChanged
+)

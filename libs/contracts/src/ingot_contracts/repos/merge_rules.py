@@ -1,0 +1,30 @@
+"""Rules of a branch for merges."""
+
+import msgspec
+
+
+class MergeRule(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /internal/repositories/{id}/merge-rule?branch=&head=: the rule for merging ``head`` into a branch.
+
+    For the caller, or ``&user={id}``. ``&unattended=true``: for no user, without a check of access. Without
+    ``rule_name`` the branch is not protected.
+
+    repos itself rejects a merge (405) if ``may_merge`` is false or ``missing_checks`` names statuses that
+    have not succeeded. ``?override=true`` skips that if ``may_override`` is true. With
+    ``block_on_outdated_branch`` it rejects a head that is behind (409), with the same override. issues checks
+    the reviews: approvals of the ``approvers`` (ids; None: everybody with write access) and of
+    ``approving_teams`` count.
+    """
+
+    rule_name: str = ""
+    may_merge: bool = True
+    may_override: bool = False
+    missing_checks: list[str] = []
+    required_approvals: int = 0
+    approvers: list[int] | None = None
+    approving_teams: list[int] = []
+    block_on_rejected_reviews: bool = False
+    block_on_official_review_requests: bool = False
+    block_on_outdated_branch: bool = False
+    dismiss_stale_approvals: bool = False
+    ignore_stale_approvals: bool = False

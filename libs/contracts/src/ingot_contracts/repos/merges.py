@@ -1,0 +1,92 @@
+"""Merges and updates of branches that issues requests."""
+
+from typing import Literal
+
+import msgspec
+
+MergeStyle = Literal["merge", "rebase", "rebase-merge", "squash", "fast-forward-only"]
+UpdateStyle = Literal["merge", "rebase"]
+MERGE_STYLES: dict[MergeStyle, str] = {
+    "merge": "allow_merge_commits",
+    "rebase": "allow_rebase",
+    "rebase-merge": "allow_rebase_explicit",
+    "squash": "allow_squash_merge",
+    "fast-forward-only": "allow_fast_forward_only_merge",
+}
+"""Style of merging a pull request to the field of ``Repository`` that allows it."""
+
+
+class Merge(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/repositories/{id}/merge: merge ``head_sha`` into ``base_branch``, as the caller.
+
+    ``?user={id}`` merges as that user, for a scheduled merge. ``&restricted=true``: the merge was scheduled
+    with a restricted token.
+
+    409 when they conflict, when ``refs/pull/<number>/head`` is not ``head_sha`` any more, or when the base
+    moved.
+
+    ``head_branch`` needs no comparison first: its commits are copied here, as ``Compare`` does. 409 then also
+    when it is not at ``head_sha`` any more, and 405 when the two conflict in any style. If the branch is
+    deleted or hidden from the user, the commits stored under the number are merged.
+
+    ``merge_base`` is the one of the reviewed changes, empty if there was none. 409 when it differs now. None
+    accepts any.
+    """
+
+    number: int
+    base_branch: str
+    head_sha: str
+    style: MergeStyle = "merge"
+    title: str = ""
+    message: str = ""
+    head_repository_id: int = 0
+    head_branch: str = ""
+    merge_base: str | None = None
+
+
+class Merged(msgspec.Struct, frozen=True, kw_only=True):
+    """``sha`` is the new tip of the base branch. ``already`` True: base already contained head.
+
+    ``base_sha`` is the former tip of the base branch, ``merge_base`` its merge base with the head. Both are
+    empty when an earlier call merged them.
+    """
+
+    sha: str
+    already: bool = False
+    base_sha: str = ""
+    merge_base: str = ""
+
+
+class OfficialReviewers(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/repositories/{id}/official-reviewers: filter reviewers by the rule of ``branch``.
+
+    Request and response. Of at most ``MOST_IDS`` accounts and ``MOST_IDS`` teams, returns official approvers:
+    allowed by the present rule and by their present access. Without a rule, or without its list of approvers,
+    all writers count.
+    """
+
+    branch: str = ""
+    ids: list[int] = []
+    team_ids: list[int] = []
+
+
+class UpdateBranch(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/repositories/{id}/update-branch: merge a base branch into ``head_branch``.
+
+    The caller makes the merge. The caller needs write access, and the protection of the branch holds.
+    ``title`` is the title of the merge commit. 409 when the two conflict, or the branch is no longer at
+    ``head_sha``.
+    """
+
+    head_branch: str
+    head_sha: str
+    base_repository_id: int
+    base_branch: str
+    style: UpdateStyle = "merge"
+    title: str = ""
+
+
+class UpdatedBranch(msgspec.Struct, frozen=True, kw_only=True):
+    """``sha`` is the tip of the branch now. It is the former tip if the branch already had all commits."""
+
+    sha: str

@@ -1,0 +1,34 @@
+"""Releases as the API shows them."""
+
+from datetime import datetime
+
+import msgspec
+
+from ingot_contracts.attachments import Attachment
+from ingot_contracts.identity.accounts import User
+
+
+class Release(msgspec.Struct, frozen=True, kw_only=True):
+    """A tag with release notes.
+
+    ``published_at`` is when it stopped being a draft; for a draft it is ``created_at``.
+
+    ``created_at`` is the time of the tagged commit; of a draft, the time when it was written.
+    """
+
+    id: int
+    tag_name: str
+    target_commitish: str = ""
+    name: str = ""
+    body: str = ""
+    url: str
+    html_url: str = ""
+    tarball_url: str = ""
+    zipball_url: str = ""
+    draft: bool = False
+    prerelease: bool = False
+    created_at: datetime
+    published_at: datetime | None = None
+    author: User
+    upload_url: str = ""
+    assets: list[Attachment] = []

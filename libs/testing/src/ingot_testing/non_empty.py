@@ -1,0 +1,13 @@
+"""A guard for tests that would pass without any items."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
+
+def non_empty(items: Iterable[_T]) -> list[_T]:
+    """Return the items. Raises AssertionError if there are none: a loop over them would assert nothing."""
+    every = list(items)
+    assert every, "there is nothing to check"
+    return every

@@ -1,1 +1,0 @@
-"""HTTP routes of hooks, with the structs of their requests and answers."""

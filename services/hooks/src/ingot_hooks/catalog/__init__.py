@@ -1,0 +1,1 @@
+"""Hooks as rows, the right to use them, and the parts that every request needs."""

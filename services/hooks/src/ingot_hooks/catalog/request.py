@@ -1,0 +1,44 @@
+"""The request class of hooks."""
+
+from ingot_chassis.errors import NotFound
+from ingot_chassis.http.database_request import DatabaseRequest
+from ingot_contracts.identity.accounts import Account
+from ingot_contracts.repos.repositories import Repository
+from ingot_hooks.catalog.components import Components
+from ingot_hooks.catalog.store import queries as store
+from ingot_hooks.catalog.store.queries import HookRow, Owner
+from ingot_hooks.settings import Settings
+
+
+class HooksRequest(DatabaseRequest):
+    """A request to hooks."""
+
+    @property
+    def components(self) -> Components:
+        return self.app.state.components  # type: ignore[no-any-return]
+
+    @property
+    def settings(self) -> Settings:
+        return self.app.state.settings  # type: ignore[no-any-return]
+
+    @property
+    def resource(self) -> Repository | Account | Owner:
+        """The repository or organization in the path whose hooks the caller may use, else their owner."""
+        return self.scope["resource"]  # type: ignore[typeddict-item,no-any-return]
+
+    @property
+    def owner(self) -> Owner:
+        """The owner of the hooks in the path."""
+        if isinstance(self.resource, Owner):
+            return self.resource
+        if isinstance(self.resource, Repository):
+            return Owner(repository_id=self.resource.id)
+        return Owner(organization_id=self.resource.id)
+
+    async def hook(self, hook_id: int) -> HookRow:
+        """The hook with that id, if it belongs to the owner in the path. Raises NotFound."""
+        async with self.db.read() as db:
+            row = await store.get(db, self.owner, hook_id)
+        if row is None:
+            raise NotFound
+        return row

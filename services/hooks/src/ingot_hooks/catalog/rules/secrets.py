@@ -1,0 +1,51 @@
+"""Secrets of a hook: for signatures, and for the Authorization header. The API shows the latter alone."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from ingot_chassis.errors import Invalid
+from ingot_chassis.security.sealing import Seal, Unreadable
+from ingot_hooks.catalog.store.queries import HookRow
+
+MAX_AUTHORIZATION = 1000
+"""Characters."""
+
+
+OpenSecret = Callable[[bytes | None], str]
+"""``Seal.open``, or what remembers some of its answers. Raises Unreadable."""
+
+
+def valid_secrets(open_secret: OpenSecret, hook: HookRow, at: datetime) -> list[str]:
+    """The secrets that sign at that time, newest first. Raises Unreadable."""
+    secrets = [open_secret(hook.sealed_secret)]
+    if hook.former_until is not None and at < hook.former_until:
+        secrets.append(open_secret(hook.sealed_former_secret))
+    return [secret for secret in secrets if secret]
+
+
+def secret_columns(seal: Seal, hook: HookRow, secret: str, former_until: datetime) -> dict[str, Any]:
+    """The columns of a new secret. The former one stays valid until then, unless the new one is empty."""
+    try:
+        if secret and secret == seal.open(hook.sealed_secret):
+            return {}
+    except Unreadable:
+        return {"sealed_secret": seal.close(secret), "sealed_former_secret": None, "former_until": None}
+    former = hook.sealed_secret if secret else None
+    return {
+        "sealed_secret": seal.close(secret),
+        "sealed_former_secret": former,
+        "former_until": former_until if former else None,
+    }
+
+
+def valid_authorization(header: str) -> str:
+    """Raises Invalid."""
+    value = header.strip()
+    if len(value) > MAX_AUTHORIZATION:
+        raise Invalid.field(
+            "authorization_header", "too_long", f"is longer than {MAX_AUTHORIZATION} characters"
+        )
+    if not value.isascii() or not value.isprintable():
+        raise Invalid.field("authorization_header", "invalid", "holds a character that no header can")
+    return value

@@ -1,0 +1,24 @@
+"""Wakes the workers of this process when a request or an event has written something for them."""
+
+import asyncio
+
+from ingot_chassis.jobs.loops import wait_for
+
+POLL_SECONDS = 1.0
+
+
+class Wakeup:
+    """``notify`` after the commit: a worker that wakes earlier does not see the rows.
+
+    Workers of other processes set ``notified`` by events. Without NATS they look every ``POLL_SECONDS``.
+    """
+
+    def __init__(self) -> None:
+        self.notified = asyncio.Event()
+
+    def notify(self) -> None:
+        self.notified.set()
+
+    async def wait(self) -> None:
+        """Return after ``notify``, or after ``POLL_SECONDS``."""
+        await wait_for(self.notified, POLL_SECONDS)

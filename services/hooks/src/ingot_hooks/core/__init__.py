@@ -1,1 +1,0 @@
-"""Rules of hooks: settings and secrets, subscriptions, payloads, signatures, the retry schedule, and access."""

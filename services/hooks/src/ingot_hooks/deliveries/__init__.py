@@ -1,0 +1,1 @@
+"""Deliveries: queued, sent, tried again, and their history."""

@@ -1,0 +1,90 @@
+"""The leases of the deliveries that a worker has claimed: short, and renewed while it works.
+
+So what a dead worker had claimed waits for a few seconds only.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+
+import structlog
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.transaction import Tx
+from ingot_hooks.deliveries.store import claims
+from ingot_hooks.deliveries.store.queries import DeliveryRow
+
+log = structlog.get_logger()
+
+LEASE_SECONDS = 9.0
+RENEW_SECONDS = 3.0
+
+
+class Leases:
+    """``is_valid`` says whether this worker may still act on a delivery: no other can have claimed it."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+        self._fences: dict[int, int] = {}
+        self._ends: dict[int, float] = {}
+        """Of each lease by the number of its delivery, in monotonic time."""
+        self._ending: set[int] = set()
+
+    async def claim(self, tx: Tx, numbers: Sequence[int]) -> list[DeliveryRow]:
+        """Claim those of ``numbers`` that are still free; the rows in their order.
+
+        The leases are held from the commit on: a claim without a known commit must not be renewed for ever.
+        """
+        end = time.monotonic() + LEASE_SECONDS
+        rows = await claims.claim(tx, numbers, lease=timedelta(seconds=LEASE_SECONDS))
+
+        def hold() -> None:
+            for row in rows:
+                self._fences[row.number], self._ends[row.number] = row.fence, end
+                self._ending.discard(row.number)
+
+        tx.on_commit(hold)
+        return rows
+
+    def is_valid(self, row: DeliveryRow) -> bool:
+        return self._fences.get(row.number) == row.fence and time.monotonic() < self._ends[row.number]
+
+    def let_end(self, row: DeliveryRow) -> None:
+        """Renew it no more. It stays valid until its end."""
+        if self._fences.get(row.number) == row.fence:
+            self._ending.add(row.number)
+
+    def forget(self, row: DeliveryRow) -> None:
+        """The outcome of the attempt is written, and has given the delivery back."""
+        if self._fences.get(row.number) == row.fence:
+            self._remove(row.number)
+
+    def _remove(self, number: int) -> None:
+        del self._fences[number], self._ends[number]
+        self._ending.discard(number)
+
+    async def run(self) -> None:
+        """Renew until cancelled."""
+        while True:
+            await asyncio.sleep(RENEW_SECONDS)
+            try:
+                await self.renew()
+            except Exception as error:  # noqa: BLE001 - another try fits into the term
+                log.warning("leases of deliveries not renewed", count=len(self._fences), error=repr(error))
+
+    async def renew(self) -> None:
+        """Renew all but those that are to end. Those that another worker has claimed since are lost."""
+        fences = {number: fence for number, fence in self._fences.items() if number not in self._ending}
+        if not fences:
+            return
+        end = time.monotonic() + LEASE_SECONDS
+        async with self._db.transaction() as tx:
+            renewed = await claims.renew(tx, fences, lease=timedelta(seconds=LEASE_SECONDS))
+        for number, fence in fences.items():
+            if self._fences.get(number) != fence:
+                continue
+            if number in renewed:
+                self._ends[number] = end
+            else:
+                self._remove(number)

@@ -1,0 +1,31 @@
+"""The rule that switches a hook off because its endpoint fails.
+
+Its pending deliveries fail, and can be sent again.
+"""
+
+from datetime import datetime, timedelta
+
+from ingot_hooks.catalog.rules.access import LOST_PERMISSIONS
+from ingot_hooks.deliveries.rules.schedule import AttemptResult
+from ingot_hooks.deliveries.store.tables import DeliveryState
+
+
+def deactivation_reason(
+    result: AttemptResult, error: str, *, failing_since: datetime | None, at: datetime, limit: timedelta
+) -> str:
+    """The reason to switch the hook off after a failed attempt; empty if it stays active.
+
+    A long failure counts when the last attempt of a delivery has failed. Before that, the attempt may have
+    been the first one in a long time.
+    """
+    if result.endpoint_removed:
+        return "the endpoint answered 410 Gone"
+    failed_for_good = result.state == DeliveryState.FAILED
+    if failed_for_good and failing_since is not None and at - failing_since >= limit:
+        return f"every delivery has failed since {failing_since:%Y-%m-%d %H:%M} UTC, lastly: {error}"
+    return ""
+
+
+def is_endpoint_failure(disabled_reason: str) -> bool:
+    """True if a hook was switched off because of its endpoint, not by a user or a lost permission."""
+    return disabled_reason not in ("", *LOST_PERMISSIONS)

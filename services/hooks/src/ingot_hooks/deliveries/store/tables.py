@@ -1,0 +1,94 @@
+"""The table of deliveries, and the states of a delivery.
+
+A delivery is a row with a lease. It holds the body that is sent, and its id is the same in every attempt.
+Neither the repository nor the hook of a delivery is a foreign key, because the history may outlive both. So
+an id must never be used twice, which SQLite promises only for AUTOINCREMENT.
+"""
+
+from enum import StrEnum
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_hooks.catalog.store.tables import metadata
+
+
+class DeliveryState(StrEnum):
+    """``running`` is leased by a worker; the last three are final, until a redelivery."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+FINAL_STATES = (DeliveryState.DELIVERED, DeliveryState.FAILED, DeliveryState.CANCELLED)
+
+
+UNDER_WAY = text("state IN ('pending', 'running')")
+
+
+delivery = Table(
+    "delivery",
+    metadata,
+    Column("number", BigId, primary_key=True, autoincrement=True),
+    Column("id", String(36), nullable=False, unique=True),
+    Column("hook_id", BigInteger, nullable=False),
+    Column("repository_id", BigInteger, nullable=False),
+    Column("event_id", String(36), nullable=False),
+    Column("event", String(40), nullable=False),
+    Column("kind", String(40), nullable=False, server_default=""),
+    Column("action", String(40), nullable=False),
+    Column("manual", Boolean, nullable=False),
+    Column("endpoint", String(300), nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("state", String(10), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_attempt_at", UtcDateTime, nullable=False),
+    Column("fence", Integer, nullable=False),
+    Column("lease_until", UtcDateTime),
+    Column("status", Integer, nullable=False),
+    Column("response_headers", Text, nullable=False),
+    Column("response_body", LargeBinary, nullable=False),
+    Column("error", Text, nullable=False),
+    Column("traceparent", String(60)),
+    Column("created_at", UtcDateTime, nullable=False, index=True),
+    Column("attempted_at", UtcDateTime),
+    Column("finished_at", UtcDateTime),
+    UniqueConstraint("hook_id", "event_id", "event"),
+    CheckConstraint("state IN ('pending', 'running', 'delivered', 'failed', 'cancelled')", name="state"),
+    Index("ix_delivery_due", "next_attempt_at", "number", postgresql_where=UNDER_WAY, sqlite_where=UNDER_WAY),
+    Index(
+        "ix_delivery_waiting",
+        "hook_id",
+        "repository_id",
+        "next_attempt_at",
+        "number",
+        postgresql_where=text("state = 'pending'"),
+        sqlite_where=text("state = 'pending'"),
+    ),
+    Index("ix_delivery_history", "hook_id", "number"),
+    Index(
+        "ix_delivery_running",
+        "hook_id",
+        "repository_id",
+        postgresql_where=text("state = 'running'"),
+        sqlite_where=text("state = 'running'"),
+    ),
+    sqlite_autoincrement=True,
+)

@@ -1,0 +1,14 @@
+"""The reply of an endpoint."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of an endpoint. ``status`` 0: there was no answer, and ``error`` says why."""
+
+    status: int = 0
+    headers: Mapping[str, str] = {}
+    body: bytes = b""
+    error: str = ""

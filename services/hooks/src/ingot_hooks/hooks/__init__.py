@@ -1,0 +1,1 @@
+"""Hooks: their routes, and the events that reach them."""

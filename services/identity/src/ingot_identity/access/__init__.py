@@ -1,0 +1,1 @@
+"""Memberships and teams as access is decided by them, and the decisions."""

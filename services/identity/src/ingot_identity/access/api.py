@@ -1,0 +1,141 @@
+"""Policies of paths that name an account or a team: ``access/rules.py`` decides before the body is read.
+
+Routes about the caller's own account (``/api/v1/user/…``) have the policies of the chassis. No other route
+has: a token that is restricted to repositories could read there (``tests/test_roles.py`` tries it on every
+route).
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.errors import Moved, NotFound
+from ingot_chassis.http.policy import Connection, Policy, resource
+from ingot_chassis.security.principal import Principal
+from ingot_identity.access import rules as access
+from ingot_identity.access.rules import Level, SignIn
+from ingot_identity.accounts.request import IdentityRequest
+from ingot_identity.accounts.rules import edits
+from ingot_identity.accounts.store import former_names
+
+Find = Callable[[Executor, Principal, dict[str, Any]], Awaitable[object]]
+"""``(db, principal, path_params)``: what the path names, for a caller who may; raises as ``access`` does."""
+
+
+def public(scope: str) -> Policy:
+    """Every caller, on a route that names nothing."""
+
+    async def decide(connection: Connection, _level: str) -> None:
+        principal_of(connection, SignIn.OPTIONAL)
+
+    return resource(SignIn.OPTIONAL, scope, decide)
+
+
+def of_account(scope: str) -> Policy:
+    """Every caller who may know of the user or organization ``{username}``."""
+    return _naming(
+        lambda db, principal, path: access.account(db, principal, path["username"]), SignIn.OPTIONAL, scope
+    )
+
+
+def of_user(sign_in: SignIn, scope: str) -> Policy:
+    """A caller who is signed in so, on a route that names the user ``{username}``."""
+    return _naming(lambda db, _principal, path: edits.get_user(db, path["username"]), sign_in, scope)
+
+
+def own_relation_to_user(scope: str) -> Policy:
+    """The caller, on a route about the caller's own account that names the user ``{username}``."""
+    return _naming(
+        lambda db, _principal, path: edits.get_user(db, path["username"]),
+        SignIn.REQUIRED,
+        scope,
+        reads_own_account=scope.startswith("read:"),
+    )
+
+
+def own_tokens() -> Policy:
+    """The caller, with their password, on a route that names the caller as ``{username}``."""
+
+    async def decide(connection: Connection, _level: str) -> None:
+        principal = principal_of(connection, SignIn.BASIC)
+        access.require_own_name(principal, connection.path_params["username"])
+
+    return resource(SignIn.BASIC, "", decide)
+
+
+def present_token() -> Policy:
+    """Every caller with a token, whatever it may do, on a route about that token."""
+
+    async def decide(connection: Connection, _level: str) -> None:
+        principal: Principal = connection.scope["principal"]  # type: ignore[typeddict-item]
+        access.require_token(principal)
+
+    return resource("token", "", decide)
+
+
+def of_membership(scope: str) -> Policy:
+    """Callers who may know the role of the user ``{username}`` in the organization ``{org}``."""
+    return _naming(
+        lambda db, principal, path: access.user_in_organization(db, principal, path["username"], path["org"]),
+        SignIn.REQUIRED,
+        scope,
+    )
+
+
+def in_organization(level: Level, scope: str) -> Policy:
+    """A caller of ``level`` in the organization ``{org}``. Sign-in is required to write, and above ``READ``.
+
+    A use case that writes asks for the level again, inside its transaction.
+    """
+    is_public = level is Level.READ and scope.startswith("read:")
+    return _naming(
+        lambda db, principal, path: access.organization(db, principal, path["org"], level),
+        SignIn.OPTIONAL if is_public else SignIn.REQUIRED,
+        scope,
+    )
+
+
+def of_team(level: Level, scope: str) -> Policy:
+    """A caller of ``level`` in the organization of the team ``{team_id}``."""
+    return _naming(
+        lambda db, principal, path: access.team(db, principal, path["team_id"], level), SignIn.REQUIRED, scope
+    )
+
+
+def _naming(find: Find, sign_in: SignIn, scope: str, *, reads_own_account: bool = False) -> Policy:
+    """For callers who are signed in so; ``request.resource`` is what ``find`` gives."""
+
+    async def decide(connection: Connection, _level: str) -> object:
+        principal = principal_of(connection, sign_in, reads_own_account=reads_own_account)
+        database: Database = connection.app.state.database
+        async with database.read() as db:
+            try:
+                return await find(db, principal, connection.path_params)
+            except NotFound:
+                moved = await _moved(db, principal, connection)
+                if moved is None:
+                    raise
+                raise moved from None
+
+    return resource(sign_in, scope, decide)
+
+
+async def _moved(db: Executor, principal: Principal, connection: Connection) -> Moved | None:
+    """The new path, if the path names an account by its former name and the caller may know of it."""
+    name = "org" if "org" in connection.path_params else "username"
+    login = connection.path_params.get(name)
+    row = await former_names.get_account(db, login) if login else None
+    if row is None or not await access.may_know_of(db, principal, row):
+        return None
+    return cast("IdentityRequest", connection).moved(**{name: row.login})
+
+
+def principal_of(connection: Connection, sign_in: SignIn, *, reads_own_account: bool = False) -> Principal:
+    """The caller, as far as their credential reaches on this route. Raises Unauthenticated, Denied."""
+    principal: Principal = connection.scope["principal"]  # type: ignore[typeddict-item]
+    access.require_sign_in(principal, sign_in)
+    if not reads_own_account:
+        principal = access.outside_own_account(principal, public=sign_in is SignIn.OPTIONAL)
+        connection.scope["principal"] = principal  # type: ignore[typeddict-unknown-key]
+    return principal

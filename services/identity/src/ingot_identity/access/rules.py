@@ -1,0 +1,242 @@
+"""Rights in identity: the one place that decides. ``access/api.py`` makes policies of these functions.
+
+Membership and ownership are read from the tables, never from the principal, which may be a minute old. An
+administrator of the site may do in every organization what its owners may.
+"""
+
+from collections.abc import Collection
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.errors import Denied, NotFound, Unauthenticated
+from ingot_chassis.security.principal import ANONYMOUS, Principal
+from ingot_contracts.identity.units import UNIT_LEVELS, UNITS, Unit, UnitLevel, read_levels, write_levels
+from ingot_identity.access.store import memberships
+from ingot_identity.access.store import teams as team_rows
+from ingot_identity.access.store.teams import TeamPermission, TeamRow
+from ingot_identity.accounts.rules.edits import get_user
+from ingot_identity.accounts.store import queries as accounts
+from ingot_identity.accounts.store.tables import AccountKind, AccountRow, AccountVisibility
+
+
+class Level(StrEnum):
+    """Rights of a caller in an organization."""
+
+    READ = "read"
+    MEMBER = "member"
+    OWNER = "owner"
+
+
+class SignIn(StrEnum):
+    """Required kind of sign-in."""
+
+    OPTIONAL = "optional"
+    REQUIRED = "required"
+    BASIC = "basic"
+    ADMINISTRATOR = "administrator"
+
+
+def require_sign_in(principal: Principal, sign_in: SignIn) -> None:
+    """Raises Unauthenticated, or Denied if the caller does not administer the site."""
+    if sign_in is SignIn.ADMINISTRATOR and not principal.admin:
+        raise Denied("only for site administrators; a token needs the scope write:admin")
+    if sign_in is not SignIn.OPTIONAL and not principal.signed_in:
+        raise Unauthenticated("sign in to do that")
+    if sign_in is SignIn.BASIC and not principal.by_password:
+        raise Unauthenticated("only with Basic authentication by password")
+
+
+def outside_own_account(principal: Principal, *, public: bool) -> Principal:
+    """The caller of a route that is not about the caller's own account.
+
+    ``public``: the route is open to every caller.
+
+    A token that is restricted to repositories reads only its owner's account and public data. Raises Denied.
+    """
+    if principal.restricted_to is None:
+        return principal
+    if not public:
+        raise Denied("the token is restricted to some repositories and has no access to this")
+    return ANONYMOUS
+
+
+async def account(db: Executor, principal: Principal, login: str) -> AccountRow:
+    """The user or organization of that name, if the caller may know of it. Raises NotFound."""
+    row = await accounts.get_by_login(db, login)
+    if row is None or not await may_know_of(db, principal, row):
+        raise NotFound
+    return row
+
+
+async def organization(db: Executor, principal: Principal, login: str, level: Level) -> AccountRow:
+    """The organization of that name, for a caller of that level. Raises NotFound, Denied."""
+    row = await account(db, principal, login)
+    if row.kind != AccountKind.ORGANIZATION:
+        raise NotFound
+    if level == Level.MEMBER and not await _is_like_member(db, principal, row.id):
+        raise Denied("only for members of the organization")
+    if level == Level.OWNER:
+        await require_owner(db, principal, row.id)
+    return row
+
+
+class UserInOrganization(NamedTuple):
+    user: AccountRow
+    organization: AccountRow
+
+
+async def user_in_organization(
+    db: Executor, principal: Principal, login: str, organization_login: str
+) -> UserInOrganization:
+    """A user and an organization, for callers who may know what the user is there.
+
+    These are the user, members of the organization, and administrators. Raises NotFound, Denied.
+    """
+    row = await organization(db, principal, organization_login, Level.READ)
+    other = await get_user(db, login)
+    if other.id != principal.id and not await _is_like_member(db, principal, row.id):
+        raise Denied("only for that user and for members of the organization")
+    return UserInOrganization(other, row)
+
+
+async def require_organization_creator(db: Executor, principal: Principal) -> None:
+    """Raises Denied for users to whom an administrator has forbidden to create organizations."""
+    row = await accounts.get(db, principal.id)
+    if row is not None and not row.may_create_organizations and not principal.admin:
+        raise Denied("you may not create organizations")
+
+
+async def require_owner(db: Executor, principal: Principal, organization_id: int) -> None:
+    """Raises Denied unless the caller owns the organization, or administers the site."""
+    if not principal.admin and not await team_rows.is_owner(db, organization_id, principal.id):
+        raise Denied("only for owners of the organization")
+
+
+async def team(db: Executor, principal: Principal, team_id: int, level: Level) -> TeamRow:
+    """The team, for a caller of that level. Outside the organization a team does not exist.
+
+    Raises NotFound.
+    """
+    row = await team_rows.get(db, team_id)
+    if row is None:
+        raise NotFound
+    if level == Level.OWNER:
+        await require_team_owner(db, principal, row)
+    elif not await _is_like_member(db, principal, row.organization_id):
+        raise NotFound
+    return row
+
+
+async def require_team_owner(db: Executor, principal: Principal, row: TeamRow) -> None:
+    """Raises NotFound unless the caller owns the organization of the team, or administers the site."""
+    if not principal.admin and not await team_rows.is_owner(db, row.organization_id, principal.id):
+        raise NotFound
+
+
+async def sees_concealed_members(db: Executor, principal: Principal, organization_id: int) -> bool:
+    """True if the caller sees members who do not show their membership."""
+    return await _is_like_member(db, principal, organization_id)
+
+
+def require_own_membership(principal: Principal, user_id: int) -> None:
+    """Raises Denied for all except the member; owners and administrators have no exception."""
+    if principal.id != user_id:
+        raise Denied("only members decide whether their own membership is public")
+
+
+def require_own_key(principal: Principal, account_id: int) -> None:
+    """Raises Denied when the key belongs to another account, unless the caller is an administrator."""
+    if account_id != principal.id and not principal.admin:
+        raise Denied("the key belongs to another user")
+
+
+def require_token(principal: Principal) -> None:
+    """Raises Unauthenticated unless the caller came with a token of their own."""
+    if not principal.token_id:
+        raise Unauthenticated("only with an access token, and not as somebody else")
+
+
+def require_own_name(principal: Principal, login: str) -> None:
+    """Raises NotFound when ``login`` is another account: tokens are shown to their owner alone."""
+    if login.lower() != principal.name.lower():
+        raise NotFound
+
+
+def require_other_password(principal: Principal, row: AccountRow) -> None:
+    """An administrator sets passwords of others; the own one asks a session for the old one.
+
+    Raises Denied.
+    """
+    if _is_own(principal, row) and principal.via == "session":
+        raise Denied("change your own password in your settings")
+
+
+def require_other_second_factor(principal: Principal, row: AccountRow) -> None:
+    """An administrator removes second factors of others; the own one with the password alone.
+
+    Raises Denied.
+    """
+    if _is_own(principal, row) and principal.via != "basic":
+        raise Denied("remove your own second factor in your settings, or send your password with the request")
+
+
+def _is_own(principal: Principal, row: AccountRow) -> bool:
+    """True for the caller's account, or that of an administrator who acts as another user."""
+    return row.id == principal.id or row.login.lower() == principal.sudo_by.lower()
+
+
+async def _is_like_member(db: Executor, principal: Principal, organization_id: int) -> bool:
+    return principal.admin or await memberships.exists(db, organization_id, principal.id)
+
+
+async def may_know_of(db: Executor, principal: Principal, row: AccountRow) -> bool:
+    """True if the caller may know that the account exists."""
+    if row.kind == AccountKind.USER or row.visibility == AccountVisibility.PUBLIC or principal.admin:
+        return True
+    if row.visibility == AccountVisibility.LIMITED and principal.signed_in:
+        return True
+    return await memberships.exists(db, row.id, principal.id)
+
+
+class UnitColumns(Protocol):
+    """The columns of a team that say what it permits."""
+
+    @property
+    def permission(self) -> TeamPermission | None: ...
+    @property
+    def units(self) -> str: ...
+    @property
+    def unit_levels(self) -> str: ...
+
+
+def levels_by_unit(row: UnitColumns) -> dict[Unit, UnitLevel] | None:
+    """Return the level of a team for each of its units. None if it has its permission in all units."""
+    if row.permission in (TeamPermission.ADMIN, TeamPermission.OWNER):
+        return None
+    if row.unit_levels:
+        return read_levels(row.unit_levels)
+    names = row.units.split(",") if row.units else []
+    listed = [unit for name in names for unit in UNITS if name == f"repo.{unit}"]
+    return {unit: _unit_level(row.permission) for unit in listed} or None
+
+
+def permission_of_teams(rows: Collection[UnitColumns]) -> str:
+    """Return what teams permit together, as principals carry it: one word, or ``write_levels``.
+
+    Empty if they permit nothing.
+    """
+    words = {row.permission for row in rows if levels_by_unit(row) is None}
+    highest = next((word for word in reversed(TeamPermission) if word in words), "")
+    by_unit = [levels for row in rows if (levels := levels_by_unit(row)) is not None]
+    if not by_unit or highest in (TeamPermission.ADMIN, TeamPermission.OWNER):
+        return str(highest)
+    by_unit.append(dict.fromkeys(UNITS, _unit_level(highest)))
+    levels = {
+        unit: max((levels.get(unit, "none") for levels in by_unit), key=UNIT_LEVELS.index) for unit in UNITS
+    }
+    return write_levels({unit: level for unit, level in levels.items() if level != "none"})
+
+
+def _unit_level(permission: str | None) -> UnitLevel:
+    return next((level for level in UNIT_LEVELS if level == permission), "none")

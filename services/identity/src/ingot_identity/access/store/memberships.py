@@ -1,0 +1,30 @@
+"""Memberships in organizations: the table, and the question that access is decided by."""
+
+from sqlalchemy import Boolean, Column, ForeignKey, Index, String, Table, select
+
+from ingot_chassis.db.driver import Executor
+from ingot_identity.accounts.store.tables import metadata, partial_index
+
+MEMBERS = ("organization_id", "lower_login", "user_id")
+
+
+membership = Table(
+    "membership",
+    metadata,
+    Column("organization_id", ForeignKey("account.id", ondelete="CASCADE"), primary_key=True),
+    Column("user_id", ForeignKey("account.id", ondelete="CASCADE"), primary_key=True, index=True),
+    Column("public", Boolean, nullable=False, default=False),
+    # The name of the user, by which members are listed; triggers write it (migration 0018).
+    Column("lower_login", String(40), nullable=False, default="", server_default=""),
+    Index("ix_membership_members", *MEMBERS),
+    partial_index("ix_membership_public_members", "public", *MEMBERS, on_sqlite="public = 1"),
+)
+
+
+async def exists(db: Executor, organization_id: int, user_id: int, *, public_only: bool = False) -> bool:
+    """True if the user is a member; with ``public_only`` only if the membership is public."""
+    statement = select(membership.c.user_id).where(
+        membership.c.organization_id == organization_id, membership.c.user_id == user_id
+    )
+    rows = await db.execute(statement.where(membership.c.public) if public_only else statement)
+    return rows.first() is not None

@@ -1,0 +1,87 @@
+"""The rules for names of accounts and teams, and for addresses."""
+
+import re
+
+from ingot_chassis.errors import Invalid
+from ingot_contracts.limits import EMAIL, EMAIL_CHARACTERS
+
+USERNAME_LENGTH = 35
+TEAM_LENGTH = 30
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_RESERVED = frozenset(
+    [
+        ".",
+        "..",
+        ".well-known",
+        "admin",
+        "api",
+        "assets",
+        "avatar",
+        "avatars",
+        "by-id",
+        "commits",
+        "css",
+        "debug",
+        "explore",
+        "help",
+        "img",
+        "install",
+        "internal",
+        "issues",
+        "js",
+        "less",
+        "livez",
+        "login",
+        "metrics",
+        "migrate",
+        "new",
+        "org",
+        "plugins",
+        "pulls",
+        "raw",
+        "readyz",
+        "repo",
+        "search",
+        "stars",
+        "template",
+        "user",
+    ]
+)
+
+
+def check_login(login: str, *, field: str = "username") -> str:
+    """``login``, if it may name a new account. Raises Invalid."""
+    _check_charset(login, field, USERNAME_LENGTH)
+    lower = login.lower()
+    if lower in _RESERVED or lower.endswith((".keys", ".gpg", ".git")):
+        raise Invalid.field(field, "reserved", f"{login!r} is reserved")
+    return login
+
+
+def check_team(name: str) -> str:
+    """``name``, if it may name a team. Raises Invalid."""
+    _check_charset(name, "name", TEAM_LENGTH)
+    if name.lower() == "new":
+        raise Invalid.field("name", "reserved", f"{name!r} is reserved")
+    return name
+
+
+def check_email(address: str, *, field: str = "email") -> str:
+    """``address`` in lower case. Raises Invalid unless it looks like local@host."""
+    # The stored form is measured: some letters are longer in lower case.
+    lower = address.lower()
+    if len(lower) > EMAIL_CHARACTERS:
+        raise Invalid.field(field, "length", f"has more than {EMAIL_CHARACTERS} characters")
+    if not EMAIL.fullmatch(address):
+        raise Invalid.field(field, "format", f"{address!r} is no e-mail address")
+    return lower
+
+
+def _check_charset(name: str, field: str, longest: int) -> None:
+    if not name:
+        raise Invalid.field(field, "required", "is required")
+    if len(name) > longest:
+        raise Invalid.field(field, "length", f"has more than {longest} characters")
+    if not _NAME.fullmatch(name):
+        raise Invalid.field(field, "charset", "may hold only letters, digits, '_', '-' and '.'")

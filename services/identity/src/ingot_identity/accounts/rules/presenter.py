@@ -1,0 +1,132 @@
+"""Shapes of accounts for other services and the API, made from rows."""
+
+import hashlib
+from datetime import datetime
+from typing import cast
+
+import msgspec
+
+from ingot_chassis.security.principal import Principal
+from ingot_contracts.identity.accounts import NEVER, Account, Kind, Profile, User, Visibility
+from ingot_identity.accounts.store.follows import FollowCounts
+from ingot_identity.accounts.store.tables import AccountRow
+
+
+class Organization(msgspec.Struct, kw_only=True):
+    """`name` and `username` are the same. `email` is for everybody who sees the organization."""
+
+    id: int
+    name: str
+    username: str
+    full_name: str
+    avatar_url: str
+    description: str
+    website: str
+    location: str
+    email: str
+    visibility: str
+    repo_admin_change_team_access: bool
+
+
+class UserProfile(User, frozen=True, kw_only=True):
+    """A user, or an organization in the form of one, with counts that only identity knows.
+
+    `is_admin`, `active`, `prohibit_login`, `language`, `login_name` and `last_login` are shown to the user
+    and to site administrators, and empty for others. `last_login` is in the year 1 if it is empty or there
+    was none.
+    """
+
+    followers_count: int
+    following_count: int
+
+
+class Presenter:
+    """Has the public root URL and the domain of the addresses that replace private ones."""
+
+    def __init__(self, public_url: str, noreply_domain: str) -> None:
+        self._root, self._noreply = public_url, noreply_domain
+
+    def account(self, row: AccountRow) -> Account:
+        """The copy that other services keep."""
+        return Account(
+            id=row.id,
+            kind=cast("Kind", row.kind),
+            login=row.login,
+            full_name=row.full_name,
+            email=self.email(row),
+            avatar_url=self.avatar(row),
+            active=row.active and not row.login_prohibited,
+            visibility=cast("Visibility", row.visibility),
+            admin=row.admin,
+            profile=self._profile(row),
+        )
+
+    def _profile(self, row: AccountRow) -> Profile:
+        return Profile(
+            html_url=f"{self._root}{row.login}",
+            created=whole_seconds(row.created_at),
+            description=row.description,
+            website=row.website,
+            location=row.location,
+            visibility=cast("Visibility", row.visibility),
+        )
+
+    def user(self, row: AccountRow, counts: FollowCounts | None, viewer: Principal) -> UserProfile:
+        """As ``viewer`` may see it; addresses are for callers who are signed in."""
+        is_own = viewer.admin or viewer.id == row.id
+        return UserProfile(
+            id=row.id,
+            login=row.login,
+            full_name=row.full_name,
+            email=self.email(row) if viewer.signed_in else "",
+            avatar_url=self.avatar(row),
+            **msgspec.structs.asdict(self._profile(row)),
+            followers_count=counts.followers if counts else 0,
+            following_count=counts.following if counts else 0,
+            is_admin=is_own and row.admin,
+            active=is_own and row.active,
+            prohibit_login=is_own and row.login_prohibited,
+            language=row.language if is_own else "",
+            login_name=row.login_name if is_own else "",
+            last_login=whole_seconds(row.last_login_at) if is_own and row.last_login_at else NEVER,
+        )
+
+    def organization(self, row: AccountRow) -> Organization:
+        """The shape of the API."""
+        return Organization(
+            id=row.id,
+            name=row.login,
+            username=row.login,
+            full_name=row.full_name,
+            avatar_url=self.avatar(row),
+            description=row.description,
+            website=row.website,
+            location=row.location,
+            email=row.email,
+            visibility=row.visibility,
+            repo_admin_change_team_access=row.repo_admin_change_team_access,
+        )
+
+    def email(self, row: AccountRow) -> str:
+        """The address that may be shown."""
+        return self.noreply_address(row) if row.email_private else row.email
+
+    def noreply_address(self, row: AccountRow) -> str:
+        """The address in commits of an account that keeps its own private; no other account has it."""
+        return f"{row.lower_login}@{self._noreply}"
+
+    def avatar(self, row: AccountRow) -> str:
+        """The URL of the uploaded picture, or of one drawn from the address that is shown.
+
+        The drawn one does not reveal a private address. Its name is what clients compute: MD5, as Gravatar
+        has it.
+        """
+        if row.avatar_digest:
+            return f"{self._root}avatars/{row.avatar_digest}"
+        digest = hashlib.md5((self.email(row) or row.lower_login).lower().encode(), usedforsecurity=False)
+        return f"{self._root}avatars/{digest.hexdigest()}"
+
+
+def whole_seconds(moment: datetime) -> datetime:
+    """Some clients cannot read fractions of seconds."""
+    return moment.replace(microsecond=0)

@@ -1,1 +1,0 @@
-"""HTTP: routes, their policies, and the shapes of requests and answers."""

@@ -1,0 +1,1 @@
+"""Principals of credentials, for the gateway and other services."""

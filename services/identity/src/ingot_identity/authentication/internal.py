@@ -1,0 +1,72 @@
+"""For other services: principals of credentials, and the public keys that verify them."""
+
+import msgspec
+from litestar import get, post
+
+from ingot_chassis.errors import NotFound
+from ingot_chassis.http.policy import anyone, services
+from ingot_chassis.security.keys import Jwks
+from ingot_chassis.security.principal import Principal, sign_principal
+from ingot_contracts.identity.credentials import Authenticate, Authenticated, RenewPrincipal
+from ingot_contracts.topology import AUDIENCE
+from ingot_identity.accounts.request import IdentityRequest
+from ingot_identity.authentication.components import AuthenticationComponents
+from ingot_identity.authentication.rules.credentials import identify, principal_of_ssh_key, renew
+from ingot_identity.two_factors.components import TwoFactorComponents
+from ingot_identity.two_factors.rules.proofs import CodeRequired
+
+
+class SshKeyOwner(msgspec.Struct, kw_only=True):
+    """The owner of an SSH key, and its title."""
+
+    principal: Principal
+    title: str
+
+
+@post("/internal/authenticate", policy=services("gateway"), include_in_schema=False, status_code=200)
+async def authenticate(request: IdentityRequest, data: Authenticate) -> Authenticated:
+    """Exchange a credential for a signed principal."""
+    try:
+        principal = await identify(request.db, request.part(TwoFactorComponents).sign_ins, data)
+    except CodeRequired:
+        return Authenticated(principal_token="", user_id=0, needs_code=True)
+    if principal is None:
+        return Authenticated(principal_token="", user_id=0)
+    key = await request.part(AuthenticationComponents).signing_keys.current()
+    return Authenticated(
+        principal_token=sign_principal(principal, key, audience=list(AUDIENCE)), user_id=principal.id
+    )
+
+
+@post("/internal/principals", policy=services("repos"), include_in_schema=False, status_code=200)
+async def renew_principal(request: IdentityRequest, data: RenewPrincipal) -> Principal:
+    """The current principal of a credential.
+
+    404 when it is not valid any more, 403 if its owner may not sign in.
+    """
+    principal = await renew(request.db, data)
+    if principal is None:
+        raise NotFound
+    return principal
+
+
+@get("/internal/jwks", policy=anyone(), include_in_schema=False)
+async def jwks(request: IdentityRequest) -> Jwks:
+    """The public keys of principals (RFC 7517)."""
+    return await request.part(AuthenticationComponents).signing_keys.published()
+
+
+@get("/internal/ssh-keys", policy=services("repos"), include_in_schema=False)
+async def owner_of_ssh_key(request: IdentityRequest, fingerprint: str, used: bool = False) -> SshKeyOwner:
+    """The current principal of the key with this fingerprint (``SHA256:…``); ``used``: by a session of git.
+
+    403 if the owner may not sign in.
+    """
+    owner = await principal_of_ssh_key(request.db, fingerprint, used=used)
+    if owner is None:
+        raise NotFound
+    principal, title = owner
+    return SshKeyOwner(principal=principal, title=title)
+
+
+routes = [authenticate, renew_principal, jwks, owner_of_ssh_key]

@@ -1,0 +1,234 @@
+"""Finds the principal of a credential: password (with code), token, session, or SSH key."""
+
+import re
+from typing import NamedTuple
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.errors import Denied, NotFound
+from ingot_chassis.security.principal import Principal
+from ingot_contracts.identity.credentials import Authenticate, RenewPrincipal
+from ingot_identity.accounts.store import queries as accounts
+from ingot_identity.accounts.store.tables import AccountKind, AccountRow
+from ingot_identity.authentication.rules.use_times import is_outdated
+from ingot_identity.emails import store as emails
+from ingot_identity.keys.store import ssh as ssh_keys
+from ingot_identity.members import rules as members
+from ingot_identity.oauth2.rules.secrets import has_access_token_format
+from ingot_identity.oauth2.store import grants as oauth2_grants
+from ingot_identity.passwords.rules.proofs import audit_failure
+from ingot_identity.sessions import store as browser_sessions
+from ingot_identity.sessions.rules import stamp_of
+from ingot_identity.tokens import rules as tokens
+from ingot_identity.tokens import store as token_store
+from ingot_identity.two_factors.rules.proofs import CodeRequired, SignIns, is_enabled, use_code
+
+_ID = re.compile("[0-9]{1,18}")
+PASSWORD_CREDENTIAL = "password:"  # noqa: S105 - before the stamp of one
+ADMIN_SCOPE = "write:admin"
+READ_ONLY_SCOPES = ["read:repository", ADMIN_SCOPE]
+"""Of a read-only SSH key. Sessions over SSH only fetch and push, so an administrator keeps that right."""
+"""A token without this scope does not have the rights of an administrator, even if its owner is one."""
+
+
+class Holder(NamedTuple):
+    """The account of a credential, and what the credential may do; the fields are those of Principal."""
+
+    account: AccountRow
+    via: str
+    scopes: list[str] | None = None
+    restricted_to: list[int] | None = None
+    token_id: int = 0
+    session_id: int = 0
+    credential: str = ""
+
+
+async def identify(db: Database, sign_ins: SignIns, credential: Authenticate) -> Principal | None:
+    """The principal, or None when no account has that credential.
+
+    Raises Denied for an account that may not sign in. Raises Denied for ``sudo`` unless an administrator's
+    credential has full rights. Raises CodeRequired, and TooManyRequests after too many wrong passwords or
+    codes.
+    """
+    holder = await _by_token(db, credential.token) if credential.token else None
+    if holder is None and credential.session:
+        holder = await _by_session(db, credential.session)
+    if holder is None and credential.name:
+        holder = await _by_name(db, sign_ins, credential)
+    if holder is None:
+        return None
+    _require_active(holder.account)
+    if holder.via == "basic" and is_outdated(holder.account.last_login_at):
+        async with db.transaction() as tx:
+            await accounts.mark_signed_in(tx, holder.account.id)
+    if not credential.sudo:
+        return await _principal(db, holder)
+    acting = await _acting_as(db, holder, credential.sudo)
+    return await _principal(db, acting, sudo_by=holder.account.login)
+
+
+async def renew(db: Database, old: RenewPrincipal) -> Principal | None:
+    """The current principal of the account and credential; None when the credential is not valid any more.
+
+    Sessions and acting as another user have no credential, so the answer is None. Raises Denied for an
+    account that may not sign in.
+    """
+    kind, _, name = old.credential.partition(":")
+    token_id = int(name) if _ID.fullmatch(name) else 0
+    holder: Holder | None = None
+    async with db.read() as reader:
+        match kind:
+            case "token":
+                token = await token_store.get_holder(reader, token_id=token_id)
+                holder = _holder_of_token(token) if token else None
+            case "oauth2":
+                grant = await oauth2_grants.get_holder(reader, token_id=token_id)
+                holder = _holder_of_grant(grant) if grant else None
+            case "password":
+                row = await accounts.get(reader, old.id)
+                holder = _holder_of_password(row) if row else None
+    if holder is None or (holder.account.id, holder.credential) != (old.id, old.credential):
+        return None
+    _require_active(holder.account)
+    return await _principal(db, holder)
+
+
+async def principal_of_ssh_key(db: Database, fingerprint: str, *, used: bool) -> tuple[Principal, str] | None:
+    """The user whose key this is, and the title of the key; None when no account has it.
+
+    The key proves itself to the SSH server. With ``used`` the time is noted. Raises Denied for an account
+    that may not sign in.
+    """
+    async with db.read() as reader:
+        row = await ssh_keys.get_holder(reader, fingerprint)
+    if row is None:
+        return None
+    _require_active(row)
+    if used and is_outdated(row.key_used_at):
+        async with db.transaction() as tx:
+            await ssh_keys.mark_used(tx, row.key_id)
+    scopes = READ_ONLY_SCOPES if row.key_read_only else None
+    return await _principal(db, Holder(row, via="ssh", scopes=scopes)), row.title
+
+
+async def _by_name(db: Database, sign_ins: SignIns, credential: Authenticate) -> Holder | None:
+    # git clients send a token where a password is asked for, or as the name with any password.
+    for candidate in (credential.password, credential.name):
+        if holder := await _by_token(db, candidate):
+            return holder
+    async with sign_ins.throttle.attempt(credential.name, credential.address) as attempt:
+        row = await _user_named(db, credential.name)
+        knows_password = await sign_ins.passwords.matches(
+            credential.password, row.password_hash if row else None
+        )
+        attempt.succeeded = knows_password
+        if row is not None and knows_password and await is_enabled(db, row.id):
+            if not credential.code:
+                # It must not clear the count of failures: who knows the password may be guessing codes.
+                raise CodeRequired(row, sent=False)
+            attempt.succeeded = await use_code(db, sign_ins, row, credential.code)
+    if row is not None and attempt.succeeded:
+        return _holder_of_password(row)
+    await audit_failure(db, row, credential.address, "code" if knows_password else "password")
+    if row is not None and knows_password:
+        raise CodeRequired(row, sent=True)
+    return None
+
+
+async def _user_named(db: Database, name: str) -> AccountRow | None:
+    """Find by the login or the primary address."""
+    async with db.read() as reader:
+        row = await accounts.get_by_login(reader, name)
+        if row is None and "@" in name:
+            row = await emails.get_by_email(reader, name)
+    return row if row is not None and row.kind == AccountKind.USER else None
+
+
+async def _by_session(db: Database, secret: str) -> Holder | None:
+    async with db.read() as reader:
+        row = await browser_sessions.get(reader, tokens.digest(secret))
+    if row is None:
+        return None
+    if is_outdated(row.used_at):
+        async with db.transaction() as tx:
+            await browser_sessions.mark_used(tx, row.session_id)
+    return Holder(row, via="session", session_id=row.session_id)
+
+
+async def _by_token(db: Database, secret: str) -> Holder | None:
+    if has_access_token_format(secret):
+        return await _by_oauth2_token(db, secret)
+    if not tokens.has_secret_format(secret):
+        return None
+    async with db.read() as reader:
+        row = await token_store.get_holder(reader, sha256=tokens.digest(secret))
+    if row is None:
+        return None
+    if is_outdated(row.last_used_at):
+        async with db.transaction() as tx:
+            await token_store.mark_used(tx, row.token_id)
+    return _holder_of_token(row)
+
+
+def _holder_of_token(row: token_store.TokenHolderRow) -> Holder:
+    scopes = row.scopes.split(",")
+    restricted_to = [int(id_) for id_ in row.restricted_to.split(",")] if row.restricted_to else None
+    return Holder(
+        row,
+        via="token",
+        token_id=row.token_id,
+        scopes=None if "all" in scopes else scopes,
+        restricted_to=[] if tokens.PUBLIC_ONLY in scopes else restricted_to,
+        credential=f"token:{row.token_id}",
+    )
+
+
+async def _by_oauth2_token(db: Database, secret: str) -> Holder | None:
+    async with db.read() as reader:
+        row = await oauth2_grants.get_holder(reader, sha256=tokens.digest(secret))
+    return _holder_of_grant(row) if row else None
+
+
+def _holder_of_grant(row: oauth2_grants.OAuth2HolderRow) -> Holder:
+    return Holder(row, via="token", scopes=row.scopes.split(), credential=f"oauth2:{row.token_id}")
+
+
+def _holder_of_password(row: AccountRow) -> Holder:
+    return Holder(row, via="basic", credential=f"{PASSWORD_CREDENTIAL}{stamp_of(row.password_hash)}")
+
+
+async def _acting_as(db: Database, holder: Holder, login: str) -> Holder:
+    has_scope = holder.scopes is None or "sudo" in holder.scopes
+    if not holder.account.admin or not has_scope or holder.restricted_to is not None:
+        raise Denied("only site administrators may act as another user")
+    async with db.read() as reader:
+        row = await accounts.get_by_login(reader, login)
+    if row is None or row.kind != AccountKind.USER:
+        raise NotFound(f"there is no user {login!r} to act as")
+    _require_active(row)
+    return holder._replace(account=row)
+
+
+def _require_active(row: AccountRow) -> None:
+    if row.login_prohibited or not row.active:
+        raise Denied("this account may not sign in")
+
+
+async def _principal(db: Database, holder: Holder, *, sudo_by: str = "") -> Principal:
+    row, scopes = holder.account, holder.scopes
+    async with db.read() as reader:
+        organizations = await members.memberships_of(reader, row.id)
+    return Principal(
+        id=row.id,
+        name=row.login,
+        # Decided here for all services: with another token an administrator has the rights of an ordinary
+        # user.
+        admin=row.admin and (scopes is None or ADMIN_SCOPE in scopes),
+        via=holder.via,
+        scopes=scopes,
+        organizations=organizations,
+        sudo_by=sudo_by,
+        restricted_to=holder.restricted_to,
+        token_id=0 if sudo_by else holder.token_id,
+        session_id=0 if sudo_by else holder.session_id,
+        credential="" if sudo_by else holder.credential,
+    )

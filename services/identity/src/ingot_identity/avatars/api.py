@@ -1,0 +1,121 @@
+"""Pictures of accounts: uploaded, or a pattern drawn from the digest in the URL.
+
+No service outside learns of e-mail addresses.
+"""
+
+import hashlib
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Response, delete, get, post
+
+from ingot_chassis.errors import NotFound
+from ingot_chassis.http.downloads import INERT
+from ingot_chassis.http.policy import anyone, signed_in
+from ingot_chassis.http.ranges import has_etag
+from ingot_identity.access import rules as access
+from ingot_identity.access.api import in_organization
+from ingot_identity.access.rules import Level
+from ingot_identity.accounts.request import IdentityRequest
+from ingot_identity.avatars import store
+from ingot_identity.avatars.rules import Picture, read_picture, save_picture
+from ingot_identity.settings import MOST_AVATAR_BYTES
+
+CELLS = 5
+DIGEST_LENGTH = 64
+HEADERS = INERT | {"Cache-Control": "public, max-age=86400"}
+
+
+class UploadAvatar(msgspec.Struct):
+    """`image` is a PNG, JPEG, GIF or WebP in base64, also as a data URL."""
+
+    image: Annotated[str, msgspec.Meta(max_length=MOST_AVATAR_BYTES * 3 // 2)] = ""
+
+
+@get("/avatars/{digest:str}", policy=anyone(), include_in_schema=False)
+async def avatar(request: IdentityRequest, digest: str) -> Response[Any]:
+    """The uploaded picture, or else an SVG of 5 by 5 cells that the digest determines."""
+    if len(digest) > DIGEST_LENGTH or not (digest.isascii() and digest.isalnum()):
+        raise NotFound
+    row = None
+    if len(digest) == DIGEST_LENGTH:
+        async with request.db.read() as db:
+            row = await store.get(db, digest)
+    headers = HEADERS | {"ETag": f'"{digest}"' if row is not None else f'"drawn-{digest}"'}
+    if has_etag(request.headers, headers["ETag"]):
+        return Response(None, status_code=304, headers=headers)
+    if row is not None:
+        return Response(row.content, media_type=row.media_type, headers=headers)
+    content = _drawn(hashlib.sha256(digest.encode()).digest())
+    return Response(content, media_type="image/svg+xml", headers=headers)
+
+
+@post(
+    "/api/v1/user/avatar",
+    policy=signed_in("write:user"),
+    operation_id="userUpdateAvatar",
+    tags=["user"],
+    status_code=204,
+)
+async def upload_own_avatar(request: IdentityRequest, data: UploadAvatar) -> None:
+    """Upload a picture of the caller; it takes the place of the earlier one."""
+    await _save_own(request, read_picture(data.image, request.settings.avatar_bytes))
+
+
+@delete("/api/v1/user/avatar", policy=signed_in("write:user"), operation_id="userDeleteAvatar", tags=["user"])
+async def delete_own_avatar(request: IdentityRequest) -> None:
+    """Delete the uploaded picture; a drawn one takes its place."""
+    await _save_own(request, None)
+
+
+@post(
+    "/api/v1/orgs/{org:str}/avatar",
+    policy=in_organization(Level.OWNER, "write:organization"),
+    operation_id="orgUpdateAvatar",
+    tags=["organization"],
+    status_code=204,
+)
+async def upload_avatar(request: IdentityRequest, data: UploadAvatar) -> None:
+    """Upload a picture of the organization; it takes the place of the earlier one."""
+    await _save(request, read_picture(data.image, request.settings.avatar_bytes))
+
+
+@delete(
+    "/api/v1/orgs/{org:str}/avatar",
+    policy=in_organization(Level.OWNER, "write:organization"),
+    operation_id="orgDeleteAvatar",
+    tags=["organization"],
+)
+async def delete_avatar(request: IdentityRequest) -> None:
+    """Delete the uploaded picture; a drawn one takes its place."""
+    await _save(request, None)
+
+
+async def _save_own(request: IdentityRequest, picture: Picture | None) -> None:
+    async with request.db.transaction() as tx:
+        await save_picture(tx, request.presenter, request.principal.id, picture)
+
+
+async def _save(request: IdentityRequest, picture: Picture | None) -> None:
+    organization_id = request.organization.id
+    async with request.db.transaction() as tx:
+        await access.require_owner(tx, request.principal, organization_id)
+        await save_picture(tx, request.presenter, organization_id, picture)
+
+
+def _drawn(seed: bytes) -> bytes:
+    hue = seed[0] * 360 // 256
+    cells = []
+    for row in range(CELLS):
+        for column in range((CELLS + 1) // 2):
+            if seed[1 + row * 3 + column] % 2:
+                cells += [f"M{x} {row}h1v1h-1z" for x in {column, CELLS - 1 - column}]
+    path = "".join(sorted(cells))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-1 -1 7 7">'
+        f'<rect x="-1" y="-1" width="7" height="7" fill="#f4f4f4"/>'
+        f'<path d="{path}" fill="hsl({hue} 55% 45%)"/></svg>'
+    ).encode()
+
+
+routes = [avatar, upload_own_avatar, delete_own_avatar, upload_avatar, delete_avatar]

@@ -1,1 +1,0 @@
-"""Rules and decisions: use cases that take a transaction, and plain functions. ``access`` decides who may do what."""

@@ -1,0 +1,1 @@
+"""Deletion of accounts, and restoring one that turns out to own a repository."""

@@ -1,0 +1,187 @@
+"""Deleting accounts, and restoring one that turns out to own a repository.
+
+An account that owns repositories cannot be deleted. Identity has a copy of the owners. repos sends it with
+each new repository and each change of owner (``PUT /internal/repositories/{id}``). It does so before it
+answers its own caller, also while NATS is down. If the owner is deleted by then, repos removes the new
+repository again. An event repeats the owner afterwards.
+
+One case remains: a process of repos ends, or cannot reach identity, between the two steps. The event of the
+repository then arrives for a deleted owner. The account is restored under its id. Sign-in is prohibited until
+an administrator allows it; until then repos shows the old owner. Asking repos before a deletion would be a
+call in the wrong direction. It would still miss a repository that is created a moment later.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Invalid, NotFound
+from ingot_contracts.identity.accounts import Ownership, User
+from ingot_contracts.identity.events import (
+    OrganizationCreated,
+    OrganizationDeleted,
+    PurgeRequested,
+    UserCreated,
+    UserDeleted,
+)
+from ingot_contracts.repos.repositories import Repository
+from ingot_identity.access.store import teams
+from ingot_identity.accounts.rules.locks import lock_for_deletion, lock_for_share, lock_for_update
+from ingot_identity.accounts.rules.presenter import Presenter
+from ingot_identity.accounts.store import former_names
+from ingot_identity.accounts.store import queries as accounts
+from ingot_identity.accounts.store.tables import AccountKind, AccountRow
+from ingot_identity.deletions import store
+from ingot_identity.deletions.store import TombstoneRow
+from ingot_identity.members import rules as members
+from ingot_identity.members import store as memberships
+from ingot_identity.organizations import rules as organizations
+from ingot_identity.repositories import store as repositories
+from ingot_identity.users.rules import edit_user, require_another_administrator
+
+
+async def wait_for_events(db: Database, account_id: int, patience: float) -> None:
+    """Wait at most ``patience`` seconds for events of repositories that were deleted just before."""
+    async for _ in polls(patience):
+        async with db.read() as reader:
+            if not await repositories.owned_by(reader, account_id):
+                return
+
+
+async def polls(patience: float) -> AsyncGenerator[None, None]:
+    """Yield at once, then after each twentieth of ``patience`` seconds until they have passed."""
+    end = time.monotonic() + patience
+    yield
+    while time.monotonic() < end:
+        await asyncio.sleep(patience / 20)
+        yield
+
+
+async def delete_user(tx: Tx, account_id: int) -> None:
+    """Delete a user with their keys, tokens and addresses.
+
+    Raises Invalid for an owner of repositories, a member of an organization and the last administrator.
+    """
+    await require_another_administrator(tx, account_id)
+    row = await lock_for_deletion(tx, account_id)
+    if await memberships.in_any(tx, account_id):
+        raise Invalid.field("username", "member", f"{row.login!r} belongs to an organization")
+    await _remove(tx, row, fallback_owner_id=0)
+    tx.emit(UserDeleted(user_id=account_id, login=row.login), key=account_id)
+
+
+async def purge_user(tx: Tx, presenter: Presenter, account_id: int, requested_by: User) -> None:
+    """Delete a user with all repositories, and with the organizations without another owner.
+
+    The user cannot sign in any more. repos deletes the repositories one by one, and the last one deletes the
+    account. A repeated request continues a purge. Raises NotFound, and Invalid for the last administrator.
+    """
+    await edit_user(tx, presenter, account_id, {"login_prohibited": True})
+    account_ids = [account_id]
+    for organization_id in await memberships.list_organization_ids(tx, account_id):
+        await lock_for_update(tx, organization_id)
+        if await teams.owner_ids(tx, organization_id, limit=2) == [account_id]:
+            account_ids.insert(0, organization_id)
+        else:
+            await members.remove(tx, organization_id, account_id)
+    for one in account_ids:
+        count = await repositories.count_owned(tx, [one])
+        await store.add_purge(tx, one, account_id, requested_by=requested_by.id, repositories=count)
+        if count:
+            tx.emit(PurgeRequested(account_id=one, requested_by=requested_by), key=one)
+    for one in account_ids:
+        await finish_purge(tx, one)
+
+
+async def forget_repository(tx: Tx, repository_id: int) -> None:
+    """Remove a deleted repository. If it was the last one of an account to purge, delete the account."""
+    owner_id = await repositories.remove(tx, repository_id)
+    if owner_id is not None:
+        await finish_purge(tx, owner_id)
+
+
+async def finish_purge(tx: Tx, account_id: int) -> None:
+    """Delete an account to purge that owns no repositories any more; the user after the organizations."""
+    purge = await store.lock_purge(tx, account_id)
+    if purge is None or await repositories.owned_by(tx, account_id):
+        return
+    if account_id != purge.user_id:
+        await store.remove_purge(tx, account_id)
+        if await accounts.get(tx, account_id) is not None:
+            await delete_organization(tx, account_id, deleted_by=purge.requested_by)
+        await finish_purge(tx, purge.user_id)
+    elif len(await store.list_purges(tx, account_id)) == 1:
+        await store.remove_purge(tx, account_id)
+        with contextlib.suppress(Invalid, NotFound):  # a member by now, or the last administrator
+            await delete_user(tx, account_id)
+
+
+async def delete_organization(tx: Tx, organization_id: int, *, deleted_by: int) -> None:
+    """Delete an organization with its teams. Raises Invalid while it owns repositories."""
+    row = await lock_for_deletion(tx, organization_id)
+    await _remove(tx, row, fallback_owner_id=deleted_by)
+    tx.emit(OrganizationDeleted(organization_id=organization_id, login=row.login), key=organization_id)
+
+
+async def _remove(tx: Tx, row: AccountRow, *, fallback_owner_id: int) -> None:
+    if await repositories.owned_by(tx, row.id):
+        raise Invalid.field("username", "owner", f"{row.login!r} owns repositories")
+    await store.write(tx, row, fallback_owner_id=fallback_owner_id)
+    await accounts.remove(tx, row.id)
+
+
+async def save_ownership(tx: Tx, repository_id: int, ownership: Ownership) -> None:
+    """Note the owner of a repository, unless a later event has changed it.
+
+    Raises NotFound for a deleted owner.
+    """
+    await lock_for_share(tx, ownership.owner_id)
+    await repositories.save(
+        tx,
+        repository_id,
+        owner_id=ownership.owner_id,
+        name=ownership.name,
+        private=ownership.private,
+        before=ownership.before,
+    )
+
+
+async def save_repository(tx: Tx, presenter: Presenter, repository: Repository) -> None:
+    """Note the owner of a repository from an event, and restore the owner if the account was deleted."""
+    owner_id = repository.owner.id
+    await repositories.save(
+        tx, repository.id, owner_id=owner_id, name=repository.name, private=repository.private
+    )
+    tombstone = await store.lock(tx, owner_id)
+    if tombstone is not None:
+        await _restore(tx, presenter, tombstone)
+
+
+async def _restore(tx: Tx, presenter: Presenter, tombstone: TombstoneRow) -> None:
+    await store.release(tx, tombstone.account_id)
+    login = tombstone.login
+    if await accounts.get_by_login(tx, login) is not None or await former_names.get(tx, login) is not None:
+        login = f"returned-{tombstone.account_id}"
+    is_user = tombstone.kind == AccountKind.USER
+    await accounts.add(
+        tx, id=tombstone.account_id, kind=tombstone.kind, login=login, login_prohibited=is_user
+    )
+    row = await lock_for_update(tx, tombstone.account_id)
+    if is_user:
+        tx.emit(UserCreated(account=presenter.account(row)), key=row.id)
+        return
+    owner_id = await _fallback_owner(tx, tombstone.fallback_owner_id)
+    await organizations.create_default_team(tx, row.id, owner_id)
+    tx.emit(OrganizationCreated(account=presenter.account(row), owner_id=owner_id), key=row.id)
+    if owner_id:
+        await members.announce(tx, row.id, owner_id)
+
+
+async def _fallback_owner(tx: Tx, account_id: int) -> int:
+    """The account that deleted the organization, else the first administrator, else 0."""
+    if await accounts.get(tx, account_id) is not None:
+        return account_id
+    return next(iter(await accounts.lock_administrators(tx)), 0)

@@ -1,0 +1,80 @@
+"""The addresses of a user. One is the primary one. No two users have the same address.
+
+An address is confirmed if an administrator gave it to the account. One that a user adds is a claim: no mail
+is sent to check it.
+"""
+
+from collections.abc import Sequence
+
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Invalid
+from ingot_identity.accounts.rules import names
+from ingot_identity.accounts.rules.edits import announce_edit
+from ingot_identity.accounts.rules.locks import lock_for_update
+from ingot_identity.accounts.rules.presenter import Presenter
+from ingot_identity.accounts.store import queries as accounts
+from ingot_identity.emails import store
+from ingot_identity.emails.store import EmailRow
+
+MOST_EMAILS = 100
+"""The limit for one account."""
+
+
+async def add(tx: Tx, account_id: int, addresses: Sequence[str]) -> Sequence[EmailRow]:
+    """Add all of ``addresses`` or none; all rows of the account, the primary one first. Raises Invalid."""
+    spellings = {
+        names.check_email(address.strip(), field="emails"): address.strip() for address in reversed(addresses)
+    }
+    if not spellings:
+        raise Invalid.field("emails", "required", "names no address")
+    await lock_for_update(tx, account_id)
+    # Sorted: transactions that add the same addresses wait for each other without a deadlock.
+    rows = await store.add(tx, account_id, dict(sorted(spellings.items())), is_primary=False, confirmed=False)
+    taken = sorted(spellings.keys() - {row.address for row in rows})
+    if taken:
+        raise Invalid.field("emails", "taken", f"{taken[0]!r} is in use")
+    rows = await store.list_all(tx, account_id)
+    if len(rows) > MOST_EMAILS:
+        raise Invalid.field("emails", "length", f"an account has at most {MOST_EMAILS} addresses")
+    return rows
+
+
+async def remove(tx: Tx, account_id: int, addresses: Sequence[str]) -> None:
+    """Remove all of ``addresses`` or none; the primary one stays. Raises Invalid, NotFound."""
+    removed = {address.strip().lower() for address in addresses}
+    # Without the lock one of them could become the primary one before it is removed.
+    await lock_for_update(tx, account_id)
+    own = {row.address: row for row in await store.among(tx, account_id, removed)}
+    for address in sorted(removed):
+        if address not in own:
+            raise Invalid.field("emails", "unknown", f"{address!r} is not one of your addresses")
+        if own[address].is_primary:
+            raise Invalid.field("emails", "primary", f"{address!r} is the primary address")
+    await store.remove(tx, account_id, removed)
+
+
+async def choose_primary(tx: Tx, presenter: Presenter, account_id: int, address: str) -> EmailRow:
+    """Make one of a user's addresses the primary one, which others see; its row. Raises Invalid, NotFound."""
+    before = await lock_for_update(tx, account_id)
+    address = address.strip().lower()
+    if not await store.among(tx, account_id, [address]):
+        raise Invalid.field("email", "unknown", f"{address!r} is not one of your addresses")
+    await store.mark_primary(tx, account_id, address)
+    await accounts.change(tx, account_id, email=address)
+    await announce_edit(tx, presenter, before)
+    return (await store.among(tx, account_id, [address]))[0]
+
+
+async def set_primary(tx: Tx, account_id: int, address: str) -> str:
+    """Replace the primary address by ``address``, which this confirms; the new one, in lower case.
+
+    Raises Invalid.
+    """
+    spelling = address
+    address = names.check_email(spelling)
+    await store.remove_primary(tx, account_id)
+    await store.remove(tx, account_id, [address])
+    if not await store.add(tx, account_id, {address: spelling}, is_primary=True, confirmed=True):
+        raise Invalid.field("email", "taken", f"{address!r} is in use")
+    await accounts.change(tx, account_id, email=address)
+    return address

@@ -1,0 +1,162 @@
+"""SQL for the addresses of users. One of them is the primary one, which the account row repeats."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ColumnElement,
+    ForeignKey,
+    Select,
+    String,
+    Table,
+    delete,
+    or_,
+    select,
+    true,
+    update,
+)
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.arrays import COUNTED, TRIGRAM, by_index, has_trigrams
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.transaction import insert
+from ingot_identity.accounts.store.counts import EMAILS, total_of
+from ingot_identity.accounts.store.searches import contains
+from ingot_identity.accounts.store.tables import AccountRow, account, metadata
+
+email = Table(
+    "email",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("address", String(254), nullable=False, unique=True),
+    # The address in the letter case in which it was added; the same as ``address`` where it is null.
+    Column("spelling", String(254)),
+    Column("is_primary", Boolean, nullable=False, default=False),
+    # Null for an address that its owner alone claims. ``verified`` is true for these, too, in rows of earlier
+    # releases.
+    Column("verified", Boolean, nullable=False, default=True),
+    Column("confirmed_at", UtcDateTime),
+    sqlite_autoincrement=True,
+)
+
+
+class EmailRow(TypedRow):
+    id: int
+    account_id: int
+    address: str
+    spelling: str | None
+    is_primary: bool
+    confirmed_at: datetime | None
+
+
+async def add(
+    db: Executor, account_id: int, spellings: Mapping[str, str], *, is_primary: bool, confirmed: bool
+) -> Sequence[EmailRow]:
+    """Insert addresses in lower case, each with its spelling; the rows of the new ones."""
+    statement = (
+        insert(db, email)
+        .values(
+            [
+                {
+                    "account_id": account_id,
+                    "address": address,
+                    "spelling": spelling,
+                    "is_primary": is_primary,
+                    "verified": confirmed,
+                    "confirmed_at": now() if confirmed else None,
+                }
+                for address, spelling in spellings.items()
+            ]
+        )
+        .on_conflict_do_nothing()
+        .returning(email)
+    )
+    return await fetch_all(db, statement, EmailRow)
+
+
+_PRIMARY_FIRST = (email.c.is_primary.desc(), email.c.id)
+
+
+async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[EmailRow], int]:
+    """The primary one first, then in the order in which they were added."""
+    return await fetch_page(db, _of_account(account_id), page, EmailRow, *_PRIMARY_FIRST)
+
+
+async def list_all(db: Executor, account_id: int) -> Sequence[EmailRow]:
+    """All of an account, in the same order."""
+    return await fetch_all(db, _of_account(account_id).order_by(*_PRIMARY_FIRST), EmailRow)
+
+
+async def list_confirmed(db: Executor, account_ids: Collection[int]) -> Sequence[EmailRow]:
+    """The addresses of these accounts that are known to be theirs."""
+    statement = select(email).where(email.c.account_id.in_(account_ids), email.c.confirmed_at.is_not(None))
+    return await fetch_all(db, statement, EmailRow)
+
+
+def _of_account(account_id: int) -> Select[Any]:
+    return select(email).where(email.c.account_id == account_id)
+
+
+class OwnedEmailRow(EmailRow):
+    """An address, and the name of the account that has it."""
+
+    login: str
+
+
+async def search(db: Executor, text: str, page: Slice) -> tuple[Sequence[OwnedEmailRow], int]:
+    """Addresses that contain ``text``, or whose owner's name does, in order; and how many there are."""
+    statement = select(email, account.c.login).join(account, account.c.id == email.c.account_id)
+    ids = select(email.c.id).where(_has_text(text) if text else true())
+    count, most = (None, COUNTED) if text else (total_of(EMAILS), None)
+    return await fetch_page(
+        db, statement, page, OwnedEmailRow, email.c.address, ids=ids, count=count, count_at_most=most
+    )
+
+
+def _has_text(text: str) -> ColumnElement[bool]:
+    owned_by = select(account.c.id).where(contains(account.c.lower_login, text))
+    addresses = select(email.c.id).where(contains(email.c.address, text))
+    if len(text) < TRIGRAM:
+        return or_(email.c.id.in_(addresses), email.c.account_id.in_(owned_by))
+    owned_by = owned_by.where(has_trigrams(account.c.id, "account_trigrams", text, of="lower_login"))
+    addresses = addresses.where(has_trigrams(email.c.id, "email_trigrams", text))
+    matching = by_index(
+        addresses.union(select(email.c.id).where(email.c.account_id.in_(owned_by))), "matching"
+    )
+    return email.c.id.in_(select(matching.c.id))
+
+
+async def among(db: Executor, account_id: int, addresses: Collection[str]) -> Sequence[EmailRow]:
+    """Those of ``addresses`` that the account has."""
+    statement = select(email).where(email.c.account_id == account_id, email.c.address.in_(addresses))
+    return await fetch_all(db, statement, EmailRow)
+
+
+async def mark_primary(db: Executor, account_id: int, address: str) -> None:
+    """Make ``address`` the primary one of the addresses of the account."""
+    own = update(email).where(email.c.account_id == account_id)
+    await db.execute(own.values(is_primary=email.c.address == address))
+
+
+async def remove(db: Executor, account_id: int, addresses: Collection[str]) -> None:
+    await db.execute(delete(email).where(email.c.account_id == account_id, email.c.address.in_(addresses)))
+
+
+async def remove_primary(db: Executor, account_id: int) -> None:
+    await db.execute(delete(email).where(email.c.account_id == account_id, email.c.is_primary))
+
+
+async def get_by_email(db: Executor, address: str) -> AccountRow | None:
+    """The user whose primary address it is."""
+    statement = (
+        select(account)
+        .join(email, email.c.account_id == account.c.id)
+        .where(email.c.address == address.lower(), email.c.is_primary)
+    )
+    return await fetch_first(db, statement, AccountRow)

@@ -1,0 +1,1 @@
+"""Followers of accounts."""

@@ -1,0 +1,1 @@
+"""SSH and OpenPGP keys of users."""

@@ -1,0 +1,176 @@
+"""OpenPGP keys of users."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+from litestar import Response, delete, get, post
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.errors import NotFound
+from ingot_chassis.http.policy import signed_in
+from ingot_identity.access import rules as access
+from ingot_identity.access.api import of_user
+from ingot_identity.access.rules import SignIn
+from ingot_identity.accounts.request import IdentityRequest
+from ingot_identity.keys.rules import gpg as gpg_keys
+from ingot_identity.keys.store import gpg as store
+from ingot_identity.keys.store.tables import GpgKeyRow
+
+NEVER = datetime(1, 1, 1, tzinfo=UTC)
+Armored = Annotated[str, msgspec.Meta(max_length=gpg_keys.LONGEST)]
+
+
+class CreateGPGKeyOption(msgspec.Struct):
+    """Forms may call it `armored_key`."""
+
+    armored_public_key: Armored = ""
+    armored_key: Armored = ""
+
+
+class GPGKeyEmail(msgspec.Struct):
+    email: str
+    verified: bool
+
+
+class GPGKey(msgspec.Struct, kw_only=True):
+    """`emails` are addresses of the owner; empty for others if the owner hides them.
+
+    `expires_at` is in the year 1 for a key that never does. `verified` is false: there is no challenge to
+    sign.
+    """
+
+    id: int
+    primary_key_id: str
+    key_id: str
+    public_key: str
+    emails: list[GPGKeyEmail] | None
+    subkeys: list["GPGKey"] | None
+    can_sign: bool
+    can_encrypt_comms: bool
+    can_encrypt_storage: bool
+    can_certify: bool
+    created_at: datetime
+    expires_at: datetime
+    verified: bool = False
+
+
+@get(
+    "/api/v1/user/gpg_keys",
+    policy=signed_in("read:user"),
+    operation_id="userCurrentListGPGKeys",
+    tags=["user"],
+)
+async def list_own_gpg_keys(request: IdentityRequest) -> Response[list[GPGKey]]:
+    """The caller's OpenPGP keys."""
+    return await _list(request, request.principal.id)
+
+
+@get(
+    "/api/v1/users/{username:str}/gpg_keys",
+    policy=of_user(SignIn.REQUIRED, "read:user"),
+    operation_id="userListGPGKeys",
+    tags=["user"],
+)
+async def list_gpg_keys(request: IdentityRequest) -> Response[list[GPGKey]]:
+    """The OpenPGP keys of a user."""
+    return await _list(request, request.account.id)
+
+
+@post(
+    "/api/v1/user/gpg_keys",
+    policy=signed_in("write:user"),
+    operation_id="userCurrentPostGPGKey",
+    tags=["user"],
+    status_code=201,
+)
+async def add_gpg_key(request: IdentityRequest, data: CreateGPGKeyOption) -> GPGKey:
+    """Add an OpenPGP key that names an address of the caller's."""
+    keys = await asyncio.to_thread(gpg_keys.read, data.armored_public_key or data.armored_key)
+    async with request.db.transaction() as tx:
+        row = await gpg_keys.add(tx, request.principal.id, keys)
+        await request.audit(tx, "gpg_key.add", f"user {request.principal.name}", key_id=row.key_id)
+        return (await _present_keys(tx, [row], request.principal.id))[0]
+
+
+@get(
+    "/api/v1/user/gpg_keys/{key_id:int}",
+    policy=signed_in("read:user"),
+    operation_id="userCurrentGetGPGKey",
+    tags=["user"],
+)
+async def get_gpg_key(request: IdentityRequest, key_id: int) -> GPGKey:
+    """An OpenPGP key of any user; these keys are public."""
+    async with request.db.read() as db:
+        row = await store.get(db, key_id)
+        if row is None:
+            raise NotFound
+        return (await _present_keys(db, [row], request.principal.id))[0]
+
+
+@delete(
+    "/api/v1/user/gpg_keys/{key_id:int}",
+    policy=signed_in("write:user"),
+    operation_id="userCurrentDeleteGPGKey",
+    tags=["user"],
+)
+async def delete_gpg_key(request: IdentityRequest, key_id: int) -> None:
+    """Delete an OpenPGP key of one's own. A key that does not exist is no error."""
+    async with request.db.transaction() as tx:
+        row = await store.get(tx, key_id)
+        if row is None:
+            return
+        access.require_own_key(request.principal, row.account_id)
+        await store.remove(tx, row.key_id)
+        await request.audit(tx, "gpg_key.delete", f"user {request.principal.name}", key_id=row.key_id)
+
+
+async def _list(request: IdentityRequest, account_id: int) -> Response[list[GPGKey]]:
+    page = request.page()
+    async with request.db.read() as db:
+        rows, total = await store.list_page(db, account_id, page)
+        keys = await _present_keys(db, rows, request.principal.id)
+    return Response(keys, headers=request.page_headers(page, total))
+
+
+async def _present_keys(db: Executor, rows: Sequence[GpgKeyRow], viewer_id: int) -> list[GPGKey]:
+    """Primary keys with their subkeys and the addresses that belong to their owner now, for ``viewer_id``."""
+    own = await store.addresses_of(db, {row.account_id for row in rows}, viewer_id)
+    subkeys: dict[str, list[GPGKey]] = defaultdict(list)
+    for subkey in await store.subkeys_of(db, {row.key_id for row in rows}):
+        subkeys[subkey.primary_key_id].append(_present_key(subkey, None, None))
+    return [
+        _present_key(
+            row,
+            [
+                GPGKeyEmail(email=address, verified=own[row.account_id, address])
+                for address in row.addresses.split()
+                if (row.account_id, address) in own
+            ],
+            subkeys[row.key_id],
+        )
+        for row in rows
+    ]
+
+
+def _present_key(row: GpgKeyRow, emails: list[GPGKeyEmail] | None, subkeys: list[GPGKey] | None) -> GPGKey:
+    return GPGKey(
+        id=row.id,
+        primary_key_id=row.primary_key_id,
+        key_id=row.key_id,
+        public_key=row.content,
+        emails=emails,
+        subkeys=subkeys,
+        can_sign=row.can_sign,
+        can_encrypt_comms=row.can_encrypt_comms,
+        can_encrypt_storage=row.can_encrypt_storage,
+        can_certify=row.can_certify,
+        created_at=row.created_at,
+        expires_at=row.expires_at or NEVER,
+    )
+
+
+routes = [list_own_gpg_keys, list_gpg_keys, add_gpg_key, get_gpg_key, delete_gpg_key]

@@ -1,0 +1,94 @@
+"""SQL for the SSH keys of users."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from sqlalchemy import bindparam, delete, select, update
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import Slice, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.transaction import insert
+from ingot_identity.accounts.store.tables import AccountRow, account
+from ingot_identity.keys.store.tables import SshKeyRow, ssh_key
+
+
+class KeyHolderRow(AccountRow):
+    """The account that has a key, and what a session over SSH needs of the key."""
+
+    title: str
+    key_id: int
+    key_read_only: bool
+    key_used_at: datetime | None
+
+
+async def add(
+    db: Executor, account_id: int, *, title: str, content: str, fingerprint: str, read_only: bool
+) -> SshKeyRow | None:
+    """Insert a key; None when anybody has the key, or its owner has one of that title."""
+    statement = (
+        insert(db, ssh_key)
+        .values(
+            account_id=account_id,
+            title=title,
+            content=content,
+            fingerprint=fingerprint,
+            read_only=read_only,
+            created_at=now(),
+        )
+        .on_conflict_do_nothing()
+        .returning(ssh_key)
+    )
+    return await fetch_first(db, statement, SshKeyRow)
+
+
+async def exists(db: Executor, fingerprint: str) -> bool:
+    return (
+        await db.execute(select(ssh_key.c.id).where(ssh_key.c.fingerprint == fingerprint))
+    ).first() is not None
+
+
+_HOLDER = PreparedQuery(
+    select(
+        account,
+        ssh_key.c.title,
+        ssh_key.c.id.label("key_id"),
+        ssh_key.c.read_only.label("key_read_only"),
+        ssh_key.c.last_used_at.label("key_used_at"),
+    )
+    .join(ssh_key, ssh_key.c.account_id == account.c.id)
+    .where(ssh_key.c.fingerprint == bindparam("fingerprint")),
+    KeyHolderRow,
+)
+
+
+async def get_holder(db: Executor, fingerprint: str) -> KeyHolderRow | None:
+    """The account that has a key: asked for every session over SSH, more than once."""
+    return await _HOLDER.first(db, fingerprint=fingerprint)
+
+
+async def list_by_fingerprint(db: Executor, fingerprints: Collection[str]) -> Sequence[SshKeyRow]:
+    return await fetch_all(db, select(ssh_key).where(ssh_key.c.fingerprint.in_(fingerprints)), SshKeyRow)
+
+
+async def get(db: Executor, key_id: int) -> SshKeyRow | None:
+    return await fetch_first(db, select(ssh_key).where(ssh_key.c.id == key_id), SshKeyRow)
+
+
+async def list_page(
+    db: Executor, account_id: int, page: Slice, *, fingerprint: str = ""
+) -> tuple[Sequence[SshKeyRow], int]:
+    """In the order in which they were added; with ``fingerprint`` the one that has it."""
+    statement = select(ssh_key).where(ssh_key.c.account_id == account_id)
+    if fingerprint:
+        statement = statement.where(ssh_key.c.fingerprint == fingerprint)
+    return await fetch_page(db, statement, page, SshKeyRow, ssh_key.c.id)
+
+
+async def mark_used(db: Executor, key_id: int) -> None:
+    await db.execute(update(ssh_key).where(ssh_key.c.id == key_id).values(last_used_at=now()))
+
+
+async def remove(db: Executor, key_id: int) -> None:
+    await db.execute(delete(ssh_key).where(ssh_key.c.id == key_id))

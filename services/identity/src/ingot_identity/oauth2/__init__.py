@@ -1,0 +1,1 @@
+"""The OAuth2 and OpenID Connect provider: applications, grants, codes and tokens."""

@@ -1,0 +1,1 @@
+"""Routes of OAuth2."""

@@ -1,0 +1,69 @@
+"""Scopes of OAuth2: those of tokens, and those of OpenID Connect.
+
+``sudo`` is never granted. ``all`` is expanded to its scopes: people read what they grant.
+"""
+
+from ingot_identity.tokens.rules import FOREIGN_GROUPS, GROUPS, NARROW_GROUPS, SCOPES
+
+IDENTITY = ("openid", "profile", "email")
+"""Scopes that add claims to id tokens and userinfo."""
+FULL = tuple(f"write:{group}" for group in GROUPS)
+DEFAULT = tuple(scope for scope in FULL if scope != "write:admin")
+"""For a request that names no scope: clients that send none expect to work in the name of the person."""
+GRANTED = frozenset([*IDENTITY, *SCOPES]) - {"all", "sudo"}
+_IGNORED = frozenset(
+    ["groups", *FOREIGN_GROUPS, *(f"{act}:{name}" for act in ("read", "write") for name in FOREIGN_GROUPS)]
+)
+"""Scopes of other servers. They grant nothing here."""
+_WORDS = {
+    "openid": "know who you are",
+    "profile": "see your name and picture",
+    "email": "see your e-mail address",
+    "user": "your account: profile, keys, follows",
+    "organization": "your organizations and teams",
+    "repository": "repositories that you can reach, also private ones",
+    "issue": "issues and pull requests",
+    "notification": "notifications",
+    "hook": "webhooks",
+    "admin": "the administration of this server, if you may",
+    "misc": "markdown, templates and the like",
+}
+
+
+def normalized(scope: str) -> str:
+    """``scope`` of a request as scopes of this server, separated by blanks. Unknown ones stay, to be refused.
+
+    Clients also separate by commas, and name a group for all of it (``repository``).
+    """
+    names = scope.replace(",", " ").split()
+    if not names:
+        return " ".join(DEFAULT)
+    scopes: list[str] = []
+    for name in names:
+        if name == "all":
+            scopes += FULL
+        elif name in (*GROUPS, *NARROW_GROUPS):
+            scopes.append(f"write:{name}")
+        elif name not in _IGNORED:
+            scopes.append(name)
+    return " ".join(dict.fromkeys(scopes)) or "none"
+
+
+def covers(granted: str, requested: str) -> bool:
+    """True if all requested scopes were granted before."""
+    have = set(granted.split())
+    return all(scope in have or scope.replace("read:", "write:", 1) in have for scope in requested.split())
+
+
+def union(granted: str, requested: str) -> str:
+    return " ".join(dict.fromkeys([*granted.split(), *requested.split()]))
+
+
+def described(scope: str) -> list[str]:
+    """Descriptions of the scopes for the person who consents."""
+    lines = []
+    for name in scope.split():
+        act, _, group = name.rpartition(":")
+        words = _WORDS[group]
+        lines.append({"read": f"read {words}", "write": f"read and change {words}"}.get(act, words))
+    return lines

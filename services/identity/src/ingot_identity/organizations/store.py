@@ -1,0 +1,68 @@
+"""SQL for the organizations of a user. Their rows are those of ``accounts``."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, and_, exists, false, func, or_, select
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, fetch_page
+from ingot_identity.access.store.memberships import membership
+from ingot_identity.accounts.store import counts as list_counts
+from ingot_identity.accounts.store.counts import total_of
+from ingot_identity.accounts.store.searches import has_name, is_of_kind, list_accounts
+from ingot_identity.accounts.store.tables import AccountKind, AccountRow, AccountVisibility, account
+
+
+async def list_page(
+    db: Executor, user_id: int, page: Slice, *, viewer_id: int | None
+) -> tuple[Sequence[AccountRow], int]:
+    """Organizations of a user by name, as ``viewer_id`` may see them (0: anonymous, None: all)."""
+    belongs: ColumnElement[bool] = membership.c.user_id == user_id
+    if viewer_id is not None:
+        belongs &= _shown_to(viewer_id)
+    statement = select(account).join(membership, membership.c.organization_id == account.c.id).where(belongs)
+    return await fetch_page(db, statement, page, AccountRow, account.c.lower_login)
+
+
+async def list_visible(
+    db: Executor, page: Slice, *, viewer_id: int | None, text: str = ""
+) -> tuple[Sequence[AccountRow], int]:
+    """Organizations with a text in a name, as ``viewer_id`` may see them (0: anonymous, None: all)."""
+    matches = and_(is_of_kind(AccountKind.ORGANIZATION, is_search=bool(text)), has_name(text))
+    if viewer_id is not None:
+        matches &= or_(_visible_to(viewer_id), _has_member(viewer_id))
+    count = None if text else _count_visible(viewer_id)
+    return await list_accounts(db, matches, page, account.c.lower_login, count=count)
+
+
+def _count_visible(viewer_id: int | None) -> Select[Any]:
+    """The number that ``viewer_id`` may know of. It reads only organizations of the viewer."""
+    if viewer_id is None:
+        return total_of(*map(list_counts.organizations, AccountVisibility))
+    inside = membership.join(account, account.c.id == membership.c.organization_id)
+    hidden = select(func.count()).select_from(inside).where(membership.c.user_id == viewer_id)
+    levels = _levels(viewer_id)
+    more = hidden.where(account.c.visibility.not_in(levels)).scalar_subquery()
+    return total_of(*map(list_counts.organizations, levels), more=more if viewer_id else None)
+
+
+def _shown_to(viewer_id: int) -> ColumnElement[bool]:
+    """Fellow members see every membership, others the public ones of organizations they may know of."""
+    return or_(_has_member(viewer_id), and_(membership.c.public, _visible_to(viewer_id)))
+
+
+def _visible_to(viewer_id: int) -> ColumnElement[bool]:
+    """Organizations that non-members may know of."""
+    return account.c.visibility.in_(_levels(viewer_id))
+
+
+def _levels(viewer_id: int) -> list[AccountVisibility]:
+    return [AccountVisibility.PUBLIC, *([AccountVisibility.LIMITED] if viewer_id else [])]
+
+
+def _has_member(user_id: int) -> ColumnElement[bool]:
+    if not user_id:
+        return false()
+    own = membership.alias("own")
+    return exists().where(own.c.organization_id == account.c.id, own.c.user_id == user_id)

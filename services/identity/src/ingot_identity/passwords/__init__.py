@@ -1,0 +1,1 @@
+"""Passwords: hashing, checking, changing, and the throttle of wrong ones."""

@@ -1,0 +1,107 @@
+"""Small values that expire after their last change: in Redis for replicas, or in the memory of a process.
+
+While Redis is down, each process uses its own memory and no request waits.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import structlog
+from cachetools import TTLCache
+
+from ingot_chassis.settings import is_redis
+
+log = structlog.get_logger()
+
+MAX_VALUES = 100_000
+"""The limit for the memory of a process. Beyond it the value with the oldest change is dropped."""
+
+TIMEOUT = 5.0
+"""Seconds. A shorter one would end while a process under load has not yet read the answer."""
+
+PAUSE_SECONDS = 10.0
+"""After Redis did not answer, it is not asked again for so long."""
+
+Step = Callable[[list[bytes | None]], Sequence[bytes | None]]
+"""Computes new values from the present ones; None is no value. It may be called more than once."""
+
+
+class ExpiringValues(Protocol):
+    """The interface of both implementations."""
+
+    async def change(self, keys: Sequence[str], step: Step) -> None:
+        """Replace the values of ``keys`` by what ``step`` computes from them, atomically.
+
+        An exception of ``step`` is raised, and nothing changes.
+        """
+
+    async def close(self) -> None: ...
+
+
+class MemoryValues:
+    """For one process."""
+
+    def __init__(self, seconds: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._values: TTLCache[str, bytes] = TTLCache(MAX_VALUES, seconds, timer=clock)
+
+    async def change(self, keys: Sequence[str], step: Step) -> None:
+        values = step([self._values.get(key) for key in keys])
+        for key, value in zip(keys, values, strict=True):
+            if value is None:
+                self._values.pop(key, None)
+            else:
+                self._values[key] = value
+
+    async def close(self) -> None:
+        self._values.clear()
+
+
+class RedisValues:
+    """For replicas: watched keys and a transaction, which is repeated when another replica was faster."""
+
+    def __init__(self, url: str, namespace: str, seconds: int) -> None:
+        # A process that has no Redis starts a tenth faster without its client.
+        from redis.asyncio import Redis
+        from redis.exceptions import RedisError
+
+        self._failures = (RedisError, OSError)
+        self._redis = Redis.from_url(url, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT)
+        self._namespace, self._seconds = namespace, seconds
+        self._fallback, self._paused_until = MemoryValues(seconds), float("-inf")
+        # Without it, concurrent changes of one process would repeat each other's transactions.
+        self._lock = asyncio.Lock()
+
+    async def change(self, keys: Sequence[str], step: Step) -> None:
+        names = [f"{self._namespace}:{key}" for key in keys]
+
+        async def write(pipe: Any) -> None:
+            values = step(await pipe.mget(names))
+            pipe.multi()
+            for name, value in zip(names, values, strict=True):
+                if value is None:
+                    pipe.delete(name)
+                else:
+                    pipe.set(name, value, ex=self._seconds)
+
+        async with self._lock:
+            if time.monotonic() >= self._paused_until:
+                try:
+                    await self._redis.transaction(write, *names)
+                    return
+                except self._failures as error:
+                    log.warning("the shared store is away, counting in this process", error=str(error))
+                    self._paused_until = time.monotonic() + PAUSE_SECONDS
+        await self._fallback.change(keys, step)
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+
+def open_values(url: str, namespace: str, *, seconds: int) -> ExpiringValues:
+    """The values behind ``url`` (memory:// or redis://…), keys below ``namespace``. Raises SettingsError.
+
+    A value expires ``seconds`` after its last change.
+    """
+    return RedisValues(url, f"ingot:{namespace}", seconds) if is_redis(url) else MemoryValues(seconds)

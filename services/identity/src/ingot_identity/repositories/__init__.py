@@ -1,0 +1,1 @@
+"""The copy of repositories that repos announces: owners, names, and access."""

@@ -1,0 +1,90 @@
+"""Sessions of browsers: a random secret in a cookie, of which the database has the SHA-256.
+
+Forms carry a token that only pages for that browser have: no other site can send them (CSRF).
+"""
+
+import hashlib
+import hmac
+import secrets
+from datetime import timedelta
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Denied, NotFound
+from ingot_contracts.identity.events import CredentialsRevoked
+from ingot_identity.accounts.rules.locks import lock_for_update
+from ingot_identity.sessions import store
+from ingot_identity.tokens import rules as tokens
+
+LIFETIME = timedelta(hours=12)
+LONGEST_ADDRESS, LONGEST_USER_AGENT = 64, 255
+
+
+def new_secret() -> str:
+    """For a cookie."""
+    return secrets.token_hex(32)
+
+
+async def start(
+    tx: Tx,
+    account_id: int,
+    password_stamp: str,
+    *,
+    replaced: str = "",
+    address: str = "",
+    user_agent: str = "",
+) -> str:
+    """Sign the account in; the secret. ``replaced`` is that of the session before in the same browser.
+
+    ``password_stamp`` is that of the password that was given. Raises Denied if it was changed since: that has
+    ended all sessions.
+    """
+    row = await lock_for_update(tx, account_id)
+    if stamp_of(row.password_hash) != password_stamp:
+        raise Denied("The password was changed meanwhile. Sign in again.")
+    if replaced:
+        await end(tx, replaced)
+    secret = new_secret()
+    await store.add(
+        tx,
+        account_id,
+        sha256=tokens.digest(secret),
+        expires_at=now() + LIFETIME,
+        address=address[:LONGEST_ADDRESS],
+        user_agent=user_agent[:LONGEST_USER_AGENT],
+    )
+    return secret
+
+
+async def end(tx: Tx, secret: str) -> None:
+    """End the session with that secret, if there is one."""
+    account_id = await store.remove(tx, tokens.digest(secret))
+    if account_id is not None:
+        tx.emit(CredentialsRevoked(user_id=account_id), key=account_id)
+
+
+async def end_one(tx: Tx, account_id: int, session_id: int) -> None:
+    """End a session of the account. Raises NotFound."""
+    if not await store.remove_of(tx, account_id, session_id):
+        raise NotFound
+    tx.emit(CredentialsRevoked(user_id=account_id), key=account_id)
+
+
+def form_token(cookie: str) -> str:
+    """A new token of a form for the browser with that cookie. It does not reveal the cookie."""
+    nonce = secrets.token_hex(8)
+    return f"{nonce}.{_signature(cookie, nonce)}"
+
+
+def is_form_token(token: str, cookie: str) -> bool:
+    nonce, _, signature = token.partition(".")
+    return bool(cookie) and hmac.compare_digest(signature.encode(), _signature(cookie, nonce).encode())
+
+
+def _signature(cookie: str, nonce: str) -> str:
+    return hmac.new(cookie.encode(), f"ingot form {nonce}".encode(), hashlib.sha256).hexdigest()
+
+
+def stamp_of(password_hash: str) -> str:
+    """A part of the digest of the salted hash. It changes with the password, and does not reveal it."""
+    return hashlib.sha256(password_hash.encode()).hexdigest()[:16]

@@ -1,0 +1,106 @@
+"""SQL for sign-ins in a browser."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Column, ForeignKey, LargeBinary, String, Table, delete, insert, select, update
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
+from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_identity.accounts.store.tables import AccountRow, account, metadata
+
+browser_session = Table(
+    "browser_session",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("sha256", LargeBinary(32), nullable=False, unique=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("expires_at", UtcDateTime, nullable=False, index=True),
+    # Exact to the minute.
+    Column("used_at", UtcDateTime),
+    # From where it began, and with which program.
+    Column("address", String(64), nullable=False, server_default=""),
+    Column("user_agent", String(255), nullable=False, server_default=""),
+    sqlite_autoincrement=True,
+)
+
+
+class BrowserSessionRow(TypedRow):
+    id: int
+    created_at: datetime
+    expires_at: datetime
+    used_at: datetime | None
+    address: str
+    user_agent: str
+
+
+class SessionHolderRow(AccountRow):
+    """The account that is signed in, since when, and the session."""
+
+    signed_in_at: datetime
+    session_id: int
+    used_at: datetime | None
+
+
+async def add(db: Executor, account_id: int, **values: Any) -> None:
+    present = now()
+    await db.execute(
+        insert(browser_session).values(account_id=account_id, created_at=present, used_at=present, **values)
+    )
+
+
+async def get(db: Executor, sha256: bytes) -> SessionHolderRow | None:
+    """The signed-in account; None when the session ended, or the account may not sign in any more."""
+    statement = (
+        select(
+            account,
+            browser_session.c.created_at.label("signed_in_at"),
+            browser_session.c.id.label("session_id"),
+            browser_session.c.used_at,
+        )
+        .join(browser_session, browser_session.c.account_id == account.c.id)
+        .where(
+            browser_session.c.sha256 == sha256,
+            browser_session.c.expires_at > now(),
+            account.c.active,
+            ~account.c.login_prohibited,
+        )
+    )
+    return await fetch_first(db, statement, SessionHolderRow)
+
+
+async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[BrowserSessionRow], int]:
+    """Those of an account that have not ended, newest first."""
+    own = (browser_session.c.account_id == account_id, browser_session.c.expires_at > now())
+    statement = select(browser_session).where(*own)
+    return await fetch_page(db, statement, page, BrowserSessionRow, browser_session.c.id.desc())
+
+
+async def mark_used(db: Executor, session_id: int) -> None:
+    await db.execute(update(browser_session).where(browser_session.c.id == session_id).values(used_at=now()))
+
+
+async def remove(db: Executor, sha256: bytes) -> int | None:
+    """End a session; the account that was signed in."""
+    statement = delete(browser_session).where(browser_session.c.sha256 == sha256)
+    return (await db.execute(statement.returning(browser_session.c.account_id))).scalar()
+
+
+async def remove_of(db: Executor, account_id: int, session_id: int) -> bool:
+    """End a session of an account; False when it has no such session."""
+    statement = delete(browser_session).where(
+        browser_session.c.account_id == account_id, browser_session.c.id == session_id
+    )
+    return (await db.execute(statement.returning(browser_session.c.id))).scalar() is not None
+
+
+async def remove_of_account(db: Executor, account_id: int) -> None:
+    await db.execute(delete(browser_session).where(browser_session.c.account_id == account_id))
+
+
+async def remove_expired(db: Executor) -> None:
+    await db.execute(delete(browser_session).where(browser_session.c.expires_at <= now()))

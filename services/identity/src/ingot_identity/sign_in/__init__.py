@@ -1,0 +1,1 @@
+"""Pages in a browser: sign-in, and consent to an OAuth2 application."""

@@ -1,0 +1,1 @@
+"""Routes of pages to sign in."""

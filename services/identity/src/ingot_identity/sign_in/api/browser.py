@@ -1,0 +1,133 @@
+"""People in a browser: their cookies, the forms that they send, and the headers of pages."""
+
+import re
+from collections.abc import Mapping, Sequence
+from urllib.parse import parse_qsl, urlsplit
+
+from litestar import Response
+from litestar.datastructures import Cookie
+
+from ingot_chassis.errors import BadRequest
+from ingot_contracts.identity.credentials import session_cookie
+from ingot_identity.accounts.request import IdentityRequest
+from ingot_identity.oauth2.api.queries import MOST_FIELDS
+from ingot_identity.sessions import rules as browser_sessions
+from ingot_identity.sessions import store
+from ingot_identity.sessions.store import SessionHolderRow
+from ingot_identity.sign_in.api.html import Page, document
+from ingot_identity.tokens import rules as tokens
+
+LONGEST_QUERY = 8_000
+_SECRET = re.compile(r"[0-9a-f]{64}")
+_QUERY = re.compile(r"[!-~]*")
+_LOCAL_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]*")
+"""A path of this site with its query. Browsers take two slashes for another site, and \\ for /."""
+
+
+class Browser:
+    """The browser behind a request.
+
+    Its cookies reach no other host, and over https no connection without TLS.
+    """
+
+    def __init__(self, request: IdentityRequest) -> None:
+        self._request = request
+        self._secure = request.public_url.startswith("https:")
+        prefix = "__Host-" if self._secure else ""
+        self._session_name, self._form_name = session_cookie(request.public_url), f"{prefix}ingot-form"
+        self.session_secret = self._cookie(self._session_name)
+        self.form_secret = self._cookie(self._form_name)
+
+    @property
+    def root(self) -> str:
+        """The path of the site, without a slash at its end."""
+        return urlsplit(self._request.public_url).path.rstrip("/")
+
+    @property
+    def session_sha256(self) -> bytes:
+        return tokens.digest(self.session_secret)
+
+    async def session(self) -> SessionHolderRow | None:
+        """The signed-in account and its session."""
+        if not self.session_secret:
+            return None
+        async with self._request.db.read() as db:
+            return await store.get(db, self.session_sha256)
+
+    async def form(self) -> dict[str, str]:
+        """The fields that were sent; of a field that comes twice the last. Raises BadRequest."""
+        raw = await self._request.raw_body()
+        try:
+            return dict(parse_qsl(raw.decode("utf-8", "replace"), max_num_fields=MOST_FIELDS))
+        except ValueError as error:
+            raise BadRequest("the form has too many fields") from error
+
+    def sent(self, form: Mapping[str, str], secret: str) -> bool:
+        """True if the form is of a page for this browser, by ``secret`` of a cookie.
+
+        Other sites do not know its token.
+        """
+        return browser_sessions.is_form_token(form.get("token", ""), secret)
+
+    def page(
+        self, page: Page, *, status: int = 200, leads_to: Sequence[str] = (), cookies: Sequence[Cookie] = ()
+    ) -> Response[str]:
+        """A page that no other site may frame. Its forms lead here, and on to the sources ``leads_to``."""
+        sources = " ".join(["'self'", *leads_to])
+        policy = (
+            f"default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
+            f"form-action {sources}"
+        )
+        headers = {
+            "Content-Security-Policy": policy,
+            "X-Frame-Options": "DENY",
+            "X-Content-Type-Options": "nosniff",
+            **_PRIVATE,
+        }
+        return Response(
+            document(page, self.root, self._request.settings.site_name),
+            status_code=status,
+            media_type="text/html",
+            headers=headers,
+            cookies=cookies,
+        )
+
+    def redirect(self, location: str, *, cookies: Sequence[Cookie] = ()) -> Response[bytes]:
+        """To be followed with GET, whatever the method was."""
+        return Response(b"", status_code=303, headers={"Location": location, **_PRIVATE}, cookies=cookies)
+
+    def session_cookie(self, secret: str) -> Cookie:
+        """Of a new sign-in; of none if ``secret`` is empty."""
+        lifetime = int(browser_sessions.LIFETIME.total_seconds()) if secret else 0
+        return self._new_cookie(self._session_name, secret, lifetime)
+
+    def form_cookie(self) -> Cookie | None:
+        """The cookie for forms before a sign-in, unless the browser has it."""
+        if self.form_secret:
+            return None
+        self.form_secret = browser_sessions.new_secret()
+        return self._new_cookie(self._form_name, self.form_secret, None)
+
+    def _new_cookie(self, name: str, value: str, max_age: int | None) -> Cookie:
+        return Cookie(
+            name, value=value, path="/", max_age=max_age, secure=self._secure, httponly=True, samesite="lax"
+        )
+
+    def _cookie(self, name: str) -> str:
+        value = self._request.cookies.get(name, "")
+        return value if _SECRET.fullmatch(value) else ""
+
+
+_PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+
+
+def checked_query(query: str) -> str:
+    """The query of a request for authorization that a form carries along. Raises BadRequest."""
+    if len(query) > LONGEST_QUERY or not _QUERY.fullmatch(query):
+        raise BadRequest("the form names no request for authorization")
+    return query
+
+
+def local_path(text: str) -> str:
+    """The path of this site to which a sign-in leads back; ``/`` if the text is no such path."""
+    return text if len(text) <= LONGEST_QUERY and _LOCAL_PATH.fullmatch(text) else "/"

@@ -1,0 +1,116 @@
+"""The pages for people: plain HTML without scripts, in the frame of all pages.
+
+Every value is escaped here.
+"""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import NamedTuple
+
+from ingot_contracts.web import PageFrame
+
+
+class Page(NamedTuple):
+    """The title of a page, and the HTML below it."""
+
+    title: str
+    body: str
+
+
+def sign_in_page(
+    *, action: str, hidden: Mapping[str, str], application: str = "", name: str = "", problem: str = ""
+) -> Page:
+    """``application`` is the name of the one that asks."""
+    purpose = f"<p>to go on to <strong>{escape(application)}</strong></p>" if application else ""
+    return Page(
+        "Sign in",
+        f"{purpose}{_problem(problem)}"
+        f'<form method="post" action="{escape(action)}">{_hidden(hidden)}'
+        '<div class="field"><label for="username">User name or e-mail address</label>'
+        f'<input id="username" name="username" value="{escape(name)}" '
+        'autocomplete="username" autofocus required></div>'
+        '<div class="field"><label for="password">Password</label>'
+        '<input id="password" name="password" type="password" autocomplete="current-password" required></div>'
+        '<button class="primary">Sign in</button></form>'
+        '<p class="muted small">No account, or the password is lost? '
+        "Those who run this site make accounts, and set new passwords.</p>",
+    )
+
+
+def code_page(*, action: str, hidden: Mapping[str, str], problem: str = "") -> Page:
+    """After the password."""
+    return Page(
+        "Two-factor authentication",
+        f"<p>Give the code that your app shows, or a recovery code.</p>{_problem(problem)}"
+        f'<form method="post" action="{escape(action)}">{_hidden(hidden)}'
+        '<div class="field"><label for="code">Code</label>'
+        '<input id="code" name="code" autocomplete="one-time-code" '
+        'autocapitalize="off" autofocus required></div>'
+        '<button class="primary">Sign in</button></form>'
+        '<p class="muted small">Both are lost? Those who run this site can remove the second factor.</p>',
+    )
+
+
+def consent_page(
+    *,
+    application: str,
+    owner: str,
+    login: str,
+    wishes: Sequence[str],
+    goes_to: str,
+    action: str,
+    sign_out: str,
+    hidden: Mapping[str, str],
+) -> Page:
+    """``wishes`` are what the application wants to do, in words; ``goes_to`` is where the answer is sent.
+
+    ``owner`` is empty if the application comes with this server.
+    """
+    origin = f"registered by {escape(owner)}" if owner else "known to this server"
+    items = "".join(f"<li>{escape(wish)}</li>" for wish in wishes)
+    return Page(
+        f"Let {application} use your account?",
+        f"<p>You are signed in as <strong>{escape(login)}</strong>. The application "
+        f"<strong>{escape(application)}</strong>, {origin}, "
+        f"wants to:</p><ul>{items}</ul>"
+        f"<p>Afterwards you return to <code>{escape(goes_to)}</code>.</p>"
+        f'<form method="post" action="{escape(action)}">{_hidden(hidden)}'
+        '<div class="actions"><button class="primary" name="decision" value="allow">Allow</button>'
+        '<button name="decision" value="deny">Do not allow</button></div></form><hr>'
+        f'<form method="post" action="{escape(sign_out)}">{_hidden(hidden)}'
+        "<button>Sign in as somebody else</button></form>",
+    )
+
+
+def signed_in_page(*, login: str, action: str, hidden: Mapping[str, str]) -> Page:
+    """With the way out."""
+    return Page(
+        "You are signed in",
+        f"<p>as <strong>{escape(login)}</strong></p>"
+        f'<form method="post" action="{escape(action)}">{_hidden(hidden)}<button>Sign out</button></form>',
+    )
+
+
+def refusal_page(reason: str) -> Page:
+    """A page for errors without a trusted redirect."""
+    return Page(
+        "This does not work",
+        _problem(reason or "The request is not valid."),
+    )
+
+
+def document(page: Page, root: str, site_name: str) -> str:
+    """The whole page. ``root`` is the path of the site, without a slash at its end."""
+    main = f"<h1>{escape(page.title)}</h1>{page.body}"
+    return PageFrame(root, site_name).document(page.title, main, kind="sign-in")
+
+
+def _hidden(fields: Mapping[str, str]) -> str:
+    return "".join(
+        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
+        for name, value in fields.items()
+    )
+
+
+def _problem(text: str) -> str:
+    return f'<div class="notice bad" role="alert"><p>{escape(text)}</p></div>' if text else ""

@@ -1,0 +1,312 @@
+"""Pages of OAuth2: sign-in, and consent to an application. They work without JavaScript.
+
+The request of an application stays in the query from beginning to end, and is checked again at each step.
+Redirects go only to addresses that the application registered.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.audit import Actor, add_entry
+from ingot_chassis.errors import ApiError, Denied, TooManyRequests, Unavailable
+from ingot_chassis.http.policy import anyone
+from ingot_chassis.operations import Detail
+from ingot_chassis.telemetry import client_address
+from ingot_contracts.identity.credentials import Authenticate
+from ingot_identity.accounts.request import IdentityRequest
+from ingot_identity.accounts.store import queries as accounts
+from ingot_identity.authentication.rules.credentials import PASSWORD_CREDENTIAL, identify
+from ingot_identity.oauth2.api.queries import pairs_of
+from ingot_identity.oauth2.components import OAuth2Components
+from ingot_identity.oauth2.rules import flow as oauth2_flow
+from ingot_identity.oauth2.rules import redirect_uris
+from ingot_identity.oauth2.rules import scopes as oauth2_scopes
+from ingot_identity.oauth2.rules.protocol import Answer
+from ingot_identity.oauth2.rules.requests import Consent, check_authorization_request
+from ingot_identity.sessions import rules as browser_sessions
+from ingot_identity.sessions.rules import stamp_of
+from ingot_identity.sessions.store import SessionHolderRow
+from ingot_identity.sign_in.api import html
+from ingot_identity.sign_in.api.browser import Browser, checked_query, local_path
+from ingot_identity.two_factors.components import TwoFactorComponents
+from ingot_identity.two_factors.rules.proofs import CodeRequired, require_code
+
+AUTHORIZE, SIGN_IN, SIGN_OUT = "/login/oauth/authorize", "/login", "/login/out"
+JUST_SIGNED_IN = timedelta(minutes=1)
+"""So old is a sign-in at most where an application wants a new one (``prompt=login``)."""
+WRONG = "The name or the password is wrong."
+TOO_LATE = "That took too long. Sign in again."
+Page = Response[Any]
+
+
+@get(AUTHORIZE, policy=anyone(), include_in_schema=False)
+async def authorize(request: IdentityRequest) -> Page:
+    """Begin: ask the person to sign in and to consent, as far as they have not done so."""
+    browser = Browser(request)
+    session = await browser.session()
+    query = request.scope["query_string"].decode("latin-1")
+    consent = await _checked(request, query, session)
+    if isinstance(consent, Answer):
+        # Any user can register an application, so a wrong request redirects only signed-in people there.
+        # Requests without a page are the exception (RFC 9700, section 4.11.2).
+        is_silent = "none" in dict(pairs_of(query)).get("prompt", "").split()
+        waits = session is None and not is_silent and _goes_to(consent)
+        return _sign_in_page(browser, query, consent) if waits else _refusal(browser, consent)
+    silent = consent.parameter("prompt") == "none"
+    if session is None or _must_sign_in_again(consent, session):
+        if silent:
+            return browser.redirect(consent.error_location("login_required"))
+        return _sign_in_page(browser, query, consent)
+    async with request.db.read() as db:
+        asks = await oauth2_flow.needs_consent(db, consent, session)
+        owner_id = consent.application.account_id
+        owner = await accounts.get(db, owner_id) if owner_id is not None else None
+    if not asks:
+        return await _give_consent(request, browser, consent, session)
+    if silent:
+        return browser.redirect(consent.error_location("consent_required"))
+    page = html.consent_page(
+        application=consent.application.name,
+        owner=owner.login if owner else "",
+        login=session.login,
+        wishes=oauth2_scopes.described(consent.scope),
+        goes_to=consent.redirect_uri,
+        action=f"{browser.root}{AUTHORIZE}?{query}",
+        sign_out=f"{browser.root}{SIGN_OUT}",
+        hidden={"token": browser_sessions.form_token(browser.session_secret), "query": query},
+    )
+    return browser.page(page, leads_to=[redirect_uris.form_action(consent.redirect_uri)])
+
+
+@post(AUTHORIZE, policy=anyone(), include_in_schema=False, status_code=303)
+async def decide(request: IdentityRequest) -> Page:
+    """Send the decision of the person to the application: a code or a refusal."""
+    browser = Browser(request)
+    session = await browser.session()
+    query = request.scope["query_string"].decode("latin-1")
+    if session is None:
+        return browser.redirect(f"{browser.root}{AUTHORIZE}?{query}")
+    form = await browser.form()
+    if not browser.sent(form, browser.session_secret):
+        return _unknown_form(browser)
+    consent = await _checked(request, query, session)
+    if isinstance(consent, Answer):
+        return _refusal(browser, consent)
+    if form.get("decision") != "allow":
+        return browser.redirect(consent.denial_location())
+    return await _give_consent(request, browser, consent, session)
+
+
+@get(SIGN_IN, policy=anyone(), include_in_schema=False)
+async def sign_in_form(request: IdentityRequest) -> Page:
+    """The signed-in account, or the form to sign in; ``to`` in the query is the next page."""
+    browser = Browser(request)
+    session = await browser.session()
+    to = request.query_params.get("to", "")
+    if session is None:
+        return _sign_in_page(browser, "", None, to=local_path(to))
+    if to:
+        return browser.redirect(browser.root + local_path(to))
+    hidden = {"token": browser_sessions.form_token(browser.session_secret)}
+    action = f"{browser.root}{SIGN_OUT}"
+    return browser.page(html.signed_in_page(login=session.login, action=action, hidden=hidden))
+
+
+@post(SIGN_IN, policy=anyone(), include_in_schema=False, status_code=303)
+async def sign_in(request: IdentityRequest) -> Page:
+    """Sign in with the password and, if there is a second factor, the code; then continue the request."""
+    browser = Browser(request)
+    form = await browser.form()
+    if not browser.sent(form, browser.form_secret):
+        return _unknown_form(browser)
+    query, to = checked_query(form.get("query", "")), local_path(form.get("to", ""))
+    ticket = form.get("ticket", "")
+    try:
+        if ticket:
+            signed_in = await _account_of_ticket(request, ticket, form.get("code", ""))
+        else:
+            signed_in = await _account_of(request, form.get("username", ""), form.get("password", ""))
+        secret = await _start_session(request, browser, signed_in)
+    except (CodeRequired, Denied, TooManyRequests, Unavailable) as error:
+        consent = await _checked(request, query, None) if query else None
+        if isinstance(consent, Answer) and not _goes_to(consent):
+            return _refusal(browser, consent)
+        if isinstance(error, CodeRequired):
+            ticket = request.part(TwoFactorComponents).sign_ins.two_factors.ticket(error.account)
+        if ticket and not isinstance(error, Denied):
+            return _code_page(browser, query, consent, error, ticket, to=to, began=not form.get("ticket"))
+        name = form.get("username", "")
+        page = _sign_in_page(
+            browser, query, consent, to=to, name=name, problem=error.message, status=error.status
+        )
+        page.headers.update(error.headers or {})
+        return page
+    target = f"{browser.root}{AUTHORIZE}?{query}" if query else browser.root + to
+    return browser.redirect(target, cookies=[browser.session_cookie(secret)])
+
+
+@post(SIGN_OUT, policy=anyone(), include_in_schema=False, status_code=303)
+async def sign_out(request: IdentityRequest) -> Page:
+    """End the sign-in of this browser."""
+    browser = Browser(request)
+    form = await browser.form()
+    if not browser.sent(form, browser.session_secret):
+        return _unknown_form(browser)
+    query = checked_query(form.get("query", ""))
+    session = await browser.session()
+    async with request.db.transaction() as tx:
+        await browser_sessions.end(tx, browser.session_secret)
+        if session is not None:
+            actor = Actor(session.id, session.login, via="session", address=client_address())
+            details: dict[str, Detail] = {"id": session.session_id}
+            await add_entry(tx, actor, "session.end", f"user {session.login}", details)
+    target = f"{browser.root}{AUTHORIZE}?{query}" if query else f"{browser.root}/"
+    return browser.redirect(target, cookies=[browser.session_cookie("")])
+
+
+async def _checked(
+    request: IdentityRequest, query: str, session: SessionHolderRow | None
+) -> Consent | Answer:
+    pairs = pairs_of(query)
+    async with request.db.read() as db:
+        application = await oauth2_flow.get_application(db, dict(pairs).get("client_id", ""))
+    return check_authorization_request(application, session, pairs, request.part(OAuth2Components).issuer)
+
+
+async def _start_session(request: IdentityRequest, browser: Browser, signed_in: tuple[Actor, str]) -> str:
+    """The secret of a new session. Raises Denied when the password has been changed since it was given."""
+    actor, password_stamp = signed_in
+    async with request.db.transaction() as tx:
+        secret = await browser_sessions.start(
+            tx,
+            actor.id,
+            password_stamp,
+            replaced=browser.session_secret,
+            address=client_address(),
+            user_agent=request.headers.get("user-agent", ""),
+        )
+        await add_entry(tx, actor, "session.start", f"user {actor.login}", {})
+    return secret
+
+
+async def _account_of(request: IdentityRequest, name: str, password: str) -> tuple[Actor, str]:
+    """The account of a name and password, and the stamp of the password.
+
+    Raises CodeRequired, Denied, TooManyRequests, Unavailable.
+    """
+    credential = Authenticate(name=name, password=password, address=client_address())
+    if not name.isprintable() or "\0" in password:
+        raise Denied(WRONG)
+    principal = await identify(request.db, request.part(TwoFactorComponents).sign_ins, credential)
+    # A token does not sign in: it could be restricted, and the session would not be.
+    if principal is None or principal.via != "basic":
+        raise Denied(WRONG)
+    actor = Actor(principal.id, principal.name, via="basic", address=client_address())
+    return actor, principal.credential.removeprefix(PASSWORD_CREDENTIAL)
+
+
+async def _account_of_ticket(request: IdentityRequest, ticket: str, code: str) -> tuple[Actor, str]:
+    """The account of a ticket and its code, and the stamp of the password.
+
+    Raises CodeRequired, Denied, TooManyRequests.
+    """
+    sign_ins = request.part(TwoFactorComponents).sign_ins
+    async with request.db.read() as db:
+        account = await sign_ins.two_factors.account_of(db, ticket)
+    if account is None:
+        raise Denied(TOO_LATE)
+    await require_code(request.db, sign_ins, account, code, address=client_address())
+    actor = Actor(account.id, account.login, via="basic", address=client_address())
+    return actor, stamp_of(account.password_hash)
+
+
+async def _give_consent(
+    request: IdentityRequest, browser: Browser, consent: Consent, session: SessionHolderRow
+) -> Page:
+    async with request.db.transaction() as tx:
+        location = await oauth2_flow.give_consent(tx, consent, session.id, browser.session_sha256)
+        details: dict[str, Detail] = {"application": consent.application.name, "scopes": consent.scope}
+        actor = Actor(session.id, session.login, via="session", address=client_address())
+        await add_entry(tx, actor, "oauth2_grant.give", f"user {session.login}", details)
+    return browser.redirect(location)
+
+
+def _must_sign_in_again(consent: Consent, session: SessionHolderRow) -> bool:
+    """True if the application wants a newer sign-in (OpenID Connect Core, section 3.1.2.1)."""
+    age, longest = now() - session.signed_in_at, consent.parameter("max_age")
+    if "login" in consent.parameter("prompt").split():
+        return age > JUST_SIGNED_IN
+    if not longest.isascii() or not longest.isdigit():
+        return False
+    return age > max(JUST_SIGNED_IN, timedelta(seconds=int(longest[:9])))
+
+
+def _sign_in_page(
+    browser: Browser,
+    query: str,
+    consent: Consent | Answer | None,
+    *,
+    to: str = "/",
+    name: str = "",
+    problem: str = "",
+    status: int = 200,
+) -> Page:
+    cookie = browser.form_cookie()
+    page = html.sign_in_page(
+        action=f"{browser.root}{SIGN_IN}",
+        hidden={"token": browser_sessions.form_token(browser.form_secret), "query": query, "to": to},
+        application=consent.application.name if isinstance(consent, Consent) else "",
+        name=name,
+        problem=problem,
+    )
+    return browser.page(page, status=status, leads_to=_leads_to(consent), cookies=[cookie] if cookie else [])
+
+
+def _code_page(
+    browser: Browser,
+    query: str,
+    consent: Consent | Answer | None,
+    error: ApiError,
+    ticket: str,
+    *,
+    to: str,
+    began: bool,
+) -> Page:
+    """It asks for the code. ``began``: the password was right just now, and nothing is wrong so far."""
+    token = browser_sessions.form_token(browser.form_secret)
+    page = html.code_page(
+        action=f"{browser.root}{SIGN_IN}",
+        hidden={"token": token, "query": query, "ticket": ticket, "to": to},
+        problem="" if began else error.message,
+    )
+    answer = browser.page(page, status=200 if began else error.status, leads_to=_leads_to(consent))
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+def _goes_to(consent: Consent | Answer) -> str:
+    """The address of the application; empty where none can be trusted."""
+    return consent.redirect_uri if isinstance(consent, Consent) else consent.headers.get("Location", "")
+
+
+def _leads_to(consent: Consent | Answer | None) -> list[str]:
+    """Sources for the sign-in page, which leads straight to the application after an earlier consent."""
+    address = _goes_to(consent) if consent else ""
+    return [redirect_uris.form_action(address)] if address else []
+
+
+def _refusal(browser: Browser, answer: Answer) -> Page:
+    if location := _goes_to(answer):
+        return browser.redirect(location)
+    return browser.page(html.refusal_page(answer.body.get("error_description", "")), status=400)
+
+
+def _unknown_form(browser: Browser) -> Page:
+    reason = "This form is not from this browser, or it is too old. Go back and load the page again."
+    return browser.page(html.refusal_page(reason), status=403)
+
+
+routes = [authorize, decide, sign_in_form, sign_in, sign_out]

@@ -1,0 +1,1 @@
+"""Teams of organizations."""

@@ -1,0 +1,99 @@
+"""For repos and issues: teams and the people in them."""
+
+from typing import Annotated
+
+import msgspec
+from litestar import get, post
+
+from ingot_chassis.errors import NotFound
+from ingot_chassis.http.policy import MAX_ID, services
+from ingot_contracts.identity.teams import FindMembers, Team
+from ingot_contracts.identity.units import UNITS, Unit
+from ingot_identity.access.store import teams as team_rows
+from ingot_identity.accounts.request import IdentityRequest
+from ingot_identity.members import store as members
+from ingot_identity.teams import store as teams
+from ingot_identity.teams.rules import present, teams_reaching
+
+Ids = list[Annotated[int, msgspec.Meta(ge=0, le=MAX_ID)]]
+"""No larger ones than a database has."""
+
+
+PEERS = services("repos", "issues")
+
+
+@get(
+    "/internal/organizations/{organization_id:int}/team-members",
+    policy=PEERS,
+    include_in_schema=False,
+)
+async def members_of_teams(
+    request: IdentityRequest,
+    organization_id: int,
+    ids: Ids | None = None,
+    write: bool = False,
+    unit: list[Unit] | None = None,
+) -> list[int]:
+    """The users in these teams of an organization, and in teams with all of its repositories, such as Owners.
+
+    Of teams that may read one of the units in ``?unit=``, by default any; ``?write=true``: that may write it.
+    """
+    async with request.db.read() as db:
+        rows = await teams.list_with_repository(db, organization_id, ids or [])
+        reaching = teams_reaching(rows, unit or UNITS, "write" if write else "read")
+        return await teams.members_of_teams(db, reaching)
+
+
+@post(
+    "/internal/organizations/{organization_id:int}/members",
+    policy=services("repos"),
+    include_in_schema=False,
+    status_code=200,
+)
+async def find_members(request: IdentityRequest, organization_id: int, data: FindMembers) -> list[int]:
+    """Those of the users who are in the organization, or in one of the teams of it that are named."""
+    async with request.db.read() as db:
+        if data.team_ids is None:
+            return await members.filter_members(db, organization_id, data.ids)
+        return await teams.filter_members(db, organization_id, data.ids, data.team_ids)
+
+
+@get("/internal/teams/{team_id:int}/members", policy=PEERS, include_in_schema=False)
+async def members_of_team(request: IdentityRequest, team_id: int) -> list[int]:
+    """The users in one team; empty if it does not exist."""
+    async with request.db.read() as db:
+        return sorted(await teams.member_ids(db, team_id))
+
+
+@get("/internal/teams/{team_id:int}", policy=services("repos"), include_in_schema=False)
+async def team_by_id(request: IdentityRequest, team_id: int) -> Team:
+    """A team, also one that the person behind the request may not know of."""
+    async with request.db.read() as db:
+        row = await team_rows.get(db, team_id)
+    if row is None:
+        raise NotFound
+    return present(row)
+
+
+@get(
+    "/internal/organizations/{organization_id:int}/teams",
+    policy=services("repos", "issues"),
+    include_in_schema=False,
+)
+async def teams_of_organization(
+    request: IdentityRequest,
+    organization_id: int,
+    name: str = "",
+    ids: Ids | None = None,
+    everywhere: bool = False,
+) -> list[Team]:
+    """Teams by name, by ids, and with ``?everywhere=true`` those that have all repositories.
+
+    Any of the three may be absent. Owners first, then by name.
+    """
+    async with request.db.read() as db:
+        rows = await teams.list_named(db, organization_id, name, ids or [], everywhere=everywhere)
+    return [present(row) for row in rows]
+
+
+routes = [members_of_teams, find_members, members_of_team, team_by_id, teams_of_organization]

@@ -1,0 +1,263 @@
+"""Teams of an organization.
+
+The team Owners is created with the organization, and cannot be renamed or deleted.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, cast
+
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Conflict, Invalid, NotFound
+from ingot_contracts.identity.events import CredentialsRevoked, TeamDeleted, TeamEdited
+from ingot_contracts.identity.teams import Team
+from ingot_contracts.identity.units import UNIT_LEVELS, UNITS, Unit, UnitLevel, write_levels
+from ingot_identity.access.rules import levels_by_unit
+from ingot_identity.access.store import teams as team_rows
+from ingot_identity.access.store.teams import TeamPermission, TeamRow
+from ingot_identity.accounts.rules import names
+from ingot_identity.accounts.rules.locks import lock_for_update
+from ingot_identity.members import rules as members
+from ingot_identity.teams import store
+
+PERMISSIONS = (TeamPermission.NONE, TeamPermission.READ, TeamPermission.WRITE, TeamPermission.ADMIN)
+EXTERNAL: tuple[Unit, ...] = ("ext_wiki", "ext_issues")
+"""Units that can only be read, so the permission of a team does not depend on them."""
+VISIBILITY = "limited"
+"""Teams are seen by the members of their organization."""
+WIDER_VISIBILITIES = ("public",)
+"""Requests for more visibility are ignored. For less, they are refused."""
+GRANTED = ("permission", "units", "unit_levels", "includes_all_repositories", "can_create_org_repo")
+"""The columns that a principal rests on."""
+MOST_TEAMS = 1_000
+"""The limit for one member in one organization: an event and a principal list all teams of a member."""
+
+
+async def create(
+    tx: Tx,
+    organization_id: int,
+    *,
+    name: str,
+    description: str,
+    permission: str,
+    units: str,
+    unit_levels: str,
+    includes_all_repositories: bool,
+    can_create_org_repo: bool,
+) -> TeamRow:
+    """Create a team of ``columns_of``; an unknown permission counts as read. Raises Invalid."""
+    names.check_team(name)
+    await lock_for_update(tx, organization_id)
+    team_id = await store.add(
+        tx,
+        organization_id,
+        name,
+        description=description,
+        permission=granted(permission),
+        units=units,
+        unit_levels=unit_levels,
+        includes_all_repositories=includes_all_repositories,
+        can_create_org_repo=can_create_org_repo,
+    )
+    if team_id is None:
+        raise Invalid.field("name", "taken", f"there is a team {name!r}")
+    return await get_team(tx, team_id)
+
+
+async def edit(tx: Tx, team_id: int, changes: dict[str, Any]) -> TeamRow:
+    """Change the columns named in ``changes`` and no others; the new row. Raises Invalid, NotFound."""
+    team = await lock_team(tx, team_id)
+    changes = {column: value for column, value in changes.items() if value != getattr(team, column)}
+    if team.permission == TeamPermission.OWNER and changes.keys() & {
+        "name",
+        "permission",
+        "units",
+        "unit_levels",
+    }:
+        raise Invalid.field("name", "owners", f"the team {team.name} keeps its name, permission and units")
+    if "name" in changes:
+        name = names.check_team(changes["name"])
+        if await store.id_by_name(tx, team.organization_id, name) not in (None, team_id):
+            raise Invalid.field("name", "taken", f"there is a team {name!r}")
+    if "permission" in changes:
+        changes["permission"] = granted(changes["permission"])
+    await store.change(tx, team_id, **changes)
+    edited = await get_team(tx, team_id)
+    if changes:
+        tx.emit(TeamEdited(team=present(edited)), key=team.organization_id)
+    if changes.keys() & GRANTED:
+        for user_id in await store.member_ids(tx, team_id):
+            tx.emit(CredentialsRevoked(user_id=user_id), key=team.organization_id)
+    return edited
+
+
+async def delete(tx: Tx, team_id: int) -> None:
+    """Delete a team; its members stay in the organization. Raises Invalid for Owners, NotFound."""
+    team = await lock_team(tx, team_id)
+    if team.permission == TeamPermission.OWNER:
+        raise Invalid.field("name", "owners", f"the team {team.name} cannot be deleted")
+    await store.remove(tx, team_id)
+    tx.emit(TeamDeleted(organization_id=team.organization_id, team_id=team_id), key=team.organization_id)
+
+
+async def add_member(tx: Tx, team_id: int, user_id: int) -> None:
+    """Put a user into a team, and so into the organization.
+
+    Raises NotFound, or Conflict for one team too many.
+    """
+    team = await lock_team(tx, team_id)
+    team_ids = await team_rows.ids_of(tx, team.organization_id, user_id)
+    if team_id not in team_ids and len(team_ids) >= MOST_TEAMS:
+        raise Conflict(f"the user is in {MOST_TEAMS} teams, and nobody may be in more than that")
+    await members.join(tx, team.organization_id, user_id)
+    await store.add_member(tx, team_id, user_id)
+    await members.announce(tx, team.organization_id, user_id)
+
+
+async def remove_member(tx: Tx, team_id: int, user_id: int) -> None:
+    """Take a user out of a team; they stay in the organization.
+
+    Raises Invalid for the last owner, NotFound.
+    """
+    team = await lock_team(tx, team_id)
+    if team.permission == TeamPermission.OWNER:
+        await members.require_another_owner(tx, team.organization_id, user_id)
+    await store.remove_member(tx, team_id, user_id)
+    await members.announce(tx, team.organization_id, user_id)
+
+
+def columns_of(fields: Mapping[str, Any], team: TeamRow | None = None) -> dict[str, Any]:
+    """The columns for the ``fields`` of a request about ``team``.
+
+    Raises Invalid, also for what no team can be.
+    """
+    is_owners = team is not None and team.permission == TeamPermission.OWNER
+    fixed: dict[str, tuple[Any, str]] = {
+        "visibility": (VISIBILITY, f"is always {VISIBILITY}: the members of the organization see its teams")
+    }
+    if is_owners:
+        fixed["includes_all_repositories"] = (True, "is always true for the team Owners")
+        fixed["can_create_org_repo"] = (True, "is always true for the team Owners")
+    for field, (value, words) in fixed.items():
+        if fields.get(field, value) not in (value, "", *WIDER_VISIBILITIES):
+            raise Invalid.field(field, "unsupported", words)
+    columns = {field: value for field, value in fields.items() if field not in (*fixed, "units_map")}
+    units_map = fields.get("units_map")
+    if units_map and (team is None or units_map != units_map_of(team)):
+        return columns | _columns_of_map(units_map, fields.get("permission"))
+    if "units" in columns:
+        columns["units"] = checked(columns["units"])
+    if team is not None and team.unit_levels and columns.keys() & {"permission", "units"}:
+        columns.setdefault("permission", permission_of(team))
+        columns.setdefault("units", ",".join(all_units(team)))
+        columns["unit_levels"] = ""
+    return columns
+
+
+def _columns_of_map(units_map: Mapping[str, str], permission: str | None) -> dict[str, Any]:
+    """The permission and the units of a map from each to what it permits. Raises Invalid."""
+    checked(list(units_map))
+    if wrong := sorted(set(units_map.values()) - {*UNIT_LEVELS}):
+        words = f"{wrong[0]!r} is none of {', '.join(UNIT_LEVELS)}"
+        raise Invalid.field("units_map", "unsupported", words)
+    if permission == TeamPermission.ADMIN or set(units_map.values()) == {TeamPermission.ADMIN}:
+        return {"permission": TeamPermission.ADMIN, "units": "", "unit_levels": ""}
+    levels = {
+        unit: cast("UnitLevel", units_map[f"repo.{unit}"]) for unit in UNITS if f"repo.{unit}" in units_map
+    }
+    if set(levels.values()) in ({TeamPermission.READ}, {TeamPermission.WRITE}):
+        return {
+            "permission": levels[next(iter(levels))],
+            "units": checked(list(units_map)),
+            "unit_levels": "",
+        }
+    return {"permission": TeamPermission.NONE, "units": "", "unit_levels": write_levels(levels)}
+
+
+def granted(permission: str) -> TeamPermission:
+    """The permission of a team that is asked for as ``permission``: an unknown one counts as read."""
+    return TeamPermission(permission) if permission in PERMISSIONS else TeamPermission.READ
+
+
+def present(row: TeamRow) -> Team:
+    """The copy that other services keep."""
+    return Team(
+        id=row.id,
+        organization_id=row.organization_id,
+        name=row.name,
+        permission=permission_of(row),
+        description=row.description,
+        units=all_units(row),
+        units_map=units_map_of(row),
+        includes_all_repositories=has_everything(row),
+        can_create_org_repo=creates(row),
+    )
+
+
+def permission_of(row: TeamRow) -> str:
+    """Return the permission that a team shows: the lowest above none of its units. Never admin by units."""
+    levels = levels_by_unit(row)
+    if not row.unit_levels or levels is None:
+        return row.permission
+    own = {levels[unit] for unit in levels if unit not in EXTERNAL}
+    lowest = next((level for level in UNIT_LEVELS if level != "none" and level in own), "none")
+    return min(lowest, "write", key=UNIT_LEVELS.index)
+
+
+def units_map_of(row: TeamRow) -> dict[str, str]:
+    """Return the level of each unit of a team, as the API names it."""
+    levels = levels_by_unit(row)
+    if levels is None:
+        return dict.fromkeys(all_units(row), row.permission)
+    return {f"repo.{unit}": level for unit, level in levels.items()}
+
+
+def has_everything(row: TeamRow) -> bool:
+    """True if the team has all repositories of its organization."""
+    return row.permission == TeamPermission.OWNER or row.includes_all_repositories
+
+
+def creates(row: TeamRow) -> bool:
+    """True if its members may create repositories of its organization."""
+    return row.permission == TeamPermission.OWNER or row.can_create_org_repo
+
+
+def all_units(row: TeamRow) -> list[str]:
+    """The units of a team as the API names them."""
+    levels = levels_by_unit(row)
+    return [f"repo.{unit}" for unit in (UNITS if levels is None else levels)]
+
+
+def teams_reaching(rows: Collection[TeamRow], units: Collection[Unit], level: UnitLevel) -> list[int]:
+    """Return the ids of the teams that have ``level`` in one of ``units``."""
+    return [row.id for row in rows if any(_reaches(row, unit, level) for unit in units)]
+
+
+def _reaches(row: TeamRow, unit: Unit, level: UnitLevel) -> bool:
+    levels = levels_by_unit(row)
+    if levels is None:
+        order = (*UNIT_LEVELS, TeamPermission.OWNER)
+        return order.index(row.permission) >= order.index(level)
+    return UNIT_LEVELS.index(levels.get(unit, "none")) >= UNIT_LEVELS.index(level)
+
+
+def checked(units: Sequence[str]) -> str:
+    """The value of the column for ``units`` such as repo.code: empty for all. Raises Invalid."""
+    for unit in units:
+        if unit not in {f"repo.{name}" for name in UNITS}:
+            raise Invalid.field("units", "unknown", f"{unit!r} is no unit")
+    distinct = dict.fromkeys(units)
+    return ",".join(distinct) if len(distinct) < len(UNITS) else ""
+
+
+async def lock_team(tx: Tx, team_id: int) -> TeamRow:
+    """The team, read after its organization is locked: changes of one organization are serialized."""
+    team = await get_team(tx, team_id)
+    await lock_for_update(tx, team.organization_id)
+    return await get_team(tx, team_id)
+
+
+async def get_team(tx: Tx, team_id: int) -> TeamRow:
+    team = await team_rows.get(tx, team_id)
+    if team is None:
+        raise NotFound
+    return team

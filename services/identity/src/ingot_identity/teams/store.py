@@ -1,0 +1,176 @@
+"""SQL for teams and their members. Owners of an organization are the members of its team Owners."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import delete, func, or_, select, update
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, fetch_all, fetch_page
+from ingot_chassis.db.transaction import insert
+from ingot_identity.access.store.teams import TeamPermission, TeamRow, has_everything, team, team_member
+from ingot_identity.accounts.store.tables import AccountRow, account
+
+
+async def add(
+    db: Executor,
+    organization_id: int,
+    name: str,
+    *,
+    description: str,
+    permission: TeamPermission,
+    units: str,
+    unit_levels: str = "",
+    includes_all_repositories: bool = False,
+    can_create_org_repo: bool = False,
+) -> int | None:
+    """Insert a team; its id, or None when the organization has one of that name in any letter case."""
+    statement = (
+        insert(db, team)
+        .values(
+            organization_id=organization_id,
+            name=name,
+            lower_name=name.lower(),
+            description=description,
+            permission=permission,
+            units=units,
+            unit_levels=unit_levels,
+            includes_all_repositories=includes_all_repositories,
+            can_create_org_repo=can_create_org_repo,
+        )
+        .on_conflict_do_nothing()
+        .returning(team.c.id)
+    )
+    return (await db.execute(statement)).scalar()
+
+
+async def id_by_name(db: Executor, organization_id: int, name: str) -> int | None:
+    """The id of the team of that name in any letter case."""
+    rows = await db.execute(
+        select(team.c.id).where(team.c.organization_id == organization_id, team.c.lower_name == name.lower())
+    )
+    return rows.scalar()
+
+
+async def list_named(
+    db: Executor, organization_id: int, name: str, ids: Collection[int], *, everywhere: bool
+) -> Sequence[TeamRow]:
+    """Teams by name in any letter case, by ids, and with ``everywhere`` those with all repositories.
+
+    Owners first, then by name.
+    """
+    named = or_(team.c.lower_name == name.lower(), team.c.id.in_(ids))
+    if everywhere:
+        named = or_(named, has_everything())
+    statement = (
+        select(team)
+        .where(team.c.organization_id == organization_id, named)
+        .order_by(team.c.permission != TeamPermission.OWNER, team.c.lower_name)
+    )
+    return await fetch_all(db, statement, TeamRow)
+
+
+async def change(db: Executor, team_id: int, **values: Any) -> None:
+    if "name" in values:
+        values["lower_name"] = values["name"].lower()
+    if values:
+        await db.execute(update(team).where(team.c.id == team_id).values(values))
+
+
+async def remove(db: Executor, team_id: int) -> None:
+    await db.execute(delete(team).where(team.c.id == team_id))
+
+
+_OWNERS_FIRST = (team.c.permission != TeamPermission.OWNER, team.c.lower_name)
+
+
+async def list_page(db: Executor, organization_id: int, page: Slice) -> tuple[Sequence[TeamRow], int]:
+    """Owners first, then by name."""
+    statement = select(team).where(team.c.organization_id == organization_id)
+    return await fetch_page(db, statement, page, TeamRow, *_OWNERS_FIRST)
+
+
+async def search(
+    db: Executor, organization_id: int, text: str, page: Slice, *, in_description: bool
+) -> tuple[Sequence[TeamRow], int]:
+    """Those whose name, or description, contains ``text``, ignoring case; Owners first, then by name."""
+    matches = team.c.lower_name.contains(text.lower(), autoescape=True)
+    if in_description:
+        matches |= func.lower(team.c.description).contains(text.lower(), autoescape=True)
+    statement = select(team).where(team.c.organization_id == organization_id, matches)
+    return await fetch_page(db, statement, page, TeamRow, *_OWNERS_FIRST)
+
+
+async def list_of_user(db: Executor, user_id: int, page: Slice) -> tuple[Sequence[TeamRow], int]:
+    """Teams that a user is in, oldest first."""
+    statement = (
+        select(team)
+        .join(team_member, team_member.c.team_id == team.c.id)
+        .where(team_member.c.user_id == user_id)
+    )
+    return await fetch_page(db, statement, page, TeamRow, team.c.id)
+
+
+async def has_member(db: Executor, team_id: int, user_id: int) -> bool:
+    rows = await db.execute(
+        select(team_member.c.user_id).where(
+            team_member.c.team_id == team_id, team_member.c.user_id == user_id
+        )
+    )
+    return rows.first() is not None
+
+
+async def add_member(db: Executor, team_id: int, user_id: int) -> None:
+    await db.execute(
+        insert(db, team_member).values(team_id=team_id, user_id=user_id).on_conflict_do_nothing()
+    )
+
+
+async def remove_member(db: Executor, team_id: int, user_id: int) -> None:
+    await db.execute(
+        delete(team_member).where(team_member.c.team_id == team_id, team_member.c.user_id == user_id)
+    )
+
+
+async def member_ids(db: Executor, team_id: int) -> list[int]:
+    ids = await db.execute(select(team_member.c.user_id).where(team_member.c.team_id == team_id))
+    return list(ids.scalars())
+
+
+async def list_members(db: Executor, team_id: int, page: Slice) -> tuple[Sequence[AccountRow], int]:
+    """Accounts of the members, oldest first."""
+    statement = select(account).join(team_member, team_member.c.user_id == account.c.id)
+    ids = select(team_member.c.team_id, team_member.c.user_id).where(team_member.c.team_id == team_id)
+    return await fetch_page(db, statement, page, AccountRow, team_member.c.user_id, ids=ids)
+
+
+async def list_with_repository(
+    db: Executor, organization_id: int, team_ids: Collection[int]
+) -> Sequence[TeamRow]:
+    """List these teams of the organization, and those with all repositories."""
+    named = or_(team.c.id.in_(team_ids), has_everything())
+    return await fetch_all(db, select(team).where(team.c.organization_id == organization_id, named), TeamRow)
+
+
+async def members_of_teams(db: Executor, team_ids: Collection[int]) -> list[int]:
+    """Return the users in these teams."""
+    statement = select(team_member.c.user_id).where(team_member.c.team_id.in_(team_ids)).distinct()
+    return list((await db.execute(statement.order_by(team_member.c.user_id))).scalars())
+
+
+async def filter_members(
+    db: Executor, organization_id: int, user_ids: Collection[int], team_ids: Collection[int]
+) -> list[int]:
+    """Those of these users who are in one of these teams of the organization."""
+    ids = await db.execute(
+        select(team_member.c.user_id)
+        .join(team, team.c.id == team_member.c.team_id)
+        .where(
+            team.c.organization_id == organization_id,
+            team.c.id.in_(team_ids),
+            team_member.c.user_id.in_(user_ids),
+        )
+        .distinct()
+        .order_by(team_member.c.user_id)
+    )
+    return list(ids.scalars())

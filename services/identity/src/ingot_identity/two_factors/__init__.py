@@ -1,0 +1,1 @@
+"""Second factors: codes of an app and recovery codes."""

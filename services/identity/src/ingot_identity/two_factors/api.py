@@ -1,0 +1,204 @@
+"""The second factor of the caller's account.
+
+Only a password reaches it, or a session, which gives the password as well.
+
+Otherwise a person at a browser that was left open could lock the owner out.
+"""
+
+from typing import Annotated
+
+import msgspec
+from litestar import delete, get, post
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.errors import NotFound
+from ingot_chassis.http.policy import Connection, Policy, basic, resource
+from ingot_chassis.telemetry import client_address
+from ingot_identity.access import rules as access
+from ingot_identity.access.api import of_user, principal_of
+from ingot_identity.access.rules import SignIn
+from ingot_identity.accounts.request import IdentityRequest
+from ingot_identity.accounts.rules import edits
+from ingot_identity.accounts.store.tables import AccountRow
+from ingot_identity.passwords.rules.hashing import LONGEST
+from ingot_identity.passwords.rules.proofs import require_password
+from ingot_identity.two_factors import store
+from ingot_identity.two_factors.components import TwoFactorComponents
+from ingot_identity.two_factors.rules import codes as two_factors
+from ingot_identity.two_factors.rules.proofs import require_password_and_code
+
+
+def own_second_factor() -> Policy:
+    """The caller, with their password or a session, on a route about a second factor that they have."""
+
+    async def decide(connection: Connection, _level: str) -> AccountRow:
+        principal = principal_of(connection, SignIn.BASIC)
+        database: Database = connection.app.state.database
+        async with database.read() as db:
+            row = await store.get_account(db, principal.id)
+        if row is None:
+            raise NotFound
+        return row
+
+    return resource(SignIn.BASIC, "", decide)
+
+
+Code = Annotated[str, msgspec.Meta(max_length=64)]
+Password = Annotated[str, msgspec.Meta(max_length=LONGEST)]
+
+
+class TwoFactorState(msgspec.Struct, kw_only=True):
+    """`recovery_codes` says how many are left."""
+
+    enabled: bool
+    recovery_codes: int
+
+
+class TwoFactorEnrolment(msgspec.Struct, kw_only=True):
+    """For the app of the person: `secret` to be typed in, or `uri` as a QR code. Both are shown only now."""
+
+    secret: str
+    uri: str
+
+
+class BeginTwoFactor(msgspec.Struct):
+    """`password` is not needed if this request is signed in with it."""
+
+    password: Password = ""
+
+
+class ConfirmTwoFactor(msgspec.Struct):
+    code: Code
+
+
+class ProveTwoFactor(msgspec.Struct):
+    """`code` is of the app or a recovery code. Neither is needed if this request is signed in with both."""
+
+    password: Password = ""
+    code: Code = ""
+
+
+class RecoveryCodes(msgspec.Struct):
+    """Each works once in place of a code of the app. They are shown only now."""
+
+    recovery_codes: list[str]
+
+
+@get("/api/v1/user/two_factor", policy=basic(), operation_id="userGetTwoFactor", tags=["user"])
+async def get_two_factor(request: IdentityRequest) -> TwoFactorState:
+    """The state of the second factor of the caller."""
+    async with request.db.read() as db:
+        row = await store.get(db, request.principal.id)
+        enabled = row is not None and row.confirmed_at is not None
+        count = await store.count_recovery_codes(db, request.principal.id)
+    return TwoFactorState(enabled=enabled, recovery_codes=count)
+
+
+@post(
+    "/api/v1/user/two_factor",
+    policy=basic(),
+    operation_id="userBeginTwoFactor",
+    tags=["user"],
+    status_code=201,
+)
+async def begin_two_factor(request: IdentityRequest, data: BeginTwoFactor) -> TwoFactorEnrolment:
+    """Begin a second factor (TOTP). It takes effect when a first code confirms it."""
+    await _require_fresh_password(request, data.password)
+    async with request.db.transaction() as tx:
+        row = await edits.get_account(tx, request.principal.id)
+        enrolment = await request.part(TwoFactorComponents).sign_ins.two_factors.begin(tx, row)
+    return TwoFactorEnrolment(secret=enrolment.secret, uri=enrolment.uri)
+
+
+@post(
+    "/api/v1/user/two_factor/confirm",
+    policy=basic(),
+    operation_id="userConfirmTwoFactor",
+    tags=["user"],
+    status_code=200,
+)
+async def confirm_two_factor(request: IdentityRequest, data: ConfirmTwoFactor) -> RecoveryCodes:
+    """Turn the second factor on with a code of the app.
+
+    From now on a password needs a code; tokens need none.
+    """
+    async with request.db.transaction() as tx:
+        codes = await request.part(TwoFactorComponents).sign_ins.two_factors.confirm(
+            tx, request.principal.id, data.code
+        )
+        await request.audit(tx, "two_factor.on", f"user {request.principal.name}")
+    return RecoveryCodes(codes)
+
+
+@post(
+    "/api/v1/user/two_factor/recovery_codes",
+    policy=own_second_factor(),
+    operation_id="userRenewRecoveryCodes",
+    tags=["user"],
+    status_code=200,
+)
+async def renew_recovery_codes(request: IdentityRequest, data: ProveTwoFactor) -> RecoveryCodes:
+    """Replace the recovery codes; those before stop working."""
+    await _require_fresh_proof(request, data)
+    async with request.db.transaction() as tx:
+        codes = await two_factors.new_recovery_codes(tx, request.principal.id)
+        await request.audit(tx, "two_factor.renew_recovery_codes", f"user {request.principal.name}")
+    return RecoveryCodes(codes)
+
+
+@delete(
+    "/api/v1/user/two_factor", policy=own_second_factor(), operation_id="userDeleteTwoFactor", tags=["user"]
+)
+async def delete_two_factor(request: IdentityRequest, data: ProveTwoFactor) -> None:
+    """Remove the second factor."""
+    await _require_fresh_proof(request, data)
+    await _remove(request, request.principal.id, request.principal.name)
+
+
+@delete(
+    "/api/v1/admin/users/{username:str}/two_factor",
+    policy=of_user(SignIn.ADMINISTRATOR, "write:admin"),
+    operation_id="adminDeleteTwoFactor",
+    tags=["admin"],
+)
+async def delete_two_factor_of_user(request: IdentityRequest) -> None:
+    """Remove a second factor that a user lost; the caller's own only with the password in this request."""
+    access.require_other_second_factor(request.principal, request.account)
+    await _remove(request, request.account.id, request.account.login)
+
+
+async def _require_fresh_password(request: IdentityRequest, password: str) -> None:
+    """A session may be old or stolen. Raises Invalid, NotFound, TooManyRequests."""
+    if request.principal.via != "session":
+        return
+    sign_ins, address = request.part(TwoFactorComponents).sign_ins, client_address()
+    async with request.db.read() as db:
+        account = await edits.get_account(db, request.principal.id)
+    await require_password(request.db, sign_ins, account, password, field="password", address=address)
+
+
+async def _require_fresh_proof(request: IdentityRequest, data: ProveTwoFactor) -> None:
+    """Require password and code of a session. Raises Invalid, TooManyRequests."""
+    if request.principal.via != "session":
+        return
+    sign_ins, address = request.part(TwoFactorComponents).sign_ins, client_address()
+    await require_password_and_code(
+        request.db, sign_ins, request.account, data.password, data.code, address=address
+    )
+
+
+async def _remove(request: IdentityRequest, account_id: int, login: str) -> None:
+    async with request.db.transaction() as tx:
+        if not await store.remove(tx, account_id):
+            raise NotFound
+        await request.audit(tx, "two_factor.off", f"user {login}")
+
+
+routes = [
+    get_two_factor,
+    begin_two_factor,
+    confirm_two_factor,
+    renew_recovery_codes,
+    delete_two_factor,
+    delete_two_factor_of_user,
+]

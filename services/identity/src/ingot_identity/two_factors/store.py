@@ -1,0 +1,110 @@
+"""SQL for the second factors of accounts."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from sqlalchemy import BigInteger, Column, ForeignKey, LargeBinary, Table, delete, insert, select, update
+
+from ingot_chassis.clock import now
+from ingot_chassis.db import transaction
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import TypedRow, fetch_count, fetch_first
+from ingot_chassis.db.tables import UtcDateTime
+from ingot_identity.accounts.store.tables import AccountRow, account, metadata
+
+two_factor = Table(
+    "two_factor",
+    metadata,
+    Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), primary_key=True),
+    # The secret that the app of the person has, encrypted.
+    Column("sealed", LargeBinary, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    # Before that the account has no second factor.
+    Column("confirmed_at", UtcDateTime),
+    # The time step of the last code that was used: no code up to it works again.
+    Column("last_step", BigInteger, nullable=False),
+)
+
+
+class TwoFactorRow(TypedRow):
+    account_id: int
+    sealed: bytes
+    confirmed_at: datetime | None
+    last_step: int
+
+
+recovery_code = Table(
+    "recovery_code",
+    metadata,
+    # A code that was used is deleted.
+    Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), primary_key=True),
+    Column("sha256", LargeBinary(32), primary_key=True),
+)
+
+
+async def get(db: Executor, account_id: int) -> TwoFactorRow | None:
+    """The second factor of an account, also one that is not confirmed."""
+    return await fetch_first(
+        db, select(two_factor).where(two_factor.c.account_id == account_id), TwoFactorRow
+    )
+
+
+async def get_account(db: Executor, account_id: int) -> AccountRow | None:
+    """The account, if it has a second factor that is confirmed."""
+    statement = (
+        select(account)
+        .join(two_factor, two_factor.c.account_id == account.c.id)
+        .where(account.c.id == account_id, two_factor.c.confirmed_at.is_not(None))
+    )
+    return await fetch_first(db, statement, AccountRow)
+
+
+async def save(db: Executor, account_id: int, sealed: bytes) -> bool:
+    """Note a secret that is to be confirmed; False when the account has a confirmed one."""
+    values = {"sealed": sealed, "created_at": now(), "last_step": 0}
+    statement = transaction.insert(db, two_factor).values(account_id=account_id, **values)
+    statement = statement.on_conflict_do_update(
+        index_elements=["account_id"], set_=values, where=two_factor.c.confirmed_at.is_(None)
+    ).returning(two_factor.c.account_id)
+    return (await db.execute(statement)).scalar() is not None
+
+
+async def confirm(db: Executor, account_id: int) -> None:
+    await db.execute(
+        update(two_factor).where(two_factor.c.account_id == account_id).values(confirmed_at=now())
+    )
+
+
+async def mark_used(db: Executor, account_id: int, step: int) -> bool:
+    """Note that the code of a time step was used; False when it, or a later one, was used before."""
+    unused = update(two_factor).where(two_factor.c.account_id == account_id, two_factor.c.last_step < step)
+    statement = unused.values(last_step=step).returning(two_factor.c.account_id)
+    return (await db.execute(statement)).scalar() is not None
+
+
+async def remove(db: Executor, account_id: int) -> bool:
+    """Remove the second factor with its recovery codes; whether there was one."""
+    await db.execute(delete(recovery_code).where(recovery_code.c.account_id == account_id))
+    statement = delete(two_factor).where(two_factor.c.account_id == account_id)
+    return (await db.execute(statement.returning(two_factor.c.account_id))).scalar() is not None
+
+
+async def replace_recovery_codes(db: Executor, account_id: int, digests: Collection[bytes]) -> None:
+    await db.execute(delete(recovery_code).where(recovery_code.c.account_id == account_id))
+    await db.execute(
+        insert(recovery_code), [{"account_id": account_id, "sha256": digest} for digest in digests]
+    )
+
+
+async def use_recovery_code(db: Executor, account_id: int, sha256: bytes) -> bool:
+    """Delete the code; False if there was none."""
+    statement = delete(recovery_code).where(
+        recovery_code.c.account_id == account_id, recovery_code.c.sha256 == sha256
+    )
+    return (await db.execute(statement.returning(recovery_code.c.account_id))).scalar() is not None
+
+
+async def count_recovery_codes(db: Executor, account_id: int) -> int:
+    return await fetch_count(
+        db, select(recovery_code.c.account_id).where(recovery_code.c.account_id == account_id)
+    )

@@ -1,0 +1,1 @@
+"""Users: profiles, settings, and administration."""

@@ -1,0 +1,154 @@
+"""Users, as site administrators create and change them."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+from litestar import patch, post
+from msgspec import UNSET, UnsetType
+
+from ingot_chassis.http.patch import set_fields
+from ingot_chassis.http.policy import admin
+from ingot_chassis.http.times import in_utc
+from ingot_contracts.identity.accounts import Visibility
+from ingot_contracts.limits import WEB_URL, Name
+from ingot_identity.access import rules as access
+from ingot_identity.access.api import of_user
+from ingot_identity.access.rules import SignIn
+from ingot_identity.accounts.api.fields import Text50, Text100
+from ingot_identity.accounts.request import IdentityRequest
+from ingot_identity.accounts.rules.presenter import UserProfile
+from ingot_identity.passwords.components import PasswordComponents
+from ingot_identity.passwords.rules.hashing import LONGEST, Passwords
+from ingot_identity.users import rules as accounts
+
+Password = Annotated[str, msgspec.Meta(max_length=LONGEST)]
+
+
+COLUMNS = {"prohibit_login": "login_prohibited", "allow_create_organization": "may_create_organizations"}
+"""Columns that have another name than their field."""
+SHOWN_CHANGES = {"admin", "active", "login_prohibited", "email"}
+"""Changes whose new value the audit log has; of the others it has the name of the field."""
+
+
+class CreateUserOption(msgspec.Struct, kw_only=True):
+    """A user who may sign in at once. No mail is sent, whatever `send_notify` says.
+
+    `must_change_password` is kept for clients. Accounts sign in here and nowhere else, and there are no
+    restricted or hidden ones: another `source_id`, `restricted` or `visibility` is refused.
+    """
+
+    username: Name
+    email: Name
+    password: Password
+    full_name: Text100 = ""
+    login_name: Name = ""
+    source_id: int = 0
+    send_notify: bool = False
+    must_change_password: bool = False
+    restricted: bool = False
+    visibility: Visibility = "public"
+    created_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+
+
+class EditUserOption(msgspec.Struct, kw_only=True):
+    """Absent fields stay; so does the password if it is empty.
+
+    Unsupported features are refused: another `source_id`, `restricted`, hidden accounts. So are hooks that
+    run on the server, imports from its disk, and a limit of repositories for one user.
+    """
+
+    email: Name | UnsetType = UNSET
+    full_name: Text100 | UnsetType = UNSET
+    password: Password | UnsetType = UNSET
+    website: Annotated[Text50, WEB_URL] | UnsetType = UNSET
+    location: Text50 | UnsetType = UNSET
+    description: Name | UnsetType = UNSET
+    active: bool | UnsetType = UNSET
+    admin: bool | UnsetType = UNSET
+    prohibit_login: bool | UnsetType = UNSET
+    login_name: Name | UnsetType = UNSET
+    source_id: int | UnsetType = UNSET
+    must_change_password: bool | UnsetType = UNSET
+    restricted: bool | UnsetType = UNSET
+    visibility: Visibility | UnsetType = UNSET
+    allow_create_organization: bool | UnsetType = UNSET
+    allow_git_hook: bool | UnsetType = UNSET
+    allow_import_local: bool | UnsetType = UNSET
+    max_repo_creation: int | UnsetType = UNSET
+
+    async def columns(self, passwords: Passwords) -> dict[str, Any]:
+        """The changes, as the use case takes them. Raises Invalid."""
+        changes = accounts.require_supported(set_fields(self))
+        for field, column in COLUMNS.items():
+            if field in changes:
+                changes[column] = changes.pop(field)
+        if password := changes.pop("password", ""):
+            changes["password_hash"] = await passwords.hash(password)
+        return changes
+
+
+class RenameUser(msgspec.Struct):
+    new_username: Name
+
+
+@post("/api/v1/admin/users", policy=admin(), operation_id="adminCreateUser", tags=["admin"], status_code=201)
+async def create_user(request: IdentityRequest, data: CreateUserOption) -> UserProfile:
+    """Create a user."""
+    accounts.require_supported(set_fields(data))
+    password_hash = await request.part(PasswordComponents).checks.passwords.hash(data.password)
+    async with request.db.transaction() as tx:
+        row = await accounts.create_user(
+            tx,
+            request.presenter,
+            login=data.username,
+            email=data.email,
+            password_hash=password_hash,
+            full_name=data.full_name,
+            login_name=data.login_name,
+            must_change_password=data.must_change_password,
+            created_at=in_utc(data.created_at, "created_at") if data.created_at else None,
+        )
+        await request.audit(tx, "user.create", f"user {row.login}", id=row.id)
+        return await request.present_user(tx, row)
+
+
+@patch(
+    "/api/v1/admin/users/{username:str}",
+    policy=of_user(SignIn.ADMINISTRATOR, "write:admin"),
+    operation_id="adminEditUser",
+    tags=["admin"],
+)
+async def edit_user(request: IdentityRequest, data: EditUserOption) -> UserProfile:
+    """Change a user; what is absent stays."""
+    if data.password:
+        access.require_other_password(request.principal, request.account)
+    changes = await data.columns(request.part(PasswordComponents).checks.passwords)
+    async with request.db.transaction() as tx:
+        row = await accounts.edit_user(tx, request.presenter, request.account.id, changes)
+        details = {name: changes[name] for name in SHOWN_CHANGES & changes.keys()}
+        await request.audit(tx, "user.edit", f"user {row.login}", fields=sorted(set_fields(data)), **details)
+        return await request.present_user(tx, row)
+
+
+@post(
+    "/api/v1/admin/users/{username:str}/rename",
+    policy=of_user(SignIn.ADMINISTRATOR, "write:admin"),
+    operation_id="adminRenameUser",
+    tags=["admin"],
+    status_code=204,
+)
+async def rename_user(request: IdentityRequest, data: RenameUser) -> None:
+    """Give a user another name. The old one stays reserved for them for a time, and leads to them."""
+    async with request.db.transaction() as tx:
+        await accounts.rename_user(
+            tx,
+            request.presenter,
+            request.account.id,
+            data.new_username,
+            reserved_for=request.former_names_reserved_for,
+        )
+        await request.audit(tx, "user.rename", f"user {request.account.login}", to=data.new_username)
+
+
+routes = [create_user, edit_user, rename_user]

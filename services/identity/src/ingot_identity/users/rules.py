@@ -1,0 +1,139 @@
+"""Creating and changing users."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.audit import OPERATOR, add_entry
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Invalid
+from ingot_contracts.identity.events import UserCreated
+from ingot_identity.accounts.rules import names
+from ingot_identity.accounts.rules.edits import announce_edit, get_account
+from ingot_identity.accounts.rules.former_names import rename, take_name
+from ingot_identity.accounts.rules.locks import lock_for_update
+from ingot_identity.accounts.rules.presenter import Presenter
+from ingot_identity.accounts.store import queries as store
+from ingot_identity.accounts.store.tables import AccountKind, AccountRow
+from ingot_identity.emails import rules as emails
+from ingot_identity.emails import store as email_store
+from ingot_identity.oauth2.rules import flow
+from ingot_identity.passwords.rules.hashing import Passwords
+
+CREDENTIAL_COLUMNS = {"password_hash", "active", "login_prohibited", "admin"}
+"""The columns that a cached credential depends on: a change of one revokes it everywhere."""
+
+
+SUPPORTED: dict[str, object] = {
+    "visibility": "public",
+    "restricted": False,
+    "source_id": 0,
+    "max_repo_creation": -1,
+}
+"""Fields that restrict users, and the one value that they can have here: another one would not be obeyed."""
+IGNORED = ("allow_git_hook", "allow_import_local")
+"""Permissions for features that do not exist here."""
+
+
+def require_supported(fields: dict[str, Any]) -> dict[str, Any]:
+    """``fields`` without those that can have one value only. Raises Invalid for another value."""
+    for field, value in SUPPORTED.items():
+        if fields.get(field, value) != value:
+            text = msgspec.json.encode(value).decode()
+            raise Invalid.field(field, "unsupported", f"can only be {text} on this server")
+    return {field: value for field, value in fields.items() if field not in (*SUPPORTED, *IGNORED)}
+
+
+async def create_user(
+    tx: Tx,
+    presenter: Presenter,
+    *,
+    login: str,
+    email: str,
+    password_hash: str,
+    created_at: datetime | None = None,
+    **details: Any,
+) -> AccountRow:
+    """Create a user who may sign in at once; the row. ``details`` are further columns. Raises Invalid.
+
+    ``created_at`` is for users who come from another server.
+    """
+    if created_at is not None and created_at > now():
+        raise Invalid.field("created_at", "future", "is in the future")
+    names.check_login(login)
+    address = names.check_email(email)
+    account_id = await store.add(
+        tx,
+        kind=AccountKind.USER,
+        login=login,
+        email=address,
+        password_hash=password_hash,
+        created_at=created_at or now(),
+        **details,
+    )
+    if account_id is None:
+        raise Invalid.field("username", "taken", f"{login!r} is taken")
+    await take_name(tx, login, account_id, field="username")
+    if not await email_store.add(tx, account_id, {address: email}, is_primary=True, confirmed=True):
+        raise Invalid.field("email", "taken", f"{address!r} is in use")
+    row = await get_account(tx, account_id)
+    tx.emit(UserCreated(account=presenter.account(row)), key=account_id)
+    return row
+
+
+async def ensure_administrator(
+    db: Database, presenter: Presenter, passwords: Passwords, *, login: str, email: str, password: str
+) -> bool:
+    """Create an administrator unless there is any; whether one was created. Raises Invalid."""
+    async with db.read() as reader:
+        if await store.any_administrator(reader):
+            return False
+    password_hash = await passwords.hash(password)
+    async with db.transaction() as tx:
+        await tx.advisory_lock("first administrator")  # replicas start at the same time
+        if await store.any_administrator(tx):
+            return False
+        row = await create_user(
+            tx, presenter, login=login, email=email, password_hash=password_hash, admin=True
+        )
+        await add_entry(tx, OPERATOR, "user.create", f"user {row.login}", {"id": row.id, "admin": True})
+    return True
+
+
+async def edit_user(tx: Tx, presenter: Presenter, account_id: int, changes: dict[str, Any]) -> AccountRow:
+    """Change the columns named in ``changes`` and no others; the new row. Raises Invalid, NotFound."""
+    if not (changes.get("admin", True) and changes.get("active", True)) or changes.get("login_prohibited"):
+        await require_another_administrator(tx, account_id)
+    before = await lock_for_update(tx, account_id)
+    changes = dict(changes)
+    if "email" in changes:
+        changes["email"] = await emails.set_primary(tx, account_id, changes["email"])
+    if changes:
+        await store.change(tx, account_id, **changes)
+    if "password_hash" in changes:
+        await flow.end_all(tx, account_id)
+    return await announce_edit(tx, presenter, before, revoked=bool(CREDENTIAL_COLUMNS & set(changes)))
+
+
+async def rename_user(
+    tx: Tx, presenter: Presenter, account_id: int, login: str, *, reserved_for: timedelta
+) -> AccountRow:
+    """Give a user another name, and reserve the old one for that long; the new row.
+
+    Raises Invalid, NotFound.
+    """
+    before = await lock_for_update(tx, account_id)
+    await rename(tx, before, login, field="new_username", reserved_for=reserved_for)
+    return await announce_edit(tx, presenter, before, revoked=False)
+
+
+async def require_another_administrator(tx: Tx, account_id: int) -> None:
+    """Raises Invalid for the last administrator who may sign in.
+
+    Locks all administrators, so it must come before any other lock.
+    """
+    if await store.lock_administrators(tx) == [account_id]:
+        raise Invalid.field("username", "last_administrator", "is the last administrator")

@@ -1,0 +1,58 @@
+"""The settings of a user, and an address that is hidden."""
+
+import hashlib
+
+import pytest
+
+pytestmark = pytest.mark.both_databases
+
+
+async def test_an_address_that_is_hidden_is_hidden_everywhere(world):
+    user_id = await world.add_user("Ann")
+    await world.add_user("bob")
+    shown = (await world.call("GET", "/users/ann", as_="bob")).json()["avatar_url"]
+    digest = hashlib.md5(b"ann@example.com", usedforsecurity=False).hexdigest()
+    assert shown.endswith(digest)
+    settings = await world.call("PATCH", "/user/settings", {"hide_email": True}, as_="Ann")
+    assert settings.json()["hide_email"] is True
+    for caller, path in (("bob", "/users/ann"), ("Ann", "/user"), ("bob", "/users/search?q=ann")):
+        answer = await world.call("GET", path, as_=caller)
+        assert "ann@noreply.localhost" in answer.text
+        assert "example.com" not in answer.text.replace("ann@noreply", "")
+        assert digest not in answer.text
+    copied = await world.get_as_peer(f"/internal/accounts/{user_id}")
+    assert copied.json()["email"] == "ann@noreply.localhost"
+    assert digest not in copied.text
+    assert (await world.emitted_types())[-1] == "identity.user.edited.v1"
+
+
+async def test_settings_leave_what_is_absent(world):
+    await world.add_user("ann")
+    await world.call("PATCH", "/user/settings", {"website": "https://w.io", "location": "l"}, as_="ann")
+    edited = (await world.call("PATCH", "/user/settings", {"description": "d"}, as_="ann")).json()
+    assert (edited["website"], edited["location"], edited["description"]) == ("https://w.io", "l", "d")
+
+
+async def test_what_programs_with_pages_need_is_kept(world):
+    await world.add_user("ann")
+    wishes = {"language": "pt-BR", "theme": "dark", "diff_view_style": "split", "hide_activity": True}
+    await world.call("PATCH", "/user/settings", wishes, as_="ann")
+    settings = (await world.call("GET", "/user/settings", as_="ann")).json()
+    assert {name: settings[name] for name in wishes} == wishes
+    assert (await world.call("GET", "/user", as_="ann")).json()["language"] == "pt-BR"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        ({"language": "english, please"}, 422, "language"),
+        ({"language": "x" * 36}, 422, "language"),
+        ({"full_name": "x" * 101}, 422, "full_name"),
+        ({"location": "x" * 51}, 422, "location"),
+        ({"hide_email": "no"}, 422, "hide_email"),
+    ],
+)
+async def test_bad_settings_name_the_field(world, body, status, field):
+    await world.add_user("ann")
+    answer = await world.call("PATCH", "/user/settings", body, as_="ann")
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (status, field)

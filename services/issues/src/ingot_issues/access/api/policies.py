@@ -1,0 +1,77 @@
+"""The policies of routes below a repository, and below an organization."""
+
+from typing import cast
+
+import msgspec
+
+from ingot_chassis.errors import Denied, NotFound
+from ingot_chassis.http.policy import Connection, Policy, resource
+from ingot_chassis.security.principal import Principal
+from ingot_contracts.identity.accounts import Account
+from ingot_contracts.repos.repositories import RepositoryAccess
+from ingot_issues.access.api.request import REQUIRED_LEVEL, UNIT, IssuesRequest
+from ingot_issues.access.rules.organizations import require as require_organization
+from ingot_issues.access.rules.repositories import RequiredLevel, Unit, allows, in_unit, require
+
+
+def in_repository(level: RequiredLevel, scope: str, unit: Unit = "", *, remembers: bool = True) -> Policy:
+    """Allow callers with access at ``level`` to a ``unit`` of the repository in the path, if it is enabled.
+
+    ``request.access`` is their access. ``remembers`` accepts a cached grant; otherwise the repository is
+    current. Raises NotFound, Unauthenticated, Denied, or Moved after a rename.
+    """
+
+    async def decide(connection: Connection, level: str) -> RepositoryAccess:
+        return await _decide(connection, cast("RequiredLevel", level), unit, remembers=remembers)
+
+    return resource(level, scope, decide)
+
+
+def for_web(policy: Policy) -> Policy:
+    """Restrict a policy to calls by web, for a route between services."""
+    return msgspec.structs.replace(policy, caller="service", services=("web",))
+
+
+def in_organization(level: RequiredLevel, scope: str) -> Policy:
+    """Allow access to the labels of the organization in the path. ``request.resource`` is its account.
+
+    Raises NotFound, Unauthenticated or Denied.
+    """
+
+    async def decide(connection: Connection, level: str) -> Account:
+        components = cast("IssuesRequest", connection).components
+        principal: Principal = connection.scope["principal"]  # type: ignore[typeddict-item]
+        organization = await components.identity.account_by_name(connection.path_params["org"])
+        membership = principal.organizations.get(organization.id)
+        writes = level == "write"
+        try:
+            require_organization(principal, organization, membership, writes=writes)
+        except (NotFound, Denied):
+            if not principal.signed_in:
+                raise
+            # The principal token may be older than the membership, so a denial needs a check with identity.
+            membership = await components.identity.membership(principal.id, organization.id)
+            require_organization(principal, organization, membership, writes=writes)
+        return organization
+
+    return resource(level, scope, decide)
+
+
+async def _decide(
+    connection: Connection, level: RequiredLevel, unit: Unit, *, remembers: bool
+) -> RepositoryAccess:
+    """Decide on access. A cached grant may allow it. Before a denial, repos is asked again."""
+    request = cast("IssuesRequest", connection)
+    components, principal, principal_token = request.components, request.principal, request.principal_token
+    owner, name = connection.path_params["owner"], connection.path_params["repo"]
+    scope = cast("dict[str, object]", connection.scope)
+    scope[UNIT], scope[REQUIRED_LEVEL] = unit, level
+    access = await components.repos.granted(owner, name, principal_token) if remembers else None
+    if access is None or not allows(in_unit(access, unit), principal, level, unit):
+        access = await components.repos.access(owner, name, principal_token)
+    require(in_unit(access, unit), principal, level, unit)
+    repository = access.repository
+    # renamed, or replaced by another repository
+    if repository.full_name.lower() != f"{owner}/{name}".lower():
+        raise request.moved(owner=repository.owner.login, repo=repository.name)
+    return access

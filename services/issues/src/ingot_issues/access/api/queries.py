@@ -1,0 +1,113 @@
+"""Query parameters of lists.
+
+An invalid value does not filter, except where a function says otherwise.
+"""
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+from litestar.params import QueryParameter
+
+from ingot_chassis.errors import Invalid
+from ingot_chassis.http.policy import MAX_ID
+from ingot_issues.records.store.states import StateFilter
+
+MOST_VALUES = 50
+"""Values of one parameter."""
+NO_ID = -1
+"""An id that no row has."""
+
+InState = Annotated[str, QueryParameter(name="state")]
+"""The parameter ``state``. Litestar uses that name for itself."""
+
+
+def moment(text: str) -> datetime | None:
+    """Return a time with or without zone, or None if it is invalid."""
+    try:
+        # A plus sign that the client did not escape arrives as a space.
+        time = msgspec.convert(text.strip().replace(" ", "+"), datetime)
+        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    except (msgspec.ValidationError, OverflowError, ValueError):
+        return None
+
+
+def end(text: str) -> datetime | None:
+    """Return a time like ``moment``, at the end of its second: responses have whole seconds."""
+    time = moment(text)
+    return None if time is None else time.replace(microsecond=999_999)
+
+
+def state(text: str, default: StateFilter) -> StateFilter:
+    """Return ``open``, ``closed`` or ``all``, or the default for any other text."""
+    return StateFilter(text) if text in StateFilter.__members__.values() else default
+
+
+def ignored_whitespace(text: str) -> str:
+    """Return which white space to ignore in a diff, as repos names it."""
+    return text if text in ("ignore-all", "ignore-change", "ignore-eol") else "show-all"
+
+
+def kind(text: str) -> bool | None:
+    """Parse ``type``: True for pull requests only, False for issues only, None for both."""
+    return {"pulls": True, "issues": False}.get(text)
+
+
+def ids_and_names(parameter: str, values: Sequence[str] | None) -> tuple[list[int], list[str]]:
+    """Split a repeatable or comma-separated parameter into distinct ids, which are numbers, and names.
+
+    A number that is too large for an id filters as well: no row has it. Raises Invalid for more than
+    MOST_VALUES.
+    """
+    parts = names(parameter, values)
+    numbers = [part for part in parts if part.isascii() and part.isdigit() and len(part) < 20]
+    ids = [int(part) if int(part) <= MAX_ID else NO_ID for part in numbers]
+    return ids, [part for part in parts if part not in numbers]
+
+
+def ids_and_titles(parameter: str, values: Sequence[str] | None) -> tuple[list[int], list[str]]:
+    """Like ``ids_and_names``, but a number may also be a title: a milestone may be called 2026."""
+    return ids_and_names(parameter, values)[0], names(parameter, values)
+
+
+def names(parameter: str, values: Sequence[str] | None) -> list[str]:
+    """Return the distinct values of a repeatable or comma-separated parameter.
+
+    Raises Invalid for more than MOST_VALUES.
+    """
+    return whole_names(parameter, [part for value in values or [] for part in value.split(",")])
+
+
+def whole_names(parameter: str, values: Sequence[str] | None) -> list[str]:
+    """Return the distinct values of a repeatable parameter, commas included. Raises like ``names``."""
+    parts = {storable(value).strip(): None for value in values or []}
+    parts.pop("", None)
+    if len(parts) > MOST_VALUES:
+        raise Invalid.field(parameter, "length", f"has more than {MOST_VALUES} values")
+    return list(parts)
+
+
+def choices(parameter: str, values: Sequence[str] | None, offered: Collection[str]) -> list[str]:
+    """Like ``names``. Raises Invalid for a value that is not among ``offered``."""
+    chosen = names(parameter, values)
+    for name in chosen:
+        if name not in offered:
+            raise Invalid.field(parameter, "unknown", f"{name!r} is none of {', '.join(offered)}")
+    return chosen
+
+
+def truth(text: str) -> bool:
+    """Return True for ``true`` and ``1``, in any case, and False for other texts."""
+    return text.lower() in ("true", "1", "t")
+
+
+def id_in(text: str) -> int:
+    """Return the id in a part of a path, or 0, which no row has."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+    return number if number <= MAX_ID else 0
+
+
+def storable(text: str) -> str:
+    """Return the text without NUL, which no column can store."""
+    return text.replace("\x00", "")

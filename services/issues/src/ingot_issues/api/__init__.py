@@ -1,1 +1,0 @@
-"""HTTP: routes with the structs they read and write."""

@@ -1,0 +1,1 @@
+"""Files of issues and comments."""

@@ -1,0 +1,1 @@
+"""Keywords such as `fixes #3` in merges and commits, which close and reopen issues."""

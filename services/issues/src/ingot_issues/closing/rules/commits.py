@@ -1,0 +1,119 @@
+"""References and closing keywords in messages of pushed commits."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from ingot_chassis.db.transaction import Tx
+from ingot_contracts.repos.commits import NO_COMMIT
+from ingot_contracts.repos.events import PushReceived
+from ingot_issues.accounts import store as accounts
+from ingot_issues.closing.rules.effects import close_and_reopen
+from ingot_issues.markdown.rules.rendering import LARGEST
+from ingot_issues.records.rules.context import RepositoryContext
+from ingot_issues.records.store import issues as issue_rows
+from ingot_issues.references import rules as references
+from ingot_issues.references.rules import Reference, Source
+from ingot_issues.repositories.store import counters
+
+READ_MESSAGES = "push.read"
+"""The kind of the job."""
+MOST = 1000
+"""Commits of a push whose messages are read, the newest first.
+
+For a forced push, only commits in its event.
+"""
+
+
+class Message(NamedTuple):
+    """The message of a commit. ``author`` is the author's login, or empty."""
+
+    sha: str
+    text: str
+    author: str
+
+
+CommitReferences = list[tuple[Message, list[Reference]]]
+"""The references of commits, the newest first."""
+
+
+class ReadMessages(msgspec.Struct, frozen=True, kw_only=True):
+    """The job: read the messages of a push from repos, because its event lacks some.
+
+    ``among`` limits them to these commits. ``proposer_id`` opened their pull request, if any.
+    """
+
+    repository_id: int
+    before: str
+    after: str
+    pusher_id: int
+    closing: bool
+    restricted: bool = msgspec.field(default=False, name="confined")
+    among: list[str] = []
+    proposer_id: int = 0
+
+
+async def read_push(tx: Tx, context: RepositoryContext, push: PushReceived) -> None:
+    """Add the references of the commits of a push. On the default branch, close and reopen issues too.
+
+    Commits of a mirror are skipped: they name issues of another forge. repos cannot list the new commits of a
+    forced push, or of a new branch other than the default. Then only commits in the event are read.
+    """
+    if push.after == NO_COMMIT or push.repository.mirror:
+        return
+    pull = await issue_rows.get_pull(tx, push.repository.id, push.merged_pull) if push.merged_pull else None
+    proposer_id = pull.author_id if pull is not None else 0
+    closing = push.ref == f"refs/heads/{push.repository.default_branch}"
+    only_named = push.forced or (push.before == NO_COMMIT and not closing)
+    is_long = push.total_commits > len(push.commits) and not only_named
+    if is_long or push.omitted.characters:
+        job = ReadMessages(
+            repository_id=push.repository.id,
+            before="" if only_named or push.before == NO_COMMIT else push.before,
+            after=push.after,
+            pusher_id=push.pusher.id,
+            closing=closing,
+            restricted=push.restricted,
+            among=[commit.id for commit in push.commits] if only_named else [],
+            proposer_id=proposer_id,
+        )
+        key = f"{push.repository.id}:{push.ref[:80]}:{push.after}"
+        await context.jobs.add(tx, READ_MESSAGES, key, job)
+        return
+    commit_references = await find_in_messages(
+        Message(commit.id, commit.message, commit.author.username) for commit in push.commits
+    )
+    await add_references(tx, context, commit_references, closing=closing, proposer_id=proposer_id)
+
+
+async def find_in_messages(newest_first: Iterable[Message]) -> CommitReferences:
+    """Return the references of commits. Only the first LARGEST characters of a message are read."""
+    commit_references = [
+        (message, await asyncio.to_thread(references.find, message.text[:LARGEST]))
+        for message in newest_first
+        if "#" in message.text
+    ]
+    return [(message, own_references) for message, own_references in commit_references if own_references]
+
+
+async def add_references(
+    tx: Tx, context: RepositoryContext, newest_first: CommitReferences, *, closing: bool, proposer_id: int
+) -> None:
+    """Add the references of commits, the oldest first. ``closing``: they also close and reopen issues.
+
+    References are added in other repositories that the pusher, the author of the commit and the proposer may
+    read. There they close nothing. The e-mail address of an author is no proof, and rebasing changes the id
+    of an outsider's commit.
+    """
+    if not newest_first or not await counters.lock(tx, context.repository.id):
+        return
+    ids = await accounts.user_ids_by_login(tx, {message.author for message, _ in newest_first})
+    for message, own_references in reversed(newest_first):
+        source = Source(repository_id=context.repository.id, sha=message.sha)
+        author_id = ids.get(message.author.lower(), 0)
+        authors = [one for one in (proposer_id, author_id) if one]
+        await references.add_all(tx, context, source, own_references, authors)
+        if closing:
+            await close_and_reopen(tx, context, source, own_references, authors=None)

@@ -1,0 +1,1 @@
+"""Comments on issues and pull requests."""

@@ -1,1 +1,0 @@
-"""Rules and use cases: what is allowed, what changes, what is announced."""

@@ -1,0 +1,1 @@
+"""Issues that block other issues."""

@@ -1,0 +1,95 @@
+"""Labels on an issue."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Invalid
+from ingot_contracts.issues.events import IssueChanges
+from ingot_issues.issues.rules.announcements import announce
+from ingot_issues.issues.store.details import IssueDetails
+from ingot_issues.labels.rules.repository import list_ids_to_put, one_of_each_scope, scope_of
+from ingot_issues.labels.rules.views import label_view
+from ingot_issues.labels.store import repository as store
+from ingot_issues.records.rules.context import RepositoryContext
+from ingot_issues.records.store import issues as issue_rows
+from ingot_issues.records.store.timeline import CommentKind, Details
+
+
+async def add_to_issue(
+    tx: Tx, context: RepositoryContext, issue: IssueDetails, ids: list[int], names: list[str]
+) -> None:
+    """Add labels to an issue. An exclusive label replaces the others of its scope.
+
+    Labels that the repository does not have are skipped.
+    """
+    await context.lock(tx, issue.id)
+    repository = context.repository
+    rows = await store.list_by_ids_and_names(tx, repository.id, repository.owner.id, ids, names)
+    added = one_of_each_scope(rows)
+    scopes = {scope for row in added if (scope := scope_of(row))}
+    former = await store.list_on_issue(tx, issue.id) if scopes else []
+    added_ids = [row.id for row in added]
+    displaced_ids = [row.id for row in former if scope_of(row) in scopes and row.id not in added_ids]
+    removed = await store.remove_from_issue(tx, issue.id, displaced_ids)
+    await _record(
+        tx, context, issue, added=await store.put_on_issue(tx, issue.id, added_ids), removed=removed
+    )
+
+
+async def replace_on_issue(
+    tx: Tx, context: RepositoryContext, issue: IssueDetails, ids: list[int], names: list[str]
+) -> IssueDetails | None:
+    """Replace the labels of an issue. Returns its details if that changed it.
+
+    Labels that the repository does not have are skipped.
+    """
+    await context.lock(tx, issue.id)
+    label_ids = set(await list_ids_to_put(tx, context.repository, ids, names))
+    former_ids = {row.id for row in await store.list_on_issue(tx, issue.id)}
+    removed = await store.remove_from_issue(tx, issue.id, sorted(former_ids - label_ids))
+    added = await store.put_on_issue(tx, issue.id, sorted(label_ids - former_ids))
+    return await _record(tx, context, issue, added=added, removed=removed)
+
+
+async def remove_from_issue(tx: Tx, context: RepositoryContext, issue: IssueDetails, label_id: int) -> None:
+    """Remove a label, if the issue has it. Raises Invalid if the repository has no such label."""
+    await context.lock(tx, issue.id)
+    repository = context.repository
+    if await store.get_usable(tx, repository.id, repository.owner.id, label_id) is None:
+        raise Invalid.field("id", "unknown", "is no label of the repository")
+    await _record(tx, context, issue, removed=await store.remove_from_issue(tx, issue.id, [label_id]))
+
+
+async def clear_issue(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> None:
+    """Remove all labels."""
+    await context.lock(tx, issue.id)
+    removed = await store.remove_from_issue(tx, issue.id)
+    await _record(tx, context, issue, removed=removed, action="label_cleared")
+
+
+async def _record(
+    tx: Tx,
+    context: RepositoryContext,
+    issue: IssueDetails,
+    *,
+    added: Sequence[int] = (),
+    removed: Sequence[int] = (),
+    action: Literal["label_updated", "label_cleared"] = "label_updated",
+) -> IssueDetails | None:
+    """Record and announce added and removed labels, if there are any."""
+    if not added and not removed:
+        return None
+    for label_id in removed:
+        details = Details(label=label_id, removed=True)
+        await context.add_to_timeline(tx, issue.id, CommentKind.LABEL, "", details)
+    for label_id in added:
+        await context.add_to_timeline(tx, issue.id, CommentKind.LABEL, "1", Details(label=label_id))
+    await issue_rows.change(tx, issue.id)
+    rows, full_name = await store.get_many(tx, [*added, *removed]), context.repository.full_name
+    labels = {row.id: label_view(context.presenter, row, full_name) for row in rows.values()}
+    changes = IssueChanges(
+        added_labels=[labels[label_id] for label_id in added if label_id in labels],
+        removed_labels=[labels[label_id] for label_id in removed if label_id in labels],
+    )
+    return await announce(tx, context, issue.id, action, changes=changes)

@@ -1,0 +1,35 @@
+"""SQL for pinned issues: ``pin_order`` counts from 1, issues and pull requests apart; 0 is not pinned."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import select, update
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import fetch_all
+from ingot_issues.issues.store.details import DETAILS, DetailsRow, IssueDetails, details_of
+from ingot_issues.records.store.tables import issue
+
+
+async def list_ids(db: Executor, repository_id: int, *, is_pull: bool) -> list[int]:
+    """Return the ids of the pinned issues, or pull requests, of a repository in their order."""
+    statement = select(issue.c.id).where(
+        issue.c.repository_id == repository_id, issue.c.is_pull.is_(is_pull), issue.c.pin_order > 0
+    )
+    return list((await db.execute(statement.order_by(issue.c.pin_order))).scalars())
+
+
+async def list_details(db: Executor, repository_id: int, *, is_pull: bool) -> list[IssueDetails]:
+    """Return the pinned issues, or pull requests, of a repository in their order."""
+    statement = DETAILS.where(
+        issue.c.repository_id == repository_id, issue.c.is_pull.is_(is_pull), issue.c.pin_order > 0
+    )
+    rows = await fetch_all(db, statement.order_by(issue.c.pin_order), DetailsRow, viewer=0)
+    return [details_of(row) for row in rows]
+
+
+async def replace(db: Executor, former_ids: Sequence[int], ids: Sequence[int]) -> None:
+    """Replace the pinned issues ``former_ids`` by ``ids``, in this order."""
+    removed_ids = sorted(set(former_ids) - set(ids))
+    for pin_order, issue_ids in [(0, removed_ids), *((at, [one]) for at, one in enumerate(ids, 1))]:
+        if issue_ids:
+            await db.execute(update(issue).where(issue.c.id.in_(issue_ids)).values(pin_order=pin_order))

@@ -1,0 +1,109 @@
+"""Markdown to HTML, for all callers."""
+
+from dataclasses import replace
+
+import msgspec
+from litestar import Response, post
+
+from ingot_chassis.errors import Invalid, Unavailable
+from ingot_chassis.http.concurrency import caller_of
+from ingot_chassis.http.policy import anyone, services
+from ingot_chassis.http.request_bodies import PlainText
+from ingot_contracts.limits import Description, Name
+from ingot_contracts.rendering import RenderedTexts, RenderTexts
+from ingot_issues.access.api.request import IssuesRequest
+from ingot_issues.markdown.components import MarkdownComponents
+from ingot_issues.markdown.rules.rendered_texts import BUSY, RequestBudget
+from ingot_issues.markdown.rules.rendering import LARGEST, LinkContext
+
+MOST_BYTES = 2_000_000
+"""More than ``LARGEST`` characters need in JSON, each with up to 12 bytes."""
+LARGEST_BODY = 10_000_000
+
+
+class MarkdownOption(msgspec.Struct, kw_only=True):
+    """A text to render. Keys in any letter case. Modes other than ``gfm`` are plain markdown."""
+
+    text: str = ""
+    mode: Name = ""
+    context: Description = ""
+    wiki: bool = False
+
+
+@post(
+    "/api/v1/markdown",
+    policy=anyone(),
+    operation_id="renderMarkdown",
+    tags=["miscellaneous"],
+    status_code=200,
+    media_type="text/html",
+    request_max_body_size=MOST_BYTES,
+    error_statuses={413: 422},
+)
+async def render_markdown(request: IssuesRequest, data: MarkdownOption) -> Response[str]:
+    """Render markdown as HTML."""
+    root = request.public_url.rstrip("/") + "/"
+    linking = LinkContext.of(root, data.context, wiki=data.wiki) if data.mode == "gfm" else None
+    return await _answer(request, data.text, linking)
+
+
+@post(
+    "/api/v1/markdown/raw",
+    policy=anyone(),
+    operation_id="renderMarkdownRaw",
+    tags=["miscellaneous"],
+    status_code=200,
+    media_type="text/html",
+    request_max_body_size=MOST_BYTES,
+    error_statuses={413: 422},
+    operation_class=PlainText,
+)
+async def render_markdown_raw(request: IssuesRequest) -> Response[str]:
+    """Render the plain body as HTML."""
+    try:
+        text = (await request.raw_body()).decode()
+    except UnicodeDecodeError as error:
+        raise Invalid("the body is not UTF-8") from error
+    return await _answer(request, text, None)
+
+
+async def _answer(request: IssuesRequest, text: str, linking: LinkContext | None) -> Response[str]:
+    """Return the HTML.
+
+    Raises Invalid, Unavailable, and TooManyRequests for too many texts of a caller.
+    """
+    principal = request.principal
+    largest = LARGEST if principal.signed_in else min(request.settings.anonymous_markdown, LARGEST)
+    if len(text) > largest:
+        hint = "" if principal.signed_in else "; sign in to have longer ones rendered"
+        raise Invalid.field("text", "length", f"has more than {largest} characters{hint}")
+    components = request.part(MarkdownComponents)
+    async with components.queue.slot(caller_of(principal)):
+        shown = await components.rendered_texts.html(text, linking)
+    if shown.reason == BUSY:
+        raise Unavailable("too many texts are being rendered; try again", retry_after=1)
+    return Response(shown.html, media_type="text/html")
+
+
+@post(
+    "/internal/markdown",
+    policy=services("web"),
+    include_in_schema=False,
+    status_code=200,
+    request_max_body_size=LARGEST_BODY,
+)
+async def render_texts(request: IssuesRequest, data: RenderTexts) -> RenderedTexts:
+    """Render the texts of a page."""
+    root = request.public_url.rstrip("/") + "/"
+    linking = LinkContext.of(root, data.context, wiki=data.wiki)
+    if data.images:
+        linking = replace(linking, images=LinkContext.of(root, data.images, wiki=False).base)
+    budget = RequestBudget(data.share, data.colours)
+    shown = await request.part(MarkdownComponents).rendered_texts.page(data.texts, linking, budget)
+    plain = [place for place, text in enumerate(shown) if not text.stays]
+    return RenderedTexts(
+        html=[text.html for text in shown], plain=plain, share=budget.share, colours=budget.colours
+    )
+
+
+routes = [render_markdown, render_markdown_raw, render_texts]

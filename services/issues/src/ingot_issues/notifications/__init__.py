@@ -1,0 +1,1 @@
+"""Subscriptions to issues, and the notifications of each person."""

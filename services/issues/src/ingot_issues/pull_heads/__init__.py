@@ -1,0 +1,1 @@
+"""Visibility of pull request heads in repos."""

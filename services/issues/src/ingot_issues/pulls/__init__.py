@@ -1,0 +1,1 @@
+"""Pull requests: branches, commits, files, comparisons."""

@@ -1,0 +1,23 @@
+"""Checks of fields that several subjects have."""
+
+from datetime import UTC, datetime
+
+from ingot_chassis.errors import Invalid
+
+
+def clean_title(title: str) -> str:
+    """Return ``title`` without surrounding space. Raises Invalid."""
+    title = title.strip()
+    if not title:
+        raise Invalid.field("title", "required", "is required")
+    return title
+
+
+def due(moment: datetime | None) -> datetime | None:
+    """Return ``moment`` in UTC.
+
+    Some clients send the first or the last possible year for no date: returns None.
+    """
+    if moment is None or not 1 < moment.year < 9999:
+        return None
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

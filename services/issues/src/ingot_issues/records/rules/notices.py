@@ -1,0 +1,70 @@
+"""Jobs that notify people of an event. ``notifications`` finds the recipients when the job runs."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.transaction import Tx
+from ingot_issues.records.rules.context import RepositoryContext
+
+NOTIFY = "issue.notify"
+"""The kind of the job."""
+
+
+MOST_PEOPLE = 500
+"""Recipients of one event."""
+
+
+class Notify(msgspec.Struct, frozen=True, kw_only=True):
+    """The job: notify people of an action of the actor. ``comment_id`` 0: it was not a comment.
+
+    ``review_id``: it was a review or, with ``reply_id``, a reply to one of its comments. ``is_opened``: it
+    was opened with a text that may mention people. ``is_edited``: only newly mentioned people are notified.
+    ``also`` are people who are not participants yet.
+    """
+
+    repository_id: int
+    issue_id: int
+    actor_id: int
+    comment_id: int = 0
+    review_id: int = 0
+    reply_id: int = 0
+    is_opened: bool = False
+    is_edited: bool = False
+    also: list[int] = []
+    at: datetime
+
+
+async def notify(
+    tx: Tx,
+    context: RepositoryContext,
+    issue_id: int,
+    *,
+    comment_id: int = 0,
+    review_id: int = 0,
+    reply_id: int = 0,
+    is_opened: bool = False,
+    is_edited: bool = False,
+    also: Sequence[int] = (),
+) -> None:
+    """Add the job.
+
+    With ``is_opened``, ``is_edited``, a comment or a review, mentioned people are notified, too. So are the
+    people in ``also``.
+    """
+    job = Notify(
+        repository_id=context.repository.id,
+        issue_id=issue_id,
+        actor_id=context.actor_id,
+        comment_id=comment_id,
+        review_id=review_id,
+        reply_id=reply_id,
+        is_opened=is_opened,
+        is_edited=is_edited,
+        also=[*also[:MOST_PEOPLE]],
+        at=now(),
+    )
+    key = f"{issue_id}:{comment_id}:{context.actor_id}:{job.at.timestamp()}"
+    await context.jobs.add(tx, NOTIFY, key, job)

@@ -1,0 +1,1 @@
+"""References to issues in texts, such as `#3`."""

@@ -1,0 +1,1 @@
+"""Copies of the repositories of repos, and their counters."""

@@ -1,0 +1,1 @@
+"""Requested reviewers: people and teams."""

@@ -1,0 +1,1 @@
+"""Reviews of pull requests, and comments on their lines."""

@@ -1,0 +1,10 @@
+"""Staleness of reviews."""
+
+from ingot_issues.records.rules.targets import ReviewTarget, present_target
+from ingot_issues.records.store.issues import AnyPull
+from ingot_issues.reviews.store import DecisionRow, ReviewRow
+
+
+def is_stale(review: ReviewRow | DecisionRow, pull: AnyPull) -> bool:
+    """Return whether a review has other changes, or another base branch, than a merge would have now."""
+    return ReviewTarget(review.commit_sha, review.base_branch, review.merge_base) != present_target(pull)

@@ -1,0 +1,1 @@
+"""Merges that wait for reviews and checks."""

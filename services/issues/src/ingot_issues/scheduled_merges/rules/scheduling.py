@@ -1,0 +1,104 @@
+"""Scheduled merges: a pull request is merged as soon as reviews, checks and dependencies allow it.
+
+Events that may have allowed it add a job. The job merges as the person who scheduled it.
+"""
+
+import uuid
+from collections.abc import Iterable
+
+import msgspec
+
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Conflict, NotFound
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_contracts.issues.events import MergeRequested
+from ingot_issues.records.rules.context import RepositoryContext
+from ingot_issues.records.rules.targets import present_target
+from ingot_issues.records.store import issues as issue_rows
+from ingot_issues.records.store.issues import AnyPull
+from ingot_issues.records.store.timeline import CommentKind
+from ingot_issues.scheduled_merges import store
+from ingot_issues.scheduled_merges.rules.options import MergeOptions
+from ingot_issues.scheduled_merges.store import ScheduledMergeRow
+
+TRY_MERGE = "pull.try-scheduled-merge"
+"""The kind of the job."""
+
+
+class TryMerge(msgspec.Struct, frozen=True, kw_only=True):
+    """The job: merge a pull request if it is allowed now."""
+
+    issue_id: int
+
+
+async def schedule(tx: Tx, context: RepositoryContext, pull: AnyPull, options: MergeOptions) -> None:
+    """Schedule a merge of the head and the base branch of ``pull``.
+
+    Raises Conflict, also if one is scheduled already.
+    """
+    await context.lock(tx, pull.id)
+    row = await issue_rows.get_pull_by_id(tx, pull.id)
+    if row is None or present_target(row) != present_target(pull):
+        raise Conflict("the pull request has changed; look at it again")
+    added = await store.add(
+        tx,
+        issue_id=pull.id,
+        account_id=context.actor_id,
+        style=options.style,
+        head_sha=options.head_sha,
+        title=options.title,
+        message=options.message,
+        deletes_branch=options.deletes_branch,
+        restricted=context.restricted,
+        base_branch=pull.base_branch,
+        agreed_sha=pull.head_sha,
+    )
+    if not added:
+        raise Conflict("a merge is scheduled already; cancel that to schedule another one")
+    await context.add_to_timeline(tx, pull.id, CommentKind.MERGE_SCHEDULED)
+    await issue_rows.change(tx, pull.id)
+    await wake(tx, context.jobs, [pull.id])  # it may be mergeable already
+
+
+async def cancel(tx: Tx, context: RepositoryContext, issue_id: int) -> None:
+    """Cancel a scheduled merge. Raises NotFound if there is none."""
+    await context.lock(tx)
+    if not await store.remove(tx, issue_id):
+        raise NotFound("no merge is scheduled")
+    await context.add_to_timeline(tx, issue_id, CommentKind.MERGE_CANCELLED)
+    await issue_rows.change(tx, issue_id)
+
+
+async def cancel_all(tx: Tx, context: RepositoryContext, issue_ids: Iterable[int]) -> None:
+    """Cancel scheduled merges, because the present head may not be the one that was agreed to."""
+    for issue_id in await store.list_among(tx, list(issue_ids)):
+        await cancel(tx, context, issue_id)
+
+
+async def wake(tx: Tx, jobs: Jobs, issue_ids: Iterable[int]) -> None:
+    """Try the scheduled merges among these pull requests.
+
+    Each call adds a job, because a running one may be too early.
+    """
+    ids = list(issue_ids)
+    for issue_id in await store.list_among(tx, ids) if ids else ():
+        await jobs.add(tx, TRY_MERGE, f"{issue_id}:{uuid.uuid4()}", TryMerge(issue_id=issue_id))
+        tx.emit(MergeRequested(issue_id=issue_id), key=issue_id)
+
+
+async def agree(tx: Tx, context: RepositoryContext, issue_ids: Iterable[int], head_sha: str) -> None:
+    """Let scheduled merges merge ``head_sha``, which a person with write access has pushed."""
+    ids = list(issue_ids)
+    await store.agree(tx, ids, head_sha)
+    await wake(tx, context.jobs, ids)
+
+
+def options_of(row: ScheduledMergeRow) -> MergeOptions:
+    return MergeOptions(
+        style=row.style,
+        head_sha=row.agreed_sha,
+        base_branch=row.base_branch,
+        title=row.title,
+        message=row.message,
+        deletes_branch=row.deletes_branch,
+    )

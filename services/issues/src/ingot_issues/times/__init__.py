@@ -1,0 +1,1 @@
+"""Tracked times and stopwatches."""

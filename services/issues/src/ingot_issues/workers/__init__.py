@@ -1,1 +1,0 @@
-"""Work outside of requests: jobs, and the announcement of counts."""

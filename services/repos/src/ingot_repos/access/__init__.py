@@ -1,0 +1,1 @@
+"""Access to repositories: policies of routes, levels, collaborators, teams, deploy keys and blocks."""

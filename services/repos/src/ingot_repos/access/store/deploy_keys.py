@@ -1,0 +1,104 @@
+"""The table of deploy keys, and its SQL."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    delete,
+    select,
+)
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
+from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.transaction import insert
+from ingot_repos.catalog.store.tables import metadata
+
+deploy_key = Table(
+    "deploy_key",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), nullable=False),
+    Column("title", String(255), nullable=False),
+    Column("content", Text, nullable=False),
+    Column("fingerprint", String(60), nullable=False),
+    Column("read_only", Boolean, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    UniqueConstraint("repository_id", "fingerprint"),
+    UniqueConstraint("repository_id", "title"),
+    Index("deploy_key_fingerprint", "fingerprint"),
+    sqlite_autoincrement=True,
+)
+
+
+class DeployKeyRow(TypedRow):
+    id: int
+    repository_id: int
+    title: str
+    content: str
+    fingerprint: str
+    read_only: bool
+    created_at: datetime
+
+
+class KeyFilter(msgspec.Struct, frozen=True):
+    """A filter for lists of keys. None matches any key."""
+
+    key_id: int | None = None
+    fingerprint: str | None = None
+
+
+async def add(tx: Executor, **values: Any) -> DeployKeyRow | None:
+    """Insert a key. Return None if the repository already has this key or this title."""
+    statement = insert(tx, deploy_key).values(created_at=now(), **values).on_conflict_do_nothing()
+    return await fetch_first(tx, statement.returning(deploy_key), DeployKeyRow)
+
+
+async def get(db: Executor, repository_id: int, key_id: int) -> DeployKeyRow | None:
+    statement = select(deploy_key).where(
+        deploy_key.c.repository_id == repository_id, deploy_key.c.id == key_id
+    )
+    return await fetch_first(db, statement, DeployKeyRow)
+
+
+async def get_opening(db: Executor, repository_id: int, fingerprint: str) -> DeployKeyRow | None:
+    """Return the key of a repository with this fingerprint."""
+    statement = select(deploy_key).where(
+        deploy_key.c.repository_id == repository_id, deploy_key.c.fingerprint == fingerprint
+    )
+    return await fetch_first(db, statement, DeployKeyRow)
+
+
+async def get_any(db: Executor, fingerprint: str) -> DeployKeyRow | None:
+    """Return the first key with this fingerprint in any repository."""
+    statement = select(deploy_key).where(deploy_key.c.fingerprint == fingerprint).order_by(deploy_key.c.id)
+    return await fetch_first(db, statement.limit(1), DeployKeyRow)
+
+
+async def list_page(
+    db: Executor, repository_id: int, key_filter: KeyFilter, page: Slice
+) -> tuple[Sequence[DeployKeyRow], int]:
+    """List keys of a repository in the order in which they were added."""
+    statement = select(deploy_key).where(deploy_key.c.repository_id == repository_id)
+    if key_filter.key_id is not None:
+        statement = statement.where(deploy_key.c.id == key_filter.key_id)
+    if key_filter.fingerprint is not None:
+        statement = statement.where(deploy_key.c.fingerprint == key_filter.fingerprint)
+    return await fetch_page(db, statement, page, DeployKeyRow, deploy_key.c.id)
+
+
+async def remove(db: Executor, repository_id: int, key_id: int) -> None:
+    await db.execute(
+        delete(deploy_key).where(deploy_key.c.repository_id == repository_id, deploy_key.c.id == key_id)
+    )

@@ -1,1 +1,0 @@
-"""HTTP: routes with their request and response structs; each decides nothing but the shape of its answer."""

@@ -1,0 +1,117 @@
+"""SQL for lists of repositories: each has only what the viewer may see."""
+
+from collections.abc import Collection, Sequence
+from functools import cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, bindparam, select, union
+
+from ingot_chassis.db.arrays import any_of
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.prepared_pages import PreparedPage
+from ingot_chassis.db.rows import Slice, TotalRow, TypedRow
+from ingot_chassis.db.tables import BigId
+from ingot_repos.catalog.store.repositories import RepositoryRow, select_joined
+from ingot_repos.catalog.store.tables import account, collaboration, repository, team_grant
+from ingot_repos.catalog.store.viewers import Viewer, ViewerKind, visible
+
+RepositoryPage = tuple[Sequence[RepositoryRow], int]
+"""The repositories of one page, and how many the list has."""
+
+
+class _CountedRow(RepositoryRow, TotalRow):
+    """A repository of a list, and how many the list has."""
+
+
+class _IdRow(TypedRow):
+    id: int
+
+
+class RepositoryList:
+    """The repositories that meet a condition, in an order; each viewer gets what they may see.
+
+    Values are parameters, so that statements are built once for each kind of viewer: that costs more than running them.
+    """
+
+    def __init__(self, condition: ColumnElement[bool], *order: Any, count_at_most: int | None = None) -> None:
+        self._condition, self._order, self._count_at_most = condition, order, count_at_most
+        self._pages: dict[ViewerKind, PreparedPage[_CountedRow]] = {}
+
+    async def read(
+        self, db: Executor, viewer: Viewer, page: Slice, *, total: int | None = None, **values: Any
+    ) -> RepositoryPage:
+        """The repositories of ``page``, and how many there are: ``total``, where that is known."""
+        values |= viewer.values()
+        return await self._page_for(viewer.kind).read(db, page, total, **values)
+
+    def _page_for(self, kind: ViewerKind) -> PreparedPage[_CountedRow]:
+        """Grants would be looked up for every repository that matches, were they joined before the page is cut."""
+        if kind not in self._pages:
+            ids = select(repository.c.id).join(account, account.c.id == repository.c.owner_id)
+            ids = ids.where(visible(kind), self._condition)
+            self._pages[kind] = PreparedPage(
+                select_joined(kind), _CountedRow, *self._order, ids=ids, count_at_most=self._count_at_most
+            )
+        return self._pages[kind]
+
+
+async def list_visible_ids(db: Executor, viewer: Viewer, ids: Collection[int]) -> list[int]:
+    """Those of these ids whose repositories the viewer may see, in order."""
+    return [row.id for row in await _visible_ids(viewer.kind).all(db, ids=list(ids), **viewer.values())]
+
+
+@cache
+def _visible_ids(kind: ViewerKind) -> PreparedQuery[_IdRow]:
+    statement = select(repository.c.id).join(account, account.c.id == repository.c.owner_id)
+    statement = statement.where(any_of(repository.c.id, "ids"), visible(kind))
+    return PreparedQuery(statement.order_by(repository.c.id), _IdRow)
+
+
+_LAST_CHANGED = (repository.c.updated_at.desc(), repository.c.id.desc())
+_OWNED = RepositoryList(repository.c.owner_id == bindparam("owner_id", type_=BigId), *_LAST_CHANGED)
+
+
+async def list_owned(db: Executor, viewer: Viewer, owner_id: int, page: Slice) -> RepositoryPage:
+    """Visible repositories of one owner, last changed first."""
+    return await _OWNED.read(db, viewer, page, owner_id=owner_id)
+
+
+_GRANTED = RepositoryList(
+    repository.c.id.in_(
+        select(team_grant.c.repository_id).where(team_grant.c.team_id == bindparam("team_id", type_=BigId))
+    ),
+    *_LAST_CHANGED,
+)
+
+
+async def list_granted(db: Executor, viewer: Viewer, team_id: int, page: Slice) -> RepositoryPage:
+    """Visible repositories that a team was given, last changed first."""
+    return await _GRANTED.read(db, viewer, page, team_id=team_id)
+
+
+_VIEWER = bindparam("viewer_id", type_=BigId)
+_ACCESSIBLE = RepositoryList(
+    # A union of what three indexes find; ``accessible`` would be asked about every repository there is.
+    repository.c.id.in_(
+        union(
+            select(repository.c.id).where(any_of(repository.c.owner_id, "viewer_entire")),
+            select(collaboration.c.repository_id).where(collaboration.c.user_id == _VIEWER),
+            select(team_grant.c.repository_id).where(any_of(team_grant.c.team_id, "viewer_teams")),
+        )
+    ),
+    repository.c.owner_id != _VIEWER,
+    *_LAST_CHANGED,
+)
+
+
+async def list_accessible(db: Executor, viewer: Viewer, page: Slice) -> RepositoryPage:
+    """The viewer's own ones first, then those they can reach by collaboration, teams or an organization of theirs."""
+    return await _ACCESSIBLE.read(db, viewer, page)
+
+
+_FORKS = RepositoryList(repository.c.fork_of == bindparam("parent_id", type_=BigId), repository.c.id)
+
+
+async def list_forks(db: Executor, viewer: Viewer, repository_id: int, page: Slice) -> RepositoryPage:
+    return await _FORKS.read(db, viewer, page, parent_id=repository_id)

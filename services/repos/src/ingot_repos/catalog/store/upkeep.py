@@ -1,0 +1,124 @@
+"""The table of when repositories are packed and checked, and its SQL.
+
+It belongs to upkeep; pushes and moves between shards need what it says, too.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, ColumnElement, ForeignKey, Table, Text, func, or_, select
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
+from ingot_chassis.db.tables import UtcDateTime
+from ingot_chassis.db.transaction import Tx, insert
+from ingot_repos.catalog.store.repositories import stays
+from ingot_repos.catalog.store.states import RepositoryState
+from ingot_repos.catalog.store.tables import account, metadata, repository
+
+upkeep = Table(
+    "upkeep",
+    metadata,
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
+    # The ref_version of the repository when its packs were last made.
+    Column("packed_version", BigInteger, nullable=False, default=0),
+    Column("packed_at", UtcDateTime),
+    # When objects that no ref needs may be removed; NULL while there are none.
+    Column("prune_at", UtcDateTime, index=True),
+    Column("checked_at", UtcDateTime, index=True),
+    # What git said of its objects; empty: they are sound.
+    Column("damage", Text, nullable=False, default=""),
+)
+"""When each repository was packed and checked last."""
+
+
+WRITES = 20
+"""Pushes after which a repository is packed at once; with fewer it is packed daily."""
+MANY_REFS = 500
+"""A push that moves more counts as that many pushes: each ref is a file that every fetch reads until they are packed."""
+
+
+class HealthRow(TypedRow):
+    """``oldest_check`` is None while a repository was never checked."""
+
+    damaged: int
+    unchecked: int
+    oldest_check: datetime | None
+
+
+class DamageRow(TypedRow):
+    """A damaged repository; ``owner_login`` is None while the account has no copy."""
+
+    repository_id: int
+    name: str
+    owner_login: str | None
+    damage: str
+
+
+_OF_REPOSITORY = repository.outerjoin(upkeep, upkeep.c.repository_id == repository.c.id)
+_UNPACKED = repository.c.ref_version - func.coalesce(upkeep.c.packed_version, 0)
+
+
+def _on_shard(shard: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return repository.c.shard == shard, repository.c.state == RepositoryState.READY
+
+
+async def list_to_pack(db: Executor, shard: str, *, packed_before: datetime, most: int) -> Sequence[int]:
+    """Ids of repositories with ``WRITES`` pushes since they were packed, or one and were packed before that time.
+
+    Those with the most come first. Also those of which something may be pruned now. None that are about to move.
+    """
+    due = or_(
+        _UNPACKED >= WRITES,
+        (_UNPACKED > 0) & or_(upkeep.c.packed_at.is_(None), upkeep.c.packed_at < packed_before),
+        upkeep.c.prune_at < now(),
+    )
+    statement = (
+        select(repository.c.id).select_from(_OF_REPOSITORY).where(*_on_shard(shard), stays(now()), due)
+    )
+    return (await db.execute(statement.order_by(_UNPACKED.desc()).limit(most))).scalars().all()
+
+
+async def list_to_check(db: Executor, shard: str, *, before: datetime, most: int) -> Sequence[int]:
+    """Ids of repositories that were not checked since that time; first those that never were."""
+    due = or_(upkeep.c.checked_at.is_(None), upkeep.c.checked_at < before)
+    statement = select(repository.c.id).select_from(_OF_REPOSITORY).where(*_on_shard(shard), due)
+    order = (upkeep.c.checked_at.is_not(None), upkeep.c.checked_at, repository.c.id)
+    return (await db.execute(statement.order_by(*order).limit(most))).scalars().all()
+
+
+async def save(tx: Tx, repository_id: int, **values: Any) -> None:
+    """Note what was done; other columns stay."""
+    statement = insert(tx, upkeep).values({"repository_id": repository_id, **values})
+    await tx.execute(statement.on_conflict_do_update(index_elements=["repository_id"], set_=values))
+
+
+async def health(db: Executor, shard: str) -> HealthRow | None:
+    """How many repositories of a shard are damaged, how many were never checked, and the oldest check."""
+    statement = (
+        select(
+            func.count().filter(upkeep.c.damage != "").label("damaged"),
+            func.count().filter(upkeep.c.checked_at.is_(None)).label("unchecked"),
+            func.min(upkeep.c.checked_at).label("oldest_check"),
+        )
+        .select_from(_OF_REPOSITORY)
+        .where(*_on_shard(shard))
+    )
+    return await fetch_first(db, statement, HealthRow)
+
+
+async def list_damaged(db: Executor, shard: str, most: int) -> Sequence[DamageRow]:
+    """Repositories of a shard that were damaged when they were checked last."""
+    statement = (
+        select(
+            upkeep.c.repository_id,
+            repository.c.name,
+            account.c.login.label("owner_login"),
+            upkeep.c.damage,
+        )
+        .select_from(_OF_REPOSITORY.outerjoin(account, account.c.id == repository.c.owner_id))
+        .where(*_on_shard(shard), upkeep.c.damage != "")
+    )
+    return await fetch_all(db, statement.order_by(upkeep.c.repository_id).limit(most), DamageRow)

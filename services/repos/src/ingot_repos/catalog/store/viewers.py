@@ -1,0 +1,93 @@
+"""Who reads repositories, as far as SQL must know, and which repositories they may see.
+
+Conditions are built for a kind of viewer, so that statements can be prepared; what is of one viewer are values.
+"""
+
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import ColumnElement, and_, bindparam, false, literal_column, or_, select
+
+from ingot_chassis.db.arrays import any_of
+from ingot_chassis.db.tables import BigId
+from ingot_repos.catalog.store.tables import account, collaboration, repository, team_grant
+
+IS_CREATED = repository.c.state != literal_column("'creating'")
+PUBLIC: ColumnElement[str] = literal_column("'public'")
+LIMITED: ColumnElement[str] = literal_column("'limited'")
+
+
+class ViewerKind(NamedTuple):
+    """What of a viewer makes another condition."""
+
+    signed_in: bool = False
+    admin: bool = False
+    in_teams: bool = False
+    restricted: bool = False
+
+
+NOBODY = ViewerKind()
+
+
+class Viewer(msgspec.Struct, frozen=True):
+    """The caller, as far as SQL must know.
+
+    ``inside`` are the organizations they are in, ``entire`` those of them that they have all repositories of. With
+    ``restricted_to`` they are nobody towards all other repositories.
+    """
+
+    id: int = 0
+    admin: bool = False
+    entire: list[int] = []
+    inside: list[int] = []
+    teams: list[int] = []
+    restricted_to: list[int] | None = None
+
+    @property
+    def kind(self) -> ViewerKind:
+        return ViewerKind(bool(self.id), self.admin, bool(self.teams), self.restricted_to is not None)
+
+    def values(self, name: str = "viewer") -> dict[str, Any]:
+        """The parameters of conditions for this kind of viewer."""
+        return {
+            f"{name}_id": self.id,
+            f"{name}_entire": [self.id, *self.entire],
+            f"{name}_inside": [self.id, *self.inside],
+            f"{name}_teams": self.teams,
+            f"{name}_repositories": self.restricted_to or [],
+        }
+
+
+def visible(kind: ViewerKind) -> ColumnElement[bool]:
+    """The rows that ``core.access`` would let the viewer read, as a condition on repository and account."""
+    if kind.restricted:
+        named = and_(any_of(repository.c.id, "viewer_repositories"), visible(kind._replace(restricted=False)))
+        return or_(named, visible(NOBODY))
+    if kind.admin:
+        return IS_CREATED
+    open_owner: ColumnElement[bool] = account.c.visibility == PUBLIC
+    if kind.signed_in:
+        open_owner = or_(account.c.visibility.in_([PUBLIC, LIMITED]), any_of(account.c.id, "viewer_inside"))
+    public = and_(repository.c.private.is_(false()), open_owner)
+    return and_(IS_CREATED, or_(public, accessible(kind)) if kind.signed_in else public)
+
+
+def accessible(kind: ViewerKind, name: str = "viewer") -> ColumnElement[bool]:
+    """Repositories that the viewer owns, or has by an organization of theirs, or that were shared with the viewer."""
+    of_viewer = collaboration.c.user_id == bindparam(f"{name}_id", type_=BigId)
+    ways: list[ColumnElement[bool]] = [
+        any_of(repository.c.owner_id, f"{name}_entire"),
+        select(collaboration.c.user_id)
+        .where(collaboration.c.repository_id == repository.c.id, of_viewer)
+        .correlate(repository)
+        .exists(),
+    ]
+    if kind.in_teams:
+        of_teams = any_of(team_grant.c.team_id, f"{name}_teams")
+        ways.append(
+            select(team_grant.c.team_id)
+            .where(team_grant.c.repository_id == repository.c.id, of_teams)
+            .correlate(repository)
+            .exists()
+        )
+    return or_(*ways)

@@ -1,0 +1,1 @@
+"""Changes by API and pages: files, branches, tags."""

@@ -1,0 +1,1 @@
+"""Commits: lists, comparisons, blame, signatures, statuses, and git objects."""

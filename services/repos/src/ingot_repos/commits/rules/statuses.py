@@ -1,0 +1,43 @@
+"""Adds statuses to commits, and announces them."""
+
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Conflict
+from ingot_contracts.repos.commits import CommitStatus
+from ingot_contracts.repos.events import StatusCreated
+from ingot_repos.catalog.store.accounts import AccountRow
+from ingot_repos.commits.store import statuses
+from ingot_repos.commits.store.statuses import StatusRow
+from ingot_repos.presentation.rules.announcements import current_row
+from ingot_repos.presentation.rules.presenter import Presenter, as_user
+
+
+async def add_status(
+    tx: Tx, presenter: Presenter, repository_id: int, sha: str, creator: AccountRow, **columns: str
+) -> CommitStatus:
+    """Add a status to a commit and announce it. Raises Conflict if the repository was deleted."""
+    row = await current_row(tx, repository_id)
+    status_row = await statuses.add(tx, repository_id, sha, creator_id=creator.id, **columns)
+    if status_row is None:
+        raise Conflict("the repository was deleted in the meantime")
+    status = status_view(presenter, f"{row.owner_login}/{row.name}", status_row)
+    tx.emit(
+        StatusCreated(repository=presenter.repository(row), sender=as_user(creator), sha=sha, status=status),
+        key=repository_id,
+    )
+    return status
+
+
+def status_view(presenter: Presenter, full_name: str, row: StatusRow) -> CommitStatus:
+    """Return a commit status of the repository ``full_name`` for responses and events."""
+    at = row.created_at.replace(microsecond=0)
+    return CommitStatus(
+        id=row.number,
+        status=row.state,
+        target_url=row.target_url,
+        description=row.description,
+        url=f"{presenter.root}api/v1/repos/{full_name}/statuses/{row.sha}",
+        context=row.context,
+        creator=presenter.joined_user(row.creator_id, row),
+        created_at=at,
+        updated_at=at,
+    )

@@ -1,0 +1,1 @@
+"""Files: contents, archives, editorconfig, issue forms."""

@@ -1,0 +1,1 @@
+"""Forks, and updates from their parents."""

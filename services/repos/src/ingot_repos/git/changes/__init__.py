@@ -1,0 +1,1 @@
+"""Creates objects: commits, merges, reverts, patches."""

@@ -1,0 +1,1 @@
+"""Reads of objects: commits, trees, files, walks and comparisons."""

@@ -1,0 +1,1 @@
+"""Runs git: command lines, environment, and limits of time, CPU and memory."""

@@ -1,0 +1,69 @@
+"""Measures and limits the CPU time of git processes.
+
+Limits are fractions of a second, which RLIMIT_CPU does not support. So the CPU clock of the process is read
+while git runs.
+"""
+
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+CHECK_SECONDS = 0.05
+"""Seconds between two reads of the clock."""
+_START_SECONDS = 0.01
+_ALL_THREADS = 2
+"""The kind of clock that counts the CPU time of a whole process."""
+
+
+class CpuLimit(NamedTuple):
+    """A limit of CPU seconds. Each ``bytes_per_second`` of output allow one more second, if not 0."""
+
+    seconds: float
+    bytes_per_second: int = 0
+
+    def is_exceeded(self, pid: int, output: int) -> bool:
+        """True if the process used more CPU time. ``output`` is the number of bytes that it wrote."""
+        earned = output / self.bytes_per_second if self.bytes_per_second else 0.0
+        return cpu_seconds(pid) > self.seconds + earned
+
+
+class CpuBudget:
+    """CPU seconds that the git processes of one operation share, one after the other.
+
+    A process is charged for what it uses beyond its start.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._left = seconds
+
+    def is_exceeded(self, pid: int, _output: int) -> bool:
+        """True if the running process has used more than is left. Output earns nothing."""
+        return cpu_seconds(pid) - _START_SECONDS > self._left
+
+    def charge(self, pid: int) -> None:
+        """Subtract the CPU time of a process that ends."""
+        self._left -= max(0.0, cpu_seconds(pid) - _START_SECONDS)
+
+
+READ = CpuLimit(0.35, bytes_per_second=32 * 1024 * 1024)
+"""The limit of a read that answers a request."""
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the user and system time of a running process and its running children."""
+    return _clock(pid) + sum(map(_clock, _children(pid)))
+
+
+def _clock(pid: int) -> float:
+    """Return the CPU time of one process; 0.0 if it has ended (clock_getcpuclockid(3))."""
+    try:
+        return time.clock_gettime(~pid << 3 | _ALL_THREADS)
+    except OSError:
+        return 0.0
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_bytes().split()]
+    except OSError:
+        return []

@@ -1,0 +1,1 @@
+"""Git's protocols: packets, advertisements, and the requests of fetches and pushes."""

@@ -1,0 +1,1 @@
+"""Names of refs, and the objects that they point to."""

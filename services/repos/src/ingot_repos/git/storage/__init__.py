@@ -1,0 +1,1 @@
+"""Folders of repositories: creation, packs, copies, forks, backups."""

@@ -1,0 +1,1 @@
+"""Imports of repositories from other servers."""

@@ -1,0 +1,306 @@
+"""Routes for imports from remotes: start, watch, cancel and restart.
+
+The API calls imports migrations, so its structs and routes use that word.
+"""
+
+from datetime import datetime
+
+import msgspec
+from litestar import delete, get, post
+
+from ingot_chassis.errors import Denied, Invalid, NotFound
+from ingot_chassis.http.policy import MAX_ID, signed_in
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_chassis.security.sealing import Seal
+from ingot_contracts.limits import Description, Name
+from ingot_contracts.repos.access import AccessLevel
+from ingot_contracts.repos.repositories import Repository
+from ingot_repos.access.api.answers import present
+from ingot_repos.access.api.policies import in_repository, organization_for_new, own_account, sender_of
+from ingot_repos.access.api.request import RepositoryRequest
+from ingot_repos.access.rules import grants
+from ingot_repos.access.rules import levels as access
+from ingot_repos.access.rules.account_copies import AccountCopies
+from ingot_repos.access.rules.resolved import ResolvedRepository
+from ingot_repos.catalog.rules import names
+from ingot_repos.catalog.rules.names import Secret
+from ingot_repos.catalog.store import repositories
+from ingot_repos.catalog.store.accounts import AccountRow
+from ingot_repos.catalog.store.states import AccountKind, ImportState, RepositoryState
+from ingot_repos.clients.identity import HttpIdentity
+from ingot_repos.imports import rules as imports
+from ingot_repos.imports.rules import NewImport
+from ingot_repos.placement.api.forwarding import require_accepting
+from ingot_repos.placement.rules.waits import polls
+from ingot_repos.presentation.rules.intervals import read_interval
+from ingot_repos.remotes import store as import_rows
+from ingot_repos.remotes.clients.socks_proxy import SocksProxy
+from ingot_repos.remotes.rules import reasons
+from ingot_repos.remotes.rules.reasons import reason_text
+from ingot_repos.remotes.rules.urls import RemoteUrl, lfs_url, parse_remote_url
+from ingot_repos.repositories.rules import lifecycle as core
+from ingot_repos.repositories.rules.lifecycle import record_owner
+
+OF_A_FORGE = ("issues", "labels", "milestones", "pull_requests", "releases", "wiki")
+"""Data of a forge next to git. Like Gitea, Ingot ignores these fields for plain git and mirrors."""
+FORGES = ("github", "gitea", "gitlab", "gogs", "onedev", "gitbucket", "codebase", "codecommit")
+"""Services with data next to git. As in Gitea, every other name means plain git."""
+
+
+class MigrateRepoForm(msgspec.Struct, kw_only=True):
+    """``repo_owner`` (a name) or ``uid`` is the owner. The default is the caller.
+
+    Only git data is imported. With ``lfs``, objects that the history points to are imported, too. They come
+    from ``lfs_endpoint`` or from the LFS server of the remote. Switches for other data are ignored for plain
+    git and mirrors. For a ``service`` that has such data they are refused. ``mirror_interval`` is for mirrors
+    and ignored otherwise. The keys of AWS are ignored: git uses ``auth_username`` and ``auth_password``.
+    """
+
+    clone_addr: Description
+    repo_name: Name
+    uid: int = 0
+    repo_owner: Name = ""
+    auth_username: Secret = ""
+    auth_password: Secret = ""
+    auth_token: Secret = ""
+    mirror: bool = False
+    mirror_interval: Name = ""
+    private: bool = False
+    description: Name = ""
+    service: Name = ""
+    issues: bool = False
+    labels: bool = False
+    milestones: bool = False
+    pull_requests: bool = False
+    releases: bool = False
+    wiki: bool = False
+    lfs: bool = False
+    lfs_endpoint: Description = ""
+    aws_access_key_id: Secret = ""
+    aws_secret_access_key: Secret = ""
+
+
+class Migration(msgspec.Struct):
+    """The progress of an import. ``received`` is in bytes, ``percent`` is of the present phase.
+
+    ``error`` also names LFS objects that the remote lacks, and the error of a mirror's last sync.
+    """
+
+    status: ImportState
+    phase: str
+    percent: int
+    received: int
+    error: str
+    original_url: str
+    created_at: datetime
+    finished_at: datetime | None
+
+
+@post(
+    "/api/v1/repos/migrate",
+    policy=signed_in("write:repository"),
+    operation_id="repoMigrate",
+    tags=["repository"],
+    status_code=201,
+)
+async def migrate(request: RepositoryRequest, data: MigrateRepoForm) -> Repository:
+    """Import a repository.
+
+    The response waits for a while. If the import takes longer, the commits are still being fetched.
+    """
+    access.require_unrestricted(request.principal)
+    _require_importable(data)
+    request.acquire_slot()
+    owner = await _owner(request, data)
+    remote = await _remote_url(request, data)
+    new = NewImport(
+        name=names.check_repository(data.repo_name),
+        description=data.description,
+        private=data.private,
+        default_branch=request.settings.default_branch,
+        remote=remote,
+        lfs_url=await _lfs_url(request, data, remote) if data.lfs else None,
+        mirror=data.mirror,
+        interval=_interval(request, data.mirror_interval if data.mirror else ""),
+    )
+    await require_accepting(request, owner.id)
+    async with request.db.transaction() as tx:
+        added = await imports.request(
+            tx,
+            request.part(Jobs),
+            request.part(Seal),
+            owner,
+            request.principal.id,
+            new,
+            shard=request.settings.shard,
+            most=request.max_repositories,
+        )
+        mode = access.mode_of_creator(owner, request.principal)
+        if mode:
+            await grants.add_collaborator(tx, added.id, request.principal.id, mode)
+    await record_owner(request.db, request.part(HttpIdentity), request.part(Jobs), request.presenter, added)
+    await _wait(request, added.id)
+    async with request.db.read() as db:
+        row = await repositories.get_unfiltered(db, added.id)
+    if row is None:
+        raise NotFound("it was deleted during the import")
+    return await present(request, ResolvedRepository(row, AccessLevel(level="admin" if mode else "owner")))
+
+
+def _require_importable(data: MigrateRepoForm) -> None:
+    """Raise Invalid if requested data cannot be imported."""
+    if data.mirror or data.service.lower() not in FORGES:
+        return
+    for name in OF_A_FORGE:
+        if getattr(data, name):
+            raise Invalid.field(name, "unsupported", "an import fetches only git data")
+
+
+async def _owner(request: RepositoryRequest, data: MigrateRepoForm) -> AccountRow:
+    """Return the owner that the body names. Raises Invalid, Denied."""
+    caller = await own_account(request)
+    field, login = "repo_owner", data.repo_owner
+    if not login and data.uid:
+        field = "uid"
+        try:
+            login = (await request.part(AccountCopies).get(data.uid)).login if 0 < data.uid <= MAX_ID else ""
+        except NotFound:
+            login = ""
+        if not login:
+            raise Invalid.field("uid", "unknown", "there is no such account")
+    if not login or login.lower() == caller.login.lower():
+        return caller
+    try:
+        owner = await request.part(AccountCopies).get_by_login(login)
+        if owner.kind == AccountKind.ORGANIZATION:
+            return await organization_for_new(request, login)
+    except NotFound:
+        raise Invalid.field(field, "unknown", "there is no such account") from None
+    if not request.principal.admin:
+        raise Denied("only administrators import repositories for other users")
+    return owner
+
+
+async def _remote_url(request: RepositoryRequest, data: MigrateRepoForm) -> RemoteUrl:
+    """Return the remote with its credentials.
+
+    Credentials in the address are used only if the fields are empty.
+    """
+    settings = request.settings
+    folders = settings.local_remotes if request.principal.admin else []
+    remote = parse_remote_url(
+        data.clone_addr.strip(),
+        username=data.auth_username,
+        folders=folders,
+        ssh=bool(settings.known_hosts),
+    )
+    if remote.host and await request.part(SocksProxy).refusal(remote.host, remote.port):
+        raise Invalid.field("clone_addr", "address", reasons.REASON_TEXTS["address"])
+    password = data.auth_token or data.auth_password or remote.password
+    return msgspec.structs.replace(remote, password=password)
+
+
+async def _lfs_url(request: RepositoryRequest, data: MigrateRepoForm, remote: RemoteUrl) -> str:
+    """Return the address of the LFS server. Raises Invalid."""
+    if not request.settings.lfs_enabled:
+        raise Invalid.field("lfs", "unsupported", reasons.REASON_TEXTS["lfs-off"])
+    text = data.lfs_endpoint.strip() or lfs_url(remote.url)
+    if not text:
+        raise Invalid.field(
+            "lfs_endpoint", "required", "a folder of this server has no LFS server of its own"
+        )
+    try:
+        endpoint = parse_remote_url(text)
+    except Invalid as error:
+        raise Invalid.field("lfs_endpoint", error.errors[0].code, error.errors[0].message) from None
+    if endpoint.scheme not in ("http", "https"):
+        raise Invalid.field("lfs_endpoint", "scheme", "is not an address of http or https")
+    if endpoint.username or endpoint.password:
+        raise Invalid.field("lfs_endpoint", "credentials", "may have no user name and no password")
+    if await request.part(SocksProxy).refusal(endpoint.host, endpoint.port):
+        raise Invalid.field("lfs_endpoint", "address", reasons.REASON_TEXTS["address"])
+    return endpoint.url
+
+
+def _interval(request: RepositoryRequest, text: str) -> int:
+    if not text.strip():
+        return request.settings.mirror_interval_seconds
+    return read_interval(text, least=request.settings.mirror_least_seconds)
+
+
+async def _wait(request: RepositoryRequest, repository_id: int) -> None:
+    """Wait until the import ends, with a limit. If it failed, delete the repository and raise Invalid."""
+    async for _ in polls(request.settings.migration_wait_seconds):
+        async with request.db.read() as db:
+            row = await import_rows.get(db, repository_id)
+        if row is None or row.state in (ImportState.DONE, ImportState.CANCELLED):
+            return
+        if row.state == ImportState.FAILED:
+            sender = await sender_of(request)
+            async with request.db.transaction() as tx:
+                failed = await repositories.get_unfiltered(tx, repository_id)
+                if failed is not None and failed.state == RepositoryState.FAILED:
+                    await core.delete(tx, request.part(Jobs), request.presenter, failed, sender)
+            raise Invalid.field("clone_addr", row.reason, reason_text(row.reason))
+
+
+@get(
+    "/api/v1/repos/{owner:str}/{repo:str}/migration",
+    policy=in_repository("admin", "read:repository", unit=None),
+    operation_id="repoGetMigration",
+    tags=["repository"],
+)
+async def get_migration(request: RepositoryRequest) -> Migration:
+    """Return the progress of an import. Answers 404 if the repository was not imported."""
+    return await _present(request)
+
+
+@post(
+    "/api/v1/repos/{owner:str}/{repo:str}/migration",
+    policy=in_repository("admin", "write:repository", unit=None),
+    operation_id="repoRestartMigration",
+    tags=["repository"],
+    status_code=202,
+)
+async def restart_migration(request: RepositoryRequest) -> Migration:
+    """Restart a failed or cancelled import. Data that was fetched is kept."""
+    await _present(request)
+    async with request.db.transaction() as tx:
+        await imports.restart(tx, request.part(Jobs), request.resource.row)
+    return await _present(request)
+
+
+@delete(
+    "/api/v1/repos/{owner:str}/{repo:str}/migration",
+    policy=in_repository("admin", "write:repository", unit=None),
+    operation_id="repoCancelMigration",
+    tags=["repository"],
+)
+async def cancel_migration(request: RepositoryRequest) -> None:
+    """Cancel an import.
+
+    The repository stays without commits until it is deleted or the import is restarted.
+    """
+    await _present(request)
+    async with request.db.transaction() as tx:
+        await imports.cancel(tx, request.resource.id)
+
+
+async def _present(request: RepositoryRequest) -> Migration:
+    async with request.db.read() as db:
+        row = await import_rows.get(db, request.resource.id)
+    if row is None:
+        raise NotFound
+    return Migration(
+        status=row.state,
+        phase=row.phase,
+        percent=row.percent,
+        received=row.received,
+        error=imports.error_text(row),
+        original_url=row.url if "://" in row.url else "",
+        created_at=row.created_at.replace(microsecond=0),
+        finished_at=row.finished_at.replace(microsecond=0) if row.finished_at else None,
+    )
+
+
+routes = [migrate, get_migration, restart_migration, cancel_migration]

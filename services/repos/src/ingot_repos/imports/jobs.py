@@ -1,0 +1,142 @@
+"""The job that fetches the commits of an imported repository."""
+
+import asyncio
+
+import structlog
+
+from ingot_chassis.jobs.jobs import Job, Jobs
+from ingot_chassis.jobs.workers import Work, Workers
+from ingot_repos.catalog.store import repositories
+from ingot_repos.catalog.store.repositories import RepositoryRow
+from ingot_repos.catalog.store.states import ImportState
+from ingot_repos.git.history.licenses import licenses_column
+from ingot_repos.git.refs.refs import BRANCHES, TAGS, default_branch, list_refs
+from ingot_repos.git.remote.remote import Reason, RemoteFailed, fetch, list_remote_refs
+from ingot_repos.git.storage.storage import Storage
+from ingot_repos.imports import rules as imports
+from ingot_repos.presentation.rules.presenter import Presenter
+from ingot_repos.remotes import store as import_rows
+from ingot_repos.remotes.jobs.connections import RemoteConnection, RemoteConnector, default_branch_of
+from ingot_repos.remotes.jobs.lfs import LfsFetches
+from ingot_repos.remotes.store import RemoteRow
+
+log = structlog.get_logger()
+
+TRIES = 3
+TRANSIENT: frozenset[Reason] = frozenset(("unreachable", "broken", "room", "lfs-unreachable"))
+"""Reasons that may be temporary. The import is retried, up to ``TRIES`` attempts in all."""
+
+
+class ImportJobs:
+    """The worker for jobs of the kind ``imports.MIGRATE``."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        storage: Storage,
+        presenter: Presenter,
+        connector: RemoteConnector,
+        lfs_fetches: LfsFetches,
+    ) -> None:
+        self._jobs, self._db, self._storage, self._presenter = jobs, jobs.database, storage, presenter
+        self._connector, self._lfs_fetches = connector, lfs_fetches
+
+    def work(self) -> dict[str, Work]:
+        return {imports.MIGRATE: self.run}
+
+    async def run(self, job: Job) -> None:
+        """Fetch the commits and make the repository ready.
+
+        If its files are in place already, an earlier worker has fetched them completely.
+        """
+        repository_id = int(job.key)
+        async with self._db.transaction() as tx:
+            row = await repositories.get_unfiltered(tx, repository_id)
+            remote = await import_rows.get_remote(tx, repository_id)
+            is_running = await import_rows.change(
+                tx, repository_id, import_rows.UNENDED, state=ImportState.RUNNING
+            )
+        if row is None or remote is None or not is_running:
+            await self._stop(job, repository_id)
+            return
+        try:
+            if not self._storage.exists(repository_id):
+                await self._fetch(row, remote)
+            await asyncio.to_thread(self._storage.clear, repository_id)
+        except RemoteFailed as error:
+            await self._fail(job, repository_id, error)
+            return
+        main = await self._storage.call(repository_id, default_branch)
+        tips = await self._storage.call(repository_id, list_refs, (BRANCHES, TAGS))
+        size = await asyncio.to_thread(self._storage.size, repository_id)
+        licenses = await self._storage.call(repository_id, licenses_column, main)
+        async with self._db.transaction() as tx:
+            is_ready = await imports.complete(
+                tx, self._jobs, job, self._presenter, row, tips=tips, main=main, size=size, licenses=licenses
+            )
+        if not is_ready:
+            await self._stop(job, repository_id)
+
+    async def _stop(self, job: Job, repository_id: int) -> None:
+        """End the job of a cancelled import. If the repository was deleted, delete its files."""
+        async with self._db.transaction() as tx:
+            is_deleted = await repositories.get_unfiltered(tx, repository_id) is None
+            await imports.stop(tx, self._jobs, job, repository_id)
+        if is_deleted:
+            await asyncio.to_thread(self._storage.delete, repository_id)
+
+    async def _fail(self, job: Job, repository_id: int, error: RemoteFailed) -> None:
+        if error.reason == "room":
+            # Partial data would take the remaining space from others.
+            await asyncio.to_thread(self._storage.clear, repository_id)
+        if error.reason == "cancelled":
+            await self._stop(job, repository_id)
+        elif error.reason in TRANSIENT and job.attempts < TRIES:
+            raise error
+        else:
+            log.warning("import failed", repository=repository_id, reason=error.reason)
+            async with self._db.transaction() as tx:
+                await imports.fail(tx, self._jobs, job, repository_id, error.reason)
+
+    async def _fetch(self, row: RepositoryRow, remote: RemoteRow) -> None:
+        """Fetch the default branch, then all refs, then LFS objects. A retry keeps fetched data.
+
+        LFS objects that the remote lacks are recorded and are not an error.
+        """
+        path = await asyncio.to_thread(self._storage.import_staging, row.id, row.default_branch)
+        async with self._connector.open(remote) as connection:
+
+            async def fetch_all() -> tuple[str, list[str]]:
+                offer = await list_remote_refs(connection.remote, connection.progress)
+                main = default_branch_of(offer) or row.default_branch
+                first = [name for name in (BRANCHES + main,) if name in offer.refs]
+                await fetch(connection.remote, path, first, connection.progress)
+                others = [name for name in offer.refs if name not in first]
+                await fetch(connection.remote, path, others, connection.progress)
+                if remote.lfs_url is None:
+                    return main, []
+                return main, await self._lfs_fetches.fetch(row, remote.lfs_url, connection, path)
+
+            main, absent = await self._connector.watch(
+                connection, fetch_all(), lambda: self._save_progress(row.id, connection)
+            )
+            await self._save_progress(row.id, connection)
+        async with self._db.transaction() as tx:
+            await import_rows.record_lfs(tx, row.id, "lfs-missing" if absent else "", absent)
+        await asyncio.to_thread(self._storage.publish_import, row.id, main)
+
+    async def _save_progress(self, repository_id: int, connection: RemoteConnection) -> bool:
+        """Save the progress. Return False if the import was cancelled or deleted."""
+        async with self._db.transaction() as tx:
+            return await import_rows.change(
+                tx,
+                repository_id,
+                (ImportState.RUNNING,),
+                phase=connection.progress.phase,
+                percent=connection.progress.percent,
+                received=connection.received,
+            )
+
+
+class ImportWorkers(Workers):
+    """Workers for imports. They are separate because remotes may be slow."""

@@ -1,0 +1,209 @@
+"""Imports: a repository gets its row at once, and a job fetches its commits from a remote.
+
+The database has the address of the remote, with sealed credentials. A failed or cancelled import can be
+restarted and keeps fetched data. The API, the tables and the kind of the job call imports migrations.
+"""
+
+import msgspec
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Conflict
+from ingot_chassis.jobs.jobs import Job, Jobs
+from ingot_chassis.security.sealing import Seal
+from ingot_contracts.repos.events import ImportRequested, RepositoryCreated
+from ingot_repos.catalog.rules.limits import require_room
+from ingot_repos.catalog.store import accounts, repositories
+from ingot_repos.catalog.store import mirrors as mirror_rows
+from ingot_repos.catalog.store.accounts import AccountRow
+from ingot_repos.catalog.store.repositories import RepositoryRow
+from ingot_repos.catalog.store.states import ImportState, RepositoryState
+from ingot_repos.git.remote.remote import Reason
+from ingot_repos.mirrors.rules import schedule
+from ingot_repos.placement.rules.job_kinds import job_kind
+from ingot_repos.presentation.rules.announcements import current_row
+from ingot_repos.presentation.rules.presenter import Presenter, as_user, owner_kind
+from ingot_repos.pushes.store import refs
+from ingot_repos.remotes import store as imports
+from ingot_repos.remotes.rules.credentials import seal_credentials
+from ingot_repos.remotes.rules.reasons import REASON_TEXTS, reason_text
+from ingot_repos.remotes.rules.urls import RemoteUrl
+from ingot_repos.remotes.store import ImportRow
+from ingot_repos.social.store import relations as stars_and_watches
+from ingot_repos.social.store.relations import WATCHES
+
+MIGRATE = "migrate"
+
+
+class Migrate(msgspec.Struct, frozen=True):
+    """The job that fetches the commits."""
+
+    repository_id: int
+
+
+class NewImport(msgspec.Struct, frozen=True, kw_only=True):
+    """A checked request for an import.
+
+    ``interval`` is in seconds, for mirrors. Without ``lfs_url``, no LFS objects are fetched.
+    """
+
+    name: str
+    description: str = ""
+    private: bool = False
+    default_branch: str
+    remote: RemoteUrl
+    lfs_url: str | None = None
+    mirror: bool = False
+    interval: int = 0
+
+
+def error_text(row: ImportRow) -> str:
+    """Return the error of an import or of a mirror's last sync; empty without an error."""
+    text = reason_text(row.reason or row.sync_reason or row.lfs_reason)
+    return f"{text}: {row.lfs_absent}" if text == REASON_TEXTS["lfs-missing"] else text
+
+
+async def request(
+    tx: Tx,
+    jobs: Jobs,
+    seal: Seal,
+    owner: AccountRow,
+    user_id: int,
+    new: NewImport,
+    *,
+    shard: str,
+    most: int,
+) -> RepositoryRow:
+    """Add a repository with an import job and return its row. ``most`` is the owner's limit.
+
+    Raises Conflict if the name is taken, and Denied above the limit.
+    """
+    await require_room(tx, owner.id, most)
+    repository_id = await repositories.add(
+        tx,
+        owner_id=owner.id,
+        name=new.name,
+        description=new.description,
+        private=new.private,
+        mirror=new.mirror,
+        default_branch=new.default_branch,
+        shard=shard,
+        state=RepositoryState.FORKING,
+    )
+    if repository_id is None:
+        raise Conflict(f"{owner.login} has a repository {new.name!r} already")
+    sealed = seal_credentials(seal, new.remote.username, new.remote.password)
+    await imports.add(
+        tx, repository_id, url=new.remote.url, sealed=sealed, user_id=user_id, lfs_url=new.lfs_url
+    )
+    if new.mirror:
+        await mirror_rows.add(tx, repository_id, interval_seconds=new.interval)
+    await _start(tx, jobs, repository_id, shard)
+    await stars_and_watches.add(tx, WATCHES, repository_id, user_id)
+    return await current_row(tx, repository_id)
+
+
+async def complete(
+    tx: Tx,
+    jobs: Jobs,
+    job: Job,
+    presenter: Presenter,
+    row: RepositoryRow,
+    *,
+    tips: dict[str, str],
+    main: str,
+    size: int,
+    licenses: str,
+) -> bool:
+    """Make the repository ready, announce it and end the job. Return False if it was cancelled."""
+    ended = await imports.change(
+        tx,
+        row.id,
+        (ImportState.RUNNING,),
+        state=ImportState.DONE,
+        phase="done",
+        percent=100,
+        reason="",
+        finished_at=now(),
+    )
+    if not ended:
+        return False
+    await repositories.change(
+        tx,
+        row.id,
+        state=RepositoryState.READY,
+        empty=not tips,
+        default_branch=main,
+        size=size,
+        licenses=licenses,
+    )
+    await refs.record(tx, row.id, dict(tips))
+    remote = await imports.get_remote(tx, row.id)
+    if row.mirror:
+        await schedule.begin(tx, jobs, row)
+    else:
+        await imports.change_remote(tx, row.id, sealed=None)
+    await jobs.finish(tx, job)
+    ready_row = await current_row(tx, row.id)
+    repository = presenter.repository(ready_row)
+    user = await accounts.get(tx, remote.user_id) if remote is not None else None
+    tx.emit(
+        RepositoryCreated(
+            repository=repository,
+            sender=as_user(user) if user else repository.owner,
+            owner_kind=owner_kind(ready_row),
+        ),
+        key=row.id,
+    )
+    return True
+
+
+async def fail(tx: Tx, jobs: Jobs, job: Job, repository_id: int, reason: Reason) -> None:
+    """End the job with a reason.
+
+    The failed repository stays until it is deleted or its import is restarted.
+    """
+    if await imports.change(
+        tx, repository_id, imports.UNENDED, state=ImportState.FAILED, reason=reason, finished_at=now()
+    ):
+        await repositories.change(tx, repository_id, state=RepositoryState.FAILED)
+    await jobs.fail(tx, job, reason)
+
+
+async def stop(tx: Tx, jobs: Jobs, job: Job, repository_id: int) -> None:
+    """End the job of a cancelled or deleted import. Run it again if the import was restarted."""
+    row = await imports.get(tx, repository_id)
+    again = row is not None and row.state == ImportState.WAITING
+    await jobs.finish(tx, job, again_at=now() if again else None)
+
+
+async def cancel(tx: Tx, repository_id: int) -> None:
+    """Cancel an import. Its worker stops within a second. Raises Conflict if it has ended."""
+    if not await imports.change(
+        tx, repository_id, imports.UNENDED, state=ImportState.CANCELLED, reason="cancelled", finished_at=now()
+    ):
+        raise Conflict("the migration has ended")
+    await repositories.change(tx, repository_id, state=RepositoryState.FAILED)
+
+
+async def restart(tx: Tx, jobs: Jobs, row: RepositoryRow) -> None:
+    """Restart a failed or cancelled import. Raises Conflict if it runs or is done."""
+    if not await imports.change(
+        tx,
+        row.id,
+        (ImportState.FAILED, ImportState.CANCELLED),
+        state=ImportState.WAITING,
+        phase="",
+        percent=0,
+        received=0,
+        reason="",
+        finished_at=None,
+    ):
+        raise Conflict("the migration is running or done")
+    await repositories.change(tx, row.id, state=RepositoryState.FORKING)
+    await _start(tx, jobs, row.id, row.shard)
+
+
+async def _start(tx: Tx, jobs: Jobs, repository_id: int, shard: str) -> None:
+    await jobs.add(tx, job_kind(MIGRATE, shard), repository_id, Migrate(repository_id))
+    tx.emit(ImportRequested(repository_id=repository_id), key=repository_id)

@@ -1,0 +1,1 @@
+"""Git LFS: the protocol over HTTP and SSH, file locks and object storage."""

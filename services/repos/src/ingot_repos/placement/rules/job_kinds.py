@@ -1,0 +1,46 @@
+"""Kinds of jobs by shard. Only processes of the repository's shard may change its files."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from ingot_chassis.errors import InsufficientStorage
+from ingot_chassis.jobs.jobs import Job, Jobs
+from ingot_chassis.jobs.workers import Work
+from ingot_repos.git.process.disk import disk_errors
+from ingot_repos.git.process.errors import StorageFull
+
+
+def job_kind(kind: str, shard: str) -> str:
+    """Return the kind of a job for workers of that shard."""
+    return f"{kind}@{shard}"
+
+
+def on_shard(work: Mapping[str, Work], shard: str) -> dict[str, Work]:
+    """Return the work of a shard's workers, including jobs without a shard from older releases.
+
+    A full disk is not a failure of the job: the job runs again soon, any number of times.
+    """
+    by_kind = {kind: _unless_full(do) for kind, do in work.items()}
+    return {**by_kind, **{job_kind(kind, shard): do for kind, do in by_kind.items()}}
+
+
+async def was_moved_to_shard(jobs: Jobs, job: Job, kind: str, shard: str, payload: msgspec.Struct) -> bool:
+    """If the repository has moved to ``shard``, move the job there. Return whether it did."""
+    if job.kind in (kind, job_kind(kind, shard)):
+        return False
+    async with jobs.database.transaction() as tx:
+        await jobs.add(tx, job_kind(kind, shard), job.key, payload)
+        await jobs.finish(tx, job)
+    return True
+
+
+def _unless_full(do: Work) -> Work:
+    async def work(job: Job) -> None:
+        try:
+            with disk_errors():
+                await do(job)
+        except StorageFull as error:
+            raise InsufficientStorage from error
+
+    return work

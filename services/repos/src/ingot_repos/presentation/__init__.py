@@ -1,0 +1,1 @@
+"""The shapes of repositories and accounts in responses and events."""

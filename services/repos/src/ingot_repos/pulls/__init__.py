@@ -1,0 +1,1 @@
+"""Git operations of pull requests for the service issues: heads, comparisons, merges."""

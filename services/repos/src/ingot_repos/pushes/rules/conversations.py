@@ -1,0 +1,116 @@
+"""Conversations with clients of git. HTTP and SSH have one each; the answer of git is written to it."""
+
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Protocol
+
+import structlog
+
+from ingot_chassis.errors import BadRequest
+from ingot_repos.git.process.errors import BodyRefused, GitError
+from ingot_repos.git.process.spools import Part
+from ingot_repos.git.protocol.fetch_requests import WantRefused
+
+log = structlog.get_logger()
+
+
+class Conversation(Protocol):
+    """One request of a client and its answer, or with ``is_session`` a session that git begins."""
+
+    @property
+    def is_session(self) -> bool: ...
+
+    @property
+    def protocol(self) -> str | None:
+        """The version of the protocol that the client asks for, in the words of ``GIT_PROTOCOL``."""
+
+    @property
+    def takes_files(self) -> bool:
+        """True if a part of an answer may be a file, which is not read here."""
+
+    @property
+    def received(self) -> int:
+        """Bytes that the client has sent."""
+
+    @property
+    def is_started(self) -> bool:
+        """True if the answer has begun."""
+
+    def body(self) -> AsyncIterator[bytes]:
+        """The request as it comes, decoded. Raises ClientDisconnected, BodyRefused."""
+
+    async def disconnected(self) -> None:
+        """Return when the client has left."""
+
+    async def start(self, media_type: str) -> None:
+        """Begin the answer, unless that was done."""
+
+    async def write(self, part: Part, *, more: bool = True) -> None:
+        """Send a part of the answer. Behind one of a file comes ``more`` in any case."""
+
+    async def hand_over(self, shard: str, body: AsyncIterator[bytes]) -> None:
+        """Let another shard answer; ``body`` starts at the beginning of the request."""
+
+
+class _Answer:
+    """The parts of an answer. The last one that came may be held back, since it may be the last of all."""
+
+    def __init__(self, conversation: Conversation, service: str, *, holds_back: bool) -> None:
+        self._conversation, self._holds_back = conversation, holds_back
+        self._media_type = f"application/x-{service}-result"
+        self._pending: bytes | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        return self._conversation.is_started or self._pending is not None
+
+    async def add(self, part: Part) -> None:
+        if self._pending is None:
+            await self._conversation.start(self._media_type)
+        else:
+            await self._conversation.write(self._pending)
+        if isinstance(part, bytes) and self._holds_back:
+            self._pending = part
+        else:
+            await self._conversation.write(part)
+            self._pending = b""
+
+    async def last(self, addition: bytes = b"") -> bytes:
+        """Begin the answer, if that was not done. The part that is held back, with an addition."""
+        await self._conversation.start(self._media_type)
+        self._pending = (self._pending or b"") + addition
+        return self._pending
+
+
+async def forward(
+    conversation: Conversation,
+    service: str,
+    stream: AsyncGenerator[Part, None],
+    repository_id: int,
+    *,
+    return_last: bool = False,
+) -> bytes:
+    """Forward git's answer. With ``return_last`` its last chunk is returned, and the answer stays open.
+
+    In a session the client waits for each chunk before it goes on, so none is held back. Nor is a part of a file,
+    which would be gone. Raises BadRequest.
+    """
+    answer = _Answer(conversation, service, holds_back=return_last or not conversation.is_session)
+    refusal = b""
+    async with contextlib.aclosing(stream):
+        try:
+            async for part in stream:
+                await answer.add(part)
+        except BodyRefused as error:
+            if not answer.has_begun:
+                raise BadRequest(str(error)) from error
+            log.info("git request refused", repository=repository_id, error=str(error))
+        except WantRefused as error:
+            log.info("fetch refused", repository=repository_id, error=str(error))
+            refusal = error.packet
+        except GitError as error:
+            log.info("git ended early", repository=repository_id, service=service, error=str(error))
+    last = await answer.last(refusal)
+    if not return_last:
+        await conversation.write(last, more=False)
+    return last

@@ -1,0 +1,17 @@
+"""The person or key that pushes."""
+
+import msgspec
+
+from ingot_repos.protection.rules.decisions import Actor
+
+
+class Pusher(msgspec.Struct, frozen=True):
+    """The account that events name, and the actor for the rules. ``restricted``: see ``PushReceived``.
+
+    ``reads_pulls``: the actor may read pull requests of the repository, so may open one by a push.
+    """
+
+    account_id: int
+    actor: Actor
+    restricted: bool
+    reads_pulls: bool = True

@@ -1,0 +1,58 @@
+"""When the locks are removed that a killed git left on refs: before the next change of them, and after a dead process.
+
+They would refuse every later change. Where somebody moves very many refs, old locks may be his, and all stay.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+import structlog
+
+from ingot_chassis.db.database import Database
+from ingot_repos.git.refs.ref_locks import are_locked, remove_old_locks
+from ingot_repos.git.refs.refs import is_valid_ref_name
+from ingot_repos.git.storage.storage import Storage
+from ingot_repos.pushes.store import refs
+
+log = structlog.get_logger()
+
+FEW = 2
+"""Refs that are looked at without a thread, which would take longer than that."""
+
+
+async def remove_before_change(
+    db: Database, storage: Storage, repository_id: int, push_id: int, names: Sequence[str]
+) -> None:
+    """Remove old locks of refs that an entry of the journal is about to move; the names are as a client sent them.
+
+    While somebody else moves refs of the repository, the locks may be his, however old they are.
+    """
+    valid = [name for name in names if is_valid_ref_name(name)]
+    path = storage.path(repository_id)
+    if not valid or not (
+        are_locked(path, valid) if len(valid) <= FEW else await asyncio.to_thread(are_locked, path, valid)
+    ):
+        return
+    async with db.read() as reader:
+        is_only = await refs.is_only_push(reader, repository_id, push_id)
+    if is_only:
+        await _remove(db, storage, repository_id, valid)
+
+
+async def remove_of_dead(db: Database, storage: Storage, push_id: int) -> None:
+    """Remove what the dead process of an entry of the journal has locked."""
+    async with db.read() as reader:
+        entry = await refs.get_push(reader, push_id)
+    if entry is None:
+        return
+    names = [name for name in msgspec.json.decode(entry.refs, type=list[str]) if is_valid_ref_name(name)]
+    await _remove(db, storage, entry.repository_id, names)
+
+
+async def _remove(db: Database, storage: Storage, repository_id: int, names: Sequence[str]) -> None:
+    async with db.read() as reader:
+        if await refs.has_large_push(reader, repository_id):
+            return
+    if count := await asyncio.to_thread(remove_old_locks, storage.path(repository_id), names):
+        log.warning("locks of a dead process removed", repository=repository_id, count=count)

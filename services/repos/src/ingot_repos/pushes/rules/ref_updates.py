@@ -1,0 +1,109 @@
+"""Moves branches and tags for requests of the API: the one way, with the journal and the rules of a push."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any
+
+from ingot_chassis.errors import Denied
+from ingot_repos.access.rules import levels as access
+from ingot_repos.catalog.store.accounts import AccountRow
+from ingot_repos.catalog.store.repositories import RepositoryRow
+from ingot_repos.git.history.heads import BorrowedHead
+from ingot_repos.git.history.reachability import contains
+from ingot_repos.git.refs.refs import BRANCHES, ZERO_OID, RefChange, move_ref, update_refs
+from ingot_repos.git.storage.storage import Storage
+from ingot_repos.protection.rules.contents import ContentJudge, Read
+from ingot_repos.protection.rules.decisions import Actor, Rules
+from ingot_repos.pushes.rules.journal import Pushes
+
+
+def require_changeable(row: RepositoryRow) -> None:
+    """Raises Denied for an archived repository and for a mirror: nobody may push to them."""
+    access.require_unarchived(row)
+    if row.mirror:
+        raise Denied("a mirror cannot be pushed to")
+
+
+class RefUpdates:
+    """``mover`` is the actor as ``rules`` see them.
+
+    ``restricted``: the caller's token is restricted to some repositories, as for ``PushReceived``.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        pushes: Pushes,
+        row: RepositoryRow,
+        actor: AccountRow,
+        rules: Rules,
+        mover: Actor,
+        judge: ContentJudge,
+        *,
+        restricted: bool,
+    ) -> None:
+        self._judge = judge
+        self._storage, self._pushes, self._rules, self._mover = storage, pushes, rules, mover
+        self.row, self.actor, self._restricted = row, actor, restricted
+
+    async def apply(self, changes: Sequence[RefChange]) -> None:
+        """Move refs that have their expected values, all of them or none, and announce it.
+
+        It is announced also when the caller has gone away meanwhile.
+
+        Raises RefMoved when one has another value, InvalidName, Denied.
+        """
+        await self._require(changes, partial(self._storage.call, self.row.id))
+        names = [change.name for change in changes]
+        async with self._pushes.journaled(
+            self.row.id, self.actor.id, names, restricted=self._restricted
+        ) as push_id:
+            try:
+                if len(changes) == 1:
+                    await self._storage.call(self.row.id, move_ref, changes[0])
+                else:
+                    await asyncio.to_thread(update_refs, self._storage.path(self.row.id), changes)
+            finally:
+                await asyncio.shield(self._pushes.settle(push_id, small=True))
+
+    async def require_update(
+        self, head: BorrowedHead, ref: str, before: str, make_commit: Callable[[Any, str], str]
+    ) -> None:
+        """Raise what ``make_commit`` raises, which gets the repository and the tip, and what ``apply`` would for its commit.
+
+        It is for commits of another repository: of what is refused here nothing has come, which whoever may push could name.
+        """
+        after = await head.act(make_commit)
+
+        async def read(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+            return await head.act(lambda repo, _tip: function(repo, *args, **kwargs))
+
+        if after != before:
+            await self._require([RefChange(ref, before, after)], read)
+
+    async def _require(self, changes: Sequence[RefChange], read: Read) -> None:
+        """Raises Denied unless the rules let the actor make these changes. ``read`` has their commits."""
+        require_changeable(self.row)
+        self._rules.require(self._mover, changes, forced=await self._is_forced(changes, read))
+        await self._judge.require(self._rules.refusals(self._mover, changes), changes, read)
+
+    async def _is_forced(self, changes: Sequence[RefChange], read: Read) -> bool:
+        """Whether a branch gets a commit that does not continue its old one. Asked only where there are rules."""
+        if not self._rules.branches:
+            return False
+        for change in changes:
+            moves = ZERO_OID not in (change.before, change.after)
+            is_branch = change.name.startswith(BRANCHES)
+            if is_branch and moves and not await read(contains, change.after, change.before):
+                return True
+        return False
+
+    def uploading(self) -> AbstractAsyncContextManager[None]:
+        """Inside the block the repository stays on this shard. Raises OnAnotherShard, Unavailable."""
+        return self._pushes.uploading(self.row.id, self.actor.id)
+
+    def turn(self) -> asyncio.Lock:
+        """The lock for changes of this repository that must follow each other, in this process."""
+        return self._pushes.turn(self.row.id)

@@ -1,0 +1,80 @@
+"""Refs that a push may not move, also when it took long and its rights have changed."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.driver import is_outage
+from ingot_chassis.errors import ApiError, NotFound, Unauthenticated, Unavailable
+from ingot_contracts.repos.access import reaches
+from ingot_repos.access.rules.resolved import ResolvedRepository
+from ingot_repos.catalog.store.repositories import RepositoryRow
+from ingot_repos.clients.identity import HttpIdentity
+from ingot_repos.git.changes.proposals import FOR
+from ingot_repos.git.hooks.hook_questions import UNKNOWN
+from ingot_repos.git.hooks.update_hook import RefRefusal
+from ingot_repos.git.process.configuration import HIDDEN_REFS
+from ingot_repos.git.refs.refs import RefChange
+from ingot_repos.protection.rules.decisions import Rules, rules_of
+from ingot_repos.pushes.rules.pushers import Pusher
+
+ENDED = "your access to the repository ended while the push was on its way"
+OTHER_RULES = "the rules of the repository changed while the push was on its way; push again"
+NEEDS_WRITE = "needs write access to the repository; refs/for/<branch> opens a pull request"
+NO_PULLS = "you have no access to the pull requests of the repository"
+BLOCKED = "the owner of the repository has blocked you"
+
+
+Renew = Callable[[], Awaitable[tuple[ResolvedRepository, Pusher]]]
+"""Finds repository and pusher again, by the same credential. Raises the ApiError of a refused push."""
+
+
+def find_refusals(rules: Rules, pusher: Pusher, commands: Sequence[RefChange]) -> list[RefRefusal]:
+    """Of what moves refs and proposes nothing."""
+    if not reaches(pusher.actor.level, "write"):
+        return [RefRefusal(one.name, NEEDS_WRITE) for one in commands]
+    hidden = [one.name for one in commands if one.name.startswith(HIDDEN_REFS)]
+    return rules.refusals(pusher.actor, commands) + [
+        RefRefusal(name, "no push may name this ref") for name in hidden
+    ]
+
+
+async def refusal_of_proposals(identity: HttpIdentity, row: RepositoryRow, pusher: Pusher) -> str:
+    """The reason for which they may propose nothing; empty if they may."""
+    if row.wiki_of is not None:
+        return "a wiki has no pull requests"
+    if not pusher.reads_pulls:
+        return NO_PULLS
+    owner_id, id_ = row.owner_id, pusher.actor.id
+    is_blocked = id_ not in (0, owner_id) and await identity.is_blocked(owner_id, id_)
+    return BLOCKED if is_blocked else ""
+
+
+async def refusal_of_late_push(
+    database: Database,
+    identity: HttpIdentity,
+    renew: Renew,
+    commands: Sequence[RefChange],
+    earlier: Sequence[RefRefusal],
+) -> str:
+    """The reason for which no ref may move; empty when only that is refused which was refused ``earlier``."""
+    others = [one for one in commands if not one.name.startswith(FOR)]
+    try:
+        repository, pusher = await renew()
+        async with database.read() as db:
+            rules = await rules_of(db, repository.id)
+        refusals = find_refusals(rules, pusher, others)
+        proposes = len(others) < len(commands)
+        blocked = proposes and await refusal_of_proposals(identity, repository.row, pusher)
+    except (NotFound, Unauthenticated):
+        return ENDED
+    except Unavailable:
+        return UNKNOWN
+    except ApiError as error:
+        return error.message
+    except Exception as error:
+        if not is_outage(error):
+            raise
+        return UNKNOWN
+    changed = [one for one in refusals if one not in earlier]
+    certain = next((one.reason for one in changed if one.is_certain), OTHER_RULES if changed else "")
+    return blocked or certain

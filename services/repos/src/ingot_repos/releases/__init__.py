@@ -1,0 +1,1 @@
+"""Releases and their files."""

@@ -1,0 +1,1 @@
+"""Remote git servers: addresses, credentials, connections and LFS downloads."""

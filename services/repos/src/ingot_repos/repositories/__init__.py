@@ -1,0 +1,1 @@
+"""Repositories: creation, settings, lists, search, topics, templates, transfers and deletion."""

@@ -1,0 +1,303 @@
+"""Creates, changes and deletes repositories."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import ApiError, Invalid, NotFound
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_contracts.identity.accounts import GHOST, Ownership, User
+from ingot_contracts.repos.events import FirstLabel, RepositoryAbandoned, RepositoryCreated, RepositoryDeleted
+from ingot_contracts.repos.merges import MERGE_STYLES, MergeStyle
+from ingot_repos.access.rules import grants
+from ingot_repos.catalog.rules import names
+from ingot_repos.catalog.rules.extra_settings import TrustModel, TrustSetting
+from ingot_repos.catalog.rules.limits import require_room
+from ingot_repos.catalog.store import repositories, wikis
+from ingot_repos.catalog.store.accounts import AccountRow
+from ingot_repos.catalog.store.repositories import RepositoryRow
+from ingot_repos.catalog.store.states import RepositoryState
+from ingot_repos.clients.identity import HttpIdentity
+from ingot_repos.git.changes.template_copies import copy_template
+from ingot_repos.git.history.licenses import licenses_column
+from ingot_repos.git.history.objects import initial_commit
+from ingot_repos.git.process.errors import OutputTooLarge, RefNotFound, UnsafeObject
+from ingot_repos.git.refs.refs import BRANCHES
+from ingot_repos.git.storage.storage import Storage
+from ingot_repos.presentation.rules.announcements import (
+    abandon,
+    announce_edit,
+    current_row,
+    is_hidden,
+    person,
+)
+from ingot_repos.presentation.rules.presenter import Presenter, as_user, owner_kind
+from ingot_repos.protection import store as protections
+from ingot_repos.pushes.store import refs
+from ingot_repos.repositories.rules import deletions, template_names
+from ingot_repos.repositories.store import topics
+from ingot_repos.social.store import relations as stars_and_watches
+from ingot_repos.social.store.relations import WATCHES
+
+
+class TemplateFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """A template branch on this shard. ``names`` are variables for files that ask for them."""
+
+    repository_id: int
+    branch: str
+    names: dict[str, str]
+
+
+class NewRepository(msgspec.Struct, frozen=True, kw_only=True):
+    """A request for a repository. It starts empty unless it has ``files`` or ``copy``.
+
+    ``labels_of`` and ``protections_of`` are ids of templates to copy labels and branch protections from. 0
+    means none. ``mode_of_creator`` is the creator's mode as a collaborator; empty means none.
+    """
+
+    name: str
+    description: str = ""
+    website: str = ""
+    private: bool = False
+    template: bool = False
+    trust_model: TrustModel = "default"
+    default_branch: str
+    files: dict[str, str] = {}
+    labels: list[FirstLabel] = []
+    copy: TemplateFiles | None = None
+    topics: list[str] = []
+    labels_of: int = 0
+    protections_of: int = 0
+    mode_of_creator: str = ""
+
+
+class NameTaken(Invalid):
+    """The owner has a repository with that name."""
+
+
+class RepositoryCreator:
+    """A creator of repositories. It inserts a row, creates the files and announces the repository.
+
+    The row reserves id and name.
+    """
+
+    def __init__(
+        self, database: Database, storage: Storage, presenter: Presenter, identity: HttpIdentity, shard: str
+    ) -> None:
+        self._db, self._storage, self._presenter, self._shard = database, storage, presenter, shard
+        self._identity = identity
+
+    async def create(
+        self, owner: AccountRow, creator: AccountRow, new: NewRepository, *, most: int
+    ) -> RepositoryRow:
+        """Create a repository and return its row. ``most`` is the owner's limit.
+
+        Raises Invalid (NameTaken), Denied, NotFound. A process that dies leaves a reserved name, which is
+        released after some minutes.
+        """
+        repository_id = await self._reserve(owner.id, new, most)
+        ready = False
+        try:
+            ownership = Ownership(owner_id=owner.id, name=new.name, private=new.private)
+            await self._identity.own(repository_id, ownership)
+            tips = await self._create_files(repository_id, creator, new)
+            licenses = "[]"
+            if tips:
+                licenses = await self._storage.call(repository_id, licenses_column, new.default_branch)
+            async with self._db.transaction() as tx:
+                row = await self._announce(tx, repository_id, creator, new, tips, licenses)
+            ready = True
+        finally:
+            if not ready:
+                await asyncio.shield(self._undo(repository_id))
+        return row
+
+    async def _reserve(self, owner_id: int, new: NewRepository, most: int) -> int:
+        async with self._db.transaction() as tx:
+            await require_room(tx, owner_id, most)
+            repository_id = await repositories.add(
+                tx,
+                owner_id=owner_id,
+                name=names.check_repository(new.name),
+                description=new.description,
+                website=new.website,
+                private=new.private,
+                template=new.template,
+                default_branch=names.check_branch(new.default_branch),
+                shard=self._shard,
+                state=RepositoryState.CREATING,
+            )
+        if repository_id is None:
+            raise NameTaken.field("name", "taken", f"there is a repository {new.name!r} already")
+        return repository_id
+
+    async def _create_files(
+        self, repository_id: int, creator: AccountRow, new: NewRepository
+    ) -> dict[str, str]:
+        """Create the git repository and return its refs."""
+        await asyncio.to_thread(self._storage.create, repository_id, new.default_branch)
+        if new.copy is not None:
+            try:
+                commit = await self._storage.call(
+                    repository_id,
+                    copy_template,
+                    self._storage.path(new.copy.repository_id),
+                    new.copy.branch,
+                    new.default_branch,
+                    person(creator),
+                    template_names.filler(new.copy.names),
+                    template_names.filled_paths,
+                )
+            except RefNotFound:  # the template is empty
+                return {}
+            except OutputTooLarge as error:
+                raise Invalid.field("git_content", "length", str(error)) from None
+            except UnsafeObject as error:
+                raise Invalid.field("git_content", "unsafe", f"{error.path}: {error}") from None
+            return {BRANCHES + new.default_branch: commit}
+        if not new.files:
+            return {}
+        oid = await self._storage.call(
+            repository_id,
+            initial_commit,
+            new.default_branch,
+            {path: text.encode() for path, text in new.files.items()},
+            person(creator),
+        )
+        return {BRANCHES + new.default_branch: oid}
+
+    async def _announce(
+        self,
+        tx: Tx,
+        repository_id: int,
+        creator: AccountRow,
+        new: NewRepository,
+        tips: dict[str, str],
+        licenses: str,
+    ) -> RepositoryRow:
+        """Make the repository ready and announce it."""
+        await repositories.change(
+            tx,
+            repository_id,
+            state=RepositoryState.READY,
+            empty=not tips,
+            licenses=licenses,
+            inert_settings=msgspec.json.encode(TrustSetting(new.trust_model)).decode(),
+        )
+        await refs.record(tx, repository_id, dict(tips))
+        await stars_and_watches.add(tx, WATCHES, repository_id, creator.id)
+        if new.topics:
+            await topics.replace(tx, repository_id, new.topics)
+        if new.protections_of:
+            await protections.copy_branch_rules(tx, new.protections_of, repository_id)
+        row = await current_row(tx, repository_id)
+        tx.emit(
+            RepositoryCreated(
+                repository=self._presenter.repository(row),
+                sender=as_user(creator),
+                owner_kind=owner_kind(row),
+                labels=new.labels,
+                labels_of=new.labels_of,
+            ),
+            key=repository_id,
+        )
+        if new.mode_of_creator:
+            await grants.add_collaborator(tx, repository_id, creator.id, new.mode_of_creator)
+        return row
+
+    async def _undo(self, repository_id: int) -> None:
+        await asyncio.to_thread(self._storage.delete, repository_id)
+        async with self._db.transaction() as tx:
+            await abandon(tx, repository_id)
+
+
+async def edit(
+    tx: Tx,
+    presenter: Presenter,
+    row: RepositoryRow,
+    sender: User,
+    changes: dict[str, Any],
+    extra_settings: dict[str, Any] | None = None,
+) -> RepositoryRow:
+    """Change columns of a repository, announce it and return the new row.
+
+    Raises Invalid, NotFound. ``extra_settings`` are merged into the stored ones.
+    """
+    _settle_default_merge_style(row, changes)
+    if "archived" in changes and changes["archived"] != row.archived:
+        changes["archived_at"] = now() if changes["archived"] else None
+    if extra_settings:
+        before = msgspec.json.decode(row.inert_settings)
+        changes["inert_settings"] = msgspec.json.encode(before | extra_settings).decode()
+    if row.private and changes.get("private") is False and row.fork_of is not None:
+        parent = await repositories.get_unfiltered(tx, row.fork_of)
+        if parent is not None and is_hidden(parent):
+            raise Invalid.field("private", "fork", "a fork stays private as long as its parent is not public")
+    name = names.check_repository(changes.pop("name", row.name))
+    if not await repositories.change(tx, row.id, **changes):
+        raise NotFound
+    if name != row.name and not await repositories.move(tx, row, owner_id=row.owner_id, name=name):
+        raise Invalid.field("name", "taken", f"there is a repository {name!r} already")
+    return await announce_edit(tx, presenter, row, sender)
+
+
+def _settle_default_merge_style(row: RepositoryRow, changes: dict[str, Any]) -> None:
+    """Choose the default merge style: the requested, the present or the first style that is allowed.
+
+    Clients switch styles one by one, and name a default before they allow it. Raises Invalid if no style
+    would be allowed.
+    """
+    allowed = [name for name, column in MERGE_STYLES.items() if changes.get(column, getattr(row, column))]
+    if not allowed:
+        raise Invalid.field("default_merge_style", "disallowed", "a repository has to allow one merge style")
+    wishes: list[MergeStyle] = [
+        changes.get("default_merge_style", row.default_merge_style),
+        row.default_merge_style,
+    ]
+    changes["default_merge_style"] = next((style for style in wishes if style in allowed), allowed[0])
+
+
+async def delete(tx: Tx, jobs: Jobs, presenter: Presenter, row: RepositoryRow, sender: User) -> None:
+    """Delete a repository; a job deletes its files later. Raises NotFound if it no longer exists.
+
+    The repository may have moved to another shard or become ready since ``row`` was read.
+    """
+    removed = await repositories.remove(tx, row.id)
+    if removed is None:
+        raise NotFound
+    was_ready = removed.state == RepositoryState.READY
+    wiki = await wikis.remove(tx, row.id)
+    if wiki is not None:
+        await deletions.release(tx, jobs, wiki.id, wiki.shard)
+    if row.fork_of is not None:
+        await repositories.count_forks(tx, row.fork_of)
+    await deletions.write_tombstone(tx, jobs, row.id, removed.shard, was_ready=was_ready)
+    if was_ready:
+        tx.emit(
+            RepositoryDeleted(
+                repository=presenter.repository(row), sender=sender, owner_kind=owner_kind(row)
+            ),
+            key=row.id,
+        )
+    else:
+        tx.emit(RepositoryAbandoned(repository_id=row.id), key=row.id)
+
+
+async def record_owner(
+    database: Database, identity: HttpIdentity, jobs: Jobs, presenter: Presenter, row: RepositoryRow
+) -> None:
+    """Record the owner of a new repository at identity.
+
+    If that fails, delete the repository. Raises NotFound, Unavailable.
+    """
+    ownership = Ownership(owner_id=row.owner_id, name=row.name, private=row.private)
+    try:
+        await identity.own(row.id, ownership)
+    except ApiError:
+        async with database.transaction() as tx:
+            await delete(tx, jobs, presenter, await current_row(tx, row.id), GHOST)
+        raise

@@ -1,0 +1,1 @@
+"""Shards: moves, replicas, request counts and balancing."""

@@ -1,0 +1,1 @@
+"""Doors of git: HTTP and SSH, pushes and fetches, and rights while they run."""

@@ -1,0 +1,170 @@
+"""Rebases give the histories of git-rebase(1), also where commit dates run backwards."""
+
+import subprocess
+
+import pygit2
+import pytest
+
+from ingot_repos.git.changes.merge import merge, update
+from ingot_repos.git.history.objects import read_blob
+from ingot_repos.git.process.errors import MergeConflict
+from ingot_repos.git.refs.refs import list_refs
+from ingot_repos.git.storage.storage import Storage
+
+from ..git_builders import AUTHOR, LINES, commit, set_branches
+from .test_merge import ENVIRONMENT, run_in_work_tree
+
+YOUNG, OLD = 2_000_000_000, 1_000_000_000
+
+
+@pytest.fixture
+def repo(tmp_path):
+    storage = Storage(tmp_path / "root")
+    storage.create(1, "main")
+    return storage.open(1)
+
+
+def dated(repo, files, parents, when, message="x\n"):
+    """The id of a commit with a date."""
+    tree = repo[commit(repo, files)].tree_id
+    who = pygit2.Signature("Ann", "ann@example.org", when, 0)
+    return str(repo.create_commit(None, who, who, message, tree, list(parents)))
+
+
+def backwards(repo):
+    """Main, which takes back what two young commits did and goes on with old dates; and a head that changes g alone."""
+    first = dated(repo, {"f": b"0\n", "g": LINES}, [], YOUNG)
+    young = dated(repo, {"f": b"1\n", "g": LINES}, [first], YOUNG + 1)
+    main = dated(repo, {"f": b"0\n", "g": LINES}, [young], OLD)
+    for number in range(8):
+        main = dated(repo, {"f": b"0\n", "g": LINES, "n": b"%d" % number}, [main], OLD + number)
+    head = dated(repo, {"f": b"1\n", "g": LINES + b"topic\n"}, [young], OLD + 100)
+    set_branches(repo, main=main, topic=head)
+    return main, head
+
+
+def rebased(repo, main, head, style="rebase"):
+    return merge(
+        repo, base_ref="refs/heads/main", expected_base=main, head=head, style=style, message="merged\n",
+        author=AUTHOR, committer=AUTHOR,
+    )  # fmt: skip
+
+
+def updated(repo, main, head):
+    return update(
+        repo, main, head_ref="refs/heads/topic", expected_head=head, style="rebase", message="m\n", who=AUTHOR
+    )
+
+
+def tree_of_git(repo, folder, main, head):
+    return run_in_work_tree(repo.path, folder, head, "rebase", "-q", main)
+
+
+@pytest.mark.parametrize("act", [rebased, updated])
+def test_a_rebase_takes_nothing_back_where_dates_run_backwards(repo, tmp_path, act):
+    main, head = backwards(repo)
+    expected, count = tree_of_git(repo, tmp_path, main, head)
+    new = act(repo, main, head)
+    assert read_blob(repo, new, "f", max_bytes=9).data == b"0\n"
+    assert (str(repo[new].tree_id), [str(one) for one in repo[new].parent_ids], count) == (
+        expected,
+        [main],
+        1,
+    )
+
+
+def test_a_merge_among_the_commits_of_the_head_changes_nothing_of_that(repo, tmp_path):
+    """A head that is no line of commits: git lists what is to be replayed."""
+    main, head = backwards(repo)
+    young = str(repo[head].parent_ids[0])
+    side = dated(repo, {"f": b"1\n", "g": LINES, "side": b"1"}, [young], OLD + 101)
+    both = dated(repo, {"f": b"1\n", "g": LINES + b"topic\n", "side": b"1"}, [head, side], OLD + 102)
+    set_branches(repo, topic=both)
+    expected, count = tree_of_git(repo, tmp_path, main, both)
+    new = rebased(repo, main, both)
+    assert (str(repo[new].tree_id), count) == (expected, 2)
+    assert read_blob(repo, new, "f", max_bytes=9).data == b"0\n"
+
+
+@pytest.mark.parametrize("act", [rebased, updated])
+def test_a_root_is_replayed(repo, tmp_path, act):
+    """Its changes are those against no files."""
+    main = commit(repo, {"a": b"main\n"})
+    root = commit(repo, {"b": b"root\n"}, message="root\n")
+    head = commit(repo, {"b": b"root\n", "c": b"c\n"}, [root], "second\n")
+    set_branches(repo, main=main, topic=head)
+    expected, count = tree_of_git(repo, tmp_path, main, head)
+    new = act(repo, main, head)
+    assert (str(repo[new].tree_id), count) == (expected, 2)
+    assert sorted(entry.name for entry in repo[new].tree) == ["a", "b", "c"]
+
+
+def test_a_commit_that_the_base_has_and_took_back_is_not_replayed(repo, tmp_path):
+    """As git-rebase(1): the base knew the change, whatever it made of it."""
+    base = commit(repo, {"a": LINES, "b": LINES})
+    picked = commit(repo, {"a": LINES + b"topic\n", "b": LINES}, [base], "picked\n")
+    main = commit(repo, {"a": LINES, "b": LINES}, [picked], "taken back\n")
+    first = commit(repo, {"a": LINES + b"topic\n", "b": LINES}, [base], "first\n")
+    head = commit(repo, {"a": LINES + b"topic\n", "b": LINES + b"topic\n"}, [first], "second\n")
+    set_branches(repo, main=main, topic=head)
+    expected, count = tree_of_git(repo, tmp_path, main, head)
+    new = rebased(repo, main, head)
+    assert (str(repo[new].tree_id), count) == (expected, 1)
+    assert read_blob(repo, new, "a", max_bytes=999).data == LINES
+
+
+def test_files_that_both_sides_change_are_merged_in_each_replayed_commit(repo, tmp_path):
+    base = commit(repo, {"a": LINES})
+    main = commit(repo, {"a": b"main\n" + LINES}, [base])
+    first = commit(repo, {"a": LINES + b"one\n"}, [base], "first\n")
+    head = commit(repo, {"a": LINES + b"one\ntwo\n", "b": b"1"}, [first], "second\n")
+    set_branches(repo, main=main, topic=head)
+    before = set(map(str, repo))
+    expected, _ = tree_of_git(repo, tmp_path, main, head)
+    new = rebased(repo, main, head)
+    assert str(repo[new].tree_id) == expected
+    needed = set(
+        subprocess.run(
+            ["git", "rev-list", "--objects", "--no-object-names", new, f"^{main}", f"^{head}"],
+            cwd=repo.path, env=ENVIRONMENT, capture_output=True, text=True, check=True,
+        ).stdout.split()
+    )  # fmt: skip
+    assert set(map(str, repo)) - before == needed - before
+
+
+def test_a_change_that_the_base_has_in_other_white_space_is_not_replayed(repo, tmp_path):
+    base = commit(repo, {"a": LINES, "b": b"1"})
+    main = commit(repo, {"a": LINES + b"new  line\n", "b": b"1"}, [base])
+    first = commit(repo, {"a": LINES + b"new line\n", "b": b"1"}, [base])
+    head = commit(repo, {"a": LINES + b"new line\n", "b": b"2"}, [first])
+    set_branches(repo, main=main, topic=head)
+    tree, _ = tree_of_git(repo, tmp_path / "work", main, head)
+    tip = repo[rebased(repo, main, head)]
+    assert (str(tip.tree_id), [str(oid) for oid in tip.parent_ids]) == (tree, [main])
+
+
+def test_one_process_replays_a_change_of_a_file_that_the_base_changed_otherwise(repo, git_log):
+    """It needs no search for equal changes, and no commits but one for the merge base."""
+    base = commit(repo, {"a": LINES})
+    main = commit(repo, {"a": b"main\n" + LINES}, [base])
+    head = commit(repo, {"a": LINES + b"topic\n"}, [base])
+    set_branches(repo, main=main, topic=head)
+    git_log.clear()
+    tip = rebased(repo, main, head)
+    assert read_blob(repo, tip, "a", max_bytes=1000).data == b"main\n" + LINES + b"topic\n"
+    assert [word for words in git_log for word in words if word in ("rev-list", "merge-tree")] == [
+        "merge-tree"
+    ]
+
+
+def test_a_conflict_in_a_later_commit_leaves_nothing(repo):
+    base = commit(repo, {"a": LINES, "b": LINES})
+    main = commit(repo, {"a": b"main\n" + LINES, "b": b"main\n" + LINES}, [base])
+    first = commit(repo, {"a": LINES + b"topic\n", "b": LINES}, [base])
+    head = commit(repo, {"a": LINES + b"topic\n", "b": b"topic\n" + LINES}, [first])
+    set_branches(repo, main=main)
+    before = set(repo)
+    with pytest.raises(MergeConflict) as caught:
+        rebased(repo, main, head)
+    assert caught.value.paths == ("b",)
+    assert (set(repo), list_refs(repo)) == (before, {"refs/heads/main": main})

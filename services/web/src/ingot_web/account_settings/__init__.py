@@ -1,0 +1,1 @@
+"""Settings of the caller's own account: profile, keys, tokens, second factor, sessions."""

@@ -1,0 +1,92 @@
+"""The profile and the picture of the caller, and the frame of all pages of settings."""
+
+from asyncio import gather
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError, Invalid
+from ingot_chassis.http.policy import anyone
+from ingot_web.clients.forge import Forge
+from ingot_web.forms.rules.fields import Form
+from ingot_web.pages.api.request import WebRequest
+
+PROFILE = ("full_name", "description", "location", "website")
+
+
+def page(
+    request: WebRequest,
+    part: str,
+    title: str,
+    *,
+    problem: ApiError | None = None,
+    template: str = "",
+    **values: Any,
+) -> Response[str]:
+    """A page of settings, by ``template`` or the one of the part's name."""
+    return request.render(
+        template or f"account_settings/{part}.html",
+        title=title,
+        part=part,
+        error=problem,
+        **values,
+    )
+
+
+@get("/user/settings", policy=anyone(), include_in_schema=False)
+async def profile(request: WebRequest) -> Response[str]:
+    """Public data of the account."""
+    request.require_signed_in()
+    return await _profile_page(request)
+
+
+async def _profile_page(
+    request: WebRequest, problem: ApiError | None = None, refused: Mapping[str, Any] | None = None
+) -> Response[str]:
+    """``refused``: the settings of a form that was refused."""
+    settings, account = await gather(
+        request.forge.get("identity", "/user/settings"), request.forge.get("identity", "/user")
+    )
+    shown = {**settings, **(refused or {})}
+    return page(request, "profile", "Profile", problem=problem, settings=shown, account=account)
+
+
+@post("/user/settings", policy=anyone(), include_in_schema=False)
+async def edit_profile(request: WebRequest) -> Response[Any]:
+    """Change it."""
+    form = await request.sent_form()
+    body = {name: form.text(name) for name in PROFILE} | {"hide_email": form.has("hide_email")}
+    try:
+        await request.forge.send("PATCH", "identity", "/user/settings", body)
+    except ApiError as error:
+        return await _profile_page(request, error, body)
+    return request.redirect_with_outcome("/user/settings", "saved")
+
+
+@post("/user/settings/avatar", policy=anyone(), include_in_schema=False)
+async def change_avatar(request: WebRequest) -> Response[Any]:
+    """Upload a picture, or go back to the drawn one."""
+    form = await request.sent_form()
+    try:
+        await send_avatar(request.forge, "/user/avatar", form)
+    except ApiError as error:
+        return await _profile_page(request, error)
+    return request.redirect_with_outcome("/user/settings", "saved")
+
+
+async def send_avatar(forge: Forge, path: str, form: Form) -> None:
+    """Send the picture of a form to ``path`` of the API, or remove the one that is there.
+
+    Raises Invalid without either.
+    """
+    if form.has("remove"):
+        await forge.send("DELETE", "identity", path)
+    elif not form.files:
+        raise Invalid.field("files", "required", "choose a picture first")
+    else:
+        await forge.send("POST", "identity", path, {"image": b64encode(form.files[0].content).decode()})
+
+
+routes = [profile, edit_profile, change_avatar]

@@ -1,0 +1,138 @@
+"""Password, sessions, email addresses and second factor of the caller."""
+
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError, Invalid
+from ingot_chassis.http.policy import anyone
+from ingot_web.account_settings.api.profile import page
+from ingot_web.account_settings.rules.qr_codes import qr_code
+from ingot_web.clients.forge import at
+from ingot_web.forms.rules.fields import Form
+from ingot_web.pages.api.request import WebRequest
+
+SHOWN = 50
+FACTOR = "/user/two_factor"
+
+
+@get("/user/settings/security", policy=anyone(), include_in_schema=False)
+async def sessions(request: WebRequest) -> Response[str]:
+    """The browsers in which the caller is signed in, and the password."""
+    request.require_signed_in()
+    return await _security_page(request)
+
+
+async def _security_page(request: WebRequest, problem: ApiError | None = None) -> Response[str]:
+    listing = await request.forge.listing("identity", "/user/sessions", page=request.number, limit=SHOWN)
+    pages = request.pages_of(listing.total, SHOWN)
+    return page(request, "security", "Password and sessions", problem=problem, listing=listing, pages=pages)
+
+
+@post("/user/settings/password", policy=anyone(), include_in_schema=False)
+async def change_password(request: WebRequest) -> Response[Any]:
+    """Change the password, which ends every session: the browser is sent to sign in."""
+    form = await request.sent_form()
+    body = {"old_password": form["old_password"], "new_password": form["new_password"]}
+    try:
+        if form["new_password"] != form["repeated"]:
+            raise Invalid.field("new_password", "repeated", "the new password was typed in two ways")
+        await request.forge.send("POST", "identity", "/user/password", body)
+    except ApiError as error:
+        return await _security_page(request, error)
+    return request.redirect("/login")
+
+
+@post("/user/settings/security", policy=anyone(), include_in_schema=False)
+async def end_session(request: WebRequest) -> Response[Any]:
+    """Sign out in one of them."""
+    form = await request.sent_form()
+    try:
+        await request.forge.send("DELETE", "identity", at("user", "sessions", form.text("id")))
+    except ApiError as error:
+        return await _security_page(request, error)
+    return request.redirect("/user/settings/security")
+
+
+@get("/user/settings/emails", policy=anyone(), include_in_schema=False)
+async def emails(request: WebRequest) -> Response[str]:
+    """The addresses of the caller."""
+    request.require_signed_in()
+    return await _emails_page(request, Form())
+
+
+async def _emails_page(request: WebRequest, form: Form, problem: ApiError | None = None) -> Response[str]:
+    listing = await request.forge.listing("identity", "/user/emails", page=request.number, limit=SHOWN)
+    pages = request.pages_of(listing.total, SHOWN)
+    return page(request, "emails", "Addresses", problem=problem, form=form, listing=listing, pages=pages)
+
+
+@post("/user/settings/emails", policy=anyone(), include_in_schema=False)
+async def change_emails(request: WebRequest) -> Response[Any]:
+    """Add an address, remove one, or choose the one that others see."""
+    form = await request.sent_form()
+    address = form.text("email")
+    try:
+        match form.text("do"):
+            case "remove":
+                await request.forge.send("DELETE", "identity", "/user/emails", {"emails": [address]})
+            case "primary":
+                await request.forge.send("PATCH", "identity", "/user/emails", {"email": address})
+            case _:
+                await request.forge.send("POST", "identity", "/user/emails", {"emails": [address]})
+    except ApiError as error:
+        return await _emails_page(request, form, error)
+    return request.redirect("/user/settings/emails")
+
+
+@get("/user/settings/two_factor", policy=anyone(), include_in_schema=False)
+async def two_factor(request: WebRequest) -> Response[str]:
+    """State of the second factor, with the form that adds one."""
+    request.require_signed_in()
+    return await _factor_page(request)
+
+
+async def _factor_page(
+    request: WebRequest, problem: ApiError | None = None, *, enrolment: Any = None, codes: Any = ()
+) -> Response[str]:
+    """``enrolment`` is what the app needs, ``codes`` are new recovery codes; both are shown this once."""
+    state = await request.forge.get("identity", FACTOR)
+    return page(
+        request,
+        "two_factor",
+        "Two-factor authentication",
+        problem=problem,
+        state=state,
+        enrolment=enrolment,
+        picture=qr_code(enrolment["uri"], "QR code for the app") if enrolment else "",
+        codes=codes,
+    )
+
+
+@post("/user/settings/two_factor", policy=anyone(), include_in_schema=False)
+async def change_two_factor(request: WebRequest) -> Response[Any]:
+    """Begin with a second factor, confirm it, get new recovery codes, or go on without it."""
+    form = await request.sent_form()
+    password, code = {"password": form["password"]}, {"code": form.text("code")}
+    try:
+        match form.text("do"):
+            case "begin":
+                enrolment = await request.forge.send("POST", "identity", FACTOR, password)
+                return await _factor_page(request, enrolment=enrolment)
+            case "confirm":
+                renewal = await request.forge.send("POST", "identity", f"{FACTOR}/confirm", code)
+                return await _factor_page(request, codes=renewal["recovery_codes"])
+            case "codes":
+                renewal = await request.forge.send(
+                    "POST", "identity", f"{FACTOR}/recovery_codes", password | code
+                )
+                return await _factor_page(request, codes=renewal["recovery_codes"])
+            case "remove":
+                await request.forge.send("DELETE", "identity", FACTOR, password | code)
+    except ApiError as error:
+        enrolment = {"secret": form.text("secret"), "uri": form.text("uri")} if form.has("secret") else None
+        return await _factor_page(request, error, enrolment=enrolment)
+    return request.redirect("/user/settings/two_factor")
+
+
+routes = [sessions, end_session, change_password, emails, change_emails, two_factor, change_two_factor]

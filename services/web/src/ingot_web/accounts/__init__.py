@@ -1,0 +1,1 @@
+"""People and organizations: their pages, the lists of all of them, search, following."""

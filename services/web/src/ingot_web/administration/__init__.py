@@ -1,0 +1,1 @@
+"""Administration of the site: accounts, periodic tasks, jobs, events, audit log, rate limits."""

@@ -1,0 +1,5 @@
+"""Routes."""
+
+from ingot_web.administration.api import accounts, operations
+
+routes = [*accounts.routes, *operations.routes]

@@ -1,0 +1,101 @@
+"""Requests of an administrator to all services: periodic tasks, jobs, dead-lettered events, audit log."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Generic, NamedTuple, TypeVar
+from urllib.parse import urlencode
+
+import msgspec
+
+from ingot_chassis.errors import NotFound, Unavailable
+from ingot_chassis.operations import AuditEntry, DeadLetteredEvent, JobReports, Replayed, TaskReport
+from ingot_chassis.peers.peers import Peers
+
+SERVICES = ("hooks", "identity", "issues", "repos")
+AUDITED = ("hooks", "identity", "repos")
+"""Services that keep an audit log."""
+RUN_SECONDS = 60.0
+
+
+_T = TypeVar("_T")
+
+
+class Collected(NamedTuple, Generic[_T]):
+    """Combined answer of all services, and the services without an answer."""
+
+    rows: list[_T]
+    silent: list[str]
+
+
+class HttpOperations:
+    """Data of all services for administrators; a service without an answer is skipped.
+
+    What changes something raises Unavailable while the service does not answer.
+    """
+
+    def __init__(self, peers: Peers) -> None:
+        self._peers = peers
+
+    async def tasks(self) -> Collected[TaskReport]:
+        """The periodic tasks of all services, by name."""
+        reports = await self._ask_each(SERVICES, "/internal/tasks", list[TaskReport])
+        tasks, silent = _collect(reports)
+        return Collected(sorted(tasks, key=lambda task: task.name), silent)
+
+    async def run_task(self, name: str) -> None:
+        """Run the task of that name, which begins with that of its service. Raises NotFound."""
+        service, _, rest = name.partition("_")
+        if service not in SERVICES or not rest.replace("_", "").isalnum() or not rest.isascii():
+            raise NotFound
+        await self._peers[service].call("POST", f"/internal/tasks/{name}", timeout=RUN_SECONDS)
+
+    async def dead_lettered(self) -> dict[str, list[DeadLetteredEvent] | None]:
+        """Of each service the events that it could not apply or send; None where it does not answer."""
+        return await self._ask_each(SERVICES, "/internal/dead-lettered", list[DeadLetteredEvent])
+
+    async def replay(self, service: str) -> Replayed:
+        """Apply and send once more what a service could not. Raises NotFound."""
+        if service not in SERVICES:
+            raise NotFound
+        answer = await self._peers[service].call("POST", "/internal/dead-lettered", timeout=RUN_SECONDS)
+        return msgspec.json.decode(answer.body, type=Replayed)
+
+    async def jobs(self, state: str) -> dict[str, JobReports | None]:
+        """Of each service its jobs in this state; None where it does not answer."""
+        return await self._ask_each(SERVICES, f"/internal/jobs?status={state}", JobReports)
+
+    async def run_job(self, service: str, job_id: int) -> None:
+        """Let a job run now that failed and waits for its next try. Raises NotFound."""
+        await self._change_job("POST", service, job_id)
+
+    async def forget_job(self, service: str, job_id: int) -> None:
+        """Forget a job that failed for good. Raises NotFound."""
+        await self._change_job("DELETE", service, job_id)
+
+    async def _change_job(self, method: str, service: str, job_id: int) -> None:
+        if service not in SERVICES:
+            raise NotFound
+        await self._peers[service].call(method, f"/internal/jobs/{job_id}")
+
+    async def audit(self, service: str, query: dict[str, str], limit: int) -> Collected[AuditEntry]:
+        """The newest ``limit`` entries of one service or, without a name, of all that match ``query``."""
+        names = (service,) if service in AUDITED else AUDITED
+        path = f"/internal/audit?{urlencode({**query, 'limit': limit})}"
+        entries, silent = _collect(await self._ask_each(names, path, list[AuditEntry]))
+        return Collected(sorted(entries, key=lambda entry: entry.id, reverse=True)[:limit], silent)
+
+    async def _ask_each(self, names: Sequence[str], path: str, shape: type[_T]) -> dict[str, _T | None]:
+        """Return the answer of each service; None for a service without one."""
+
+        async def ask(name: str) -> _T | None:
+            try:
+                return await self._peers[name].get(path, shape)
+            except (Unavailable, NotFound):  # one of an older release has not each of these
+                return None
+
+        return dict(zip(names, await asyncio.gather(*map(ask, names)), strict=True))
+
+
+def _collect(answers: dict[str, list[_T] | None]) -> Collected[_T]:
+    rows = [row for answer in answers.values() for row in answer or ()]
+    return Collected(rows, [name for name, answer in answers.items() if answer is None])

@@ -1,0 +1,1 @@
+"""The files of a repository: folders, files, blame, search, editing."""

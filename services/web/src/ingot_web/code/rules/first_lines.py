@@ -1,0 +1,14 @@
+"""The part of a file that fits on one page."""
+
+MOST_LINES = 5_000
+"""Each is a row of the page, however short it is."""
+
+
+def first_lines(text: str) -> tuple[str, int]:
+    """The first MOST_LINES lines of a file, and how many more it has."""
+    lines = text.split("\n", MOST_LINES)
+    if len(lines) <= MOST_LINES:
+        return text, 0
+    rest = lines.pop()
+    count = rest.count("\n") + (rest != "" and not rest.endswith("\n"))
+    return "".join(f"{line}\n" for line in lines), count

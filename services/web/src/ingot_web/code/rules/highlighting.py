@@ -1,0 +1,121 @@
+"""Code as lines of coloured HTML.
+
+Pygments tells the words of a language apart; what is HTML is written and escaped here.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
+from typing import Any
+
+from markupsafe import Markup, escape
+from pygments.token import (  # type: ignore[import-untyped]
+    STANDARD_TYPES,
+    Comment,
+    Generic,
+    Keyword,
+    Literal,
+    Name,
+    Operator,
+    String,
+    Token,
+)
+
+from ingot_chassis.lexer import LEXER, LexerBusy
+
+LARGEST = 200_000
+"""Characters of a file that is coloured; a larger one is shown plain."""
+SECONDS = 0.4
+"""CPU time for one text. Some lexers need time that grows with the square of their input."""
+REMEMBERED = 40
+"""Files whose lines are kept for the next reader, at most some 40 MB."""
+_CLASSES = {
+    Comment: "c", Keyword: "k", Operator.Word: "k", String: "s", Literal: "m",
+    **dict.fromkeys((Name.Function, Name.Tag, Name.Attribute, Name.Decorator), "nf"),
+    **dict.fromkeys((Name.Class, Name.Namespace, Name.Exception, Name.Builtin, Name.Constant, Name.Label), "nc"),
+    Generic.Inserted: "gi", Generic.Deleted: "gd", Generic.Heading: "gu", Generic.Subheading: "gu",
+}  # fmt: skip
+"""Classes of the style sheet by kinds of words, with all below each; one class for all that have one colour.
+
+Others have none.
+"""
+_TOKENS = {abbreviation: token for token, abbreviation in STANDARD_TYPES.items()}
+Piece = tuple[str, str]
+"""A class, empty for none, and the text that has it."""
+
+
+def highlight(name: str, text: str) -> Sequence[Markup]:
+    """The lines of a file as git counts them, coloured by the language that its name says."""
+    text = text.replace("\r\n", "\n").replace("\r", " ")  # Pygments would begin a line there, git does not
+    try:
+        coloured = _coloured(name, text) if len(text) <= LARGEST else None
+    except LexerBusy:
+        coloured = None
+    if coloured is not None:
+        return coloured
+    return [escape(line) for line in text.removesuffix("\n").split("\n") if text]
+
+
+def code_rows(lines: Iterable[str]) -> Markup:
+    """Rows of a table: the number of each line, to which an address can lead, and the line.
+
+    Text is escaped.
+    """
+    rows = (
+        f'<tr id="L{number}"><td class="number"><a href="#L{number}" aria-label="Line {number}">{number}</a></td>'
+        f'<td class="text">{escape(line)}</td></tr>'
+        for number, line in enumerate(lines, 1)
+    )
+    return Markup("\n".join(rows))  # noqa: S704 - lines are escaped
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _coloured(name: str, text: str) -> tuple[Markup, ...] | None:
+    """None where there are no colours."""
+    lines = pieces_of(name, text)
+    if lines is None:
+        return None
+    coloured = [Markup(html_of(line)) for line in lines]  # noqa: S704 - escaped
+    return tuple(coloured if coloured and lines[-1] else coloured[:-1])
+
+
+def pieces_of(name: str, text: str, seconds: float = SECONDS) -> list[list[Piece]] | None:
+    """The lines of a text as pieces with colours.
+
+    None if the language is unknown, the time is over, or the lexer fails or says another text than it was
+    given. Raises LexerBusy.
+    """
+    tokens = LEXER.tokens(text, file_name=name.rpartition("/")[2], seconds=seconds).tokens
+    if tokens is None or "".join([part for _, part in tokens]) != text:
+        return None
+    line: list[Piece] = []
+    lines = [line]
+    for abbreviation, value in tokens:
+        kind = _class_of(abbreviation)
+        for number, part in enumerate(value.split("\n")):
+            if number:
+                line = []
+                lines.append(line)
+            if not part:
+                continue
+            if line and line[-1][0] == kind:
+                line[-1] = (kind, line[-1][1] + part)
+            else:
+                line.append((kind, part))
+    return lines
+
+
+def html_of(pieces: Iterable[Piece]) -> str:
+    """Pieces of a line, escaped."""
+    return "".join(
+        [f'<span class="{kind}">{escape(text)}</span>' if kind else escape(text) for kind, text in pieces]
+    )
+
+
+@cache
+def _class_of(abbreviation: str) -> str:
+    token: Any = _TOKENS[abbreviation]
+    while token is not Token:
+        if token in _CLASSES:
+            return _CLASSES[token]
+        token = token.parent
+    return ""

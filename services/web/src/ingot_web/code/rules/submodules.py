@@ -1,0 +1,89 @@
+"""Pages of submodules: on this site, or on another one. Other addresses have no page."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import SplitResult, quote, urlsplit, urlunsplit
+
+_PORTS = {"http": 80, "https": 443, "ssh": 22}
+_SHORT_SSH = re.compile(r"(?:[^@/:]+@)?(\[[^\]/]+\]|[^:/\[\]]+):(?!//)(.*)")
+"""``git@host:path``."""
+_HOST = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+")
+_REPOSITORY = re.compile(r"/+(?!\.+/)([\w.-]+)/(?!\.+/*$)([\w.-]+?)(?:\.git)?/*", re.ASCII)
+_LONGEST = 2_000
+"""Characters of an address that is read: a pushed file has it."""
+_SAFE = "/%:@!$&'()*+,;=~"
+"""Characters of paths and queries that stay as they are."""
+
+
+class SubmodulePage(NamedTuple):
+    """``is_here``: a page of this site, at the commit of the submodule."""
+
+    href: str
+    is_here: bool
+
+
+def page_of(
+    address: str, commit: str, repository: Mapping[str, Any], public_url: str
+) -> SubmodulePage | None:
+    """The page of the submodule of ``repository`` with that ``address``.
+
+    None where no address is safe to be followed.
+    """
+    if len(address) > _LONGEST:
+        return None
+    own = urlsplit(public_url)
+    try:
+        parts = _split(_absolute(address.strip(), repository["clone_url"]))
+        root = own.path.rstrip("/") if parts.scheme != "ssh" else ""
+        is_here = parts.path.startswith(f"{root}/") and _server(parts) in _own_servers(own, repository)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return None
+    if is_here and (match := _REPOSITORY.fullmatch(parts.path[len(root) :])):
+        return SubmodulePage(
+            f"{own.path.rstrip('/')}/{match[1]}/{match[2]}/src/commit/{commit}", is_here=True
+        )
+    if parts.scheme not in ("http", "https") or not _HOST.fullmatch(host):
+        return None
+    # Without a name and a password, which would say that it leads to another host than it does.
+    server = (f"[{host}]" if ":" in host else host) + (f":{port}" if port else "")
+    href = urlunsplit((parts.scheme, server, quote(parts.path, _SAFE), quote(parts.query, _SAFE), ""))
+    return SubmodulePage(href, is_here=False)
+
+
+def _absolute(address: str, base: str) -> str:
+    """As git resolves an address that begins with dots: against that of the repository.
+
+    Raises ValueError for too many.
+    """
+    if not address.startswith(("./", "../")):
+        return address
+    base = base.rstrip("/")
+    while address.startswith(("./", "../")):
+        step, _, address = address.partition("/")
+        if step == "..":
+            base = base.rpartition("/")[0]
+    if not urlsplit(base).netloc:
+        raise ValueError("leads out of the site")
+    return f"{base}/{address}"
+
+
+def _split(address: str) -> SplitResult:
+    """Raises ValueError."""
+    if "://" not in address and (match := _SHORT_SSH.fullmatch(address)):
+        address = f"ssh://{match[1]}/{match[2].lstrip('/')}"
+    return urlsplit(address)
+
+
+def _server(parts: SplitResult) -> tuple[str, str, int]:
+    """The protocol, the host, and the port, 0 if that is the usual one. Raises ValueError."""
+    protocol = "http" if parts.scheme == "https" else parts.scheme
+    port = parts.port or 0
+    return protocol, parts.hostname or "", 0 if port == _PORTS.get(parts.scheme) else port
+
+
+def _own_servers(own: SplitResult, repository: Mapping[str, Any]) -> list[tuple[str, str, int]]:
+    """Addresses of this site; over SSH only if SSH is enabled."""
+    ssh = repository["ssh_url"]
+    return [_server(own), *([_server(_split(ssh))] if ssh else [])]

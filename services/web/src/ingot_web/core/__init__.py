@@ -1,1 +1,0 @@
-"""What a page shows and how, without HTTP."""

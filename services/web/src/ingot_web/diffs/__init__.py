@@ -1,0 +1,1 @@
+"""Diffs: parsed, coloured, and shown in parts."""

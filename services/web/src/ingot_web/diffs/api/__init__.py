@@ -1,0 +1,5 @@
+"""Routes."""
+
+from ingot_web.diffs.api import excerpts
+
+routes = [*excerpts.routes]

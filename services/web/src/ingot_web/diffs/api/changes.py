@@ -1,0 +1,88 @@
+"""Changes on pages: the part of a diff that a request asks for, with links to the others.
+
+And changes as plain text.
+"""
+
+from asyncio import to_thread
+from collections.abc import Mapping
+from typing import Any
+
+from litestar import Response
+
+from ingot_chassis.errors import NotFound, TooLarge
+from ingot_web.diffs.rules.colours import coloured_diff
+from ingot_web.diffs.rules.parsing import LINES, Diff, parse, parse_file
+from ingot_web.forms.rules.fields import whole_number
+from ingot_web.pages.api.request import HEADERS, WebRequest
+from ingot_web.repositories.api.frames import RepositoryFrame
+
+FILES = 20
+"""Changed files on one page."""
+MORE_FILES = "diffs/more_files.html"
+"""The template of further files for a page that stays."""
+
+
+async def text_page(frame: RepositoryFrame, path: str, **parameters: str) -> Response[str]:
+    """Return an answer of repos as plain text."""
+    (text,) = await frame.load(frame.forge.text("repos", path, **parameters))
+    return Response(text, media_type="text/plain", headers=HEADERS)
+
+
+def file_shown(request: WebRequest) -> int:
+    """The number of the one file of a diff whose changes are asked for; 0 for a page of all files."""
+    return whole_number(request.query_params.get("file", ""), 7) or 0
+
+
+def hides_spaces(request: WebRequest) -> bool:
+    """True if changes of white space are hidden."""
+    return request.query_params.get("w") == "1"
+
+
+async def read_diff(
+    frame: RepositoryFrame,
+    service: str,
+    path: str,
+    *,
+    size: int = FILES,
+    limit: str = "limit",
+    **parameters: str,
+) -> tuple[Diff | None, Mapping[str, Any]]:
+    """The page of a diff that is asked for, and the links to others: so many files, or lines of one file.
+
+    None if the text is too large to be made.
+
+    ``limit`` is the name of the parameter that says how many files are answered. Raises NotFound for a file
+    that is not there.
+    """
+    request, number = frame.request, file_shown(frame.request)
+    part: dict[str, Any] = {"page": number or request.number, limit: 1 if number else size}
+    if hides_spaces(request):
+        part["whitespace"] = "ignore-all"
+    try:
+        answer = await frame.forge.answer(service, path, **part, **parameters)
+    except TooLarge:
+        return None, request.pages_of(0)
+    text = answer.body.decode("utf-8", "replace")
+    if not number:
+        changes = await to_thread(_diff, text, (request.number - 1) * size + 1)
+        _note_view(changes, request)
+        total = len(changes.files) + changes.omitted
+        return changes, request.pages_of(int(answer.headers.get("x-total-count", total)), size)
+    changes = await to_thread(_diff_of_file, text, number, request.number)
+    if not changes.files:
+        raise NotFound
+    _note_view(changes, request)
+    return changes, request.pages_of(changes.files[0].length, LINES)
+
+
+def _note_view(changes: Diff, request: WebRequest) -> None:
+    """Set the query of links to other pages of the diff."""
+    changes.style, changes.hides_spaces = request.query_params.get("style", ""), hides_spaces(request)
+
+
+def _diff(text: str, number: int) -> Diff:
+    return coloured_diff(parse(text, number))
+
+
+def _diff_of_file(text: str, number: int, page: int) -> Diff:
+    return coloured_diff(parse_file(text, number, page))

@@ -1,0 +1,132 @@
+"""Lines of a diff as rows of a table. A page has thousands of them, which takes a template ten times as long.
+
+``link`` leads to the form of a comment on a line, up to the side and the number; empty where there are no
+comments. ``below`` writes what stands below a line. ``excerpt`` is the address of lines that are left out, up
+to which; empty where none can be shown.
+"""
+
+from collections.abc import Callable, Sequence
+
+from markupsafe import Markup, escape
+
+from ingot_web.diffs.rules.parsing import DiffFile, DiffLine, Gap
+
+Below = Callable[[DiffLine], Markup]
+MORE = 20
+"""Lines that are shown at once of those that are left out."""
+_SIGNS = {"add": "+", "del": "\N{MINUS SIGN}", "context": ""}
+
+
+def unified_rows(file: DiffFile, link: str, below: Below, excerpt: str = "") -> Markup:
+    """Lines in one column: both numbers, the sign, the text."""
+    rows, link, excerpt = [], str(escape(link)), str(escape(excerpt))
+    for line, text in zip(file.lines, _texts(file.lines), strict=True):
+        if line.kind == "hunk":
+            cells = '<td class="number"></td><td class="number"></td><td class="sign"></td>'
+            rows.append(
+                f'<tr class="hunk">{cells}<td class="text">{text}{_more(line.gap, excerpt)}</td></tr>\n'
+            )
+        else:
+            old, new = _old_number(line, link), _number(line.new, "R", link)
+            rows.append(
+                f'<tr class="{line.kind}"><td class="number">{old}</td><td class="number">{new}</td>'
+                f'<td class="sign">{_SIGNS[line.kind]}</td><td class="text">{text}</td></tr>\n'
+            )
+        rows.append(_talk(line, below))
+    return Markup("".join([*rows, _rest(file, excerpt)]))  # noqa: S704 - escaped
+
+
+def split_rows(file: DiffFile, link: str, below: Below, excerpt: str = "") -> Markup:
+    """Rows with a line before the changes next to one after them; a hunk spans both sides."""
+    rows, link, excerpt = [], str(escape(link)), str(escape(excerpt))
+    texts = {id(line): text for line, text in zip(file.lines, _texts(file.lines), strict=True)}
+    for left, right in file.rows():
+        if left is not None and left.kind == "hunk":
+            text = texts[id(left)]
+            rows.append(
+                f'<tr class="hunk"><td class="number"></td><td class="text" colspan="3">{text}{_more(left.gap, excerpt)}</td></tr>\n'
+            )
+        else:
+            before, after = _NOTHING, _NOTHING
+            if left is not None:
+                before = _half(left, texts[id(left)], _old_number(left, link))
+            if right is not None:
+                after = _half(right, texts[id(right)], _number(right.new, "R", link))
+            rows.append(f"<tr>{before}{after}</tr>\n")
+        if left is not right:
+            rows.append(_talk(left, below))
+        rows.append(_talk(right, below))
+    return Markup("".join([*rows, _rest(file, excerpt)]))  # noqa: S704 - escaped
+
+
+def gap_row(gap: Gap, excerpt: str) -> Markup:
+    """The row in place of lines that are left out."""
+    return Markup(_row_of(_more(gap, str(escape(excerpt)))))  # noqa: S704 - escaped
+
+
+def _rest(file: DiffFile, excerpt: str) -> str:
+    return _row_of(_more(file.rest, excerpt)) if file.rest and excerpt else ""
+
+
+def _row_of(links: str) -> str:
+    return f'<tr class="hunk"><td class="text" colspan="4">{links}</td></tr>\n'
+
+
+def _more(gap: Gap | None, excerpt: str) -> str:
+    """Links to lines that are left out: those above what follows, and those below what comes before.
+
+    ``excerpt`` is escaped.
+    """
+    if gap is None or not excerpt:
+        return ""
+    count = gap.last - gap.first + 1
+    ways = [("up", "\N{UPWARDS ARROW}", "above")] if gap.last else []
+    if not gap.last or (count > MORE and gap.first > 1):
+        ways.append(("down", "\N{DOWNWARDS ARROW}", "below"))
+    links = []
+    for way, arrow, where in ways:
+        number = min(MORE, count)
+        # The file may end earlier, so their number is unknown.
+        words = (
+            f"{number} more line{'s' if number != 1 else ''} {where}" if gap.last else f"More lines {where}"
+        )
+        address = f"{excerpt}&amp;first={gap.first}&amp;last={gap.last}&amp;shift={gap.shift}&amp;way={way}"
+        links.append(
+            f' <a class="more" href="{address}" hx-get="{address}" hx-target="closest tr" hx-swap="outerHTML" '
+            f'rel="nofollow">{arrow} {words}</a>'
+        )
+    return "".join(links)
+
+
+_NOTHING = '<td class="number none"></td><td class="text none"></td>'
+
+
+def _texts(lines: Sequence[DiffLine]) -> list[str]:
+    """The texts of lines as HTML."""
+    return [str(escape(line.text)) if line.html is None else line.html for line in lines]
+
+
+def _talk(line: DiffLine | None, below: Below) -> str:
+    """The row below a line; empty where nothing is said."""
+    if line is None or not (line.conversations or line.has_form):
+        return ""
+    return f'<tr class="talk"><td colspan="4">{below(line)}</td></tr>\n'
+
+
+def _half(line: DiffLine, text: str, number: str) -> str:
+    return f'<td class="number {line.kind}">{number}</td><td class="text {line.kind}">{text}</td>'
+
+
+def _old_number(line: DiffLine, link: str) -> str:
+    """A comment on a line that stays is one on the file after the changes."""
+    return _number(line.old, "L", link if line.kind == "del" else "")
+
+
+def _number(value: int | None, side: str, link: str) -> str:
+    """``link`` is escaped."""
+    if not value:
+        return ""
+    if not link:
+        return str(value)
+    words = " before the changes" if side == "L" else ""
+    return f'<a href="{link}{side}{value}#body" aria-label="Comment on line {value}{words}">{value}</a>'

@@ -1,0 +1,1 @@
+"""Forms: their fields, their protection against other sites and against double submission."""

@@ -1,0 +1,34 @@
+"""Pages of forms by the address of the form, which the browser shows after a rejected form."""
+
+import re
+from collections.abc import Callable
+from urllib.parse import quote, unquote
+
+_REPOSITORY = r"(/[^/]+/[^/]+)"
+_PAGES_BY_ADDRESS = tuple(
+    (re.compile(address), page)
+    for address, page in {
+        r"/user/settings/password": r"/user/settings/security",
+        rf"{_REPOSITORY}/settings/migrate/\w+": r"\1",
+        rf"{_REPOSITORY}/pulls/(\d+)/(?:merge|update)": r"\1/pulls/\2#merge",
+        rf"{_REPOSITORY}/pulls/(\d+)/(?:comments|reviews|viewed)": r"\1/pulls/\2/files",
+        rf"{_REPOSITORY}/pulls/\d+/comments/(\d+)/\w+": r"\1/pulls/comments/\2",
+    }.items()
+)
+"""Forms whose page is not the one above their address."""
+
+
+def page_of_form(path: str, has_page: Callable[[str], bool]) -> str:
+    """The address of the page whose form is sent to ``path``: the nearest one above it, for most.
+
+    ``has_page`` of a path.
+    """
+    above = "/" + quote(path.strip("/"))
+    for address, page in _PAGES_BY_ADDRESS:
+        if address.fullmatch(above):
+            return address.sub(page, above)
+    while above != "/":
+        above = above.rpartition("/")[0] or "/"
+        if has_page(unquote(above)):
+            break
+    return above

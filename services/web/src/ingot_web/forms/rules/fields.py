@@ -1,0 +1,81 @@
+"""The fields of a form as a browser sent them."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ingot_chassis.errors import Invalid
+
+
+def whole_number(text: str, digits: int = 18) -> int | None:
+    """Return the number in a text; None for any other text, and for more digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
+
+
+def require_typed(text: str, name: str) -> None:
+    """Raise Invalid unless the form repeats the name of the item to delete."""
+    if text != name:
+        raise Invalid(f"type {name} to do that; nothing was done")
+
+
+class SentFile(NamedTuple):
+    """A file of a form."""
+
+    name: str
+    content: bytes
+
+
+class Form(dict[str, str]):
+    """The fields of a form by name; of one that comes twice the last, of one that was not sent an empty text.
+
+    ``all`` has each value of a field.
+    """
+
+    def __init__(self, pairs: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+        self.files: list[SentFile] = []
+        """Those that were chosen, of a form with files."""
+
+    def __missing__(self, name: str) -> str:
+        return ""
+
+    def with_values(self, values: Mapping[str, str]) -> "Form":
+        """The form with other values of these fields."""
+        form = Form([pair for pair in self.pairs if pair[0] not in values] + list(values.items()))
+        form.files = self.files
+        return form
+
+    def all(self, name: str) -> list[str]:
+        return [value for key, value in self.pairs if key == name]
+
+    def parts(self) -> list[bytes]:
+        """All that was sent, as bytes."""
+        fields = [text.encode("utf-8", "replace") for pair in self.pairs for text in pair]
+        return [*fields, *(part for file in self.files for part in (file.name.encode(), file.content))]
+
+    def ids(self, name: str) -> list[int]:
+        """The values of a field that are ids."""
+        return [number for value in self.all(name) if (number := whole_number(value)) is not None]
+
+    def text(self, name: str) -> str:
+        """The field without spaces around it; empty if it was not sent."""
+        return self.get(name, "").strip()
+
+    def branch_to_make(self) -> str:
+        """The branch that is to be made for a commit; empty if that goes to one that is there.
+
+        Raises Invalid.
+        """
+        if self["to"] != "new":
+            return ""
+        if not (name := self.text("new_branch")):
+            raise Invalid.field("new_branch", "required", "is empty; name the new branch")
+        return name
+
+    def lines(self, name: str) -> str:
+        """A text of many lines, whose ends browsers send as CRLF."""
+        return self.get(name, "").replace("\r\n", "\n")
+
+    def has(self, name: str) -> bool:
+        """True if a box was ticked."""
+        return bool(self.get(name))

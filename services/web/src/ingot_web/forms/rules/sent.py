@@ -1,0 +1,73 @@
+"""Forms that were sent lately: one that comes twice, as by a double click, changes something once.
+
+Processes of web know of each other's forms where they share a Redis (``forms/store.py``).
+"""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from ingot_web.forms.store import SharedDigests
+
+MOST = 10_000
+"""Digests that a process remembers, the latest."""
+
+
+class RecentDigests:
+    """Digests that this process has seen recently."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._digests: OrderedDict[bytes, None] = OrderedDict()
+        self._most = most
+
+    def add(self, digest: bytes) -> bool:
+        """False if it was seen before."""
+        if digest in self._digests:
+            return False
+        self._digests[digest] = None
+        if len(self._digests) > self._most:
+            self._digests.popitem(last=False)
+        return True
+
+    def remove(self, digest: bytes) -> None:
+        self._digests.pop(digest, None)
+
+
+class SentForms:
+    """Digests of forms that are on their way, or have changed something.
+
+    ``shared`` has those of all processes.
+    """
+
+    def __init__(self, shared: SharedDigests | None = None) -> None:
+        self._own, self._shared = RecentDigests(), shared
+
+    async def add(self, digest: bytes) -> bool:
+        """False if it was sent before."""
+        if not self._own.add(digest):
+            return False
+        if self._shared is None or await self._shared.add(digest):
+            return True
+        # Another process has it, and may forget it again.
+        self._own.remove(digest)
+        return False
+
+    async def keep(self, digest: bytes) -> None:
+        """It has changed something, and is not taken again."""
+        if self._shared is not None:
+            await self._shared.keep(digest)
+
+    async def remove(self, digest: bytes) -> None:
+        """It was refused before it changed anything, and may be sent again."""
+        self._own.remove(digest)
+        if self._shared is not None:
+            await self._shared.remove(digest)
+
+
+def digest_of(parts: Iterable[bytes]) -> bytes:
+    """Of all that a form has, in order."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.digest()

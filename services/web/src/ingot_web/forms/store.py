@@ -1,0 +1,126 @@
+"""Digests of forms that any process of web has taken: in Redis, which replicas share.
+
+Each is there for a time.
+
+While Redis is unavailable, every digest counts as new: a duplicate form in that time is a lesser
+harm than pages without working forms. Then one form at a time asks Redis again, first after ten
+seconds, and waits for its answer; the others do not wait.
+"""
+
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import structlog
+
+from ingot_chassis.settings import is_redis
+
+log = structlog.get_logger()
+
+_T = TypeVar("_T")
+
+TIMEOUT = 5.0
+"""Seconds. A shorter one would end while a process under load has not yet read the answer."""
+CONNECTIONS = 8
+SHORT_SECONDS = 120
+"""Lifetime of a new digest: longer than any form takes, short if its process was killed."""
+LONG_SECONDS = 15 * 60
+"""Lifetime once the form has changed something.
+
+Duplicates come soon, and all digests must fit into memory.
+"""
+FIRST_PAUSE, LONGEST_PAUSE = 10.0, 300.0
+"""Seconds for which Redis is not asked after it did not answer.
+
+Each pause is twice as long as the one before.
+"""
+
+
+class SharedDigests:
+    """The digests behind the URL of a Redis."""
+
+    def __init__(self, url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        # A process that has no Redis starts a tenth faster without its client.
+        from redis.asyncio import BlockingConnectionPool, Redis
+        from redis.asyncio.retry import Retry
+        from redis.backoff import NoBackoff
+        from redis.exceptions import ConnectionError as ConnectionLost
+        from redis.exceptions import RedisError
+
+        self._failures = (RedisError, OSError)
+        pool = BlockingConnectionPool.from_url(
+            url,
+            max_connections=CONNECTIONS,
+            timeout=TIMEOUT,
+            socket_timeout=TIMEOUT,
+            socket_connect_timeout=TIMEOUT,
+            # Redis closes connections that are idle, or starts again. One that does not answer is not asked twice.
+            retry=Retry(NoBackoff(), 1, (ConnectionLost,)),
+        )
+        self._redis = Redis.from_pool(pool)
+        self._clock = clock
+        self._pause, self._paused_until = 0.0, float("-inf")
+
+    async def add(self, digest: bytes) -> bool:
+        """False if it is there already."""
+        return await self._ask(lambda: self._add(_key(digest)), otherwise=True)
+
+    async def _add(self, key: str) -> bool:
+        nonce = secrets.token_bytes(8)
+        if await self._redis.set(key, nonce, nx=True, ex=SHORT_SECONDS):
+            return True
+        # The client sends again what a lost connection may have brought: then the key is there, with the nonce of this form.
+        return bool(await self._redis.get(key) == nonce)
+
+    async def keep(self, digest: bytes) -> None:
+        """Let it be there for long."""
+        await self._ask(lambda: self._redis.expire(_key(digest), LONG_SECONDS), otherwise=False)
+
+    async def remove(self, digest: bytes) -> None:
+        """If Redis is unavailable, the digest expires after its short lifetime."""
+        await self._ask(lambda: self._redis.delete(_key(digest)), otherwise=0)
+
+    async def _ask(self, command: Callable[[], Awaitable[_T]], *, otherwise: _T) -> _T:
+        """Return the answer of Redis, or ``otherwise`` while it is unavailable."""
+        now, pause = self._clock(), self._pause
+        if now < self._paused_until:
+            return otherwise
+        # After a pause one alone tries whether Redis is back.
+        self._paused_until = now + pause
+        try:
+            answer = await command()
+        except self._failures as error:
+            log.warning("the shared store is away, each process knows its own forms", error=str(error))
+            # Of several that have waited at once the first one has made the pause longer.
+            if self._pause == pause:
+                self._pause = min(max(2 * pause, FIRST_PAUSE), LONGEST_PAUSE)
+            self._paused_until = self._clock() + self._pause
+            return otherwise
+        self._pause, self._paused_until = 0.0, float("-inf")
+        return answer
+
+    async def examine(self, _repair: bool) -> list[str]:
+        """Report for the doctor."""
+        try:
+            await self._redis.ping()
+        except self._failures as error:
+            return [
+                f"web: INGOT_STORE_URL does not answer: {error}; meanwhile each process knows its own forms"
+            ]
+        return []
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+
+def _key(digest: bytes) -> str:
+    return f"ingot:web:form:{digest.hex()}"
+
+
+def open_digests(url: str) -> SharedDigests | None:
+    """Those behind ``url`` (redis://…); None for memory://, where each process is alone.
+
+    Raises SettingsError.
+    """
+    return SharedDigests(url) if is_redis(url) else None

@@ -1,0 +1,1 @@
+"""Commits, branches, tags and comparisons of a repository."""

@@ -1,0 +1,5 @@
+"""Routes."""
+
+from ingot_web.history.api import branches, commits, comparisons
+
+routes = [*branches.routes, *commits.routes, *comparisons.routes]

@@ -1,0 +1,159 @@
+"""History of a repository: commits with their feeds, one commit and its revert."""
+
+from typing import Any
+from urllib.parse import quote
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError, NotFound
+from ingot_chassis.http.policy import anyone
+from ingot_web.diffs.api.changes import MORE_FILES, read_diff, text_page
+from ingot_web.forms.rules.fields import Form
+from ingot_web.pages.api.request import WebRequest
+from ingot_web.pages.rules.templates import subject
+from ingot_web.repositories.api.frames import NamedRef, RepositoryFrame, full_id, name_in_git
+
+COMMITS = 30
+"""On one page of a list."""
+FEEDS = ("atom", "rss")
+"""Endings of a feed, which is Atom: each reader of RSS reads that."""
+TEXTS = (".diff", ".patch")
+"""Endings of a commit as a text."""
+LISTED = {"stat": False, "files": False, "verification": False}
+"""Parts of commits that a list does not need."""
+
+
+@get("/{owner:str}/{repo:str}/commits/{ref:path}", policy=anyone(), include_in_schema=False)
+async def commits(request: WebRequest) -> Response[Any]:
+    """Commits of a branch, tag or commit, filtered by path and author."""
+    frame = RepositoryFrame(request)
+    if named := await _ref_with_feed(frame):
+        return await _feed(frame, named)
+    if redirect := await frame.redirect_from_old_address("commits"):
+        return redirect
+    ref = await NamedRef.of(frame, 3)
+    author = request.query_params.get("author", "")
+    filters: dict[str, Any] = LISTED | ({"author": author} if author else {})
+    (listing,) = await frame.load(
+        frame.forge.listing(
+            "repos",
+            frame.api("commits"),
+            sha=ref.full,
+            path=ref.path,
+            page=request.number,
+            limit=COMMITS,
+            **filters,
+        )
+    )
+    return frame.render(
+        "history/commits.html",
+        tab="code",
+        title="Commits",
+        ref=ref,
+        author=author,
+        listing=listing,
+        pages=request.pages_of(listing.total, COMMITS),
+    )
+
+
+async def _ref_with_feed(frame: RepositoryFrame) -> NamedRef | None:
+    """The branch, tag or commit of which the path names the feed.
+
+    None if it names commits, as those of a file a.atom.
+    """
+    rest, _, suffix = frame.request.rest(3).rpartition(".")
+    kind, _, name = rest.partition("/")
+    if suffix not in FEEDS or not name or ("/" in name and name != await name_in_git(frame, kind, name)):
+        return None
+    return NamedRef(kind, await full_id(frame, name) if kind == "commit" else name, "")
+
+
+@get(
+    [f"/{{owner:str}}/{{repo:str}}/{name}/{{ref:path}}" for name in FEEDS],
+    policy=anyone(),
+    include_in_schema=False,
+)
+async def feed(request: WebRequest) -> Response[str]:
+    """The latest commits of a branch, a tag or a commit, of one path if it is named, as an Atom feed."""
+    frame = RepositoryFrame(request)
+    ref = await NamedRef.of(frame, 3)
+    return await _feed(frame, ref)
+
+
+async def _feed(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
+    (listing,) = await frame.load(
+        frame.forge.listing(
+            "repos", frame.api("commits"), sha=ref.full, path=ref.path, limit=COMMITS, **LISTED
+        )
+    )
+    entries = [
+        {
+            "title": subject(commit["commit"]["message"]),
+            "url": commit["html_url"],
+            "time": commit["commit"]["committer"]["date"],
+            "author": commit["commit"]["author"]["name"],
+            "text": commit["commit"]["message"],
+        }
+        for commit in listing.rows
+    ]
+    of = f"{ref.name}, {ref.path}" if ref.path else ref.name
+    return frame.feed(f"Commits of {frame.repository['full_name']}, {of}", entries)
+
+
+@get("/{owner:str}/{repo:str}/commit/{sha:str}", policy=anyone(), include_in_schema=False)
+async def commit(request: WebRequest, sha: str) -> Response[Any]:
+    """One commit with its changes."""
+    frame = RepositoryFrame(request)
+    stem, suffix = next(((sha.removesuffix(one), one) for one in TEXTS if sha.endswith(one)), (sha, ""))
+    sha = await full_id(frame, stem)
+    if suffix:
+        return await text_page(frame, frame.api("git", "commits", sha + suffix))
+    return await _commit_page(frame, sha, Form())
+
+
+@post("/{owner:str}/{repo:str}/commit/{sha:str}/revert", policy=anyone(), include_in_schema=False)
+async def revert(request: WebRequest, sha: str) -> Response[Any]:
+    """Take back a commit, on a branch or on a new one for a pull request; or say on its page why not."""
+    if sha.endswith(TEXTS):
+        raise NotFound
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    body = {"branch": form.text("branch"), "message": form.lines("message")}
+    sha = await full_id(frame, sha)
+    try:
+        if new_branch := form.branch_to_make():
+            body["new_branch"] = new_branch
+        answer = await frame.forge.send("POST", "repos", frame.api("commits", sha, "revert"), body)
+    except ApiError as error:
+        return await _commit_page(frame, sha, form, error)
+    if new_branch:
+        return frame.redirect(f"/compare/{quote(body['branch'])}...{quote(new_branch)}")
+    return frame.redirect(f"/commit/{answer['commit']['sha']}")
+
+
+async def _commit_page(
+    frame: RepositoryFrame, sha: str, form: Form, problem: ApiError | None = None
+) -> Response[str]:
+    """With the form that reverts the commit, and what was wrong with it."""
+    shown, (changes, pages), checks = await frame.load(
+        frame.forge.get("repos", frame.api("git", "commits", sha), stat=False, files=False),
+        read_diff(frame, "repos", frame.api("git", "commits", f"{sha}.diff")),
+        frame.forge.get_if_there("repos", frame.api("commits", sha, "status")),
+    )
+    if changes is not None:
+        changes.after = shown["sha"]
+        changes.before = shown["parents"][0]["sha"] if shown["parents"] else ""
+    return frame.render(
+        "history/commit.html",
+        in_place="" if problem else MORE_FILES,
+        tab="code",
+        title=subject(shown["commit"]["message"]),
+        error=problem,
+        form=form,
+        commit=shown,
+        changes=changes,
+        pages=pages,
+        checks=checks,
+    )
+
+
+routes = [commits, feed, commit, revert]

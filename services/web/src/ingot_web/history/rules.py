@@ -1,0 +1,20 @@
+"""Numbers of issues in texts that are no markdown: messages of commits."""
+
+import re
+
+from markupsafe import Markup
+
+_NUMBER = re.compile(r"(?<![\w#/&])#([1-9][0-9]{0,8})\b")
+
+
+def references(text: str, base: str) -> Markup:
+    """The text, escaped.
+
+    Each ``#3`` in it leads to that issue or pull request of the repository whose pages are at ``base``.
+    """
+    html, end = Markup(), 0
+    for match in _NUMBER.finditer(text):
+        link = Markup('<a href="{0}/issues/{1}">#{1}</a>').format(base, match[1])
+        html += text[end : match.start()] + link
+        end = match.end()
+    return html + text[end:]

@@ -1,0 +1,123 @@
+"""The first page: the latest repositories, or those of the caller and their open issues and pull requests."""
+
+from asyncio import gather
+from contextlib import suppress
+
+from litestar import Response, get, post
+from litestar.datastructures import Cookie
+
+from ingot_chassis.errors import NotFound
+from ingot_chassis.http.policy import anyone
+from ingot_contracts.identity.credentials import session_cookie
+from ingot_web.clients.forge import at
+from ingot_web.pages.api.request import PAGE_SIZE, WebRequest
+
+SHOWN = 6
+ORGANIZATIONS = 10
+TYPES = {
+    "your_repositories": "repositories",
+    "created_by": "created",
+    "mentioned": "mentioned",
+    "review_requested": "review",
+}
+"""Filters by the names that Gitea has for them in addresses."""
+
+
+@get("/", policy=anyone(), include_in_schema=False)
+async def home(request: WebRequest) -> Response[str]:
+    """Repositories, organizations and open work of the caller, or the latest repositories."""
+    forge = request.forge
+    if not request.principal.signed_in:
+        latest = await forge.listing("repos", "/repos/search", sort="updated", order="desc", limit=PAGE_SIZE)
+        return request.render("home/home.html", title="Start", latest=latest)
+    search = "/repos/issues/search"
+    own, assigned, reviews, unread, organizations, offers = await gather(
+        forge.listing("repos", "/user/repos", page=request.number, limit=PAGE_SIZE),
+        forge.listing("issues", search, assigned=True, state="open", limit=SHOWN),
+        forge.listing("issues", search, review_requested=True, state="open", type="pulls", limit=SHOWN),
+        forge.get("issues", "/notifications/new"),
+        forge.listing("identity", "/user/orgs", limit=ORGANIZATIONS),
+        forge.offers(),
+    )
+    return request.render(
+        "home/home.html",
+        title="Start",
+        own=own,
+        organizations=organizations,
+        pages=request.pages_of(own.total),
+        assigned=assigned,
+        reviews=reviews,
+        unread=unread["new"],
+        offers=offers,
+    )
+
+
+async def _waiting(request: WebRequest, kind: str, title: str) -> Response[str]:
+    """The issues or pull requests of all repositories that the caller has to do with."""
+    request.require_signed_in()
+    kind_there = request.query_params.get("type", "")
+    choice = request.query_params.get("filter", TYPES.get(kind_there, "assigned"))
+    filters: dict[str, dict[str, str | bool]] = {
+        one: {one: True} for one in ("assigned", "created", "mentioned")
+    }
+    if kind == "pulls":
+        filters["review"] = {"review_requested": True}
+    filters["repositories"] = {"owner": request.principal.name, "memberships": True}
+    choice = choice if choice in filters else "assigned"
+    state = "closed" if request.query_params.get("state") == "closed" else "open"
+    listing = await request.forge.listing(
+        "issues",
+        "/repos/issues/search",
+        **filters[choice],
+        state=state,
+        type=kind,
+        page=request.number,
+        limit=PAGE_SIZE,
+    )
+    return request.render(
+        "home/waiting.html",
+        title=title,
+        kind=kind,
+        listing=listing,
+        choice=choice,
+        state=state,
+        filters=list(filters),
+        pages=request.pages_of(listing.total),
+    )
+
+
+@get("/issues", policy=anyone(), include_in_schema=False)
+async def issues(request: WebRequest) -> Response[str]:
+    """Issues of all repositories that the caller has to do with."""
+    return await _waiting(request, "issues", "Issues")
+
+
+@get("/pulls", policy=anyone(), include_in_schema=False)
+async def pulls(request: WebRequest) -> Response[str]:
+    """Pull requests of all repositories that the caller has to do with."""
+    return await _waiting(request, "pulls", "Pull requests")
+
+
+@post("/user/logout", policy=anyone(), include_in_schema=False)
+async def sign_out(request: WebRequest) -> Response[bytes]:
+    """End the session of this browser."""
+    await request.sent_form()
+    with suppress(NotFound):  # it has ended already
+        await request.forge.send("DELETE", "identity", at("user", "sessions", request.principal.session_id))
+    answer = request.redirect("/")
+    is_secure = request.public_url.startswith("https:")
+    answer.set_cookie(
+        Cookie(
+            session_cookie(request.public_url),
+            value="",
+            path="/",
+            max_age=0,
+            secure=is_secure,
+            httponly=True,
+            samesite="lax",
+        )
+    )
+    return answer
+
+
+routes = [home, issues, pulls, sign_out]

@@ -1,0 +1,373 @@
+"""Issues: the list with its filters in the address, one with its timeline, and what people do to it."""
+
+from asyncio import gather
+from collections.abc import Sequence
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError, Conflict, Invalid
+from ingot_chassis.http.policy import anyone
+from ingot_contracts.limits import is_web_url
+from ingot_web.attachments.api import FILES_ALONE, attach, require_few_files, send_with_files
+from ingot_web.forms.rules.fields import Form, whole_number
+from ingot_web.issues.rules.filters import ListFilter
+from ingot_web.issues.rules.tasks import with_buttons
+from ingot_web.issues.rules.templates import EMPTY_DRAFT, draft_of
+from ingot_web.issues.rules.timelines import is_said, links_to_entries, words
+from ingot_web.labels.api import choosable_labels
+from ingot_web.milestones.api import choosable_milestones
+from ingot_web.pages.api.request import PAGE_SIZE, WebRequest
+from ingot_web.previews.api import preview
+from ingot_web.repositories.api.frames import RepositoryFrame
+
+ENTRIES = 50
+REACTIONS = {
+    "+1": "👍", "-1": "👎", "laugh": "😄", "hooray": "🎉", "confused": "😕", "heart": "❤️", "rocket": "🚀", "eyes": "👀",
+}  # fmt: skip
+NO_CONFIG: dict[str, Any] = {"blank_issues_enabled": True, "contact_links": []}
+"""Default configuration of new issues."""
+EDITED = (
+    "somebody changed the text meanwhile; open the page once more, and take over there what you wrote here"
+)
+SORTS = {
+    "": "Newest",
+    "oldest": "Oldest",
+    "recentupdate": "Changed last",
+    "leastupdate": "Unchanged for longest",
+    "mostcomment": "Most comments",
+    "leastcomment": "Fewest comments",
+}
+"""Orders of a list, and their words."""
+
+
+def as_issue(pull: Any) -> Any:
+    """A pull request as the issue that it is, for the parts that both have on their pages.
+
+    It has all that those show.
+    """
+    return {**pull, "pull_request": pull}
+
+
+async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Response[str]:
+    """List of issues or pull requests; without filters it begins with the pinned ones."""
+    frame = RepositoryFrame(request)
+    chosen = ListFilter.of(request.query_params.multi_items())
+    is_start = request.number == 1 and chosen == ListFilter()
+    listing, labels, (milestones, closed_milestones), pinned = await frame.load(
+        frame.forge.listing(
+            "issues",
+            frame.api("issues"),
+            type=kind,
+            page=request.number,
+            limit=PAGE_SIZE,
+            **chosen.parameters(),
+        ),
+        choosable_labels(frame),
+        choosable_milestones(frame),
+        frame.forge.get_if_there("issues", frame.api(kind, "pinned")) if is_start else _nothing(),
+    )
+    closed = 0
+    if not listing.rows and chosen.state == "open":
+        # The page says something else where there never was one.
+        path = frame.api("issues")
+        closed = (await frame.forge.listing("issues", path, type=kind, state="closed", limit=1)).total
+    return frame.render(
+        "issues/list.html",
+        tab=tab,
+        title=title,
+        heading=title,
+        listing=listing,
+        labels=labels,
+        milestones=milestones,
+        closed_milestones=closed_milestones,
+        closed=closed,
+        pinned=[as_issue(one) if kind == "pulls" else one for one in pinned or ()],
+        chosen=chosen,
+        sorts=SORTS,
+        pages=request.pages_of(listing.total),
+    )
+
+
+async def _nothing() -> None:
+    return None
+
+
+@get("/{owner:str}/{repo:str}/issues", policy=anyone(), include_in_schema=False)
+async def issues(request: WebRequest) -> Response[str]:
+    """The issues of a repository."""
+    return await list_page(request, "issues", "issues", "Issues")
+
+
+@get("/{owner:str}/{repo:str}/issues/new", policy=anyone(), include_in_schema=False)
+async def new(request: WebRequest) -> Response[str]:
+    """The form of a new issue; ``template`` in the address is the file of one with which it begins."""
+    request.require_signed_in()
+    fields = [(name, request.query_params.get(name, "")) for name in ("title", "body", "template")]
+    return await _new_page(RepositoryFrame(request), Form([pair for pair in fields if pair[1]]))
+
+
+async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
+    labels, milestones, templates, config = await frame.load(
+        choosable_labels(frame),
+        frame.forge.rows_if_there("issues", frame.api("milestones")),
+        frame.forge.get_if_there("repos", frame.api("issue_templates")),
+        frame.forge.get_if_there("repos", frame.api("issue_config")),
+    )
+    own = next((one for one in templates or () if one["file_name"] == form.text("template")), None)
+    start = draft_of(own) if own and not problem else EMPTY_DRAFT
+    names = {name.lower() for name in start.labels}
+    config = config or NO_CONFIG
+    return frame.render(
+        "issues/new.html",
+        tab="issues",
+        title="New issue",
+        error=problem,
+        form={"title": start.title, "body": start.body, **form},
+        labels=labels,
+        chosen_labels=[*form.ids("labels"), *(one["id"] for one in labels if one["name"].lower() in names)],
+        milestones=milestones or [],
+        milestone=whole_number(form.text("milestone")) or "",
+        chosen_template=own,
+        templates=templates or [],
+        links=[link for link in config["contact_links"] if is_web_url(link["url"])],
+        can_be_blank=config["blank_issues_enabled"],
+    )
+
+
+@post("/{owner:str}/{repo:str}/issues/new", policy=anyone(), include_in_schema=False)
+async def create(request: WebRequest) -> Response[Any]:
+    """Open an issue."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    if form.has("preview"):
+        return await preview(frame, form, "Open the issue")
+    body: dict[str, Any] = {"title": form.text("title"), "body": form.lines("body")}
+    if labels := form.ids("labels"):
+        body["labels"] = labels
+    if milestone := whole_number(form.text("milestone")):
+        body["milestone"] = milestone
+    try:
+        require_few_files(form)
+        issue = await frame.forge.send("POST", "issues", frame.api("issues"), body)
+    except ApiError as error:
+        return await _new_page(frame, form, error)
+    problem = await attach(frame, form, frame.api("issues", issue["number"]), issue["body"])
+    if problem:
+        return await _issue_page(frame, issue["number"], problem)
+    return frame.redirect(f"/issues/{issue['number']}")
+
+
+@get("/{owner:str}/{repo:str}/issues/{index:int}", policy=anyone(), include_in_schema=False)
+async def show(request: WebRequest, index: int) -> Response[Any]:
+    """An issue and all that happened to it."""
+    return await _issue_page(RepositoryFrame(request), index)
+
+
+async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | None = None) -> Response[Any]:
+    """With what was wrong with a form. Raises that for a pull request, whose page is another one."""
+    issue, timeline, counts, blockers, blocks = await frame.load(
+        frame.forge.get("issues", frame.api("issues", index)),
+        *issue_questions(frame, index),
+    )
+    if issue["pull_request"] is not None:
+        if problem:
+            raise problem
+        return frame.redirect(f"/pulls/{index}{page_query(frame.request.number)}")
+    return frame.render(
+        "issues/issue.html",
+        tab="issues",
+        title=f"{issue['title']} #{index}",
+        error=problem,
+        issue=issue,
+        blockers=blockers or [],
+        blocks=blocks or [],
+        **await conversation(frame, issue, timeline, counts),
+    )
+
+
+def issue_questions(frame: RepositoryFrame, index: int) -> tuple[Any, ...]:
+    """Requests of the page of an issue: timeline, reactions, blocking and blocked issues."""
+    return (
+        frame.forge.listing(
+            "issues", frame.api("issues", index, "timeline"), page=frame.request.number, limit=ENTRIES
+        ),
+        frame.forge.get("issues", frame.api("issues", index, "reactions", "counts")),
+        frame.forge.rows_if_there("issues", frame.api("issues", index, "dependencies")),
+        frame.forge.rows_if_there("issues", frame.api("issues", index, "blocks")),
+    )
+
+
+async def conversation(
+    frame: RepositoryFrame, issue: Any, timeline: Any, counts: Any, reviews: Sequence[Any] = ()
+) -> dict[str, Any]:
+    """The description and the timeline, rendered by one request, with the reactions to each of them.
+
+    For what other pages of the timeline show there are links.
+    """
+    verdicts = {review["id"]: review["state"] for review in reviews}
+    said = [entry for entry in timeline.rows if is_said(entry)]
+    (description, *texts), ids = await gather(
+        frame.forge.render(
+            [issue["body"], *(entry["body"] for entry in said)], context=frame.repository["full_name"]
+        ),
+        frame.forge.get_if_there("issues", frame.api("issues", issue["number"], "timeline", "ids"))
+        if timeline.total > ENTRIES
+        else _nothing(),
+    )
+    base = f"{frame.request.root}/{frame.repository['full_name']}"
+    shown = {entry["id"] for entry in timeline.rows}
+    others = [number for number in ids or () if number not in shown]
+    html = {entry["id"]: text for entry, text in zip(said, texts, strict=True)}
+    entries = [
+        {
+            "entry": entry,
+            "html": html.get(entry["id"]),
+            "words": words(entry, verdicts.get(entry["review_id"], "")),
+        }
+        for entry in timeline.rows
+    ]
+    reactions: dict[int | None, list[Any]] = {}
+    for one in counts:
+        reactions.setdefault(one["comment_id"], []).append(one)
+    return {
+        "description": description,
+        "description_with_tasks": with_buttons(description, issue["body"]),
+        "reactions": reactions,
+        "reaction_contents": REACTIONS,
+        "entries": entries,
+        "other_pages": [links_to_entries("issuecomment", f"{base}/issues/comments", others)],
+        "pages": frame.request.pages_of(timeline.total, ENTRIES),
+    }
+
+
+@post("/{owner:str}/{repo:str}/issues/{index:int}/comments", policy=anyone(), include_in_schema=False)
+async def comment(request: WebRequest, index: int) -> Response[Any]:
+    """Say something, and close or reopen if the button says so."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    if form.has("preview"):
+        return await preview(frame, form, "Comment")
+    problem, place = None, ""
+    if form.lines("body").strip() or form.files:
+        body = {"body": form.lines("body").strip() or FILES_ALONE}
+        try:
+            require_few_files(form)
+            said = await frame.forge.send("POST", "issues", frame.api("issues", index, "comments"), body)
+        except ApiError as error:
+            return await preview(frame, form, "Comment", problem=error)
+        problem = await attach(frame, form, frame.api("issues", "comments", said["id"]), said["body"])
+        shown_on = await page_of_entry(frame, index, said["id"])
+        place = f"{page_query(shown_on)}#issuecomment-{said['id']}"
+    elif form.get("state") not in ("open", "closed"):
+        return await preview(frame, form, "Comment", problem=Invalid("write something first"))
+    if form.get("state") in ("open", "closed"):
+        try:
+            await frame.forge.send("PATCH", "issues", frame.api("issues", index), {"state": form["state"]})
+        except ApiError as error:
+            problem = error
+    if request.wants_part and not form.has("state") and (problem or request.number_shown == shown_on):
+        return await _new_comment(frame, index, said["id"], problem)
+    if problem:
+        return await _issue_page(frame, index, problem)
+    return frame.redirect(f"/issues/{index}{place}")
+
+
+async def page_of_entry(frame: RepositoryFrame, index: int | str, entry_id: int) -> int:
+    """The page of the timeline that has an entry; of one that is gone, the entries before it."""
+    path = frame.api("issues", index, "timeline")
+    timeline = await frame.forge.listing("issues", path, limit=1, up_to=entry_id)
+    return int(frame.request.pages_of(timeline.total, ENTRIES)["last"])
+
+
+def page_query(number: int) -> str:
+    """Query for a page of a timeline."""
+    return f"?page={number}" if number > 1 else ""
+
+
+async def _new_comment(
+    frame: RepositoryFrame, index: int, comment_id: int, problem: ApiError | None
+) -> Response[Any]:
+    """Return the new comment and the form for the next one, as a part of the open page."""
+    issue, comment = await frame.load(
+        frame.forge.get("issues", frame.api("issues", index)),
+        frame.forge.get("issues", frame.api("issues", "comments", comment_id)),
+    )
+    (html,) = await frame.forge.render([comment["body"]], context=frame.repository["full_name"])
+    part = frame.render(
+        "issues/issue.html",
+        in_place="issues/new_comment.html",
+        tab="issues",
+        error=problem,
+        issue=issue,
+        comment=comment,
+        html=html,
+        reaction_contents=REACTIONS,
+    )
+    part.headers |= {"HX-Retarget": "this", "HX-Reswap": "outerHTML"}
+    return part
+
+
+@post("/{owner:str}/{repo:str}/issues/{index:int}/edit", policy=anyone(), include_in_schema=False)
+async def edit(request: WebRequest, index: int) -> Response[Any]:
+    """Change title and text, and into which branch a pull request is to be merged."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    if form.has("preview"):
+        return await preview(frame, form, "Save")
+    into, path = form.text("into"), frame.api("issues", index)
+    try:
+        if into != form.text("into_shown"):  # another person may have changed the base since
+            await frame.forge.send("PATCH", "issues", frame.api("pulls", index), {"base": into})
+        await _send_text(frame, form, path)
+    except ApiError as error:
+        return await preview(frame, form, "Save", problem=error)
+    return frame.redirect(f"/issues/{index}")
+
+
+async def _send_text(frame: RepositoryFrame, form: Form, path: str) -> None:
+    """Send title and text, unless the text has changed since the form was shown. Raises ApiError."""
+    fields: dict[str, Any] = {"title": form.text("title")}
+    if (version := whole_number(form.text("version"), 9)) is not None:
+        fields["content_version"] = version
+    try:
+        await send_with_files(frame, form, path, "PATCH", path, lambda text: fields | {"body": text})
+    except Conflict:
+        if version is None:
+            raise
+        raise Conflict(EDITED) from None
+
+
+@get("/{owner:str}/{repo:str}/issues.atom", policy=anyone(), include_in_schema=False)
+async def feed(request: WebRequest) -> Response[str]:
+    """The latest issues as an Atom feed."""
+    frame = RepositoryFrame(request)
+    (listing,) = await frame.load(
+        frame.forge.listing("issues", frame.api("issues"), type="issues", state="all", limit=PAGE_SIZE)
+    )
+    entries = [
+        {
+            "title": issue["title"],
+            "url": issue["html_url"],
+            "time": issue["updated_at"],
+            "author": issue["user"]["login"],
+            "text": issue["body"],
+        }
+        for issue in listing.rows
+    ]
+    return frame.feed(f"Issues of {frame.repository['full_name']}", entries)
+
+
+@post("/{owner:str}/{repo:str}/issues/{index:int}/reactions", policy=anyone(), include_in_schema=False)
+async def react(request: WebRequest, index: int) -> Response[bytes]:
+    """React to the issue or one of its comments, or take that back."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    comment_id = form.text("comment")
+    to = ("comments", comment_id) if comment_id else (index,)
+    taken = form.has("remove")
+    content = form["remove"] if taken else form["content"]
+    path = frame.api("issues", *to, "reactions")
+    await frame.forge.send("DELETE" if taken else "POST", "issues", path, {"content": content})
+    return frame.redirect(f"/issues/comments/{comment_id}" if comment_id else f"/issues/{index}")
+
+
+routes = [
+    issues, feed, new, create, show, comment, edit, react,
+]  # fmt: skip

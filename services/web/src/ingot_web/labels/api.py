@@ -1,0 +1,70 @@
+"""Labels of a repository: the list, and the forms that make, change and remove one."""
+
+from asyncio import gather
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError
+from ingot_chassis.http.policy import anyone
+from ingot_web.clients.forge import at
+from ingot_web.forms.rules.fields import Form
+from ingot_web.pages.api.request import WebRequest
+from ingot_web.repositories.api.frames import RepositoryFrame
+
+SHOWN = 50
+LABEL_ACTS = ("new", "edit", "delete")
+LABELS = "/{owner:str}/{repo:str}/labels"
+
+
+async def choosable_labels(frame: RepositoryFrame) -> list[Any]:
+    """Return the labels for issues: those of the repository, then those of its organization."""
+    paths = (frame.api("labels"), frame.owner_api("labels"))
+    lists = await gather(*(frame.forge.rows_if_there("issues", path) for path in paths))
+    return [label for labels in lists for label in labels or ()]
+
+
+@get(LABELS, policy=anyone(), include_in_schema=False)
+async def labels(request: WebRequest) -> Response[str]:
+    """The labels, each with the form that changes it, and the form of a new one."""
+    return await _labels_page(RepositoryFrame(request), Form())
+
+
+async def _labels_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
+    return await frame.list_page(
+        "labels/list.html",
+        "issues",
+        "labels",
+        size=SHOWN,
+        tab="issues",
+        title="Labels",
+        error=problem,
+        form=form,
+    )
+
+
+@post([f"{LABELS}/{act}" for act in LABEL_ACTS], policy=anyone(), include_in_schema=False)
+async def change_label(request: WebRequest) -> Response[Any]:
+    """Make a label, change or remove one; what is refused is said above the list."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    try:
+        await send_label(request, frame.api("labels"), form)
+    except ApiError as error:
+        return await _labels_page(frame, form, error)
+    return frame.redirect("/labels")
+
+
+async def send_label(request: WebRequest, path: str, form: Form) -> None:
+    """Do with the labels at ``path`` of the API what the end of the address says, one of LABEL_ACTS."""
+    body = {name: form.text(name) for name in ("name", "color", "description")}
+    own = path + at(form.text("id"))
+    match request.rest(0).rpartition("/")[-1]:
+        case "new":
+            await request.forge.send("POST", "issues", path, body)
+        case "edit":
+            await request.forge.send("PATCH", "issues", own, body)
+        case _:
+            await request.forge.send("DELETE", "issues", own)
+
+
+routes = [labels, change_label]

@@ -1,0 +1,1 @@
+"""Milestones of a repository."""

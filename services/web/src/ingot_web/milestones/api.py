@@ -1,0 +1,140 @@
+"""Milestones of a repository: the list, and the forms that make, change, close and remove one."""
+
+from asyncio import gather
+from typing import Any
+from urllib.parse import urlencode
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError, Invalid
+from ingot_chassis.http.policy import anyone
+from ingot_web.clients.forge import ListPage
+from ingot_web.forms.rules.fields import Form
+from ingot_web.pages.api.request import WebRequest
+from ingot_web.repositories.api.frames import RepositoryFrame
+
+SHOWN = 50
+NO_DATE = "0001-01-01T00:00:00Z"
+"""Date that removes a date in the API, which ignores an absent one."""
+MILESTONES = "/{owner:str}/{repo:str}/milestones"
+
+
+async def choosable_milestones(frame: RepositoryFrame) -> tuple[ListPage, ListPage]:
+    """The milestones whose issues a list can show: open ones, and the newest that are closed.
+
+    Of many not all.
+    """
+    forge, path = frame.forge, frame.api("milestones")
+    return await gather(
+        forge.listing_if_there("issues", path, state="open", limit=SHOWN),
+        forge.listing_if_there("issues", path, state="closed", sort="newest", limit=SHOWN),
+    )
+
+
+@get(MILESTONES, policy=anyone(), include_in_schema=False)
+async def milestones(request: WebRequest) -> Response[str]:
+    """The milestones, open and closed ones."""
+    return await _milestones_page(RepositoryFrame(request))
+
+
+async def _milestones_page(frame: RepositoryFrame, problem: ApiError | None = None) -> Response[str]:
+    return await frame.list_page(
+        "milestones/list.html",
+        "issues",
+        "milestones",
+        size=SHOWN,
+        query={"state": "all"},
+        tab="issues",
+        title="Milestones",
+        error=problem,
+    )
+
+
+async def _milestone_page(
+    frame: RepositoryFrame, form: Form, milestone_id: int | None = None, problem: ApiError | None = None
+) -> Response[str]:
+    """The form of a milestone, of a new one without an id."""
+    await frame.load()
+    return frame.render(
+        "milestones/form.html",
+        tab="issues",
+        title="New milestone" if milestone_id is None else "Change a milestone",
+        error=problem,
+        form=form,
+        milestone_id=milestone_id,
+    )
+
+
+@get(f"{MILESTONES}/new", policy=anyone(), include_in_schema=False)
+async def new_milestone(request: WebRequest) -> Response[str]:
+    """The form of a new milestone."""
+    request.require_signed_in()
+    frame = RepositoryFrame(request)
+    page = await _milestone_page(frame, Form())
+    frame.require_push("you may not change milestones here")
+    return page
+
+
+@get(f"{MILESTONES}/{{milestone_id:int}}/edit", policy=anyone(), include_in_schema=False)
+async def milestone(request: WebRequest, milestone_id: int) -> Response[str]:
+    """The form of a milestone that is there."""
+    request.require_signed_in()
+    frame = RepositoryFrame(request)
+    (shown,) = await frame.load(frame.forge.get("issues", frame.api("milestones", milestone_id)))
+    due = (shown["due_on"] or "")[:10]
+    frame.require_push("you may not change milestones here")
+    pairs = [("title", shown["title"]), ("description", shown["description"]), ("due", due)]
+    return await _milestone_page(frame, Form(pairs), milestone_id)
+
+
+@post(
+    [f"{MILESTONES}/new", f"{MILESTONES}/{{milestone_id:int}}/edit"], policy=anyone(), include_in_schema=False
+)
+async def save_milestone(request: WebRequest) -> Response[Any]:
+    """Make a milestone, or change one."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    milestone_id: int | None = request.path_params.get("milestone_id")
+    due = form.text("due")
+    body = {
+        "title": form.text("title"),
+        "description": form.lines("description"),
+        "due_on": f"{due}T23:59:59Z" if due else NO_DATE,
+    }
+    try:
+        if milestone_id is None:
+            await frame.forge.send("POST", "issues", frame.api("milestones"), body)
+        else:
+            await frame.forge.send("PATCH", "issues", frame.api("milestones", milestone_id), body)
+    except ApiError as error:
+        return await _milestone_page(frame, form, milestone_id, error)
+    return frame.redirect("/milestones")
+
+
+@post(f"{MILESTONES}/{{milestone_id:int}}", policy=anyone(), include_in_schema=False)
+async def change_milestone(request: WebRequest, milestone_id: int) -> Response[Any]:
+    """Close it, open it again, or remove it; its issues stay."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    path, act = frame.api("milestones", milestone_id), form.text("do")
+    try:
+        if act == "delete":
+            await frame.forge.send("DELETE", "issues", path)
+        elif act in ("open", "closed"):
+            await frame.forge.send("PATCH", "issues", path, {"state": act})
+        else:
+            raise Invalid.field("do", "unknown", "is open, closed or delete")
+    except ApiError as error:
+        return await _milestones_page(frame, error)
+    return frame.redirect("/milestones")
+
+
+@get("/{owner:str}/{repo:str}/milestone/{milestone_id:int}", policy=anyone(), include_in_schema=False)
+async def issues_of_milestone(request: WebRequest, milestone_id: int) -> Response[bytes]:
+    """To the issues of a milestone."""
+    frame = RepositoryFrame(request)
+    (shown,) = await frame.load(frame.forge.get("issues", frame.api("milestones", milestone_id)))
+    return frame.redirect(f"/issues?{urlencode({'milestone': shown['title'], 'state': 'all'})}")
+
+
+routes = [
+    milestones, new_milestone, milestone, save_milestone, change_milestone, issues_of_milestone,
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Organizations: creation, settings, members, teams, labels."""

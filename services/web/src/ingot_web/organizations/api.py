@@ -1,0 +1,363 @@
+"""Organizations: making one, its settings, members, teams and labels."""
+
+from asyncio import gather
+from collections.abc import Coroutine
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError, Denied, Invalid
+from ingot_chassis.http.policy import anyone
+from ingot_web.account_settings.api.profile import send_avatar
+from ingot_web.clients.forge import at
+from ingot_web.forms.rules.fields import Form, require_typed
+from ingot_web.labels.api import LABEL_ACTS, send_label
+from ingot_web.pages.api.request import WebRequest
+
+SHOWN = 50
+FIELDS = ("full_name", "description", "website", "location")
+PRESENT_LEVELS = ("by unit", "As set for each unit")
+"""The choice that keeps the levels of a team whose permission differs by unit."""
+LEVELS = (("read", "Read"), ("write", "Write"), ("admin", "Administer"))
+TEAM_FLAGS = {
+    "includes_all_repositories": "It has all repositories of the organization, also later ones",
+    "can_create_org_repo": "Its members make repositories of the organization",
+}
+VISIBILITIES = (("public", "Everybody"), ("limited", "Who is signed in"), ("private", "Members only"))
+SETTINGS = "/org/{org:str}/settings"
+REPOSITORIES_PAGE = "repositories"
+"""In the query: which page of the repositories of a team."""
+
+
+@get("/org/create", policy=anyone(), include_in_schema=False)
+async def new(request: WebRequest) -> Response[str]:
+    """The form of a new organization."""
+    request.require_signed_in()
+    return _new_page(request, Form())
+
+
+def _new_page(request: WebRequest, form: Form, problem: ApiError | None = None) -> Response[str]:
+    return request.render(
+        "organizations/new.html",
+        title="New organization",
+        error=problem,
+        form=form,
+        visibilities=VISIBILITIES,
+    )
+
+
+@post("/org/create", policy=anyone(), include_in_schema=False)
+async def create(request: WebRequest) -> Response[Any]:
+    """Make an organization, which the caller owns."""
+    form = await request.sent_form()
+    body = {name: form.text(name) for name in ("username", "full_name", "description")}
+    try:
+        organization = await request.forge.send(
+            "POST", "identity", "/orgs", body | {"visibility": form.get("visibility", "public")}
+        )
+    except ApiError as error:
+        return _new_page(request, form, error)
+    return request.redirect(at(organization["username"]))
+
+
+class OrganizationPages:
+    """The settings of one organization, for one request.
+
+    ``is_owner`` and what ``render`` shows are there after ``load``.
+    """
+
+    def __init__(self, request: WebRequest, org: str) -> None:
+        self.request, self.org, self.forge = request, org, request.forge
+        request.require_signed_in()
+        self._organization: Any = None
+        self.is_owner = False
+        """True if the caller may change the organization, its teams and labels."""
+        self.is_administrator = False
+        """True if the caller is an owner, or in a team that administers repositories."""
+
+    def api(self, *segments: str | int) -> str:
+        return at("orgs", self.org, *segments)
+
+    @property
+    def address(self) -> str:
+        """The path of its pages, without the root of the site."""
+        return f"/org{at(self.org)}/settings"
+
+    def redirect(self, part: str = "") -> Response[bytes]:
+        return self.request.redirect(self.address + part)
+
+    async def load(self, *questions: Coroutine[Any, Any, Any]) -> list[Any]:
+        """Ask for the organization and, at the same time, ``questions``; the answers to those.
+
+        Whom the API refuses its teams sees none of its settings: the page is that refusal.
+        """
+        results = await gather(
+            self.forge.get("identity", self.api("teams"), limit=1),
+            self.forge.get("identity", self.api()),
+            self._permissions(),
+            *questions,
+            return_exceptions=True,
+        )
+        for answer in results:
+            if isinstance(answer, BaseException):
+                raise answer
+        permissions: Any
+        _, self._organization, permissions, *answers = results
+        self.is_owner, self.is_administrator = permissions["is_owner"], permissions["is_admin"]
+        return answers
+
+    async def _permissions(self) -> Any:
+        principal = self.request.principal
+        if principal.admin:
+            return {"is_owner": True, "is_admin": True}
+        return await self.forge.get("identity", at("users", principal.name, "orgs", self.org, "permissions"))
+
+    def require_owner(self, what: str) -> None:
+        """Raises Denied. ``what`` is what they may change."""
+        if not self.is_owner:
+            raise Denied(f"only owners of the organization change {what}")
+
+    def render(
+        self, part: str, title: str, problem: ApiError | None = None, *, template: str = "", **values: Any
+    ) -> Response[str]:
+        """A page of settings, by ``template`` or the one of the part's name."""
+        return self.request.render(
+            template or f"organizations/{part}.html",
+            title=f"{title} · {self._organization['username']}",
+            heading=title,
+            part=part,
+            organization=self._organization,
+            is_owner=self.is_owner,
+            base=f"{self.request.root}/org{at(self.org)}/settings",
+            error=problem,
+            **values,
+        )
+
+
+@get(SETTINGS, policy=anyone(), include_in_schema=False)
+async def general(request: WebRequest, org: str) -> Response[str]:
+    """Public data of the organization, its name, and its deletion."""
+    return await _general(OrganizationPages(request, org), Form())
+
+
+async def _general(pages: OrganizationPages, form: Form, problem: ApiError | None = None) -> Response[str]:
+    await pages.load()
+    return pages.render("general", "Organization", problem, form=form, visibilities=VISIBILITIES)
+
+
+@post(SETTINGS, policy=anyone(), include_in_schema=False)
+async def edit(request: WebRequest, org: str) -> Response[Any]:
+    """Change it, rename it, or delete it if its name was typed."""
+    form, pages = await request.sent_form(), OrganizationPages(request, org)
+    try:
+        match form.text("do"):
+            case "rename":
+                body = {"new_name": form.text("new_name")}
+                await pages.forge.send("POST", "identity", pages.api("rename"), body)
+                return request.redirect(f"/org{at(form.text('new_name'))}/settings")
+            case "delete":
+                require_typed(form.text("typed"), org)
+                await pages.forge.send("DELETE", "identity", pages.api())
+                return request.redirect("/")
+            case "save":
+                body = {name: form.text(name) for name in FIELDS} | {"visibility": form.text("visibility")}
+                await pages.forge.send("PATCH", "identity", pages.api(), body)
+            case _:
+                raise Invalid.field("do", "unknown", "is nothing that is done here")
+    except ApiError as error:
+        return await _general(pages, form, error)
+    return request.redirect_with_outcome(pages.address, "saved")
+
+
+@post(f"{SETTINGS}/avatar", policy=anyone(), include_in_schema=False)
+async def change_avatar(request: WebRequest, org: str) -> Response[Any]:
+    """Give it another picture, or take the present one away."""
+    form, pages = await request.sent_form(), OrganizationPages(request, org)
+    try:
+        await send_avatar(pages.forge, pages.api("avatar"), form)
+    except ApiError as error:
+        return await _general(pages, form, error)
+    return request.redirect_with_outcome(pages.address, "saved")
+
+
+@get(f"{SETTINGS}/members", policy=anyone(), include_in_schema=False)
+async def members(request: WebRequest, org: str) -> Response[str]:
+    """Everybody in it. People become members by a team."""
+    return await _members(OrganizationPages(request, org))
+
+
+async def _members(pages: OrganizationPages, problem: ApiError | None = None) -> Response[str]:
+    number = pages.request.number
+    (listing,) = await pages.load(
+        pages.forge.listing("identity", pages.api("members"), page=number, limit=SHOWN)
+    )
+    return pages.render(
+        "members", "Members", problem, listing=listing, pages=pages.request.pages_of(listing.total, SHOWN)
+    )
+
+
+@post(f"{SETTINGS}/members", policy=anyone(), include_in_schema=False)
+async def remove_member(request: WebRequest, org: str) -> Response[Any]:
+    """Remove a person from all teams."""
+    form, pages = await request.sent_form(), OrganizationPages(request, org)
+    try:
+        await pages.forge.send("DELETE", "identity", pages.api("members", form.text("login")))
+    except ApiError as error:
+        return await _members(pages, error)
+    return pages.redirect("/members")
+
+
+@get(f"{SETTINGS}/teams", policy=anyone(), include_in_schema=False)
+async def teams(request: WebRequest, org: str) -> Response[str]:
+    """The teams, and the form of a new one."""
+    return await _teams(OrganizationPages(request, org), Form())
+
+
+async def _teams(pages: OrganizationPages, form: Form, problem: ApiError | None = None) -> Response[str]:
+    number = pages.request.number
+    (listing,) = await pages.load(
+        pages.forge.listing("identity", pages.api("teams"), page=number, limit=SHOWN)
+    )
+    values = {"listing": listing, "form": form, "levels": LEVELS, "flags": TEAM_FLAGS}
+    return pages.render(
+        "teams", "Teams", problem, pages=pages.request.pages_of(listing.total, SHOWN), **values
+    )
+
+
+@post(f"{SETTINGS}/teams", policy=anyone(), include_in_schema=False)
+async def change_teams(request: WebRequest, org: str) -> Response[Any]:
+    """Make a team, or delete one."""
+    form, pages = await request.sent_form(), OrganizationPages(request, org)
+    try:
+        if form.has("remove"):
+            await pages.forge.send("DELETE", "identity", at("teams", form.text("remove")))
+        else:
+            await pages.forge.send("POST", "identity", pages.api("teams"), _team_of(form))
+    except ApiError as error:
+        return await _teams(pages, form, error)
+    return pages.redirect("/teams")
+
+
+def _team_of(form: Form) -> dict[str, Any]:
+    """Return the request of the API for the form of a team; of the team Owners only its description."""
+    if not form.has("permission"):
+        return {"description": form.text("description")}
+    texts = {name: form.text(name) for name in ("name", "description", "permission")}
+    if texts["permission"] == PRESENT_LEVELS[0]:
+        del texts["permission"]
+    return texts | {flag: form.has(flag) for flag in TEAM_FLAGS}
+
+
+@get(f"{SETTINGS}/teams/{{team:int}}", policy=anyone(), include_in_schema=False)
+async def team(request: WebRequest, org: str, team: int) -> Response[str]:
+    """The members and the repositories of a team."""
+    return await _team(OrganizationPages(request, org), team, Form())
+
+
+async def _team(
+    pages: OrganizationPages, team_id: int, form: Form, problem: ApiError | None = None
+) -> Response[str]:
+    path, request = at("teams", team_id), pages.request
+    shown, people, repositories = await pages.load(
+        pages.forge.get("identity", path),
+        pages.forge.listing("identity", f"{path}/members", page=request.number, limit=SHOWN),
+        pages.forge.listing("repos", f"{path}/repos", page=request.number_of(REPOSITORIES_PAGE), limit=SHOWN),
+    )
+    values = {
+        "team": shown,
+        "levels_by_unit": shown["units_map"] if is_mixed(shown) else {},
+        "form": form,
+        "people": people,
+        "people_pages": request.pages_of(people.total, SHOWN),
+        "repositories": repositories,
+        "repository_pages": request.pages_of(repositories.total, SHOWN, REPOSITORIES_PAGE),
+        "flags": TEAM_FLAGS,
+        # An administrator of a single repository adds it to a team in the settings of that repository.
+        "gives_repositories": pages.is_administrator and not shown["includes_all_repositories"],
+    }
+    return pages.render("team", shown["name"], problem, **values)
+
+
+def is_mixed(team: Any) -> bool:
+    """True if a team has another permission in some of its units."""
+    return not set(team.get("units_map", {}).values()) <= {team["permission"]}
+
+
+@post(f"{SETTINGS}/teams/{{team:int}}", policy=anyone(), include_in_schema=False)
+async def change_team(request: WebRequest, org: str, team: int) -> Response[Any]:
+    """Add a person or repository to a team, or remove it."""
+    form, pages = await request.sent_form(), OrganizationPages(request, org)
+    method = "DELETE" if form.has("remove") else "PUT"
+    try:
+        if form.has("login"):
+            path = at("teams", team, "members", form.text("login"))
+            await pages.forge.send(method, "identity", path)
+        else:
+            path = at("teams", team, "repos", org, form.text("repository"))
+            await pages.forge.send(method, "repos", path)
+    except ApiError as error:
+        return await _team(pages, team, form, error)
+    return pages.redirect(f"/teams/{team}")
+
+
+@get(f"{SETTINGS}/teams/{{team:int}}/edit", policy=anyone(), include_in_schema=False)
+async def edit_team(request: WebRequest, org: str, team: int) -> Response[str]:
+    """The form of a team that is there."""
+    return await _edit_team_page(OrganizationPages(request, org), team)
+
+
+async def _edit_team_page(
+    pages: OrganizationPages, team_id: int, form: Form | None = None, problem: ApiError | None = None
+) -> Response[str]:
+    (shown,) = await pages.load(pages.forge.get("identity", at("teams", team_id)))
+    pages.require_owner("its teams")
+    values = {"team": shown, "form": form or shown, "levels": LEVELS, "flags": TEAM_FLAGS}
+    if is_mixed(shown):
+        values |= {
+            "form": form or shown | {"permission": PRESENT_LEVELS[0]},
+            "levels": (PRESENT_LEVELS, *LEVELS),
+        }
+    return pages.render("edit_team", f"Edit {shown['name']}", problem, **values)
+
+
+@post(f"{SETTINGS}/teams/{{team:int}}/edit", policy=anyone(), include_in_schema=False)
+async def save_team(request: WebRequest, org: str, team: int) -> Response[Any]:
+    """Change what a team is called and what it may."""
+    form, pages = await request.sent_form(), OrganizationPages(request, org)
+    try:
+        await pages.forge.send("PATCH", "identity", at("teams", team), _team_of(form))
+    except ApiError as error:
+        return await _edit_team_page(pages, team, form, error)
+    return pages.redirect(f"/teams/{team}")
+
+
+@get(f"{SETTINGS}/labels", policy=anyone(), include_in_schema=False)
+async def labels(request: WebRequest, org: str) -> Response[str]:
+    """Labels that all repositories of the organization have."""
+    return await _labels(OrganizationPages(request, org), Form())
+
+
+async def _labels(pages: OrganizationPages, form: Form, problem: ApiError | None = None) -> Response[str]:
+    number = pages.request.number
+    (listing,) = await pages.load(
+        pages.forge.listing("issues", pages.api("labels"), page=number, limit=SHOWN)
+    )
+    values = {"listing": listing, "form": form, "pages": pages.request.pages_of(listing.total, SHOWN)}
+    return pages.render("labels", "Labels", problem, **values)
+
+
+@post([f"{SETTINGS}/labels/{act}" for act in LABEL_ACTS], policy=anyone(), include_in_schema=False)
+async def change_label(request: WebRequest, org: str) -> Response[Any]:
+    """Make a label, change or remove one."""
+    form, pages = await request.sent_form(), OrganizationPages(request, org)
+    try:
+        await send_label(request, pages.api("labels"), form)
+    except ApiError as error:
+        return await _labels(pages, form, error)
+    return pages.redirect("/labels")
+
+
+routes = [
+    new, create, general, edit, members, remove_member, teams, change_teams, team, change_team, edit_team, save_team,
+    labels, change_label, change_avatar,
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""The ground floor: requests for pages, templates, errors, what the process holds."""

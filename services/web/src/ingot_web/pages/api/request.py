@@ -1,0 +1,283 @@
+"""Requests for pages: the caller, answers of services, sent forms, and the response."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from litestar import Response
+from litestar.datastructures import UploadFile
+from litestar.exceptions import SerializationException, ValidationException
+from litestar.types import Message, Scope
+
+from ingot_chassis.errors import ApiError, BadRequest, Conflict, Denied, Unauthenticated
+from ingot_chassis.http.request import ApiRequest
+from ingot_web.clients.forge import Forge
+from ingot_web.forms.rules.fields import Form, SentFile, whole_number
+from ingot_web.forms.rules.outcomes import PARAMETERS
+from ingot_web.forms.rules.sent import digest_of
+from ingot_web.pages.components import Components
+
+MOST_FIELDS = 200
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "private, no-cache",
+    "Vary": "HX-Request",
+}
+PAGE_SIZE = 20
+OUTCOMES = (*PARAMETERS, "deleted", "sha", "committed")
+"""In the query: what was done, which other pages of a list do not repeat."""
+LOCATION = "/%?=&#:@!$'()*+,;~"
+"""Characters that stay in an address."""
+
+
+def _is_file(value: Any) -> bool:
+    return isinstance(value, UploadFile)
+
+
+async def settle_sent_form(message: Message, scope: Scope) -> None:
+    """Settle a form before its answer begins: a completely rejected one may be sent again, to any process."""
+    if message["type"] != "http.response.start":
+        return
+    components: Components = scope["litestar_app"].state.components
+    sent, changed, refused = (
+        scope["state"].pop(f"{what}_form", None) for what in ("sent", "changed", "refused")
+    )
+    if refused is not None:
+        await components.sent_forms.remove(refused)
+    elif changed is not None:
+        await components.sent_forms.keep(changed)
+    elif sent is not None and message["status"] < 400:
+        await components.sent_forms.keep(sent)
+
+
+class WebRequest(ApiRequest):
+    """One request for a page."""
+
+    @property
+    def components(self) -> Components:
+        return self.app.state.components  # type: ignore[no-any-return]
+
+    @property
+    def forge(self) -> Forge:
+        """The services, for this caller."""
+        return Forge(self.peers, self.principal_token, self.components.rendered_texts, self._remember_form)
+
+    def _remember_form(self) -> None:
+        """The form has changed something: it is not taken again, whatever the page that answers it says."""
+        if (digest := self.scope["state"].pop("sent_form", None)) is not None:
+            self.scope["state"]["changed_form"] = digest
+
+    @property
+    def root(self) -> str:
+        """The path of the site, without a slash at its end."""
+        return urlsplit(self.public_url).path.rstrip("/")
+
+    @property
+    def takes_attachments(self) -> bool:
+        """True if the site stores files of issues and comments."""
+        return bool(self.app.state.settings.objects_url)
+
+    @property
+    def wants_part(self) -> bool:
+        """True if htmx asks from an open page, to which a part can be sent."""
+        return "hx-request" in self.headers
+
+    @property
+    def number(self) -> int:
+        """Requested page of a list."""
+        return self.number_of("page")
+
+    def number_of(self, name: str) -> int:
+        """Requested page of a list that has its own ``name`` in the query, because its page has two lists."""
+        return whole_number(self.query_params.get(name, ""), 7) or 1
+
+    @property
+    def number_shown(self) -> int:
+        """Page of a list that is open in the browser, if htmx asks."""
+        fields = dict(parse_qsl(self._page_shown.partition("?")[2]))
+        return whole_number(fields.get("page", ""), 7) or 1
+
+    def rest(self, segments: int) -> str:
+        """The path behind its first ``segments``, decoded, without slashes around it."""
+        return "/".join(self.scope["path"].strip("/").split("/")[segments:])
+
+    def require_signed_in(self) -> None:
+        """Raises Unauthenticated."""
+        if not self.principal.signed_in:
+            raise Unauthenticated("sign in to do that")
+
+    async def sent_form(self) -> Form:
+        """The form, sent from a page for this caller, for the first time.
+
+        Raises Unauthenticated, Denied, BadRequest, and Conflict for a form that was sent before and not
+        refused as a whole.
+        """
+        self.require_signed_in()
+        own = urlsplit(self.public_url)
+        origin = self.headers.get("origin")
+        if origin is not None and origin != f"{own.scheme}://{own.netloc}":
+            raise Denied("the form was sent by another site")
+        if self.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            raise Denied("the form was sent by another site")
+        form = await self._read_form()
+        if not self.components.form_tokens.accepts(form.get("token", ""), self._caller, int(time.time())):
+            raise Denied(
+                "this form is too old, or it is not of this browser; go back and load the page again"
+            )
+        if not form.has("preview"):
+            digest = digest_of([self.scope["path"].encode(), *form.parts()])
+            if not await self.components.sent_forms.add(digest):
+                raise Conflict(
+                    "this form was sent already; go back and load the page again to see what came of it"
+                )
+            self.scope["state"]["sent_form"] = digest
+        return form
+
+    async def _read_form(self) -> Form:
+        """The fields as they were sent. Raises BadRequest."""
+        if self.headers.get("content-type", "").startswith("multipart/form-data"):
+            return await self._read_form_with_files()
+        raw = await self.raw_body()
+        try:
+            pairs = parse_qsl(
+                raw.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS
+            )
+        except ValueError as error:
+            raise BadRequest("the form has too many fields") from error
+        return Form([(name, value.replace("\0", "")) for name, value in pairs])
+
+    async def _read_form_with_files(self) -> Form:
+        try:
+            fields = await self.form()
+        except (SerializationException, ValidationException, ValueError, LookupError) as error:
+            # The last two: a text that is not in its charset, or a charset that there is not.
+            raise BadRequest("the form cannot be read") from error
+        items = list(fields.multi_items())
+        form = Form([(name, str(value).replace("\0", "")) for name, value in items if not _is_file(value)])
+        for _, value in items:
+            if _is_file(value) and value.filename:
+                form.files.append(SentFile(value.filename, await value.read()))
+        return form
+
+    def proof(self, words: str) -> str:
+        """Return a proof for a link on a page of this caller. It expires, and no other site can make it."""
+        return self.components.form_tokens.token(f"{self._caller} {words}", int(time.time()))
+
+    def proves(self, words: str, proof: str) -> bool:
+        """True if ``proof`` was made of these words for this caller."""
+        return self.components.form_tokens.accepts(proof, f"{self._caller} {words}", int(time.time()))
+
+    def render(
+        self,
+        template: str,
+        *,
+        status: int = 200,
+        error: ApiError | None = None,
+        in_place: str = "",
+        **values: Any,
+    ) -> Response[str]:
+        """A page of a template. ``title`` is among its values.
+
+        ``error`` gives the page its status, ``problem`` if it is not among the values, and in how many
+        seconds to ask again. Who wants a part gets the template ``in_place``; of what was refused without
+        one, the reason.
+        """
+        headers = dict(HEADERS)
+        if error is not None:
+            status = error.status
+            if seconds := retry_after(error):
+                headers["Retry-After"] = seconds
+        values.setdefault("problem", error.message if error is not None else "")
+        if self.wants_part and (in_place or status >= 400):
+            template = in_place or "pages/refusal.html"
+        if status >= 400 and (digest := self.scope["state"].pop("sent_form", None)):
+            self.scope["state"]["refused_form"] = digest
+        principal = self.principal if "principal" in self.scope else None
+        viewer = principal if principal is not None and principal.signed_in else None
+        # An address without a route is answered before anybody has verified who asks for it.
+        is_nobody = viewer is None and (principal is not None or not self.principal_token)
+        html = self.components.templates.render(
+            template,
+            viewer=viewer,
+            is_nobody=is_nobody,
+            form_token=self.components.form_tokens.token(self._caller, int(time.time())) if viewer else "",
+            here=self.scope["path"],
+            takes_attachments=self.takes_attachments,
+            sign_in=self._sign_in,
+            page_outcome=self._outcome() if viewer and status < 400 else "",
+            **values,
+        )
+        return Response(html, status_code=status, media_type="text/html", headers=headers)
+
+    @property
+    def _sign_in(self) -> str:
+        """The page of the sign-in, which leads back here if this is a page that can be asked for."""
+        address = f"{self.root}/login"
+        if self.method != "GET" or self.scope["path"] == "/":
+            return address
+        query = self.scope["query_string"].decode("ascii", "replace")
+        here = quote(self.scope["path"], safe="/") + (f"?{query}" if query else "")
+        return f"{address}?{urlencode({'to': here}, safe='/')}"
+
+    def redirect(self, path: str) -> Response[bytes]:
+        """To a page of this site, with GET. What a header cannot hold is quoted."""
+        location = self.root + quote(path, safe=LOCATION)
+        if not self.wants_part:
+            return Response(b"", status_code=303, headers={"Location": location, **HEADERS})
+        # The browser would only move within its page to an address with another fragment.
+        is_here = location.partition("#")[0] == self._page_shown and "#" in location
+        reload = {"HX-Refresh": "true"} if is_here else {}
+        return Response(b"", status_code=204, headers={"HX-Redirect": location, **reload, **HEADERS})
+
+    def redirect_with_outcome(self, path: str, outcome: str) -> Response[bytes]:
+        """Redirect to a page that shows the outcome once."""
+        query = self.components.outcomes.query(self._caller, unquote(path), outcome, int(time.time()))
+        return self.redirect(f"{path}?{query}")
+
+    def _outcome(self) -> str:
+        """Return the outcome that this page shows; empty the second time."""
+        outcome, proof = (self.query_params.get(name, "") for name in PARAMETERS)
+        path, now = self.scope["path"], int(time.time())
+        is_new = self.components.outcomes.is_new(self._caller, path, outcome, proof, now)
+        return outcome if is_new else ""
+
+    def redirect_with_query(self, path: str) -> Response[bytes]:
+        """To the page of another address, with what the query asks of it."""
+        query = self.scope["query_string"].decode("ascii", "replace")
+        return self.redirect(f"{path}{'&' if '?' in path else '?'}{query}" if query else path)
+
+    @property
+    def _page_shown(self) -> str:
+        """The path and query of the page on which htmx runs."""
+        shown = urlsplit(self.headers.get("hx-current-url", ""))
+        return f"{shown.path}?{shown.query}" if shown.query else shown.path
+
+    def reload(self) -> Response[bytes]:
+        """Tell htmx to load the whole page again."""
+        return Response(b"", status_code=204, headers={"HX-Refresh": "true", **HEADERS})
+
+    def pages_of(self, total: int, size: int = PAGE_SIZE, name: str = "page") -> Mapping[str, Any]:
+        """Return the values for links to other pages of a list; ``name`` as in ``number_of``."""
+        last = max(1, -(-total // size))
+        parameters = [(k, v) for k, v in self.query_params.multi_items() if k != name and k not in OUTCOMES]
+        number = self.number_of(name)
+        return {"name": name, "number": number, "last": last, "total": total, "parameters": parameters}
+
+    @property
+    def _caller(self) -> str:
+        return f"{self.principal.id} {self.principal.session_id}"
+
+
+def retry_after(error: ApiError) -> str:
+    """In how many seconds to ask again, as the header says; empty if it does not."""
+    # A header of a service comes in lower case.
+    return next((value for name, value in error.headers.items() if name.lower() == "retry-after"), "")

@@ -1,0 +1,46 @@
+"""Texts that were rendered lately.
+
+The HTML depends on the text and its place, not on the reader.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+
+from markupsafe import Markup
+
+ROOM = 8_000_000
+"""Bytes of HTML that are kept."""
+ENTRY_BYTES = 600
+"""Bytes of an entry without its HTML."""
+
+
+class RenderedTextCache:
+    """HTML by what it was made of, the least recently used first to go.
+
+    It is kept as UTF-8: as a str, one rare character makes every other one take four bytes.
+    """
+
+    def __init__(self, room: int = ROOM) -> None:
+        self._html: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._room, self._used = room, 0
+
+    def get(self, key: Hashable) -> Markup | None:
+        html = self._html.get(key)
+        if html is None:
+            return None
+        self._html.move_to_end(key)
+        return Markup(html.decode("utf-8", "surrogatepass"))  # noqa: S704 - it was Markup
+
+    def put(self, key: Hashable, html: Markup) -> None:
+        """Nothing, if it takes more than a tenth of the room."""
+        content = html.encode("utf-8", "surrogatepass")
+        if _entry_bytes(content) > self._room // 10 or key in self._html:
+            return
+        self._html[key] = content
+        self._used += _entry_bytes(content)
+        while self._used > self._room:
+            self._used -= _entry_bytes(self._html.popitem(last=False)[1])
+
+
+def _entry_bytes(content: bytes) -> int:
+    return len(content) + ENTRY_BYTES

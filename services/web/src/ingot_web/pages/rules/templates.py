@@ -1,0 +1,187 @@
+"""Templates into HTML. Every value is escaped; what is HTML already is said to be so where it is made."""
+
+import hashlib
+import shlex
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, FileSystemLoader, PrefixLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from ingot_chassis.clock import now
+from ingot_contracts.limits import is_web_url
+from ingot_contracts.web import SKIP, PageFrame
+
+PACKAGE = Path(__file__).parents[2]
+STATIC = PACKAGE / "static"
+SCRIPTS = (
+    "htmx.min.js",
+    "menus.js",
+    "failures.js",
+    "places.js",
+    "double_clicks.js",
+    "drops.js",
+    "unsent_texts.js",
+    "pictures.js",
+    "copy_buttons.js",
+)
+EXCERPT = 200
+"""Characters."""
+_UNITS = ((365 * 86400, "year"), (30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
+
+
+class Templates:
+    """The templates of all subjects, for one site: ``issues/list.html`` is ``issues/templates/list.html``.
+
+    ``filters`` and ``functions`` are those of subjects; templates have them by their names.
+    """
+
+    def __init__(
+        self,
+        *,
+        site_name: str,
+        public_url: str,
+        root: str,
+        filters: tuple[Callable[..., Any], ...],
+        functions: tuple[Callable[..., Any], ...],
+    ) -> None:
+        self._environment = _environment(site_name, public_url, root, filters, functions)
+
+    def render(self, name: str, **values: Any) -> str:
+        return self._environment.get_template(name).render(values)
+
+
+@cache
+def _environment(
+    site_name: str,
+    public_url: str,
+    root: str,
+    filters: tuple[Callable[..., Any], ...],
+    functions: tuple[Callable[..., Any], ...],
+) -> Environment:
+    """The environment of a site's templates.
+
+    All apps of a process share it, because compiling templates takes longer than most requests.
+    """
+    folders = PACKAGE.glob("*/templates")
+    environment = Environment(
+        loader=PrefixLoader({folder.parent.name: FileSystemLoader(folder) for folder in folders}),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters |= {
+        "ago": ago,
+        "moment": moment,
+        "size": size,
+        "path": path,
+        "short": short,
+        "subject": subject,
+        "excerpt": excerpt,
+        "duration": duration,
+        "shell": shlex.quote,
+        **{function.__name__: function for function in filters},
+    }
+    environment.tests["web_url"] = is_web_url
+    frame = PageFrame(root, site_name)
+    environment.globals |= {
+        "skip": Markup(SKIP),  # noqa: S704 - of our own
+        "brand": Markup(frame.brand),  # noqa: S704 - escaped where it is made
+        "footer": Markup(frame.footer),  # noqa: S704 - the same
+        "site_name": site_name,
+        "public_url": public_url,
+        "root": root,
+        "style": _address(root, "style.css"),
+        "scripts": [_address(root, name) for name in SCRIPTS],
+        "query": urlencode,
+        "time_element": time_element,
+        "milestone_options": _milestone_options,
+        **{function.__name__: function for function in functions},
+    }
+    return environment
+
+
+def _milestone_options(milestones: list[Any]) -> list[tuple[Any, str]]:
+    """Return the choices of milestones for a form."""
+    return [("", "None"), *((one["id"], one["title"]) for one in milestones)]
+
+
+def _address(root: str, name: str) -> str:
+    """Return the address of a static file.
+
+    It changes with the file, so browsers may cache the file forever.
+    """
+    return f"{root}/-/assets/{name}?{hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]}"
+
+
+@lru_cache(maxsize=10_000)
+def _parsed(time: str) -> datetime:
+    return datetime.fromisoformat(time).astimezone(UTC)
+
+
+def ago(time: str) -> str:
+    """Describe the distance between a time in an answer and now.
+
+    Clocks differ: what is less than five minutes ahead is now.
+    """
+    seconds = (now() - _parsed(time)).total_seconds()
+    for length, unit in _UNITS:
+        if seconds >= length or -seconds >= max(length, 300):
+            count = int(abs(seconds) // length)
+            words = f"{count} {unit}{'s' if count > 1 else ''}"
+            return f"{words} ago" if seconds > 0 else f"in {words}"
+    return "just now"
+
+
+def time_element(time: str) -> Markup:
+    """Return an element with the distance to a time, and the time itself."""
+    words = f'<time datetime="{escape(time)}" title="{moment(time)}">{ago(time)}</time>'
+    return Markup(words)  # noqa: S704 - numbers and words of our own, and the time is escaped
+
+
+@lru_cache(maxsize=10_000)
+def moment(time: str) -> str:
+    """A time in an answer to be read by people."""
+    return _parsed(time).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def size(count: int) -> str:
+    """Bytes in a unit that is short to read."""
+    value = float(count)
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{count} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
+
+
+def duration(seconds: int) -> str:
+    """A time that was spent, in hours and minutes."""
+    hours, minutes = divmod(seconds // 60, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def path(text: str) -> str:
+    """Text as a part of a path in which slashes stay."""
+    return quote(text, safe="/")
+
+
+def short(sha: str) -> str:
+    return sha[:10]
+
+
+def subject(message: str) -> str:
+    """The first line of a commit's message, behind blank ones."""
+    return message.lstrip().split("\n", 1)[0]
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a text in one line, as those show it who link to it."""
+    words = " ".join(text[: 2 * EXCERPT].split())
+    return words if len(words) <= EXCERPT else words[:EXCERPT].rstrip() + "…"

@@ -1,0 +1,1 @@
+"""Previews of texts before they are sent."""

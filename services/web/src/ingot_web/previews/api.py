@@ -1,0 +1,40 @@
+"""A text as it will look, before it is sent: the form once more, with what was written in it."""
+
+from litestar import Response
+
+from ingot_chassis.errors import ApiError
+from ingot_web.forms.rules.fields import Form
+from ingot_web.repositories.api.frames import RepositoryFrame
+
+OWN = ("token", "preview", "title", "into", "body", "do")
+"""Fields that the page has itself; all others go along as they are."""
+
+
+async def preview(
+    frame: RepositoryFrame,
+    form: Form,
+    *buttons: str,
+    problem: ApiError | None = None,
+    look_at: str = "",
+) -> Response[str]:
+    """The page of a form whose text is in ``body``, also of one that was refused.
+
+    It leads where that form led.
+
+    ``buttons`` send it: a text, and behind a bar the value of ``do`` that the button stands for, if there is
+    one. ``look_at`` is the path of a page to look at before.
+    """
+    await frame.load()
+    (html,) = await frame.forge.render([form.lines("body")], context=frame.repository["full_name"])
+    return frame.render(
+        "previews/page.html",
+        in_place="" if problem else "previews/text.html",
+        tab="pulls" if "/pulls/" in frame.request.scope["path"] else "issues",
+        title="Not sent" if problem else "Preview",
+        error=problem,
+        form=form,
+        html=html,
+        rest=[(name, value) for name, value in form.pairs if name not in OWN],
+        look_at=look_at,
+        buttons=[button.partition("|")[::2] for button in buttons],
+    )

@@ -1,0 +1,1 @@
+"""Pull requests: lists, one with its merge box, its commits, merging, updating."""

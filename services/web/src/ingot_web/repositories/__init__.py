@@ -1,0 +1,1 @@
+"""Frame of all pages of a repository; creation, imports, forks, stars and watchers."""

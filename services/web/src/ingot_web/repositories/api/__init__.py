@@ -1,0 +1,5 @@
+"""Routes."""
+
+from ingot_web.repositories.api import creation, imports
+
+routes = [*creation.routes, *imports.routes]

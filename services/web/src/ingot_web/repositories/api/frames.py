@@ -1,0 +1,260 @@
+"""Frame of all pages of a repository: the repository itself, requested in parallel to the subject."""
+
+import re
+from asyncio import gather
+from collections.abc import Coroutine, Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from litestar import Response
+
+from ingot_chassis.errors import Denied, NotFound
+from ingot_web.clients.forge import Forge, at
+from ingot_web.pages.api.request import HEADERS, PAGE_SIZE, WebRequest
+
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+"""Characters that XML cannot contain."""
+FOLDERS = {"branch": "heads", "tag": "tags"}
+"""Of refs that have names, in git."""
+KINDS = (*FOLDERS, "commit")
+_COMMIT = re.compile(r"[0-9a-f]{4,64}")
+_FULL_ID = re.compile(r"[0-9a-fA-F]{40}([0-9a-fA-F]{24})?")
+"""Ids that always name an object, never a branch or a tag."""
+_SHORT_ID = re.compile(r"[0-9a-fA-F]{4,39}")
+
+UNIT_TABS = ("issues", "pulls", "releases", "wiki")
+"""Tabs of units in which the caller may have another level than in the code."""
+
+
+class RepositoryFrame:
+    """The repository that a path names, for one request. ``base`` is its path for links."""
+
+    def __init__(self, request: WebRequest) -> None:
+        self.request: WebRequest = request
+        self.forge: Forge = request.forge
+        self._owner, self._name = request.path_params["owner"], request.path_params["repo"]
+        self.repository: Any = None
+
+    @property
+    def base(self) -> str:
+        """The path of its pages, without the root of the site."""
+        return at(self._owner, self._name)
+
+    def api(self, *segments: str | int) -> str:
+        """A path of the API below the repository."""
+        return "/repos" + self.base + at(*segments)
+
+    def owner_api(self, *segments: str | int) -> str:
+        """A path of the API below the owner, if that is an organization."""
+        return at("orgs", self._owner, *segments)
+
+    async def load(self, *questions: Coroutine[Any, Any, Any]) -> list[Any]:
+        """Ask for the repository and, at the same time, ``questions``; the answers to those.
+
+        The answers never reveal more than the repository itself: if the caller may not see it,
+        the page is its refusal. ``repository`` is there also where only another question failed.
+        """
+        own, *answers = await gather(self.forge.get("repos", self.api()), *questions, return_exceptions=True)
+        if isinstance(own, BaseException):
+            raise own
+        self.repository = _as_readable(own)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return answers
+
+    def require_push(self, problem: str) -> None:
+        """Raise Denied with ``problem`` if the caller may not push, or the repository is archived.
+
+        Needs ``load``.
+        """
+        permissions = self.repository["permissions"]
+        if not (permissions and permissions["push"]) or self.repository["archived"]:
+            raise Denied(problem)
+
+    def writes(self, unit: str) -> bool:
+        """True if the caller may write a unit of the repository: code, issues, pulls, releases or wiki.
+
+        Needs ``load``.
+        """
+        permissions, units = self.repository["permissions"], self.repository.get("units_map")
+        if units:
+            return bool(units.get(f"repo.{unit}") == "write")
+        return bool(permissions and permissions["push"])
+
+    def first_page(self) -> Response[bytes]:
+        """To the first page of the repository that the caller may read. Raises NotFound without any."""
+        for tab, switch in (
+            ("issues", "has_issues"),
+            ("pulls", "has_pull_requests"),
+            ("releases", "has_releases"),
+            ("wiki", "has_wiki"),
+        ):
+            if self.repository[switch]:
+                return self.redirect(f"/{tab}")
+        raise NotFound
+
+    def render(
+        self, template: str, *, tab: str, title: str = "", status: int = 200, **values: Any
+    ) -> Response[str]:
+        """A page of the repository."""
+        name, shown = self.repository["full_name"], self.repository
+        if shown.get("units_map") and tab in UNIT_TABS:
+            shown = shown | {"permissions": shown["permissions"] | {"push": self.writes(tab)}}
+        return self.request.render(
+            template,
+            status=status,
+            title=f"{title} · {name}" if title else name,
+            repository=shown,
+            base=f"{self.request.root}/{name}",
+            tab=tab,
+            **values,
+        )
+
+    async def list_page(
+        self,
+        template: str,
+        service: str,
+        name: str,
+        *,
+        size: int = PAGE_SIZE,
+        query: Mapping[str, str] | None = None,
+        **values: Any,
+    ) -> Response[str]:
+        """A page that shows one list of the repository, the one that the API has below it as ``name``.
+
+        ``values`` go to ``render``.
+        """
+        (listing,) = await self.load(
+            self.forge.listing(service, self.api(name), page=self.request.number, limit=size, **(query or {}))
+        )
+        pages = self.request.pages_of(listing.total, size)
+        return self.render(template, listing=listing, pages=pages, **values)
+
+    def feed(self, title: str, entries: list[dict[str, str]]) -> Response[str]:
+        """An Atom feed; an entry has title, url, time, author and text."""
+        times = (entry["time"] for entry in entries)
+        text = self.request.components.templates.render(
+            "repositories/feed.xml",
+            title=title,
+            entries=entries,
+            updated=max(times, key=datetime.fromisoformat, default="1970-01-01T00:00:00Z"),
+            here=self.request.scope["path"],
+        )
+        text = UNPRINTABLE.sub("", text)
+        return Response(text, media_type="application/atom+xml", headers=HEADERS)
+
+    async def redirect_from_old_address(self, page: str) -> Response[bytes] | None:
+        """From ``page``, whose address does not say which kind of ref is named, to the same page.
+
+        None if it does.
+        """
+        ref = await NamedRef.of_old_address(self, 3)
+        if ref is None:
+            return None
+        path = f"/{quote(ref.path)}" if ref.path else ""
+        return self.request.redirect_with_query(f"{self.base}/{page}/{ref.kind}/{quote(ref.name)}{path}")
+
+    def redirect(self, path: str = "") -> Response[bytes]:
+        """To a page of the repository."""
+        return self.request.redirect(self.base + path)
+
+
+def _as_readable(repository: Any) -> Any:
+    """The repository without the units that the caller may not read. Pull requests need the code, too."""
+    units = repository.get("units_map")
+    if not units:
+        return repository
+    reads = {unit for unit, level in units.items() if level != "none"}
+    return repository | {
+        "has_code": "repo.code" in reads,
+        "has_issues": repository["has_issues"] and "repo.issues" in reads,
+        "has_pull_requests": repository["has_pull_requests"] and {"repo.code", "repo.pulls"} <= reads,
+        "has_releases": repository["has_releases"] and "repo.releases" in reads,
+        "has_wiki": repository["has_wiki"] and "repo.wiki" in reads,
+    }
+
+
+class NamedRef:
+    """``branch/<name>/<path>`` and the like, as far as it is known where the name ends."""
+
+    def __init__(self, kind: str, name: str, path: str) -> None:
+        self.kind, self.name, self.path = kind, name, path
+
+    @property
+    def url(self) -> str:
+        """The part of an address that names it."""
+        return f"{self.kind}/{self.name}"
+
+    @property
+    def full(self) -> str:
+        """The name for the API: that of a ref is whole, because others may have the same short one."""
+        folder = FOLDERS.get(self.kind)
+        return f"refs/{folder}/{self.name}" if folder else self.name
+
+    @classmethod
+    async def of(cls, frame: RepositoryFrame, segments: int, *, kind: str = "") -> "NamedRef":
+        """Return the ref in the path after ``segments`` segments; ``kind`` is in the path if it is empty.
+
+        Raises NotFound.
+
+        Names of branches and tags may have slashes: of those that fit, the longest is meant.
+        """
+        rest = frame.request.rest(segments)
+        if not kind:
+            kind, _, rest = rest.partition("/")
+        first, slash, path = rest.partition("/")
+        if kind not in KINDS or not first:
+            raise NotFound
+        if kind == "commit":
+            return cls(kind, await full_id(frame, first), path)
+        if not slash:
+            return cls(kind, first, path)
+        name = await name_in_git(frame, kind, rest) or first
+        return cls(kind, name, rest[len(name) + 1 :])
+
+    @classmethod
+    async def of_old_address(cls, frame: RepositoryFrame, segments: int) -> "NamedRef | None":
+        """The ref in an address that does not say its kind: a branch, a tag or a commit.
+
+        None if it says that.
+
+        Raises NotFound.
+        """
+        rest = frame.request.rest(segments)
+        first, _, path = rest.partition("/")
+        if first in KINDS:
+            return None
+        if _FULL_ID.fullmatch(first):
+            return cls("commit", first, path)
+        for kind in FOLDERS:
+            if name := await name_in_git(frame, kind, rest):
+                return cls(kind, name, rest[len(name) + 1 :])
+        if not _COMMIT.fullmatch(first):
+            raise NotFound
+        return cls("commit", first, path)
+
+
+async def full_id(frame: RepositoryFrame, name: str) -> str:
+    """The commit that an abbreviated id means, although a branch may have that name; any other name as it is.
+
+    Raises NotFound.
+    """
+    if not _SHORT_ID.fullmatch(name):
+        return name
+    path, parts = frame.api("git", "commits", name), dict.fromkeys(("stat", "files", "verification"), False)
+    sha: str = (await frame.forge.get("repos", path, only_id=True, **parts))["sha"]
+    return sha
+
+
+async def name_in_git(frame: RepositoryFrame, kind: str, rest: str) -> str:
+    """The longest name of a branch or a tag with which ``rest`` begins; empty if there is none."""
+    first, folder = rest.partition("/")[0], FOLDERS.get(kind)
+    if folder is None:
+        return ""
+    refs = await frame.forge.get_if_there("repos", frame.api("git", "refs", folder, first)) or []
+    names = [
+        ref["ref"].removeprefix(f"refs/{folder}/") for ref in (refs if isinstance(refs, list) else [refs])
+    ]
+    return max((name for name in names if f"{rest}/".startswith(f"{name}/")), key=len, default="")

@@ -1,0 +1,1 @@
+"""Settings of a repository: general, access, mirrors, transfer, protection of branches and tags."""

@@ -1,0 +1,1 @@
+"""Reviews of pull requests: changed files, comments on lines, suggestions, marks on files."""

@@ -1,0 +1,5 @@
+"""Routes."""
+
+from ingot_web.reviews.api import comments, file_views, files, links, suggestions
+
+routes = [*comments.routes, *file_views.routes, *files.routes, *links.routes, *suggestions.routes]

@@ -1,0 +1,67 @@
+"""The changes of a pull request on a page: those of the commit that its forms and links name."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ingot_chassis.errors import Conflict
+from ingot_web.diffs.api.changes import read_diff
+from ingot_web.diffs.rules.parsing import MOST_FILES, Diff
+from ingot_web.repositories.api.frames import RepositoryFrame
+
+TARGET = ("commit_id", "base_branch", "merge_base")
+READS = 3
+"""Attempts to read a pull request and its first page of changes in the same state."""
+AGAIN = "Look at the changes as they are now, then send your review again"
+
+
+class PullChanges(NamedTuple):
+    """A pull request and a part of its changes; ``problem`` is in place of the changes if they have moved."""
+
+    pull: Any
+    changes: Diff | None
+    pages: Mapping[str, Any]
+    problem: Conflict | None = None
+
+
+def changes_shown(pull: Any) -> dict[str, str]:
+    """Identify the changes that a page shows, with the names of its forms and the API."""
+    return {
+        "commit_id": pull["head"]["sha"],
+        "base_branch": pull["base"]["ref"],
+        "merge_base": pull.get("merge_base") or "",
+    }
+
+
+async def read_pull_changes(frame: RepositoryFrame, index: int) -> PullChanges:
+    """A pull request and the part of its changes that is asked for, of the target that the address names.
+
+    A part for a page that stays has to name it: a form on that page does.
+    """
+    query, pages = frame.request.query_params, frame.request.pages_of(0)
+    named = {name: query[name] for name in TARGET if query.get(name)}
+    path = frame.api("pulls", f"{index}.diff")
+    for _ in range(READS):
+        pull = await frame.forge.get("issues", frame.api("pulls", index))
+        present = changes_shown(pull)
+        if (frame.request.wants_part and "commit_id" not in named) or any(
+            present[name] != named[name] for name in named
+        ):
+            return PullChanges(pull, None, pages, Conflict(moved_words(named, present)))
+        try:
+            part = await read_diff(frame, "issues", path, size=MOST_FILES, limit="files", **present)
+        except Conflict:
+            continue
+        return PullChanges(pull, *part)
+    return PullChanges(pull, None, pages, Conflict("The changes moved while this page was made"))
+
+
+def moved_words(shown: Mapping[str, str], present: Mapping[str, str]) -> str:
+    """Describe how a pull request differs from the shown state."""
+    commit, base = shown.get("commit_id", ""), shown.get("base_branch", present["base_branch"])
+    if not commit:
+        return "The page does not say of which commit its changes are"
+    if commit != present["commit_id"]:
+        return f"The head was {commit[:10]} and is now {present['commit_id'][:10]}"
+    if base != present["base_branch"]:
+        return f"It went into {base} and goes now into {present['base_branch']}"
+    return "The base branch has moved, and other changes are left"

@@ -1,0 +1,365 @@
+"""Changes of a pull request with comments on lines, and the forms of reviews."""
+
+import re
+from asyncio import gather
+from collections.abc import Coroutine, Mapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlencode
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError, Conflict, Invalid
+from ingot_chassis.http.policy import anyone
+from ingot_web.attachments.api import send_with_files
+from ingot_web.clients.forge import ListPage
+from ingot_web.diffs.api.changes import MORE_FILES, file_shown, hides_spaces
+from ingot_web.diffs.rules.parsing import line_at
+from ingot_web.forms.rules.fields import Form, whole_number
+from ingot_web.issues.api.conversations import as_issue, page_query
+from ingot_web.pages.api.request import WebRequest
+from ingot_web.previews.api import preview
+from ingot_web.repositories.api.frames import RepositoryFrame
+from ingot_web.reviews.api.changes import AGAIN, TARGET, changes_shown, moved_words, read_pull_changes
+from ingot_web.reviews.rules.conversations import Conversation, conversations_of, place
+from ingot_web.reviews.rules.file_views import note_views
+from ingot_web.reviews.rules.suggestions import suggestion_draft, with_draft
+
+_COMMIT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
+REVIEWS = 50
+STYLES = ("unified", "split")
+SEND = "Send the review"
+EARLY = "would be seen before the review is sent"
+"""Error for files of a comment whose review is pending."""
+SUGGEST = "suggest"
+"""Value of the button that writes a suggestion into the text of a comment."""
+
+
+async def reviews_of(frame: RepositoryFrame, index: int) -> list[Any]:
+    """The reviews of a pull request in order; of very many the first ones and the latest."""
+
+    async def page(number: int) -> ListPage:
+        path = frame.api("pulls", index, "reviews")
+        return await frame.forge.listing("issues", path, page=number, limit=REVIEWS)
+
+    first = await page(1)
+    last = -(-first.total // REVIEWS)
+    others = await gather(*(page(number) for number in range(max(2, last - 1), last + 1)))
+    return [*first.rows, *(review for other in others for review in other.rows)]
+
+
+def comments_of(frame: RepositoryFrame, index: int) -> Coroutine[Any, Any, ListPage]:
+    """Request the comments on lines of a pull request; the latest ones if there are very many."""
+    return frame.forge.listing("issues", frame.api("pulls", index, "comments"))
+
+
+async def conversations_on_lines(
+    frame: RepositoryFrame, comments: list[Any], reviews: list[Any]
+) -> list[Conversation]:
+    """These comments as conversations."""
+    texts = [comment["body"] for comment in comments]
+    html = await frame.forge.render(texts, context=frame.repository["full_name"])
+    pending = {review["id"] for review in reviews if review["state"] == "PENDING"}
+    return conversations_of(zip(comments, html, strict=True), pending)
+
+
+def line_context(
+    frame: RepositoryFrame, pull: Any, *, style: str = "unified", back: str = ""
+) -> dict[str, Any]:
+    """Values of a page for its conversations on lines.
+
+    ``back`` names a page of the changes (``_name_of_page``) or of the timeline.
+    """
+    viewer, repository = frame.request.principal, frame.repository
+    can_push = bool(repository["permissions"] and repository["permissions"]["push"])
+    changes_pull = viewer.signed_in and (frame.writes("pulls") or viewer.name == pull["user"]["login"])
+    return {
+        "own": f"{frame.request.root}/{repository['full_name']}/pulls/{pull['number']}",
+        "style": style,
+        "back": back,
+        "can_comment": viewer.signed_in
+        and not repository["archived"]
+        and (frame.writes("pulls") or not pull["is_locked"]),
+        "page_of_files": [],
+        "present_page": [],
+        "shown": changes_shown(pull),
+        "can_resolve": changes_pull,
+        "can_attach": changes_pull and frame.request.takes_attachments,
+        "can_apply": viewer.signed_in and _may_push_to_head(frame, pull, can_push=can_push),
+        "link": "",
+        "file": 0,
+        "draft": "",
+        "pending": None,
+        "leaves_out": False,
+    }
+
+
+def _may_push_to_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> bool:
+    """True if the viewer is offered to commit to the head; repos decides about the commit."""
+    head = pull["head"]["repo"]
+    if pull["state"] != "open" or head is None or head["archived"]:
+        return False
+    if head["full_name"] == frame.repository["full_name"]:
+        return can_push
+    return bool(head["owner"]["login"] == frame.request.principal.name)
+
+
+def _name_of_page(file: int, number: int, hides: int, shown: Mapping[str, str]) -> str:
+    """A page of the changes, as forms on it name it; one with a part of them has ``shown``, their target."""
+    if shown:
+        commit, base_branch, merge_base = (shown[name] for name in TARGET)
+        return f"files/{file}/{number}/{hides}/{commit}/{merge_base}/{base_branch}"
+    return f"files/{file}/{number}/{hides}" if file or number > 1 or hides else "files"
+
+
+def _query_of_page(file: int, number: int, hides: int) -> list[tuple[str, int | str]]:
+    """Query of a page of changes: its single file, its number, its choice to hide white space."""
+    values = (("file", file, 0), ("page", number, 1), ("w", min(hides, 1), 0))
+    return [(name, value) for name, value, first in values if value > first]
+
+
+def chosen_style(text: str) -> str:
+    return text if text in STYLES else STYLES[0]
+
+
+@get("/{owner:str}/{repo:str}/pulls/{index:int}/files", policy=anyone(), include_in_schema=False)
+async def files(request: WebRequest, index: int) -> Response[str]:
+    """The changes of a pull request; ``at`` in the address opens the form of a comment on a line."""
+    frame = RepositoryFrame(request)
+    (pull, changes, pages, problem), reviews, comments, views = await frame.load(
+        read_pull_changes(frame, index),
+        reviews_of(frame, index),
+        comments_of(frame, index),
+        _views(frame, index),
+    )
+    committed, proof = (request.query_params.get(name, "") for name in ("committed", "proof"))
+    style = chosen_style(request.query_params.get("style", ""))
+    part = (file_shown(request), request.number, int(hides_spaces(request)))
+    shown = changes_shown(pull)
+    target = [(name, value) for name, value in shown.items() if value]
+    others = [(name, value) for name, value in pages["parameters"] if name not in TARGET]
+    pages = {**pages, "parameters": others + target}
+    is_part = bool(part[0]) or pages["last"] > 1
+    own = line_context(frame, pull, style=style, back=_name_of_page(*part, shown if is_part else {}))
+    own["present_page"] = _query_of_page(*part)
+    own["page_of_files"] = own["present_page"] + (target if is_part else [])
+    own["pending"] = next((review for review in reviews if review["state"] == "PENDING"), None)
+    if own["can_comment"] and pull["state"] == "open":
+        own["link"] = f"?{urlencode([('style', style), *own['page_of_files']])}&at="
+    if changes is not None:
+        changes.before, changes.after = pull.get("merge_base") or "", pull["head"]["sha"]
+        changes.target = target
+        changes.text = f"/pulls/{index}.diff?{urlencode(target)}"
+        if views is not None:
+            note_views(changes, views)
+        own["leaves_out"] = comments.total > len(comments.rows)
+        place(changes, await conversations_on_lines(frame, comments.rows, reviews))
+        if own["link"] and (commented := line_at(changes, request.query_params.get("at", ""))):
+            file, line = commented
+            line.has_form, own["file"] = True, file.number
+            own["side"] = "old" if line.kind == "del" else "new"
+            own["path"] = (file.old_path or file.path) if line.kind == "del" else file.path
+            own["line"] = line.old if line.kind == "del" else line.new
+            # Bytes that are not UTF-8 would be lost in the file.
+            if line.kind != "del" and "\ufffd" not in line.text:
+                own["draft"] = suggestion_draft(line.text)
+    return frame.render(
+        "reviews/files.html",
+        in_place=MORE_FILES,
+        tab="pulls",
+        title=f"Changes of {pull['title']} #{index}",
+        page_name="files",
+        error=problem,
+        pull=pull,
+        issue=as_issue(pull),
+        changes=changes,
+        pages=pages,
+        line_context=own,
+        committed=committed if request.proves(committed_words(committed), proof) else "",
+        proof=proof,
+    )
+
+
+async def _views(frame: RepositoryFrame, index: int) -> Mapping[str, str] | None:
+    """Files that the viewer has viewed; None for an anonymous caller."""
+    return await frame.forge.file_views(frame.base, index) if frame.request.principal.signed_in else None
+
+
+def committed_words(sha: str) -> str:
+    """Return the words that prove a suggestion was committed as ``sha``; other sites cannot prove them."""
+    return f"committed {sha}"
+
+
+@post("/{owner:str}/{repo:str}/pulls/{index:int}/reviews", policy=anyone(), include_in_schema=False)
+async def review(request: WebRequest, index: int) -> Response[Any]:
+    """Say what one thinks of the changes as a whole; what was said to single lines before goes with it."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    if form.has("preview"):
+        return await preview(frame, form, SEND)
+    if form.has("discard"):
+        await frame.forge.send("DELETE", "issues", frame.api("pulls", index, "reviews", form.text("discard")))
+        return frame.redirect(f"/pulls/{index}/files")
+    present = changes_shown(await frame.forge.get("issues", frame.api("pulls", index)))
+    if present != (shown := {name: form.text(name) for name in present}):
+        problem = Conflict(f"{moved_words(shown, present)}. {AGAIN}")
+        page = f"{frame.base}/pulls/{index}/files"
+        if request.wants_part:
+            template = "reviews/moved.html"
+            return request.render(
+                template, in_place=template, title="", error=problem, shown=present, look_at=page
+            )
+        return await preview(frame, form.with_values(present), SEND, problem=problem, look_at=page)
+    body = {"event": form.get("event", "COMMENT"), "body": form.lines("body"), **shown}
+    try:
+        await frame.forge.send("POST", "issues", frame.api("pulls", index, "reviews"), body)
+    except ApiError as error:
+        return await preview(frame, form, SEND, problem=error)
+    return frame.redirect(f"/pulls/{index}")
+
+
+@post(
+    "/{owner:str}/{repo:str}/pulls/{index:int}/reviews/{review_id:int}/dismissal",
+    policy=anyone(),
+    include_in_schema=False,
+)
+async def dismiss(request: WebRequest, index: int, review_id: int) -> Response[bytes]:
+    """Say that a decision does not count any more, or that it counts again."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    path = frame.api("pulls", index, "reviews", review_id)
+    if form.text("do") == "restore":
+        await frame.forge.send("POST", "issues", f"{path}/undismissals")
+    else:
+        await frame.forge.send("POST", "issues", f"{path}/dismissals", {"message": form.lines("message")})
+    return frame.redirect(f"/pulls/{index}#merge")
+
+
+@post("/{owner:str}/{repo:str}/pulls/{index:int}/comments", policy=anyone(), include_in_schema=False)
+async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
+    """Comment on a line, at once or in the review that is being written."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    # One that is sent at once would send the review that is being written with it.
+    buttons = ("Add to your review|add", *(() if form.has("pending") else ("Comment now|now",)))
+    if form.text("preview") == SUGGEST:
+        return await _suggest(frame, form, *buttons)
+    if form.has("preview"):
+        return await preview(frame, form, *buttons)
+    line = whole_number(form.text("line")) or 0
+    position = "old_position" if form.text("side") == "old" else "new_position"
+    shown = {name: form.text(name) for name in TARGET}
+
+    def body(text: str) -> Any:
+        comment = {"path": form.get("path", ""), "body": text, position: line}
+        event = "COMMENT" if form.text("do") == "now" else "PENDING"
+        return {"event": event, "comments": [comment], **shown}
+
+    path = frame.api("pulls", index, "reviews")
+    try:
+        if form.files and form.text("do") != "now":
+            raise Invalid.field("files", "early", f"{EARLY}; comment now with them")
+        sent = await send_with_files(frame, form, frame.api("issues", index), "POST", path, body)
+    except ApiError as error:
+        return await preview(frame, form, *buttons, problem=error)
+    anchor = await _latest_of(frame, f"{path}/{sent['id']}/comments")
+    return back_to_page(frame, index, form, form.text("back") or "files", anchor)
+
+
+async def _latest_of(frame: RepositoryFrame, path: str) -> str:
+    """The anchor of the latest comment of a review.
+
+    Empty if that comment is unknown; the review was sent anyway.
+    """
+    with suppress(ApiError):
+        if said := await frame.forge.get("issues", path):
+            return f"#pullrequestreviewcomment-{max(one['id'] for one in said)}"
+    return ""
+
+
+async def _suggest(frame: RepositoryFrame, form: Form, *buttons: str) -> Response[str]:
+    """Return the form of a comment with a suggestion for its line; as a part for an open page."""
+    form["body"] = with_draft(form.lines("body"), form.lines("draft"))
+    if not frame.request.wants_part:
+        return await preview(frame, form, *buttons)
+    part = frame.request.render("reviews/suggestion.html", title="", text=form["body"])
+    part.headers |= {"HX-Retarget": "#body", "HX-Reswap": "outerHTML"}
+    return part
+
+
+@post(
+    "/{owner:str}/{repo:str}/pulls/{index:int}/comments/{comment_id:int}/replies",
+    policy=anyone(),
+    include_in_schema=False,
+)
+async def reply(request: WebRequest, index: int, comment_id: int) -> Response[Any]:
+    """Answer a comment on a line."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    if form.has("preview"):
+        return await preview(frame, form, "Reply")
+    path = frame.api("pulls", index, "comments", comment_id, "replies")
+    try:
+        await send_with_files(
+            frame, form, frame.api("issues", index), "POST", path, lambda text: {"body": text}
+        )
+    except ApiError as error:
+        return await preview(frame, form, "Reply", problem=error)
+    if request.wants_part and (part := await _conversation_part(frame, index, form, comment_id)):
+        return part
+    return back_to_page(frame, index, form, form.text("back"), f"#thread-{comment_id}")
+
+
+async def _conversation_part(
+    frame: RepositoryFrame, index: int, form: Form, comment_id: int
+) -> Response[str] | None:
+    """The conversation for the page that stays; None if it is none of the latest."""
+    pull, reviews, comments = await frame.load(
+        frame.forge.get("issues", frame.api("pulls", index)),
+        reviews_of(frame, index),
+        comments_of(frame, index),
+    )
+    conversations = await conversations_on_lines(frame, comments.rows, reviews)
+    shown = next((one for one in conversations if one.id == comment_id), None)
+    if shown is None:
+        return None
+    part = frame.render(
+        "pulls/conversation.html",
+        in_place="reviews/line_conversation.html",
+        tab="pulls",
+        conversation=shown,
+        line_context=line_context(
+            frame, pull, style=chosen_style(form.text("style")), back=form.text("back")
+        ),
+    )
+    part.headers |= {"HX-Retarget": f"#thread-{comment_id}", "HX-Reswap": "outerHTML"}
+    return part
+
+
+@post(
+    "/{owner:str}/{repo:str}/pulls/{index:int}/comments/{comment_id:int}/resolve",
+    policy=anyone(),
+    include_in_schema=False,
+)
+async def resolve(request: WebRequest, index: int, comment_id: int) -> Response[bytes]:
+    """Say that a conversation on a line is resolved, or is not."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    act = "unresolve" if form.text("do") == "open" else "resolve"
+    await frame.forge.send("POST", "issues", frame.api("pulls", "comments", comment_id, act))
+    return back_to_page(frame, index, form, form.text("back"), f"#thread-{comment_id}")
+
+
+def back_to_page(
+    frame: RepositoryFrame, index: int, form: Form, page: str, anchor: str = ""
+) -> Response[bytes]:
+    """To the page from which the form came, and a part of it."""
+    # A branch may have slashes in its name, so it is the last.
+    name, *parts = page.split("/", 6)
+    if name == "files":
+        *numbers, commit, merge_base, base_branch = (*parts, *[""] * 6)[:6]
+        part = _query_of_page(*(whole_number(text, 7) or 0 for text in numbers))
+        if _COMMIT.fullmatch(commit) and (not merge_base or _COMMIT.fullmatch(merge_base)):
+            target = zip(TARGET, (commit, base_branch, merge_base), strict=True)
+            part += [(name, value) for name, value in target if value]
+        query = urlencode([("style", chosen_style(form.text("style"))), *part])
+        return frame.redirect(f"/pulls/{index}/files?{query}{anchor}")
+    return frame.redirect(f"/pulls/{index}{page_query(whole_number(page, 7) or 1)}{anchor}")
+
+
+routes = [files, review, dismiss, comment_on_line, reply, resolve]

@@ -1,0 +1,21 @@
+"""Files of a pull request that a person has viewed, and later changes of them."""
+
+import hashlib
+from collections.abc import Mapping
+
+from ingot_web.diffs.rules.parsing import Diff, FileView
+
+
+def note_views(diff: Diff, views: Mapping[str, str]) -> None:
+    """Say so of each file; ``views`` has the changes that were looked at, as issues has them.
+
+    A diff without changes of white space is not all that changed, so nothing is said there.
+    """
+    if diff.hides_spaces:
+        return
+    for file in diff.files:
+        path = hashlib.sha256(file.path.encode("utf-8", "replace")).hexdigest()
+        # Where the text does not tell the changes: the commit that has them.
+        changes = file.digest or hashlib.sha256(f"{path} {diff.after}".encode()).hexdigest()
+        before = views.get(path)
+        file.view = FileView(path, changes, before == changes, before not in (None, changes))

@@ -1,0 +1,5 @@
+"""Routes."""
+
+from ingot_web.site.api import assets, other_names
+
+routes = [*assets.routes, *other_names.routes]

@@ -1,0 +1,85 @@
+"""Static files, rules for search engines, and the style guide."""
+
+from litestar import Response, get
+
+from ingot_chassis.errors import NotFound
+from ingot_chassis.http.policy import anyone
+from ingot_web.diffs.rules.colours import coloured_diff
+from ingot_web.diffs.rules.parsing import parse
+from ingot_web.pages.api.request import WebRequest
+from ingot_web.pages.rules.templates import SCRIPTS, STATIC
+
+ASSETS = {
+    "style.css": ("text/css", (STATIC / "style.css").read_bytes()),
+    "icon.svg": ("image/svg+xml", (STATIC / "icon.svg").read_bytes()),
+    **{name: ("text/javascript", (STATIC / name).read_bytes()) for name in SCRIPTS},
+}
+CHANGES = """diff --git a/lamp.py b/lamp.py
+--- a/lamp.py
++++ b/lamp.py
+@@ -1,3 +1,3 @@ class Lamp:
+ def shine():
+-    flicker()
++    glow()
+"""
+"""For the style guide."""
+ROBOTS = """User-agent: *
+Disallow: /-/
+Disallow: /api/
+Disallow: /login
+Disallow: /*/*/archive/
+Disallow: /*/*/blame/
+Disallow: /*/*/blob_excerpt/
+Disallow: /*/*/find/
+Disallow: /*/*/_
+Disallow: /*/*/compare/
+Disallow: /*/*/commits/
+Disallow: /*/*/media/
+Disallow: /*/*/raw/
+Disallow: /*/*/src/commit/
+Disallow: /*/*/settings
+"""
+
+
+def _answer(name: str, *, by_content: bool) -> Response[bytes]:
+    """``by_content``: the address changes with the file; by another one a browser asks again soon."""
+    if name not in ASSETS:
+        raise NotFound
+    kind, content = ASSETS[name]
+    lifetime = "max-age=31536000, immutable" if by_content else "max-age=600"
+    headers = {"Cache-Control": f"public, {lifetime}", "X-Content-Type-Options": "nosniff"}
+    return Response(content, media_type=kind, headers=headers)
+
+
+@get("/-/assets/{name:str}", policy=anyone(), include_in_schema=False)
+async def asset(request: WebRequest, name: str) -> Response[bytes]:
+    """A file of this service.
+
+    Its address changes with its content; without that it is for the pages of sign-in.
+    """
+    return _answer(name, by_content=bool(request.scope["query_string"]))
+
+
+@get("/robots.txt", policy=anyone(), include_in_schema=False, media_type="text/plain")
+async def robots() -> str:
+    """Paths that crawlers skip."""
+    return ROBOTS
+
+
+@get("/favicon.ico", policy=anyone(), include_in_schema=False)
+async def favicon() -> Response[bytes]:
+    """The icon, for browsers that ask for it by this name."""
+    return _answer("icon.svg", by_content=False)
+
+
+@get("/-/styleguide", policy=anyone(), include_in_schema=False)
+async def styleguide(request: WebRequest) -> Response[str]:
+    """Every part of which pages are made, once; only where the setting says so."""
+    if not request.app.state.settings.styleguide:
+        raise NotFound
+    texts = (CHANGES, CHANGES.replace("lamp.py", "horn.py"))
+    changes, other = (coloured_diff(parse(text)) for text in texts)
+    return request.render("site/styleguide.html", title="Style guide", changes=changes, other_changes=other)
+
+
+routes = [asset, robots, favicon, styleguide]

@@ -1,1 +1,0 @@
-"""What processes of web share, where there is a Redis."""

@@ -1,0 +1,1 @@
+"""Webhooks of repositories, organizations and accounts, with their deliveries."""

@@ -1,0 +1,5 @@
+"""Routes."""
+
+from ingot_web.webhooks.api import owners, repositories
+
+routes = [*owners.routes, *repositories.routes]

@@ -1,0 +1,75 @@
+"""Password, sessions and second factor, as people change them on the pages of their account."""
+
+from datetime import timedelta
+
+from ingot_chassis.clock import now
+from ingot_web.account_settings.rules.qr_codes import qr_code
+
+from ..forge import MOMENT
+from ..world import ANN
+
+
+async def test_a_new_password_is_typed_twice_and_ends_the_session(pages, forge):
+    page, to = "/user/settings/security", "/settings/password"
+    shown = (await pages.get(page, ANN)).text
+    assert all(
+        text in shown for text in ("Current password", "Access tokens go on working; applications ask")
+    )
+    form = {"old_password": "old", "new_password": "new", "repeated": "nwe"}
+    refused = await pages.submit(page, "Change the password", to=to, **form)
+    assert (refused.status_code, "in two ways" in refused.text, forge.sent) == (422, True, [])
+    changed = await pages.submit(page, "Change the password", to=to, **form | {"repeated": "new"})
+    assert changed.headers["location"] == "/login"
+    assert forge.sent == [("POST", "/user/password", {"old_password": "old", "new_password": "new"})]
+    forge.failures["/user/password"] = 422
+    refused = await pages.submit(page, "Change the password", to=to, **form | {"repeated": "new"})
+    assert (refused.status_code, "refused" in refused.text) == (422, True)
+
+
+async def test_each_session_says_when_it_ends_and_each_that_can_be_ended_which_one_it_is(pages, forge):
+    session = {"user_agent": "Firefox", "created_at": MOMENT, "last_used_at": None, "current": False}
+    session["expires_at"] = f"{now() + timedelta(hours=5, minutes=30):%Y-%m-%dT%H:%M:%SZ}"
+    forge.answers["/user/sessions"] = [
+        session | {"id": number, "address": f"192.0.2.{number}"} for number in (1, 2)
+    ]
+    shown = (await pages.get("/user/settings/security", ANN)).text
+    for number in (1, 2):
+        label = f"End the session of Firefox at 192.0.2.{number}, signed in 2026-01-02 03:04 UTC"
+        assert f'value="{number}" aria-label="{label}">End</button>' in shown
+    ends = f'ends <time datetime="{session["expires_at"]}"'
+    assert (shown.count(ends), shown.count(">in 5 hours</time>")) == (2, 2)
+
+
+async def test_a_second_factor_is_turned_on_by_a_camera_and_off_without_one(pages, forge):
+    page, uri = "/user/settings/two_factor", "otpauth://totp/Ingot:ann?secret=ABCDEFGH&issuer=Ingot"
+    forge.answers |= {
+        "/user/two_factor": {"enabled": False, "recovery_codes": 0},
+        "POST /user/two_factor": {"secret": "ABCDEFGH", "uri": uri},
+    }
+    picture = qr_code(uri, "QR code for the app")
+    begun = (await pages.submit(page, "Set it up", to=page, password=" my password")).text
+    assert picture in begun
+    assert forge.sent == [("POST", "/user/two_factor", {"password": " my password"})]
+    forge.refuses = 422
+    refused = await pages.submit(begun, "Turn it on", to=page, code="1")
+    assert (refused.status_code, picture in refused.text) == (422, True)
+    assert 'class="qr"' not in (await pages.get(page, ANN)).text
+    forge.answers["/user/two_factor"] = {"enabled": True, "recovery_codes": 9}
+    assert ">Code of the app, or a recovery code</label>" in (await pages.get(page, ANN)).text
+
+
+async def test_a_second_factor_is_weakened_with_password_and_code(pages, forge):
+    page, path = "/user/settings/two_factor", "/user/two_factor"
+    forge.answers |= {
+        path: {"enabled": True, "recovery_codes": 1},
+        f"POST {path}/recovery_codes": {"recovery_codes": ["new-code"]},
+    }
+    proof = {"password": "my password", "code": "123456"}
+    renewed = await pages.submit(page, "New recovery codes", to=page, **proof)
+    assert "new-code" in renewed.text
+    removed = await pages.submit(page, "Turn it off", to=page, **proof)
+    assert removed.headers["location"] == page
+    assert forge.sent == [("POST", f"{path}/recovery_codes", proof), ("DELETE", path, proof)]
+    forge.refuses = 422
+    refused = await pages.submit(page, "Turn it off", to=page, **proof)
+    assert (refused.status_code, "my password" in refused.text) == (422, False)

@@ -1,0 +1,377 @@
+"""Pull requests as they are merged on pages."""
+
+import re
+import time
+
+import pytest
+
+from ingot_contracts.testing.forms import form_of
+
+from ..forge import ANN_USER, HOME, MOMENT, issue
+from ..previews.test_previews import IN_PLACE, is_part
+from ..test_forms import HEAD
+from ..world import ANN, BOB
+
+PAGE = "/ann/demo/pulls/1"
+PULL = f"{HOME}/pulls/1"
+RULE = {"reason": "the rule 'main' protects the branch: changes are requested", "overridable": True}
+
+
+@pytest.fixture
+def forge(forge):
+    forge.answers[f"{HOME}/pulls/1"] = issue(
+        pull_request={"merged": False, "draft": False}, base={"ref": "main"}, head=HEAD, merged=False,
+        mergeable=True, draft=True, merge_refusals=[],
+    )  # fmt: skip
+    return forge
+
+
+async def test_each_reason_against_a_merge_stands_beside_a_button_that_does_nothing(pages, forge):
+    reasons = ["the title says that it is work in progress", "it is blocked by 1 open issue"]
+    forge.answers[f"{HOME}/pulls/1"]["merge_refusals"] = [
+        RULE, *({"reason": reason, "overridable": False} for reason in reasons)
+    ]  # fmt: skip
+    shown = (await pages.get(PAGE, ANN)).text
+
+    for reason in reasons:
+        assert f"{reason[:1].upper()}{reason[1:]}.</li>" in shown
+    rule = "The rule &#39;main&#39; protects the branch: changes are requested"
+    assert f'{rule}. <span class="muted">You may override that.</span></li>' in shown
+    assert "take “WIP” from the beginning of the title" in shown
+    assert re.search(r"<button[^>]* disabled[^>]*>Merge</button>", shown)
+    assert "/pulls/1/merge" not in shown
+
+
+async def test_who_may_override_the_rule_is_told_what_it_says_and_merges(pages, forge):
+    forge.answers[f"{HOME}/pulls/1"]["merge_refusals"] = [RULE]
+    await pages.submit(PAGE, "Merge", to="/pulls/1/merge", override="1")
+    assert forge.sent[0][2]["force_merge"] is True
+
+
+async def test_what_nothing_refuses_is_merged_without_overriding(pages, forge):
+    shown = (await pages.get(PAGE, ANN)).text
+    assert "Nothing refuses the merge" in shown
+    assert 'name="override"' not in shown
+    await pages.submit(shown, "Merge", to="/pulls/1/merge")
+    assert forge.sent[0][2]["force_merge"] is False
+    assert (forge.sent[0][2]["head_commit_id"], forge.sent[0][2]["base_branch"]) == ("1" * 40, "main")
+    assert form_of(shown, "/pulls/1/merge", "Merge").action == "/ann/demo/pulls/1/merge"
+
+
+async def test_what_a_merge_looks_at_anew_leaves_the_button_on(pages, forge):
+    reason = {"reason": "the branches conflict", "overridable": False, "recorded": True}
+    forge.answers[f"{HOME}/pulls/1"]["merge_refusals"] = [reason]
+    shown = (await pages.get(PAGE, ANN)).text
+    assert "What speaks against a merge" in shown
+    assert "The branches conflict.</li>" in shown
+    assert 'name="override"' not in shown
+    await pages.submit(shown, "Merge", to="/pulls/1/merge")
+
+
+async def test_branches_that_conflict_have_the_commands_that_solve_it(pages, forge):
+    pull = forge.answers[PULL]
+    assert "If the branches conflict" not in (await pages.get(PAGE, ANN)).text
+    forge.answers[PULL]["merge_refusals"] = [
+        {"reason": "the branches conflict", "overridable": False, "recorded": True}
+    ]
+    fork = HEAD["repo"] | {"full_name": "bob/demo", "clone_url": "http://forge/bob/demo.git"}
+    for ref, quoted in (("topic", "HEAD:topic"), ("x;echo$IFS", "&#39;HEAD:x;echo$IFS&#39;")):
+        forge.answers[PULL] = pull | {"mergeable": False, "head": HEAD | {"ref": ref, "repo": fork}}
+        shown = (await pages.get(PAGE, ANN)).text
+        assert "git pull --no-rebase http://forge/ann/demo.git main<" in shown
+        assert f"git push http://forge/bob/demo.git {quoted}<" in shown, (
+            "what is copied is one word of a shell"
+        )
+    forge.answers[PULL] = pull | {"mergeable": False, "head": HEAD | {"repo": None}}
+    assert "git push" not in (await pages.get(PAGE, ANN)).text
+
+
+@pytest.mark.parametrize("writes", [True, False])
+async def test_issues_that_knows_no_reasons_leaves_the_form_to_who_may_push(pages, forge, writes):
+    forge.answers[f"{HOME}/pulls/1"]["merge_refusals"] = None
+    forge.answers[HOME]["permissions"]["push"] = writes
+    shown = (await pages.get(PAGE, ANN)).text
+    assert "Nothing refuses the merge" not in shown
+    assert ("/pulls/1/merge" in shown) is writes
+
+
+WAITS_FOR = {"reason": "it is blocked by 1 open issue", "overridable": False, "may_pass": True}
+
+
+async def test_a_merge_that_something_refuses_for_now_is_scheduled_with_its_message(pages, forge):
+    forge.answers[f"{HOME}/pulls/1"]["merge_refusals"] = [WAITS_FOR]
+    text = {"merge_title": "One", "merge_message": "a\r\nb"}
+    await pages.submit(PAGE, "Merge when possible", to="/pulls/1/merge", **text)
+    sent = forge.sent[0][2]
+    assert sent["merge_when_checks_succeed"] is True
+    assert (sent["MergeTitleField"], sent["MergeMessageField"]) == ("One", "a\nb")
+
+
+async def test_what_never_passes_is_not_waited_for(pages, forge):
+    never = {"reason": "the title says that it is work in progress", "overridable": False, "may_pass": False}
+    forge.answers[f"{HOME}/pulls/1"]["merge_refusals"] = [WAITS_FOR, never]
+    assert "Merge when possible" not in (await pages.get(PAGE, ANN)).text
+
+
+async def test_who_scheduled_a_merge_cancels_it_and_others_see_that_it_waits(pages, forge):
+    forge.answers[f"{HOME}/pulls/1"]["merge_refusals"] = [WAITS_FOR]
+    forge.answers[f"{HOME}/pulls/1/merge/scheduled"] = {
+        "user": ANN_USER, "do": "merge", "head_commit_id": "", "delete_branch_after_merge": True, "created_at": MOMENT,
+    }  # fmt: skip
+    shown = (await pages.get(PAGE, ANN)).text
+    assert "as soon as nothing refuses it, and then the branch <code>topic</code> is deleted" in shown
+    assert "Merge when possible" not in shown
+    await pages.submit(shown, "Cancel the scheduled merge", to="/pulls/1/merge")
+    assert forge.sent[0][:2] == ("DELETE", f"{HOME}/pulls/1/merge")
+    assert "Cancel the scheduled merge" not in (await pages.get(PAGE)).text
+
+
+async def test_a_merge_that_is_refused_keeps_what_was_written(pages, forge):
+    forge.refuses = 409
+    refused = await pages.submit(PAGE, "Merge", to="/pulls/1/merge", merge_title="One", merge_message="two")
+    assert (refused.status_code, 'value="One"' in refused.text, "two</textarea>" in refused.text) == (
+        409,
+        True,
+        True,
+    )
+
+
+async def test_a_merge_that_is_refused_without_words_says_the_reasons_and_how_to_solve_a_conflict(
+    pages, forge
+):
+    repo = HEAD["repo"] | {"clone_url": "http://forge/ann/demo.git"}
+    forge.answers[PULL] |= {"mergeable": False, "head": HEAD | {"repo": repo}}
+    forge.refusals[f"{PULL}/merge"] = (405, b"")
+    shown = (await pages.get(PAGE, ANN)).text
+    for reasons, words in (
+        (["the branches conflict"], "It cannot be merged: the branches conflict."),
+        (
+            ["the title", "the branches conflict"],
+            "It cannot be merged: the title, and the branches conflict.",
+        ),
+        ([], "It was not merged: the branches conflict, or one of them has just changed."),
+    ):
+        forge.answers[PULL]["merge_refusals"] = [
+            {"reason": reason, "overridable": False, "recorded": True} for reason in reasons
+        ]
+        refused = await pages.submit(shown, "Merge", to="/pulls/1/merge")
+        assert refused.status_code == 405
+        assert f'role="alert"><p>{words}</p>' in refused.text
+        assert ("<details open><summary>If the branches conflict" in refused.text) is bool(reasons)
+        assert "issues refused" not in refused.text
+
+
+@pytest.mark.parametrize("reasons", [[], ["the branches conflict"]])
+async def test_the_button_of_a_merge_stands_out_only_where_nothing_refuses_it(pages, forge, reasons):
+    forge.answers[PULL]["merge_refusals"] = [
+        {"reason": reason, "overridable": False, "recorded": True} for reason in reasons
+    ]
+    shown = (await pages.get(PAGE, ANN)).text
+    assert ('<button class="primary">Merge</button>' in shown) is (not reasons)
+    assert ("<button>Merge</button>" in shown) is bool(reasons)
+
+
+def _decision(login, state, **changed):
+    return {"id": 7, "user": ANN_USER | {"login": login}, "state": state, "body": "", "dismissed": False,
+            "stale": False, "official": True, "submitted_at": MOMENT, "comments_count": 0} | changed  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [{"official": False}, {"dismissed": True}])
+async def test_an_objection_that_does_not_count_is_not_told(pages, forge, change):
+    forge.answers[f"{PULL}/reviews"] = [
+        _decision("bob", "REQUEST_CHANGES"),
+        _decision("bob", "REQUEST_CHANGES", **change),
+    ]
+    shown = (await pages.get(PAGE, ANN)).text
+    assert ("asked for changes" in shown, "Nothing refuses the merge" in shown) == (False, True)
+
+
+@pytest.mark.parametrize(("decisions", "objectors"), [
+    ([("bob", "REQUEST_CHANGES"), ("carl", "APPROVED")], "bob"),
+    ([("bob", "REQUEST_CHANGES"), ("carl", "REQUEST_CHANGES"), ("bob", "COMMENT")], "bob, carl"),
+    ([("bob", "REQUEST_CHANGES"), ("bob", "APPROVED")], ""),
+])  # fmt: skip
+async def test_what_can_be_merged_although_changes_are_asked_for_says_by_whom(
+    pages, forge, decisions, objectors
+):
+    forge.answers[f"{PULL}/reviews"] = [_decision(*decision) for decision in decisions]
+    shown = (await pages.get(PAGE, ANN)).text
+    assert (f"It can be merged, although {objectors} asked for changes." in shown) is bool(objectors)
+    assert ("Nothing refuses the merge" in shown) is (not objectors)
+
+
+@pytest.mark.parametrize(("caller", "more"), [(BOB, []), (None, []), (BOB, ["the title says that"])])
+async def test_who_may_not_write_reads_that_others_merge_and_no_refusals_but_those_of_all(
+    pages, forge, caller, more
+):
+    forge.answers[HOME]["permissions"] = {"admin": False, "push": False, "pull": True}
+    forge.answers[PULL]["merge_refusals"] = [
+        {"reason": reason, "overridable": False} for reason in ["write access is needed", *more]
+    ]
+    shown = (await pages.get(PAGE, caller)).text
+    assert ("Somebody who may write to the repository merges it." in shown) is (not more)
+    assert ("Why it cannot be merged" in shown) is bool(more)
+    assert ("disabled" in shown) is bool(more)
+
+
+@pytest.mark.parametrize(("owner", "offers"), [("ann", True), ("bob", False)])
+async def test_only_a_branch_that_the_viewer_may_write_is_offered_to_be_deleted(pages, forge, owner, offers):
+    fork = HEAD["repo"] | {"full_name": f"{owner}/fork", "owner": {"login": owner}}
+    forge.answers[PULL] |= {"head": HEAD | {"repo": fork}}
+    forge.answers[HOME]["default_delete_branch_after_merge"] = True
+    shown = (await pages.get(PAGE, ANN)).text
+    assert ('name="delete_branch"' in shown) is offers
+    await pages.submit(shown, "Merge", to="/pulls/1/merge")
+    assert forge.sent[0][2]["delete_branch_after_merge"] is offers
+
+
+async def test_files_of_a_new_pull_request_are_linked_in_its_text(pages, forge):
+    forge.answers |= {
+        f"POST {HOME}/pulls": {"number": 1, "body": "why"},
+        f"POST {HOME}/issues/1/assets": {"name": "a.png", "browser_download_url": "/a"},
+    }
+    form = {"token": pages.form_token(ANN, at=time.time()), "title": "T", "body": "why"}
+    answer = await pages.client.post(
+        "/ann/demo/compare/main...topic",
+        data=form,
+        files=[("files", ("a.png", b"night", "image/png"))],
+        headers=pages.callers.headers(ANN),
+    )
+    assert answer.headers["location"] == "/ann/demo/pulls/1"
+    assert forge.sent[-1] == ("PATCH", f"{HOME}/issues/1", {"body": "why\n\n![a.png](/a)"})
+
+
+async def test_checks_that_run_are_asked_for_again_in_place_until_none_does(pages, forge):
+    status = {"context": "ci", "target_url": "", "description": ""}
+    path = f"{HOME}/commits/refs%2Fpull%2F1%2Fhead/status"
+    path = path.replace("%2F", "/")
+    poll = f'hx-get="{PAGE}/checks" hx-trigger="every 15s"'
+    for state in ("pending", "success"):
+        forge.answers[path] = {"state": state, "total_count": 1, "statuses": [status | {"status": state}]}
+        page = (await pages.get(PAGE, ANN)).text
+        part = await pages.client.get(f"{PAGE}/checks", headers=pages.callers.headers(ANN) | IN_PLACE)
+        assert is_part(part)
+        assert (poll in page, poll in part.text) == (state == "pending", state == "pending")
+        assert ("No check runs any more" in part.text) is (state == "success")
+    assert (await pages.get(f"{PAGE}/checks", ANN)).headers["location"] == f"{PAGE}#merge"
+
+
+async def test_a_head_that_lacks_commits_of_the_base_is_updated(pages, forge):
+    pull = forge.answers[f"{HOME}/pulls/1"]
+    pull["base"] = {"ref": "main", "sha": "2" * 40}
+    assert "Update the branch" not in (await pages.get(PAGE, ANN)).text
+    pull["merge_base"] = "3" * 40
+    answer = await pages.submit(PAGE, "Update the branch", to="/pulls/1/update")
+    assert (answer.headers["location"], forge.sent[0][:2]) == (
+        f"{PAGE}#merge",
+        ("POST", f"{HOME}/pulls/1/update"),
+    )
+
+
+@pytest.mark.parametrize(("style", "deletes"), [("squash", True), ("merge", False)])
+async def test_the_merge_form_begins_with_what_the_settings_propose(pages, forge, style, deletes):
+    forge.answers[HOME] |= {"default_merge_style": style, "default_delete_branch_after_merge": deletes}
+    await pages.submit(PAGE, "Merge", to="/pulls/1/merge")
+    sent = forge.sent[0][2]
+    assert (sent["do"], sent["delete_branch_after_merge"]) == (style, deletes)
+
+
+@pytest.mark.parametrize(("state", "fields", "moves"), [
+    ("open", {"into": "next"}, [("PATCH", PULL, {"base": "next"})]), ("open", {}, []), ("closed", {}, []),
+])  # fmt: skip
+async def test_an_open_pull_request_is_moved_to_another_branch_if_the_form_says_so(
+    pages, forge, state, fields, moves
+):
+    """The text goes to the issue, where it may be empty."""
+    forge.answers[PULL] |= {"state": state}
+    await pages.submit(PAGE, "Save", to="/issues/1/edit", title="New", body="", **fields)
+    assert forge.sent == [
+        *moves,
+        ("PATCH", f"{HOME}/issues/1", {"title": "New", "body": "", "content_version": 0}),
+    ]
+
+
+async def test_a_branch_that_is_refused_can_be_changed_without_a_script(pages, forge):
+    forge.refusals[PULL] = (422, b'{"message": "no such branch", "url": ""}')
+    refused = await pages.submit(PAGE, "Save", to="/issues/1/edit", into="nixt")
+    assert form_of(refused.text, "/issues/1/edit", "Save").values["into"] == ["nixt"]
+
+
+async def test_what_was_merged_by_hand_is_said_with_its_commit_where_the_repository_allows_it(pages, forge):
+    assert "manually-merged" not in (await pages.get(PAGE, ANN)).text
+    forge.answers[HOME]["allow_manual_merge"] = True
+    by_hand = {"style": "manually-merged", "merge_commit": "4" * 40}
+    await pages.submit(PAGE, "Merge", to="/pulls/1/merge", **by_hand)
+    sent = forge.sent[0][2]
+    assert (sent["do"], sent["merge_commit_id"]) == ("manually-merged", "4" * 40)
+
+
+@pytest.mark.parametrize(("caller", "pushes", "names"), [
+    (ANN, True, ["bob", "carl", "crew"]), (ANN, False, ["bob", "carl", "crew"]), (BOB, False, ["bob"]), (None, False, []),
+])  # fmt: skip
+async def test_who_was_asked_for_a_review_stands_beside_and_those_who_may_take_it_back(
+    pages, forge, caller, pushes, names
+):
+    """The author and who may push take back each request, who was asked their own."""
+    forge.answers[HOME]["permissions"] = {"admin": False, "push": pushes, "pull": True}
+    forge.answers[f"{HOME}/pulls/1"] |= {
+        "requested_reviewers": [ANN_USER | {"login": login} for login in ("bob", "carl")],
+        "requested_reviewers_teams": [{"id": 4, "name": "crew"}],
+    }
+    shown = (await pages.get(PAGE, caller)).text
+    beside = shown.partition("<h2>Asked for a review</h2>")[2].partition("</section>")[0]
+    assert [name in beside for name in ("bob", "carl", "crew")] == [True] * 3
+    assert re.findall('aria-label="Take back the request to (.*?)"', beside) == names
+
+
+async def test_a_request_for_a_review_is_taken_back(pages, forge):
+    path = f"{HOME}/pulls/1/requested_reviewers"
+    for kind, name, body in (
+        ("requested_reviewers", "login", {"reviewers": ["bob"], "team_reviewers": []}),
+        ("requested_reviewers_teams", "name", {"reviewers": [], "team_reviewers": ["bob"]}),
+    ):
+        forge.sent.clear()
+        forge.answers[f"{HOME}/pulls/1"] |= {"requested_reviewers": [], "requested_reviewers_teams": []}
+        forge.answers[f"{HOME}/pulls/1"][kind] = [ANN_USER | {name: "bob"}]
+        answer = await pages.submit(PAGE, "Take back", to="/issues/1/facts")
+        assert answer.headers["location"] == PAGE
+        assert forge.sent == [("DELETE", path, body)]
+
+
+async def test_tabs_and_the_head_of_a_pull_request_say_how_much_there_is(pages, forge):
+    pull = forge.answers[f"{HOME}/pulls/1"]
+    pull |= {"comments": 3, "review_comments": 4, "changed_files": 5, "additions": 60, "deletions": 7}
+    forge.answers |= {f"{PULL}/commits": [], f"{PULL}.diff": b""}
+    for page in (PAGE, f"{PAGE}/commits", f"{PAGE}/files"):
+        shown = (await pages.get(page)).text
+        for name, count in (("Conversation", 7), ("Files", 5)):
+            assert f'>{name} <span class="count">{count}</span></a>' in shown
+        assert '<span class="plus">+60</span> <span class="minus">\N{MINUS SIGN}7</span>' in shown
+    assert "Draft</span>" in shown
+    pull |= {"additions": None, "deletions": None, "changed_files": None}
+    shown = (await pages.get(PAGE)).text
+    assert (">Files</a>" in shown, 'class="plus"' in shown) == (True, False)
+
+
+async def test_a_merged_pull_request_leads_who_may_push_to_how_it_is_reverted(pages, forge):
+    forge.answers[PULL] |= {
+        "merged": True,
+        "merged_by": ANN_USER,
+        "merged_at": MOMENT,
+        "merge_commit_sha": "4" * 40,
+    }
+    link = f'href="/ann/demo/commit/{"4" * 40}#revert">Revert it</a>'
+    assert (link in (await pages.get(PAGE, ANN)).text, link in (await pages.get(PAGE)).text) == (True, False)
+
+
+async def test_a_list_says_which_pull_requests_are_drafts(pages, forge):
+    for draft in (True, False):
+        forge.answers[f"{HOME}/issues"] = [issue(pull_request={"merged": False, "draft": draft})]
+        shown = (await pages.get("/ann/demo/pulls")).text
+        assert ('<span class="badge">Draft</span>' in shown) is draft
+
+
+async def test_an_open_pull_request_says_how_to_try_it_in_a_clone(pages, forge):
+    shown = (await pages.get("/ann/demo/pulls/1", ANN)).text
+    assert "git fetch http://forge/ann/demo.git refs/pull/1/head" in shown
+    assert 'href="/ann/demo/pulls/1.patch"' in shown

@@ -1,0 +1,172 @@
+"""The first page of a repository whose commits are fetched, or could not be."""
+
+import pytest
+
+from ingot_contracts.testing.forms import form_of
+
+from ..forge import HOME, MOMENT
+from ..previews.test_previews import IN_PLACE, is_part
+from ..test_calls import ENTRY
+from ..world import ANN
+
+MIGRATION = {
+    "status": "running", "phase": "receiving", "percent": 42, "received": 2048, "error": "", "created_at": MOMENT,
+    "original_url": "https://example.org/<name>.git", "finished_at": None,
+}  # fmt: skip
+
+
+AGAIN = '<noscript><meta http-equiv="refresh" content="5"></noscript>'
+
+
+def take_commits(forge, status, *, empty=True, admin=True, migration=MIGRATION):
+    """All that needs the commits of ann's repository answers ``status``."""
+    forge.answers[HOME] |= {"empty": empty, "permissions": {"admin": admin, "push": True, "pull": True}}
+    forge.answers[f"{HOME}/migration"] = migration
+    forge.failures |= {
+        f"{HOME}/{name}": status for name in ("contents-ext", "commits", "branches", "languages")
+    }
+
+
+async def test_an_import_that_runs_is_shown_and_looked_at_again_until_somebody_stops_that(pages, forge):
+    take_commits(forge, 503)
+    shown = await pages.get("/ann/demo", ANN)
+    assert (shown.status_code, AGAIN in shown.text) == (200, True)
+    for words in ('value="42"', "Receiving, 42 %; 2.0 KiB received", "https://example.org/&lt;name&gt;.git"):
+        assert words in shown.text
+    assert 'href="/ann/demo?refresh=no"' in shown.text
+    still = (await pages.get("/ann/demo?refresh=no", ANN)).text
+    assert not [again for again in (AGAIN, "hx-get") if again in still.partition("<main")[2]]
+    answer = await pages.submit(shown.text, "Cancel the import", to="/migrate/cancel")
+    assert (answer.headers["location"], forge.sent) == ("/ann/demo", [("DELETE", f"{HOME}/migration", {})])
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (
+            {"status": "failed", "error": "the remote cannot be reached"},
+            "failed: the remote cannot be reached.",
+        ),
+        ({"status": "cancelled", "error": "was cancelled"}, ".git was cancelled."),
+    ],
+)
+async def test_an_import_that_failed_says_why_and_is_started_again(pages, forge, end, words):
+    take_commits(forge, 404, migration=MIGRATION | end)
+    shown = await pages.get("/ann/demo", ANN)
+    assert (shown.status_code, AGAIN in shown.text, words in shown.text) == (200, False, True)
+    again = await pages.submit(shown.text, "Import it again", to="/migrate/retry")
+    assert (again.headers["location"], forge.sent) == ("/ann/demo", [("POST", f"{HOME}/migration", {})])
+
+
+@pytest.mark.parametrize(
+    ("status", "shown_status", "is_watched", "words"),
+    [(503, 503, True, "they are on their way"), (404, 200, False, "they could not be fetched")],
+)
+async def test_readers_see_that_there_are_no_commits_and_nothing_of_the_import(
+    pages, forge, status, shown_status, is_watched, words
+):
+    take_commits(forge, status, admin=False)
+    shown = await pages.get("/ann/demo", ANN)
+    assert (shown.status_code, AGAIN in shown.text) == (shown_status, is_watched)
+    assert words in shown.text
+    assert f"{HOME}/migration" not in forge.read_paths
+    assert "migrate" not in shown.text
+
+
+@pytest.mark.parametrize(
+    ("mirror", "words", "to_do"),
+    [
+        (
+            False,
+            "The import left something out: there is no room",
+            "git lfs push --all http://forge/ann/demo.git",
+        ),
+        (True, "Something is wrong with this mirror: there is no room", 'href="/ann/demo/settings/mirrors"'),
+    ],
+)
+async def test_what_an_import_left_out_is_said_to_administrators(pages, forge, mirror, words, to_do):
+    entry = ENTRY | {"id": 1, "name": ".gitattributes", "path": ".gitattributes"}
+    forge.answers |= {
+        f"{HOME}/contents-ext": {"dir_contents": [entry]}, f"{HOME}/languages": {},
+        f"{HOME}/migration": MIGRATION | {"status": "done", "error": "there is no room"},
+    }  # fmt: skip
+    forge.answers[HOME] |= {"mirror": mirror, "mirror_interval": "8h0m0s", "updated_at": MOMENT}
+    for admin in (True, False):
+        forge.answers[HOME]["permissions"]["admin"] = admin
+        text = (await pages.get("/ann/demo", ANN)).text
+        assert (words in text, to_do in text) == (admin, admin)
+
+
+async def test_a_repository_with_commits_whose_files_are_away_is_no_import(pages, forge):
+    take_commits(forge, 503, empty=False)
+    away = await pages.get("/ann/demo", ANN)
+    assert (away.status_code, AGAIN in away.text, away.headers["retry-after"]) == (503, False, "1")
+
+
+async def test_an_import_is_watched_until_the_page_is_another_one(pages, forge):
+    async def look():
+        answer = await pages.client.get("/ann/demo", headers=pages.callers.headers(ANN) | IN_PLACE)
+        return (
+            answer.status_code,
+            is_part(answer),
+            'value="42"' in answer.text,
+            answer.headers.get("hx-refresh"),
+        )
+
+    take_commits(forge, 503)
+    assert 'hx-get="/ann/demo" hx-trigger="every 5s"' in (await pages.get("/ann/demo", ANN)).text
+    assert await look() == (200, True, True, None)
+    forge.answers[f"{HOME}/migration"] = MIGRATION | {"status": "failed"}
+    assert await look() == (204, True, False, "true")
+    forge.failures.clear()
+    forge.answers |= {HOME: forge.answers[HOME] | {"empty": False}, f"{HOME}/languages": {}}
+    forge.answers[f"{HOME}/contents-ext"] = {"dir_contents": []}
+    assert await look() == (204, True, False, "true")
+
+
+async def test_who_waits_for_a_fork_of_another_sees_the_reason_in_place(pages, forge):
+    take_commits(forge, 503, admin=False)
+    answer = await pages.client.get("/ann/demo", headers=pages.callers.headers(ANN) | IN_PLACE)
+    assert (answer.status_code, is_part(answer), "on their way" in answer.text) == (503, True, True)
+
+
+@pytest.mark.parametrize("chosen", [(), ("lfs",), ("lfs", "mirror")])
+async def test_an_import_fetches_what_its_form_says(pages, forge, chosen):
+    forge.changed = {"full_name": "ann/lamps"}
+    remote = "https://example.org/lamps.git"
+    form = (await pages.get("/repo/create", ANN)).text
+    values = {"owner": "ann", "name": "lamps", "clone_addr": remote, **dict.fromkeys(chosen, "1")}
+    answer = await pages.submit(form, "Make the repository", **values)
+    ((method, path, body),) = forge.sent
+    assert (answer.headers["location"], method, path) == ("/ann/lamps", "POST", "/repos/migrate")
+    assert (body["clone_addr"], body["lfs"], body["mirror"]) == (remote, "lfs" in chosen, "mirror" in chosen)
+
+
+async def test_an_import_signs_in_and_its_password_is_not_filled_in_again(pages, forge):
+    form, forge.refuses = (await pages.get("/repo/create", ANN)).text, 422
+    values = {
+        "name": "lamps",
+        "clone_addr": "https://example.org/lamps.git",
+        "user": "ann",
+        "password": " s3cret ",
+    }
+    refused = await pages.submit(form, "Make the repository", **values)
+    ((_, path, body),) = forge.sent
+    assert (path, body["auth_username"], body["auth_password"]) == ("/repos/migrate", "ann", " s3cret ")
+    again = form_of(refused.text, "/repo/create", "Make the repository").values
+    assert (again["user"], again["password"], "s3cret" in refused.text) == (["ann"], [""], False)
+
+
+async def test_a_fork_says_whose_commits_are_being_copied(pages, forge):
+    take_commits(forge, 503, migration=None)
+    forge.failures[f"{HOME}/migration"] = 404
+    for parent, words in (
+        (
+            {"full_name": "bob/demo", "default_branch": "main"},
+            '<a href="/bob/demo">bob/demo</a> are being copied',
+        ),
+        (None, "The commits of its parent are being copied"),
+    ):
+        forge.answers[HOME] |= {"fork": True, "parent": parent}
+        shown = await pages.get("/ann/demo", ANN)
+        assert (shown.status_code, words in shown.text, "imported" in shown.text) == (503, True, False)
