@@ -128,9 +128,13 @@ class Repository:
         assert answer.status_code == 204, answer.text
 
     def folder(self) -> Path:
-        """Where a server has its files."""
-        pattern = f"**/repositories/*/*/{self.id}.git"
-        return next(iter(self.ingot.deployment.folder.glob(pattern)))
+        """The folder of its files on a server.
+
+        No pattern goes into the folders of repositories: git removes some of its own meanwhile.
+        """
+        root = self.ingot.deployment.folder
+        patterns = (f"{start}/repositories/*/*/{self.id}.git" for start in ("*", "*/*"))
+        return next(path for pattern in patterns for path in root.glob(pattern))
 
     def wait_packed(self) -> None:
         """Wait until upkeep has packed it. Raises TimeoutError."""

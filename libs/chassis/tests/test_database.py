@@ -112,6 +112,23 @@ async def test_a_quota_that_is_used_up_is_a_full_disk(database):
     assert await count(database) == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "is_disk_full"),
+    [
+        ("SQLITE_FULL", True),
+        ("SQLITE_IOERR", True),
+        ("SQLITE_IOERR_WRITE", True),
+        ("SQLITE_IOERR_SHMSIZE", True),
+        ("SQLITE_IOERR_READ", False),
+        ("SQLITE_BUSY", False),
+    ],
+)
+def test_a_full_disk_is_known_by_each_code_of_a_failed_write(name, is_disk_full):
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = getattr(sqlite3, name)
+    assert is_full(DBAPIError("DELETE FROM outbox", {}, error)) == is_disk_full
+
+
 @on_postgresql
 @pytest.mark.parametrize(("code", "is_disk_full"), [("disk_full", True), ("unique_violation", False)])
 async def test_a_full_disk_is_known_by_its_code(database, code, is_disk_full):

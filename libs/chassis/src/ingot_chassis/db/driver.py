@@ -34,10 +34,11 @@ its stream.
 An ``InterfaceError`` that is also a ``ValueError`` is about a value and is final.
 """
 
-FULL_CODES = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
+FULL_CODES = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR)
 """Codes of SQLite (sqlite.org/rescode.html) for a full disk.
 
-An exceeded quota is reported as a failed write.
+An exceeded quota is reported as a failed write. A statement with triggers may report it as ``SQLITE_IOERR``,
+without the kind of error.
 """
 
 
