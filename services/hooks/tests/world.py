@@ -9,16 +9,20 @@ import msgspec
 from sqlalchemy import Table, update
 
 from ingot_chassis.db.database import Database
+from ingot_chassis.http.parts import PARTS, Parts
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.egress import Egress
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.own_servers import OwnServers
 from ingot_chassis.security.principal import Membership, Principal, ServiceIdentity
+from ingot_chassis.security.sealing import Seal
 from ingot_contracts.identity.accounts import Account
 from ingot_contracts.testing.identity import FakeIdentity
 from ingot_contracts.testing.repos import FakeRepos
 from ingot_hooks.app import create_app
-from ingot_hooks.catalog.components import Components
+from ingot_hooks.catalog.rules.wakeup import DeliveryWakeup, PermissionWakeup
+from ingot_hooks.clients.identity import HttpIdentity
+from ingot_hooks.clients.repos import HttpRepos
 from ingot_hooks.deliveries.jobs.permissions import PermissionChecker
 from ingot_hooks.deliveries.jobs.sending import DeliveryWorker
 from ingot_hooks.deliveries.store import claims
@@ -63,16 +67,27 @@ class World:
         self.app = create_app(settings, peers=peers)
         self.client = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://forge")
         self.db: Database = self.app.state.database
-        self.components: Components = self.app.state.components
+        self.parts: Parts = self.app.state[PARTS]
         egress = Egress(settings.allowed_targets, "INGOT_HOOKS_ALLOWED_TARGETS")
         self.endpoints = Endpoints(egress, OwnServers([]), settings.delivery_seconds)
-        self.permissions = PermissionChecker(self.db, self.components)
+        self.permissions = self._new_permissions()
         self.worker = self.new_worker()
 
     def new_worker(self, **options: Any) -> DeliveryWorker:
         """A worker, as of one more process of the service."""
-        permissions = PermissionChecker(self.db, self.components)
-        return DeliveryWorker(self.db, self.settings, self.components, self.endpoints, permissions, **options)
+        return DeliveryWorker(
+            self.db,
+            self.settings,
+            self.parts[Seal],
+            self.parts[DeliveryWakeup],
+            self.endpoints,
+            self._new_permissions(),
+            **options,
+        )
+
+    def _new_permissions(self) -> PermissionChecker:
+        parts = self.parts
+        return PermissionChecker(self.db, parts[HttpIdentity], parts[HttpRepos], parts[PermissionWakeup])
 
     async def close(self) -> None:
         await self.client.aclose()

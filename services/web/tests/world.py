@@ -4,6 +4,7 @@ from functools import partial
 
 import httpx
 
+from ingot_chassis.http.parts import PARTS
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import Principal, ServiceIdentity
@@ -12,6 +13,7 @@ from ingot_contracts.testing.identity import FakeIdentity
 from ingot_contracts.testing.repos import FakeRepos
 from ingot_testing.service import Callers
 from ingot_web.app import create_app
+from ingot_web.forms.rules.tokens import FormTokens
 from ingot_web.settings import Settings
 
 ANN = Principal(id=1, name="ann", via="session", session_id=11)
@@ -60,7 +62,7 @@ class World:
 
     def form_token(self, caller, *, at):
         """As a page for ``caller`` carries it that was made at the time ``at``."""
-        tokens = self.app.state.components.form_tokens
+        tokens = self.app.state[PARTS][FormTokens]
         return tokens.token(f"{caller.id} {caller.session_id}", int(at))
 
     def _headers(self, caller):

@@ -8,6 +8,7 @@ from litestar import Litestar
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.http.app import service_app
 from ingot_chassis.http.middleware import RequestTelemetry
+from ingot_chassis.http.parts import PARTS, Parts
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.service import assemble, origins
 from ingot_contracts.identity.credentials import session_cookie
@@ -19,7 +20,6 @@ from ingot_gateway.clients.audit import HttpAudit
 from ingot_gateway.clients.descriptions import HttpDescriptions
 from ingot_gateway.clients.identity import HttpIdentity
 from ingot_gateway.clients.tasks import HttpTasks
-from ingot_gateway.components import Components
 from ingot_gateway.compression import Compressed
 from ingot_gateway.cors import Cors, CorsRules
 from ingot_gateway.errors import ErrorWriter
@@ -72,7 +72,7 @@ def create_app(
         "git": RouteLimits(None, settings.git_seconds, settings.client_seconds),
     }
     descriptions = HttpDescriptions(parts.peers)
-    components = Components(
+    components = Parts(
         MergedDescription(descriptions, settings.public_url, settings.description_seconds),
         ServedOperations(descriptions, settings.description_seconds),
         HttpTasks(parts.peers),
@@ -88,7 +88,7 @@ def create_app(
             *version.routes,
         ],
         request_class=GatewayRequest,
-        state={"components": components},
+        state={PARTS: components},
     )
     upstreams = {**upstreams, "gateway": AsgiUpstream(OwnRoutes(app))}
     points = Limits(settings.rate_limit_account, settings.rate_limit_token, settings.rate_limit_address)

@@ -6,6 +6,7 @@ from litestar import Litestar, Router
 
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.http.app import service_app
+from ingot_chassis.http.parts import PARTS, Parts
 from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.egress import Egress
@@ -14,9 +15,8 @@ from ingot_chassis.security.sealing import Seal
 from ingot_chassis.service import assemble
 from ingot_contracts.hooks.events import DeliveryRequested
 from ingot_hooks.catalog.api import ORGANIZATION, ORGANIZATION_ALIAS, OWN_ACCOUNT, REPOSITORY, SERVER
-from ingot_hooks.catalog.components import Components
 from ingot_hooks.catalog.request import HooksRequest
-from ingot_hooks.catalog.rules.wakeup import Wakeup
+from ingot_hooks.catalog.rules.wakeup import DeliveryWakeup, PermissionWakeup
 from ingot_hooks.catalog.store.tables import metadata
 from ingot_hooks.clients.identity import HttpIdentity
 from ingot_hooks.clients.repos import HttpRepos
@@ -58,7 +58,7 @@ def create_app(
 
     ``own_urls``: addresses of Ingot; None: those of the settings.
     """
-    delivery_wakeup, permission_wakeup = Wakeup(), Wakeup()
+    delivery_wakeup, permission_wakeup = DeliveryWakeup(), PermissionWakeup()
     seal = Seal(settings.sealing_key, "INGOT_HOOKS_SEALING_KEY")
     egress = Egress(settings.allowed_targets, "INGOT_HOOKS_ALLOWED_TARGETS")
     parts = assemble(
@@ -69,27 +69,25 @@ def create_app(
         peers=peers,
         bus=bus,
     )
-    components = Components(
-        identity=HttpIdentity(parts.peers["identity"]),
-        repos=HttpRepos(parts.peers["repos"]),
-        seal=seal,
-        delivery_wakeup=delivery_wakeup,
-        permission_wakeup=permission_wakeup,
-    )
+    identity, repos = HttpIdentity(parts.peers["identity"]), HttpRepos(parts.peers["repos"])
+    components = Parts(identity, repos, seal, delivery_wakeup, permission_wakeup)
     parts.subscribe(EventSubscriptions(delivery_wakeup, permission_wakeup).subscriptions())
     parts.wake_on([DeliveryRequested], delivery_wakeup.notified)
     database = parts.require_database()
     refused = read_servers(settings.refused_targets, "INGOT_HOOKS_REFUSED_TARGETS")
     own = own_servers(settings, (settings.identity_url, settings.repos_url), own_urls, refused)
     endpoints = Endpoints(egress, own, settings.delivery_seconds)
-    permissions = PermissionChecker(database, components)
+    permissions = PermissionChecker(database, identity, repos, permission_wakeup)
     parts.close.append(endpoints.close)
     parts.examinations.append(lambda _repair: examine_deliveries(database))
     retention = Retention(database, settings)
     parts.tasks.append(PeriodicTask("hooks_delete_old_deliveries", CLEANUP, retention.step))
     parts.loops += [
-        ("hooks deliveries", DeliveryWorker(database, settings, components, endpoints, permissions).run),
+        (
+            "hooks deliveries",
+            DeliveryWorker(database, settings, seal, delivery_wakeup, endpoints, permissions).run,
+        ),
         ("hooks permissions", permissions.run),
         ("hooks lag", LagMonitor(database).run),
     ]
-    return service_app(parts, routes=ROUTES, request_class=HooksRequest, state={"components": components})
+    return service_app(parts, routes=ROUTES, request_class=HooksRequest, state={PARTS: components})

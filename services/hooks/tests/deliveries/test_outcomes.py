@@ -9,6 +9,7 @@ from sqlalchemy import text, update
 from structlog.testing import capture_logs
 
 from ingot_chassis.clock import now
+from ingot_hooks.catalog.rules.wakeup import DeliveryWakeup
 from ingot_hooks.deliveries.jobs.leases import Leases
 from ingot_hooks.deliveries.jobs.outcomes import Outcome, OutcomeRecorder, returned, unsent
 from ingot_hooks.deliveries.store import claims
@@ -90,7 +91,7 @@ async def test_a_delivery_is_sent_once_though_the_database_fails_while_it_is_sen
         run = asyncio.create_task(world.worker.run())
         await receiver.wait_for(1)
         async with without_table(world, "delivery"):
-            world.components.delivery_wakeup.notify()
+            world.parts[DeliveryWakeup].notify()
             await until_logged(logs, "deliveries not claimed, trying again")
             await until_logged(logs, "outcomes not recorded, trying again")
         async with asyncio.timeout(5):  # less than a lease

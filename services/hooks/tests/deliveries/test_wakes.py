@@ -7,6 +7,7 @@ import pytest
 
 from ingot_chassis.events import relay
 from ingot_chassis.jobs.loops import running
+from ingot_hooks.catalog.rules.wakeup import DeliveryWakeup
 from ingot_testing.service import emitted_types
 
 from ..world import HOOKS, World
@@ -28,7 +29,7 @@ async def test_a_delivery_on_request_wakes_the_workers_of_another_process(
     monkeypatch.setattr(relay, "POLL_SECONDS", LONG)
     serving, working = (World(msgspec.structs.replace(settings, nats_url=own_nats.url)) for _ in range(2))
     hook_id = await serving.create_hook(f"{receiver.url}/x")
-    notified = working.components.delivery_wakeup.notified
+    notified = working.parts[DeliveryWakeup].notified
     loops = [one for one in working.app.state.parts.loops if one[0].startswith(WORK)]
     async with running([*serving.app.state.parts.signals, *loops]), asyncio.timeout(60):
         while not notified.is_set():  # from when on they listen, only the broker knows

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from ingot_chassis.security.sealing import Seal
 from ingot_hooks.hooks.rules import MAX_HOOKS
 
 from ..builders import config, hook
@@ -30,7 +31,7 @@ async def test_a_secret_is_sealed_in_the_database(world):
     (row,) = await world.rows("hook")
     assert row.id == created.json()["id"]
     assert b"s3cret" not in row.sealed_secret
-    assert world.components.seal.open(row.sealed_secret) == "s3cret"
+    assert world.parts[Seal].open(row.sealed_secret) == "s3cret"
 
 
 async def test_a_hook_is_inactive_unless_the_body_says_active(world):
@@ -165,7 +166,7 @@ async def test_a_secret_can_be_replaced_and_removed(world):
     for secret in ("two", ""):
         await world.call("PATCH", f"{HOOKS}/{created['id']}", {"config": {"secret": secret}})
         (row,) = await world.rows("hook")
-        assert world.components.seal.open(row.sealed_secret) == secret
+        assert world.parts[Seal].open(row.sealed_secret) == secret
 
 
 async def test_a_deleted_hook_is_not_found(world):

@@ -6,6 +6,7 @@ from litestar import Litestar
 
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.http.app import service_app
+from ingot_chassis.http.parts import PARTS, Parts
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.service import assemble
 from ingot_web.account_settings import api as account_settings
@@ -30,7 +31,6 @@ from ingot_web.notifications import api as notifications
 from ingot_web.organizations import api as organizations
 from ingot_web.pages.api import errors
 from ingot_web.pages.api.request import WebRequest, settle_sent_form
-from ingot_web.pages.components import Components
 from ingot_web.pages.rules.rendered_text_cache import RenderedTextCache
 from ingot_web.pages.rules.templates import Templates
 from ingot_web.pulls import api as pulls
@@ -85,12 +85,12 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     if digests is not None:
         parts.close.append(digests.close)
         parts.examinations.append(digests.examine)
-    components = Components(templates, tokens, Outcomes(tokens), RenderedTextCache(), SentForms(digests))
+    components = Parts(templates, tokens, Outcomes(tokens), RenderedTextCache(), SentForms(digests))
     return service_app(
         parts,
         routes=ROUTES,
         request_class=WebRequest,
-        state={"components": components},
+        state={PARTS: components},
         error_pages=errors.handlers,
         before_send=[settle_sent_form],
     )

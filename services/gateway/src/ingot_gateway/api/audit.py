@@ -9,7 +9,7 @@ from ingot_chassis.errors import Invalid
 from ingot_chassis.http.policy import admin
 from ingot_chassis.operations import AuditEntry
 from ingot_gateway.api.request import GatewayRequest
-from ingot_gateway.clients.audit import SERVICES
+from ingot_gateway.clients.audit import SERVICES, HttpAudit
 
 _ID = re.compile(r"[0-9a-f]{24}")
 LONGEST = 60
@@ -33,7 +33,7 @@ async def list_audit(
         raise Invalid.field("actor" if len(actor) > LONGEST else "action", "length", "is too long")
     limit = request.page().limit
     query = {"limit": str(limit), "before": before, "actor": actor, "action": action}
-    entries = await request.components.audit.entries((service,) if service else SERVICES, query)
+    entries = await request.part(HttpAudit).entries((service,) if service else SERVICES, query)
     entries = sorted(entries, key=lambda entry: entry.id, reverse=True)[:limit]
     return Response(entries, headers=_link(request, entries, service, query))
 

@@ -11,6 +11,7 @@ from ingot_chassis.http.policy import anyone
 from ingot_gateway.api import viewer_files
 from ingot_gateway.api.request import GatewayRequest
 from ingot_gateway.compression import takes_gzip
+from ingot_gateway.openapi_merge import MergedDescription
 
 PAGE_HEADERS = {
     "Content-Security-Policy": (
@@ -38,13 +39,13 @@ _page = cache(viewer_files.page)
 )
 async def describe(request: GatewayRequest) -> bytes:
     """The description of this API (OpenAPI 3.1)."""
-    return await request.components.description.encoded(partial(openapi_description, request.app))
+    return await request.part(MergedDescription).encoded(partial(openapi_description, request.app))
 
 
 @get("/swagger.v1.json", policy=anyone(), include_in_schema=False, media_type="application/json")
 async def describe_at_old_path(request: GatewayRequest) -> bytes:
     """The API description at the path that clients of 2017 use."""
-    return await request.components.description.encoded(partial(openapi_description, request.app))
+    return await request.part(MergedDescription).encoded(partial(openapi_description, request.app))
 
 
 @get(["/api/v1/swagger", "/api/swagger"], policy=anyone(), include_in_schema=False)

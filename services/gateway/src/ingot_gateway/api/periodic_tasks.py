@@ -9,7 +9,7 @@ from litestar import Response, get, post
 from ingot_chassis.http.policy import admin
 from ingot_chassis.operations import TaskReport
 from ingot_gateway.api.request import GatewayRequest
-from ingot_gateway.clients.tasks import SERVICES
+from ingot_gateway.clients.tasks import SERVICES, HttpTasks
 
 
 class Cron(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ class Cron(msgspec.Struct, frozen=True, kw_only=True):
 @get("/api/v1/admin/cron", policy=admin("read:admin"), operation_id="adminCronList", tags=["admin"])
 async def list_tasks(request: GatewayRequest) -> Response[list[Cron]]:
     """The periodic tasks of all services, by name."""
-    client, page = request.components.tasks, request.page()
+    client, page = request.part(HttpTasks), request.page()
     reports = [
         report
         for tasks in await asyncio.gather(*(client.tasks(service) for service in SERVICES))
@@ -47,7 +47,7 @@ async def list_tasks(request: GatewayRequest) -> Response[list[Cron]]:
 )
 async def run_task(request: GatewayRequest, task: str) -> None:
     """Run a task now. The answer comes when it is done."""
-    await request.components.tasks.run(task)
+    await request.part(HttpTasks).run(task)
 
 
 def _cron(report: TaskReport) -> Cron:

@@ -1,16 +1,11 @@
 """The request class of the gateway's own routes."""
 
 from ingot_chassis.http.request import ApiRequest
-from ingot_gateway.components import Components
 from ingot_gateway.settings import Settings
 
 
 class GatewayRequest(ApiRequest):
     """A request that the gateway answers itself."""
-
-    @property
-    def components(self) -> Components:
-        return self.app.state.components  # type: ignore[no-any-return]
 
     @property
     def settings(self) -> Settings:

@@ -10,6 +10,7 @@ from ingot_chassis.http.openapi import operation_ids
 from ingot_chassis.http.policy import anyone
 from ingot_gateway.api.request import GatewayRequest
 from ingot_gateway.interface_version import served_version
+from ingot_gateway.served_operations import ServedOperations
 
 OWN = version("ingot-gateway")
 
@@ -22,7 +23,7 @@ class ServerVersion(msgspec.Struct, frozen=True):
 
 async def current(request: GatewayRequest) -> str:
     """The version of this server; it follows from the operations that the services serve."""
-    operations = await request.components.operations.ids(partial(operation_ids, request.app))
+    operations = await request.part(ServedOperations).ids(partial(operation_ids, request.app))
     return f"{served_version(operations)}+ingot-{OWN}"
 
 

@@ -6,16 +6,18 @@ Each leaves the owner of the hooks as ``request.resource``.
 from typing import cast
 
 from ingot_chassis.errors import NotFound, Unauthenticated
+from ingot_chassis.http.parts import PARTS, Parts
 from ingot_chassis.http.policy import Connection, Policy, resource
 from ingot_chassis.security.principal import PRINCIPAL_HEADER, Principal
 from ingot_contracts.identity.accounts import Account
 from ingot_contracts.repos.access import Level
 from ingot_contracts.repos.repositories import Repository
-from ingot_hooks.catalog.components import Components
 from ingot_hooks.catalog.request import HooksRequest
 from ingot_hooks.catalog.rules import access
 from ingot_hooks.catalog.rules.access import Role
 from ingot_hooks.catalog.store.queries import SERVER_HOOKS, Owner
+from ingot_hooks.clients.identity import HttpIdentity
+from ingot_hooks.clients.repos import HttpRepos
 
 OWN_ACCOUNT = "/api/v1/user"
 SERVER = "/api/v1/admin"
@@ -60,10 +62,10 @@ async def _decide_server(connection: Connection, _level: str) -> Owner:
 
 async def _decide_repository(connection: Connection, level: str) -> Repository:
     """Raises NotFound, Unauthenticated, Denied, or Moved for a former name of the repository."""
-    components, principal = _components(connection), _principal(connection)
+    principal = _principal(connection)
     owner, name = connection.path_params["owner"], connection.path_params["repo"]
     token = connection.headers.get(PRINCIPAL_HEADER, "")
-    granted = await components.repos.access(owner, name, token)
+    granted = await _parts(connection)[HttpRepos].access(owner, name, token)
     access.require_level(principal, granted, cast("Level", level))
     repository = granted.repository
     if repository.full_name.lower() != f"{owner}/{name}".lower():  # it has another name or another owner now
@@ -74,22 +76,22 @@ async def _decide_repository(connection: Connection, level: str) -> Repository:
 
 async def _decide_organization(connection: Connection, level: str) -> Account:
     """Raises NotFound, Unauthenticated or Denied."""
-    components, principal = _components(connection), _principal(connection)
+    identity, principal = _parts(connection)[HttpIdentity], _principal(connection)
     role = cast("Role", level)
     if not principal.signed_in:
         raise Unauthenticated("sign in to do that")
-    account = await components.identity.account_by_name(connection.path_params["org"])
+    account = await identity.account_by_name(connection.path_params["org"])
     if account.kind != "organization":
         raise NotFound
     if not access.has_role(principal, principal.organizations.get(account.id), role):
         # The principal token may be older than the membership, so only identity can refuse for good.
-        memberships = await components.identity.memberships(principal.id)
+        memberships = await identity.memberships(principal.id)
         access.require_role(principal, account, memberships.get(account.id), role)
     return account
 
 
-def _components(connection: Connection) -> Components:
-    return connection.app.state.components  # type: ignore[no-any-return]
+def _parts(connection: Connection) -> Parts:
+    return connection.app.state[PARTS]  # type: ignore[no-any-return]
 
 
 def _principal(connection: Connection) -> Principal:

@@ -4,7 +4,6 @@ from ingot_chassis.errors import NotFound
 from ingot_chassis.http.database_request import DatabaseRequest
 from ingot_contracts.identity.accounts import Account
 from ingot_contracts.repos.repositories import Repository
-from ingot_hooks.catalog.components import Components
 from ingot_hooks.catalog.store import queries as store
 from ingot_hooks.catalog.store.queries import HookRow, Owner
 from ingot_hooks.settings import Settings
@@ -12,10 +11,6 @@ from ingot_hooks.settings import Settings
 
 class HooksRequest(DatabaseRequest):
     """A request to hooks."""
-
-    @property
-    def components(self) -> Components:
-        return self.app.state.components  # type: ignore[no-any-return]
 
     @property
     def settings(self) -> Settings:

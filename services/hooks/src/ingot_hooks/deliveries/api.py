@@ -16,6 +16,7 @@ from ingot_chassis.http.policy import Policy
 from ingot_hooks.catalog.api import in_organization, in_own_account, in_repository, of_server
 from ingot_hooks.catalog.request import HooksRequest
 from ingot_hooks.catalog.rules.access import HOOK_LEVEL
+from ingot_hooks.catalog.rules.wakeup import DeliveryWakeup
 from ingot_hooks.deliveries.rules import redelivery as deliveries
 from ingot_hooks.deliveries.store import queries as store
 from ingot_hooks.deliveries.store.queries import DeliveryRow, DeliverySummaryRow
@@ -127,7 +128,7 @@ async def redeliver(request: HooksRequest, hook_id: int, delivery_id: str) -> De
     await request.hook(hook_id)
     async with request.db.transaction() as tx:
         row = await deliveries.redeliver(tx, hook_id, delivery_id)
-    request.components.delivery_wakeup.notify()
+    request.part(DeliveryWakeup).notify()
     return present(row)
 
 
@@ -139,7 +140,7 @@ async def redeliver_failed(request: HooksRequest, hook_id: int, data: RedeliverF
     await request.hook(hook_id)
     async with request.db.transaction() as tx:
         count = await deliveries.redeliver_failed(tx, hook_id, data.since)
-    request.components.delivery_wakeup.notify()
+    request.part(DeliveryWakeup).notify()
     return RedeliveredCount(count=count)
 
 

@@ -20,7 +20,7 @@ from ingot_chassis.clock import now
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_chassis.http.patch import set_fields
 from ingot_chassis.operations import Detail
-from ingot_chassis.security.sealing import Unreadable
+from ingot_chassis.security.sealing import Seal, Unreadable
 from ingot_contracts.hooks.events import DeliveryRequested
 from ingot_contracts.identity.accounts import Account
 from ingot_contracts.limits import Description, Name
@@ -29,9 +29,12 @@ from ingot_contracts.repos.repositories import Repository
 from ingot_hooks.catalog.api import in_organization, in_own_account, in_repository, of_server
 from ingot_hooks.catalog.request import HooksRequest
 from ingot_hooks.catalog.rules.access import HOOK_LEVEL, has_role
+from ingot_hooks.catalog.rules.wakeup import DeliveryWakeup
 from ingot_hooks.catalog.store import queries as store
 from ingot_hooks.catalog.store.queries import DEFAULT_HOOKS, SERVER_HOOKS, SYSTEM_HOOKS, HookRow, Owner
 from ingot_hooks.catalog.store.tables import HookType
+from ingot_hooks.clients.identity import HttpIdentity
+from ingot_hooks.clients.repos import HttpRepos
 from ingot_hooks.deliveries.rules import fanout
 from ingot_hooks.deliveries.rules.fanout import Announcement
 from ingot_hooks.hooks import rules as hooks
@@ -144,7 +147,7 @@ def _authorization(request: HooksRequest, row: HookRow) -> str:
     if isinstance(owner, Account) and not has_role(principal, principal.organizations.get(owner.id), "owner"):
         return ""
     try:
-        return request.components.seal.open(row.sealed_authorization)
+        return request.part(Seal).open(row.sealed_authorization)
     except Unreadable:
         return ""
 
@@ -170,7 +173,7 @@ async def _create(request: HooksRequest, data: CreateHookOption, owner: Owner) -
     async with request.db.transaction() as tx:
         row = await hooks.create(
             tx,
-            request.components.seal,
+            request.part(Seal),
             request.principal,
             owner,
             name=data.name,
@@ -219,7 +222,7 @@ async def edit_hook(request: HooksRequest, hook_id: int, data: EditHookOption) -
     async with request.db.transaction() as tx:
         row = await hooks.edit(
             tx,
-            request.components.seal,
+            request.part(Seal),
             request.principal,
             request.owner,
             hook_id,
@@ -274,11 +277,11 @@ async def _try(request: HooksRequest, hook_id: int, branch: str = "") -> None:
     async with request.db.transaction() as tx:
         await fanout.queue_deliveries(tx, [Announcement(notice, str(uuid.uuid4()), [row], manual=True)])
         tx.emit(DeliveryRequested(hook_id=hook_id), key=hook_id)
-    request.components.delivery_wakeup.notify()
+    request.part(DeliveryWakeup).notify()
 
 
 async def _test_notice(request: HooksRequest, branch: str) -> Notice:
-    sender = (await request.components.identity.account(request.principal.id)).user()
+    sender = (await request.part(HttpIdentity).account(request.principal.id)).user()
     owner = request.resource
     if isinstance(owner, Repository):
         tip = await _tip(request, owner, branch) if branch else await _default_branch_tip(request, owner)
@@ -300,7 +303,7 @@ async def _default_branch_tip(request: HooksRequest, repository: Repository) -> 
 
 async def _tip(request: HooksRequest, repository: Repository, branch: str) -> str:
     """Raises NotFound."""
-    return await request.components.repos.branch_tip(repository.id, branch, request.principal_token)
+    return await request.part(HttpRepos).branch_tip(repository.id, branch, request.principal_token)
 
 
 SERVER_HOOKS_BY_TYPE = {"system": SYSTEM_HOOKS, "default": DEFAULT_HOOKS, "all": SERVER_HOOKS}

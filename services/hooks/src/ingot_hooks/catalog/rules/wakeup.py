@@ -22,3 +22,11 @@ class Wakeup:
     async def wait(self) -> None:
         """Return after ``notify``, or after ``POLL_SECONDS``."""
         await wait_for(self.notified, POLL_SECONDS)
+
+
+class DeliveryWakeup(Wakeup):
+    """For the workers that send deliveries."""
+
+
+class PermissionWakeup(Wakeup):
+    """For the workers that check permissions."""

@@ -13,11 +13,13 @@ from ingot_chassis.security.grants import GrantCache
 from ingot_chassis.security.principal import Membership
 from ingot_contracts.identity.accounts import Account
 from ingot_contracts.repos.access import AccessLevel
-from ingot_hooks.catalog.components import Components
 from ingot_hooks.catalog.rules import access
+from ingot_hooks.catalog.rules.wakeup import PermissionWakeup
 from ingot_hooks.catalog.store import queries as store
 from ingot_hooks.catalog.store.queries import HookRow
 from ingot_hooks.catalog.store.tables import DEFAULT, SYSTEM
+from ingot_hooks.clients.identity import HttpIdentity
+from ingot_hooks.clients.repos import HttpRepos
 from ingot_hooks.deliveries.store import queries as deliveries
 
 log = structlog.get_logger()
@@ -29,9 +31,10 @@ DELETED_USER = Account(id=0, kind="user", login="", active=False)
 class PermissionChecker:
     """Asks repos and identity. A grant is remembered for at most 5 s, a refusal never."""
 
-    def __init__(self, database: Database, components: Components) -> None:
-        self._db, self._identity, self._repos = database, components.identity, components.repos
-        self._wakeup = components.permission_wakeup
+    def __init__(
+        self, database: Database, identity: HttpIdentity, repos: HttpRepos, wakeup: PermissionWakeup
+    ) -> None:
+        self._db, self._identity, self._repos, self._wakeup = database, identity, repos, wakeup
         self._grants: GrantCache[tuple[int | None, int, int, str], bool] = GrantCache()
         """By organization, user, repository and event: all hooks of a user there have one answer."""
 

@@ -24,10 +24,10 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import is_outage
 from ingot_chassis.errors import ApiError
-from ingot_chassis.security.sealing import Unreadable
+from ingot_chassis.security.sealing import Seal, Unreadable
 from ingot_chassis.telemetry import continue_span
-from ingot_hooks.catalog.components import Components
 from ingot_hooks.catalog.rules.secrets import valid_secrets
+from ingot_hooks.catalog.rules.wakeup import DeliveryWakeup
 from ingot_hooks.catalog.store import queries as store
 from ingot_hooks.catalog.store.queries import HookRow
 from ingot_hooks.catalog.store.tables import ContentType, HookType
@@ -80,7 +80,8 @@ class DeliveryWorker:
         self,
         database: Database,
         settings: Settings,
-        components: Components,
+        seal: Seal,
+        wakeup: DeliveryWakeup,
         endpoints: Endpoints,
         permissions: PermissionChecker,
         *,
@@ -90,8 +91,8 @@ class DeliveryWorker:
         self._lane_pause = lane_pause
         self._db, self._settings, self._endpoints = database, settings, endpoints
         # Most deliveries are of hooks that have just had another one.
-        self._open_secret = lru_cache(OPEN_SECRETS)(components.seal.open)
-        self._wakeup = components.delivery_wakeup
+        self._open_secret = lru_cache(OPEN_SECRETS)(seal.open)
+        self._wakeup = wakeup
         self._permissions, self._jitter = permissions, jitter
         self._attempt_limit = timedelta(seconds=settings.delivery_seconds) + BEYOND_ANSWER
         self._leases = Leases(database)

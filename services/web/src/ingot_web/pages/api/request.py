@@ -11,12 +11,15 @@ from litestar.exceptions import SerializationException, ValidationException
 from litestar.types import Message, Scope
 
 from ingot_chassis.errors import ApiError, BadRequest, Conflict, Denied, Unauthenticated
+from ingot_chassis.http.parts import PARTS, Parts
 from ingot_chassis.http.request import ApiRequest
 from ingot_web.clients.forge import Forge
 from ingot_web.forms.rules.fields import Form, SentFile, whole_number
-from ingot_web.forms.rules.outcomes import PARAMETERS
-from ingot_web.forms.rules.sent import digest_of
-from ingot_web.pages.components import Components
+from ingot_web.forms.rules.outcomes import PARAMETERS, Outcomes
+from ingot_web.forms.rules.sent import SentForms, digest_of
+from ingot_web.forms.rules.tokens import FormTokens
+from ingot_web.pages.rules.rendered_text_cache import RenderedTextCache
+from ingot_web.pages.rules.templates import Templates
 
 MOST_FIELDS = 200
 POLICY = (
@@ -47,29 +50,26 @@ async def settle_sent_form(message: Message, scope: Scope) -> None:
     """Settle a form before its answer begins: a completely rejected one may be sent again, to any process."""
     if message["type"] != "http.response.start":
         return
-    components: Components = scope["litestar_app"].state.components
+    parts: Parts = scope["litestar_app"].state[PARTS]
+    sent_forms = parts[SentForms]
     sent, changed, refused = (
         scope["state"].pop(f"{what}_form", None) for what in ("sent", "changed", "refused")
     )
     if refused is not None:
-        await components.sent_forms.remove(refused)
+        await sent_forms.remove(refused)
     elif changed is not None:
-        await components.sent_forms.keep(changed)
+        await sent_forms.keep(changed)
     elif sent is not None and message["status"] < 400:
-        await components.sent_forms.keep(sent)
+        await sent_forms.keep(sent)
 
 
 class WebRequest(ApiRequest):
     """One request for a page."""
 
     @property
-    def components(self) -> Components:
-        return self.app.state.components  # type: ignore[no-any-return]
-
-    @property
     def forge(self) -> Forge:
         """The services, for this caller."""
-        return Forge(self.peers, self.principal_token, self.components.rendered_texts, self._remember_form)
+        return Forge(self.peers, self.principal_token, self.part(RenderedTextCache), self._remember_form)
 
     def _remember_form(self) -> None:
         """The form has changed something: it is not taken again, whatever the page that answers it says."""
@@ -129,13 +129,13 @@ class WebRequest(ApiRequest):
         if self.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             raise Denied("the form was sent by another site")
         form = await self._read_form()
-        if not self.components.form_tokens.accepts(form.get("token", ""), self._caller, int(time.time())):
+        if not self.part(FormTokens).accepts(form.get("token", ""), self._caller, int(time.time())):
             raise Denied(
                 "this form is too old, or it is not of this browser; go back and load the page again"
             )
         if not form.has("preview"):
             digest = digest_of([self.scope["path"].encode(), *form.parts()])
-            if not await self.components.sent_forms.add(digest):
+            if not await self.part(SentForms).add(digest):
                 raise Conflict(
                     "this form was sent already; go back and load the page again to see what came of it"
                 )
@@ -170,11 +170,11 @@ class WebRequest(ApiRequest):
 
     def proof(self, words: str) -> str:
         """Return a proof for a link on a page of this caller. It expires, and no other site can make it."""
-        return self.components.form_tokens.token(f"{self._caller} {words}", int(time.time()))
+        return self.part(FormTokens).token(f"{self._caller} {words}", int(time.time()))
 
     def proves(self, words: str, proof: str) -> bool:
         """True if ``proof`` was made of these words for this caller."""
-        return self.components.form_tokens.accepts(proof, f"{self._caller} {words}", int(time.time()))
+        return self.part(FormTokens).accepts(proof, f"{self._caller} {words}", int(time.time()))
 
     def render(
         self,
@@ -205,11 +205,11 @@ class WebRequest(ApiRequest):
         viewer = principal if principal is not None and principal.signed_in else None
         # An address without a route is answered before anybody has verified who asks for it.
         is_nobody = viewer is None and (principal is not None or not self.principal_token)
-        html = self.components.templates.render(
+        html = self.part(Templates).render(
             template,
             viewer=viewer,
             is_nobody=is_nobody,
-            form_token=self.components.form_tokens.token(self._caller, int(time.time())) if viewer else "",
+            form_token=self.part(FormTokens).token(self._caller, int(time.time())) if viewer else "",
             here=self.scope["path"],
             takes_attachments=self.takes_attachments,
             sign_in=self._sign_in,
@@ -240,14 +240,14 @@ class WebRequest(ApiRequest):
 
     def redirect_with_outcome(self, path: str, outcome: str) -> Response[bytes]:
         """Redirect to a page that shows the outcome once."""
-        query = self.components.outcomes.query(self._caller, unquote(path), outcome, int(time.time()))
+        query = self.part(Outcomes).query(self._caller, unquote(path), outcome, int(time.time()))
         return self.redirect(f"{path}?{query}")
 
     def _outcome(self) -> str:
         """Return the outcome that this page shows; empty the second time."""
         outcome, proof = (self.query_params.get(name, "") for name in PARAMETERS)
         path, now = self.scope["path"], int(time.time())
-        is_new = self.components.outcomes.is_new(self._caller, path, outcome, proof, now)
+        is_new = self.part(Outcomes).is_new(self._caller, path, outcome, proof, now)
         return outcome if is_new else ""
 
     def redirect_with_query(self, path: str) -> Response[bytes]:

@@ -12,6 +12,7 @@ from litestar import Response
 from ingot_chassis.errors import Denied, NotFound
 from ingot_web.clients.forge import Forge, at
 from ingot_web.pages.api.request import HEADERS, PAGE_SIZE, WebRequest
+from ingot_web.pages.rules.templates import Templates
 
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """Characters that XML cannot contain."""
@@ -135,7 +136,7 @@ class RepositoryFrame:
     def feed(self, title: str, entries: list[dict[str, str]]) -> Response[str]:
         """An Atom feed; an entry has title, url, time, author and text."""
         times = (entry["time"] for entry in entries)
-        text = self.request.components.templates.render(
+        text = self.request.part(Templates).render(
             "repositories/feed.xml",
             title=title,
             entries=entries,
