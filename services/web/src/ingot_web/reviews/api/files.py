@@ -13,7 +13,7 @@ from ingot_chassis.errors import ApiError, Conflict, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.attachments.api import send_with_files
 from ingot_web.clients.forge import ListPage
-from ingot_web.diffs.api.changes import MORE_FILES, file_shown, hides_spaces
+from ingot_web.diffs.api.changes import file_shown, hides_spaces
 from ingot_web.diffs.rules.parsing import line_at
 from ingot_web.forms.rules.fields import Form, whole_number
 from ingot_web.issues.api.conversations import as_issue, page_query
@@ -165,7 +165,7 @@ async def files(request: WebRequest, index: int) -> Response[str]:
                 own["draft"] = suggestion_draft(line.text)
     return frame.render(
         "reviews/files.html",
-        in_place=MORE_FILES,
+        in_place="reviews/more_files.html",
         tab="pulls",
         title=f"Changes of {pull['title']} #{index}",
         page_name="files",
