@@ -17,6 +17,7 @@ from litestar.params import QueryParameter
 from msgspec import UNSET, UnsetType
 
 from ingot_chassis.clock import now
+from ingot_chassis.db.rows import field_copier
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_chassis.http.patch import set_fields
 from ingot_chassis.operations import Detail
@@ -124,20 +125,18 @@ class Hook(msgspec.Struct, kw_only=True):
     disabled_reason: str
 
 
+_HOOK_FIELDS = field_copier(HookRow, Hook, without=("events", "created_at", "updated_at"))
+
+
 def present(request: HooksRequest, row: HookRow) -> Hook:
     chat_settings = json.loads(row.settings) if row.type == HookType.SLACK else {}
     return Hook(
-        id=row.id,
-        name=row.name,
-        type=row.type,
         config={"url": row.url, "content_type": row.content_type, **chat_settings},
         events=json.loads(row.events),
-        active=row.active,
         updated_at=row.updated_at.replace(microsecond=0),
         created_at=row.created_at.replace(microsecond=0),
-        branch_filter=row.branch_filter,
         authorization_header=_authorization(request, row),
-        disabled_reason=row.disabled_reason,
+        **_HOOK_FIELDS(row),
     )
 
 

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from ingot_chassis.clock import now
+from ingot_chassis.db.rows import field_copier
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import NotFound
 from ingot_contracts.issues.events import MilestoneChanged
@@ -89,16 +90,16 @@ def _event(action: Action, milestone: Milestone) -> MakeEvent:
     )
 
 
+_TIMES = ("closed_at", "due_on", "created_at", "updated_at")
+_COPIED = field_copier(MilestoneRow, Milestone, without=("state", *_TIMES))
+
+
 def milestone_view(milestone: MilestoneRow) -> Milestone:
     return Milestone(
-        id=milestone.id,
-        title=milestone.title,
-        description=milestone.description,
         state=cast("StateName", milestone.state),
-        open_issues=milestone.open_issues,
-        closed_issues=milestone.closed_issues,
         closed_at=whole_seconds(milestone.closed_at),
         due_on=whole_seconds(milestone.due_on),
         created_at=whole_seconds(milestone.created_at),
         updated_at=whole_seconds(milestone.updated_at),
+        **_COPIED(milestone),
     )

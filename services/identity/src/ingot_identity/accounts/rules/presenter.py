@@ -6,6 +6,7 @@ from typing import cast
 
 import msgspec
 
+from ingot_chassis.db.rows import field_copier
 from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity.accounts import NEVER, Account, Kind, Profile, User, Visibility
 from ingot_identity.accounts.store.follows import FollowCounts
@@ -26,6 +27,10 @@ class Organization(msgspec.Struct, kw_only=True):
     email: str
     visibility: str
     repo_admin_change_team_access: bool
+
+
+_ORGANIZATION_FIELDS = field_copier(AccountRow, Organization)
+"""Whoever sees an organization sees these. Fields of users depend on the viewer and are named one by one."""
 
 
 class UserProfile(User, frozen=True, kw_only=True):
@@ -93,19 +98,8 @@ class Presenter:
 
     def organization(self, row: AccountRow) -> Organization:
         """The shape of the API."""
-        return Organization(
-            id=row.id,
-            name=row.login,
-            username=row.login,
-            full_name=row.full_name,
-            avatar_url=self.avatar(row),
-            description=row.description,
-            website=row.website,
-            location=row.location,
-            email=row.email,
-            visibility=row.visibility,
-            repo_admin_change_team_access=row.repo_admin_change_team_access,
-        )
+        copied = _ORGANIZATION_FIELDS(row)
+        return Organization(name=row.login, username=row.login, avatar_url=self.avatar(row), **copied)
 
     def email(self, row: AccountRow) -> str:
         """The address that may be shown."""

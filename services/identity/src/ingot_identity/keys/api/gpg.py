@@ -10,6 +10,7 @@ import msgspec
 from litestar import Response, delete, get, post
 
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import field_copier
 from ingot_chassis.errors import NotFound
 from ingot_chassis.http.policy import signed_in
 from ingot_identity.access import rules as access
@@ -56,6 +57,9 @@ class GPGKey(msgspec.Struct, kw_only=True):
     created_at: datetime
     expires_at: datetime
     verified: bool = False
+
+
+_KEY_FIELDS = field_copier(GpgKeyRow, GPGKey, without=("expires_at",))
 
 
 @get(
@@ -158,18 +162,11 @@ async def _present_keys(db: Executor, rows: Sequence[GpgKeyRow], viewer_id: int)
 
 def _present_key(row: GpgKeyRow, emails: list[GPGKeyEmail] | None, subkeys: list[GPGKey] | None) -> GPGKey:
     return GPGKey(
-        id=row.id,
-        primary_key_id=row.primary_key_id,
-        key_id=row.key_id,
         public_key=row.content,
         emails=emails,
         subkeys=subkeys,
-        can_sign=row.can_sign,
-        can_encrypt_comms=row.can_encrypt_comms,
-        can_encrypt_storage=row.can_encrypt_storage,
-        can_certify=row.can_certify,
-        created_at=row.created_at,
         expires_at=row.expires_at or NEVER,
+        **_KEY_FIELDS(row),
     )
 
 

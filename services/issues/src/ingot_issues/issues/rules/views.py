@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import msgspec
 
+from ingot_chassis.db.rows import field_copier
 from ingot_contracts.issues.issues import Issue, PullRequestMeta, RepositoryMeta
 from ingot_contracts.issues.labels import Milestone
 from ingot_contracts.issues.pulls import PullRequest, PullRequestBranch
@@ -20,6 +21,9 @@ from ingot_issues.reviewers.rules import requested_team
 
 NO_PERMISSIONS: Mapping[int, Permission] = {}
 DRAFT_PREFIXES = ("wip:", "[wip]")
+_CONVERTED = ("closed_at", "created_at", "due_date", "state", "updated_at")
+_ISSUE_FIELDS = field_copier(IssueDetails, Issue, without=_CONVERTED)
+_PULL_FIELDS = field_copier(PullDetails, PullRequest, without=(*_CONVERTED, "id", "merged_at", "merged_by"))
 
 
 def issue_view(presenter: Presenter, issue: IssueDetails, repository: Repository) -> Issue:
@@ -33,16 +37,14 @@ def issue_view(presenter: Presenter, issue: IssueDetails, repository: Repository
             html_url=page,
         )
     return Issue(
-        number=issue.number,
         url=f"{presenter.root}api/v1/repos/{repository.full_name}/issues/{issue.number}",
         html_url=page,
         pull_request=merge,
-        id=issue.id,
         created_at=issue.created_at.replace(microsecond=0),
         updated_at=issue.updated_at.replace(microsecond=0),
         repository=_repository_meta(repository),
         assets=attachment_views(presenter, issue.files_json, repository),
-        ref=issue.ref,
+        **_ISSUE_FIELDS(issue),
         **_shared_fields(presenter, issue, repository),
     )
 
@@ -63,13 +65,10 @@ def pull_view(
     page = presenter.page(pull, repository)
     return PullRequest(
         id=pull.pull_id,
-        number=pull.number,
         url=f"{presenter.root}api/v1/repos/{repository.full_name}/pulls/{pull.number}",
         html_url=page,
         diff_url=f"{page}.diff",
         patch_url=f"{page}.patch",
-        mergeable=pull.mergeable,
-        merged=pull.merged,
         merged_at=whole_seconds(pull.merged_at),
         merge_commit_sha=pull.merge_sha,
         merged_by=presenter.user(pull.merger) if pull.merged_by else None,
@@ -90,12 +89,7 @@ def pull_view(
             permissions,
             number=pull.number,
         ),
-        merge_base=pull.merge_base,
-        additions=pull.additions,
-        deletions=pull.deletions,
-        changed_files=pull.changed_files,
         draft=is_draft(pull.title),
-        review_comments=pull.review_comments,
         requested_reviewers=[
             presenter.user(one.person) for one in pull.requested_reviewers if one.team_view is None
         ],
@@ -104,6 +98,7 @@ def pull_view(
         ],
         created_at=pull.created_at.replace(microsecond=0),
         updated_at=pull.updated_at.replace(microsecond=0),
+        **_PULL_FIELDS(pull),
         **_shared_fields(presenter, pull, repository),
     )
 
@@ -114,23 +109,18 @@ def is_draft(title: str) -> bool:
 
 
 def _shared_fields(presenter: Presenter, issue: IssueDetails, repository: Repository) -> dict[str, Any]:
-    """Return the fields that issues and pull requests have in common."""
+    """Return the computed fields that issues and pull requests have in common."""
     assignees = [presenter.user(assignee.person) for assignee in issue.assignees]
     return {
         "user": presenter.user(issue.author),
-        "title": issue.title,
-        "body": issue.body,
         "labels": [label_view(presenter, label, repository.full_name) for label in issue.labels],
         "milestone": _milestone_of(issue),
         "assignee": assignees[0] if assignees else None,
         "assignees": assignees,
-        "state": issue.state,
-        "comments": issue.comments,
         "closed_at": whole_seconds(issue.closed_at),
+        "state": issue.state,
         "due_date": whole_seconds(issue.due_date),
         "is_locked": issue.locked,
-        "pin_order": issue.pin_order,
-        "content_version": issue.content_version,
     }
 
 
