@@ -2,7 +2,7 @@
 
 import asyncio
 
-from ingot_chassis.jobs.loops import running, supervise
+from ingot_chassis.jobs.loops import polls, running, supervise
 
 
 async def test_a_loop_that_fails_is_started_again():
@@ -37,3 +37,14 @@ async def test_a_loop_that_misses_its_cancellation_is_stopped_all_the_same():
 async def test_an_empty_block_of_loops_ends():
     async with running([]):
         pass
+
+
+async def test_what_is_polled_for_no_time_is_polled_once():
+    assert [number async for number in polls(0)] == [None]
+
+
+async def test_the_last_poll_is_when_the_time_is_over():
+    clock = asyncio.get_running_loop()
+    start = clock.time()
+    times = [clock.time() - start async for _ in polls(0.1)]
+    assert times[-1] >= 0.1 > times[-2]

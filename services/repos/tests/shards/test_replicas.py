@@ -8,8 +8,7 @@ from functools import partial
 import pytest
 
 from ingot_chassis.errors import CannotStart
-from ingot_chassis.jobs.loops import running
-from ingot_repos.placement.rules.waits import polls
+from ingot_chassis.jobs.loops import polls, running
 from ingot_repos.placement.store import replicas as replica_rows
 from ingot_repos.shards.jobs import replicas as workers
 from ingot_repos.shards.jobs.commands import ShardCommands

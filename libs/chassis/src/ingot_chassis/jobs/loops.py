@@ -1,8 +1,8 @@
-"""Background loops of a process: supervised, restarted with back-off, stopped together."""
+"""Background loops of a process: supervised, restarted with back-off, stopped together. And polling."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import structlog
@@ -18,6 +18,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
 A dependency such as NATS may be back any time, and its users wait for this.
 """
 CANCEL_AGAIN = 1.0
+FIRST_POLL, LONGEST_POLL = 0.02, 0.5
 
 
 async def supervise(name: str, loop: Loop) -> None:
@@ -57,3 +58,14 @@ async def wait_for(flag: asyncio.Event, seconds: float) -> None:
         async with asyncio.timeout(seconds):
             await flag.wait()
     flag.clear()
+
+
+async def polls(seconds: float) -> AsyncGenerator[None, None]:
+    """Yield at once, then after pauses that double, and for the last time when ``seconds`` have passed."""
+    clock = asyncio.get_running_loop()
+    end, pause = clock.time() + seconds, FIRST_POLL
+    yield
+    while (left := end - clock.time()) > 0:
+        await asyncio.sleep(min(pause, left))
+        yield
+        pause = min(pause * 2, LONGEST_POLL)

@@ -7,6 +7,7 @@ from litestar import Response, delete, get
 from litestar.openapi.datastructures import ResponseSpec
 
 from ingot_chassis.errors import NotFound
+from ingot_chassis.jobs.loops import polls
 from ingot_contracts.identity.accounts import User
 from ingot_identity.access import rules as access
 from ingot_identity.access.api import in_organization, of_user
@@ -71,7 +72,7 @@ async def get_purge(request: IdentityRequest) -> Purge:
 async def _wait(request: IdentityRequest, user_id: int, patience: float) -> Purge | None:
     """Wait until the user is deleted, at most ``patience`` seconds. Returns what is left."""
     progress = None
-    async for _ in account_deletion.polls(patience):
+    async for _ in polls(patience):
         progress = await _progress(request, user_id)
         if progress is None:
             break

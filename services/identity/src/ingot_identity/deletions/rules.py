@@ -11,14 +11,12 @@ an administrator allows it; until then repos shows the old owner. Asking repos b
 call in the wrong direction. It would still miss a repository that is created a moment later.
 """
 
-import asyncio
 import contextlib
-import time
-from collections.abc import AsyncGenerator
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid, NotFound
+from ingot_chassis.jobs.loops import polls
 from ingot_contracts.identity.accounts import Ownership, User
 from ingot_contracts.identity.events import (
     OrganizationCreated,
@@ -49,15 +47,6 @@ async def wait_for_events(db: Database, account_id: int, patience: float) -> Non
         async with db.read() as reader:
             if not await repositories.owned_by(reader, account_id):
                 return
-
-
-async def polls(patience: float) -> AsyncGenerator[None, None]:
-    """Yield at once, then after each twentieth of ``patience`` seconds until they have passed."""
-    end = time.monotonic() + patience
-    yield
-    while time.monotonic() < end:
-        await asyncio.sleep(patience / 20)
-        yield
 
 
 async def delete_user(tx: Tx, account_id: int) -> None:

@@ -1,10 +1,8 @@
 """Access tokens: 160 random bits in hex, shown once, stored as SHA-256."""
 
-import asyncio
 import hashlib
 import re
 import secrets
-import time
 from collections.abc import Collection
 from datetime import datetime
 
@@ -13,6 +11,7 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_chassis.http.policy import MAX_ID
+from ingot_chassis.jobs.loops import polls
 from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity.events import CredentialsRevoked
 from ingot_contracts.limits import NAME_CHARACTERS
@@ -61,16 +60,14 @@ async def named_repositories(
     by_pair = {_owner_and_name(name): name for name in names}
     if not by_pair:
         raise Invalid.field("repositories", "required", "names no repository")
-    end = time.monotonic() + patience
-    while True:
+    missing = ""
+    async for _ in polls(patience):
         async with db.read() as reader:
             rows = await repositories.named(reader, list(by_pair), principal)
         if len(rows) == len(by_pair):
             return {row.repository_id: f"{row.login}/{row.name}" for row in rows.values()}
-        if time.monotonic() >= end:
-            missing = next(name for pair, name in by_pair.items() if pair not in rows)
-            raise Invalid.field("repositories", "unknown", f"{missing!r} is no repository that you can see")
-        await asyncio.sleep(patience / 20)
+        missing = next(name for pair, name in by_pair.items() if pair not in rows)
+    raise Invalid.field("repositories", "unknown", f"{missing!r} is no repository that you can see")
 
 
 def _owner_and_name(full_name: str) -> tuple[str, str]:

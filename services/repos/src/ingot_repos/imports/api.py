@@ -11,6 +11,7 @@ from litestar import delete, get, post
 from ingot_chassis.errors import Denied, Invalid, NotFound
 from ingot_chassis.http.policy import MAX_ID, signed_in
 from ingot_chassis.jobs.jobs import Jobs
+from ingot_chassis.jobs.loops import polls
 from ingot_chassis.security.sealing import Seal
 from ingot_contracts.limits import Description, Name
 from ingot_contracts.repos.access import AccessLevel
@@ -31,7 +32,6 @@ from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.imports import rules as imports
 from ingot_repos.imports.rules import NewImport
 from ingot_repos.placement.api.forwarding import require_accepting
-from ingot_repos.placement.rules.waits import polls
 from ingot_repos.presentation.rules.intervals import read_interval
 from ingot_repos.remotes import store as import_rows
 from ingot_repos.remotes.clients.socks_proxy import SocksProxy

@@ -9,6 +9,7 @@ from typing import cast
 
 from ingot_chassis.errors import NotFound, Unavailable
 from ingot_chassis.http.policy import Connection, Policy, resource
+from ingot_chassis.jobs.loops import polls
 from ingot_contracts.identity.units import Unit
 from ingot_contracts.repos.access import AccessLevel
 from ingot_repos.access.api.policies import (
@@ -25,7 +26,6 @@ from ingot_repos.catalog.store.states import RepositoryState
 from ingot_repos.catalog.store.wikis import WikiRow
 from ingot_repos.placement.api.replicas import READS
 from ingot_repos.placement.rules.owners import OnAnotherShard
-from ingot_repos.placement.rules.waits import polls
 from ingot_repos.placement.store import replicas, shards
 
 CODE: Unit = "code"

@@ -5,6 +5,7 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import Conflict, NotFound
 from ingot_chassis.jobs.jobs import Jobs
+from ingot_chassis.jobs.loops import polls
 from ingot_contracts.limits import Name
 from ingot_contracts.repos.repositories import Repository
 from ingot_repos.access.api.answers import page_of, present
@@ -20,7 +21,6 @@ from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import RepositoryState
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.forks.rules import creation as forks
-from ingot_repos.placement.rules.waits import polls
 from ingot_repos.repositories.rules import lifecycle as core
 
 

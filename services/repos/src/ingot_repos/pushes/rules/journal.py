@@ -23,6 +23,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, NotFound, Unavailable
 from ingot_chassis.jobs.jobs import Jobs
+from ingot_chassis.jobs.loops import polls
 from ingot_chassis.jobs.periodic import PeriodicTask
 from ingot_contracts.identity.accounts import GHOST, User
 from ingot_contracts.limits import EVENT_WIKI_PAGES
@@ -41,7 +42,6 @@ from ingot_repos.git.storage.packs import write_due_commit_graph
 from ingot_repos.git.storage.read_cache import SharedCache
 from ingot_repos.git.storage.storage import Storage
 from ingot_repos.placement.rules.owners import LOCK_MARGIN, MOST_LOCKED, MOVES, OnAnotherShard
-from ingot_repos.placement.rules.waits import polls
 from ingot_repos.placement.store import replicas, shards
 from ingot_repos.presentation.rules.announcements import abandon
 from ingot_repos.presentation.rules.presenter import Presenter, as_user, author_addresses, owner_kind

@@ -17,6 +17,7 @@ import structlog
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import Executor, is_outage
 from ingot_chassis.errors import BadRequest, NotFound, Unavailable
+from ingot_chassis.jobs.loops import polls
 from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.access.rules.admission import Admission
 from ingot_repos.access.rules.resolved import ResolvedRepository
@@ -34,7 +35,6 @@ from ingot_repos.git.refs.refs import ZERO_OID, RefChange
 from ingot_repos.git.storage.storage import Storage
 from ingot_repos.placement.rules.loads import RepositoryLoads
 from ingot_repos.placement.rules.owners import OnAnotherShard
-from ingot_repos.placement.rules.waits import polls
 from ingot_repos.presentation.rules.presenter import Presenter
 from ingot_repos.protection.rules.decisions import NO_RULES, rules_of
 from ingot_repos.pushes.rules import proposals

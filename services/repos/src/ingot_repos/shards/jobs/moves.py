@@ -11,6 +11,7 @@ import structlog
 
 from ingot_chassis.clock import now
 from ingot_chassis.jobs.jobs import Job, Jobs
+from ingot_chassis.jobs.loops import polls
 from ingot_chassis.jobs.workers import GiveUp, Work, Workers
 from ingot_chassis.objects.store import ObjectStore
 from ingot_repos.catalog.store.states import RepositoryState
@@ -19,7 +20,6 @@ from ingot_repos.git.storage.packs import is_in_use
 from ingot_repos.git.storage.storage import Storage
 from ingot_repos.placement.clients import Shards
 from ingot_repos.placement.rules.owners import LOCK_MARGIN, MOST_LOCKED
-from ingot_repos.placement.rules.waits import polls
 from ingot_repos.placement.store import replicas, shards
 from ingot_repos.pushes.store import refs
 from ingot_repos.releases.rules.assets import object_key
