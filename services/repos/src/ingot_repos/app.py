@@ -97,14 +97,16 @@ from ingot_repos.remotes.jobs.lfs import LfsFetches
 from ingot_repos.remotes.rules.urls import PORTS
 from ingot_repos.repositories.api import (
     action_variables,
+    creation,
+    edits,
     generation,
     listings,
+    repositories,
     search,
     templates,
     topics,
     transfers,
 )
-from ingot_repos.repositories.api import lifecycle as repositories
 from ingot_repos.repositories.api import teams as team_repositories
 from ingot_repos.repositories.events import EventSubscriptions
 from ingot_repos.repositories.internal import former as internal_old
@@ -167,7 +169,9 @@ ROUTES = Router(
         *push_mirrors.routes,
         *release_assets.routes,
         *releases.routes,
+        *creation.routes,
         *repositories.routes,
+        *edits.routes,
         *repository_teams.routes,
         *search.routes,
         *stars.routes,

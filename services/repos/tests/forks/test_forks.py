@@ -11,7 +11,7 @@ from sqlalchemy import select
 from ingot_repos.catalog.store import repositories
 from ingot_repos.git.process.command import run_git
 from ingot_repos.git.storage import forks as git_forks
-from ingot_repos.repositories.api import lifecycle as api_repositories
+from ingot_repos.repositories.api import repositories as api_repositories
 from ingot_testing.service import change_at_once
 
 from ..world import commit, git, work_tree

@@ -19,7 +19,7 @@ from ingot_repos.git.storage.packs import in_use
 from ingot_repos.placement.rules.owners import LOCK_MARGIN
 from ingot_repos.placement.store import shards
 from ingot_repos.pushes.store import refs
-from ingot_repos.repositories.api import lifecycle as repositories
+from ingot_repos.repositories.api import repositories
 from ingot_repos.shards.rules import moves
 from ingot_repos.shards.store import moves as move_rows
 from ingot_wire.client import Origin

@@ -38,8 +38,8 @@ from ingot_repos.remotes.clients.socks_proxy import SocksProxy
 from ingot_repos.remotes.rules import reasons
 from ingot_repos.remotes.rules.reasons import reason_text
 from ingot_repos.remotes.rules.urls import RemoteUrl, lfs_url, parse_remote_url
-from ingot_repos.repositories.rules import lifecycle as core
-from ingot_repos.repositories.rules.lifecycle import record_owner
+from ingot_repos.repositories.rules import deletions
+from ingot_repos.repositories.rules.creation import record_owner
 
 OF_A_FORGE = ("issues", "labels", "milestones", "pull_requests", "releases", "wiki")
 """Data of a forge next to git. Like Gitea, Ingot ignores these fields for plain git and mirrors."""
@@ -240,7 +240,7 @@ async def _wait(request: RepositoryRequest, repository_id: int) -> None:
             async with request.db.transaction() as tx:
                 failed = await repositories.get_unfiltered(tx, repository_id)
                 if failed is not None and failed.state == RepositoryState.FAILED:
-                    await core.delete(tx, request.part(Jobs), request.presenter, failed, sender)
+                    await deletions.delete(tx, request.part(Jobs), request.presenter, failed, sender)
             raise Invalid.field("clone_addr", row.reason, reason_text(row.reason))
 
 

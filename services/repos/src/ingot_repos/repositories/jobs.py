@@ -18,7 +18,7 @@ from ingot_repos.git.history.archive import Archives
 from ingot_repos.git.storage.storage import Storage
 from ingot_repos.presentation.rules.presenter import Presenter
 from ingot_repos.releases.rules.assets import OBJECTS
-from ingot_repos.repositories.rules import lifecycle
+from ingot_repos.repositories.rules import deletions
 from ingot_repos.repositories.rules.deletions import PURGE, REMOVE, Remove
 
 log = structlog.get_logger()
@@ -44,7 +44,7 @@ class RepositoryJobs:
             for row in rows:
                 with suppress(NotFound):  # deleted by a user
                     async with self._jobs.database.transaction() as tx:
-                        await lifecycle.delete(tx, self._jobs, self._presenter, row, request.requested_by)
+                        await deletions.delete(tx, self._jobs, self._presenter, row, request.requested_by)
 
     async def _list_owned(self, account_id: int) -> Sequence[RepositoryRow]:
         async with self._jobs.database.read() as db:

@@ -21,7 +21,8 @@ from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import RepositoryState
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.forks.rules import creation as forks
-from ingot_repos.repositories.rules import lifecycle as core
+from ingot_repos.repositories.rules import deletions
+from ingot_repos.repositories.rules.creation import record_owner
 
 
 class CreateForkOption(msgspec.Struct, kw_only=True):
@@ -66,14 +67,12 @@ async def create_fork(request: RepositoryRequest, data: CreateForkOption) -> Rep
         row = await repositories.get(tx, access.viewer(request.principal), fork.id)
     if row is None:
         raise NotFound
-    await core.record_owner(
-        request.db, request.part(HttpIdentity), request.part(Jobs), request.presenter, row
-    )
+    await record_owner(request.db, request.part(HttpIdentity), request.part(Jobs), request.presenter, row)
     row = await _wait(request, row)
     if row.state == RepositoryState.FAILED:
         sender = await sender_of(request)
         async with request.db.transaction() as tx:
-            await core.delete(tx, request.part(Jobs), request.presenter, row, sender)
+            await deletions.delete(tx, request.part(Jobs), request.presenter, row, sender)
         raise Conflict("the commits of the repository cannot be read; ask an administrator to repair it")
     return await present(request, ResolvedRepository(row, access.access_to(row, request.principal)))
 

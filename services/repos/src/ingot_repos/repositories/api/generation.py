@@ -14,8 +14,8 @@ from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import AccountKind
-from ingot_repos.repositories.api.lifecycle import create_new
-from ingot_repos.repositories.rules.lifecycle import NameTaken, NewRepository, TemplateFiles
+from ingot_repos.repositories.api.creation import create_new
+from ingot_repos.repositories.rules.creation import NameTaken, NewRepository, TemplateFiles
 from ingot_repos.repositories.store import topics
 
 PARTS = ("git_content", "topics", "labels", "protected_branch", "webhooks", "git_hooks", "avatar")

@@ -1,12 +1,19 @@
-"""Removal of the files of deleted repositories, after every service has confirmed the deletion."""
+"""Deletion of repositories. Their files are removed after every service has confirmed the deletion."""
 
 from datetime import timedelta
 
 import msgspec
 
 from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import NotFound
 from ingot_chassis.jobs.jobs import Jobs
+from ingot_contracts.identity.accounts import User
+from ingot_contracts.repos.events import RepositoryAbandoned, RepositoryDeleted
+from ingot_repos.catalog.store import repositories, wikis
+from ingot_repos.catalog.store.repositories import RepositoryRow
+from ingot_repos.catalog.store.states import RepositoryState
 from ingot_repos.placement.rules.job_kinds import job_kind
+from ingot_repos.presentation.rules.presenter import Presenter, owner_kind
 from ingot_repos.repositories.store import tombstones
 
 REMOVE = "remove"
@@ -21,6 +28,32 @@ class Remove(msgspec.Struct, frozen=True):
     """The job that removes the files of a deleted repository."""
 
     repository_id: int
+
+
+async def delete(tx: Tx, jobs: Jobs, presenter: Presenter, row: RepositoryRow, sender: User) -> None:
+    """Delete a repository; a job deletes its files later. Raises NotFound if it no longer exists.
+
+    The repository may have moved to another shard or become ready since ``row`` was read.
+    """
+    removed = await repositories.remove(tx, row.id)
+    if removed is None:
+        raise NotFound
+    was_ready = removed.state == RepositoryState.READY
+    wiki = await wikis.remove(tx, row.id)
+    if wiki is not None:
+        await release(tx, jobs, wiki.id, wiki.shard)
+    if row.fork_of is not None:
+        await repositories.count_forks(tx, row.fork_of)
+    await write_tombstone(tx, jobs, row.id, removed.shard, was_ready=was_ready)
+    if was_ready:
+        tx.emit(
+            RepositoryDeleted(
+                repository=presenter.repository(row), sender=sender, owner_kind=owner_kind(row)
+            ),
+            key=row.id,
+        )
+    else:
+        tx.emit(RepositoryAbandoned(repository_id=row.id), key=row.id)
 
 
 async def write_tombstone(tx: Tx, jobs: Jobs, repository_id: int, shard: str, *, was_ready: bool) -> None:

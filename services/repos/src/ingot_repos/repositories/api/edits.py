@@ -1,15 +1,14 @@
-"""Routes that create, read, change and delete repositories."""
+"""The route that changes a repository."""
 
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Annotated, Any, Literal
 
 import msgspec
-from litestar import delete, get, patch, post
+from litestar import patch
 from msgspec import UNSET, UnsetType
 
-from ingot_chassis.errors import ApiError, Invalid
+from ingot_chassis.errors import Invalid
 from ingot_chassis.http.patch import set_fields
-from ingot_chassis.http.policy import admin, signed_in
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.security.sealing import Seal
 from ingot_contracts.limits import WEB_URL, Description, Name
@@ -19,34 +18,24 @@ from ingot_contracts.repos.trackers import ExternalTracker, ExternalWiki, Intern
 from ingot_repos.access.api.answers import present
 from ingot_repos.access.api.policies import (
     in_repository,
-    into_organization,
-    own_account,
-    repository_by_id,
     require_on_disk,
     sender_of,
 )
 from ingot_repos.access.api.request import RepositoryRequest
-from ingot_repos.access.rules import levels as access
-from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.access.rules.resolved import ResolvedRepository
 from ingot_repos.catalog.rules import extra_settings, names
 from ingot_repos.catalog.rules.extra_settings import TrustModel
 from ingot_repos.catalog.rules.names import Secret
-from ingot_repos.catalog.store.accounts import AccountRow
-from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.git.history.licenses import licenses_column
 from ingot_repos.git.process.errors import RefNotFound
 from ingot_repos.git.refs.refs import get_branch, set_default_branch
 from ingot_repos.mirrors.rules import schedule
-from ingot_repos.placement.api.forwarding import require_accepting
 from ingot_repos.presentation.rules.intervals import read_interval
-from ingot_repos.presentation.rules.presenter import Presenter
 from ingot_repos.pushes.rules.journal import Pushes
 from ingot_repos.remotes import store as import_rows
 from ingot_repos.remotes.rules import credentials
-from ingot_repos.repositories.rules import lifecycle as repositories
-from ingot_repos.repositories.rules import templates
-from ingot_repos.repositories.rules.lifecycle import NewRepository, RepositoryCreator
+from ingot_repos.repositories.api.creation import Website
+from ingot_repos.repositories.rules import edits
 
 UNITS = {
     "has_issues": "issues_enabled",
@@ -54,7 +43,6 @@ UNITS = {
     "has_releases": "releases_enabled",
     "has_wiki": "wiki_enabled",
 }
-Website = Annotated[Name, WEB_URL]
 
 
 class TrackerOption(ExternalTracker, frozen=True, kw_only=True):
@@ -72,28 +60,6 @@ class WikiOption(ExternalWiki, frozen=True, kw_only=True):
 OF_MIRRORS = ("enable_prune", "mirror_interval", "mirror_username", "mirror_password", "mirror_token")
 """Fields that other repositories ignore."""
 NOT_STORED = ("has_code", *OF_MIRRORS)
-
-
-class CreateRepoOption(msgspec.Struct, kw_only=True):
-    """With `auto_init`, the repository starts with a commit.
-
-    `gitignores` are names separated by commas, `license` is a key. `issue_labels` is the name of a set of
-    labels. `object_format_name` must be `sha1`. `trust_model` says whose signatures count as verified.
-    """
-
-    name: Name
-    description: Name = ""
-    website: Website = ""
-    private: bool = False
-    auto_init: bool = False
-    gitignores: Description = ""
-    license: Name = ""
-    readme: Name = ""
-    issue_labels: Name = ""
-    default_branch: Name = ""
-    template: bool = False
-    object_format_name: Literal["sha1"] = "sha1"
-    trust_model: TrustModel = "default"
 
 
 class EditRepository(msgspec.Struct, kw_only=True):
@@ -175,118 +141,6 @@ class EditRepository(msgspec.Struct, kw_only=True):
         return token or (None if self.mirror_password is UNSET else self.mirror_password)
 
 
-async def create_for(request: RepositoryRequest, owner: AccountRow, data: CreateRepoOption) -> Repository:
-    """Create a repository of ``owner`` as the caller. Raises Denied for a restricted token."""
-    files = first_files(data, owner.full_name or owner.login)
-    new = NewRepository(
-        name=data.name,
-        description=data.description,
-        website=data.website,
-        private=data.private,
-        template=data.template,
-        trust_model=data.trust_model,
-        default_branch=data.default_branch or request.settings.default_branch,
-        files=files if data.auto_init else {},
-        labels=templates.labels(data.issue_labels),
-    )
-    return await create_new(request, owner, new)
-
-
-async def create_new(request: RepositoryRequest, owner: AccountRow, new: NewRepository) -> Repository:
-    """Create a repository from a checked request."""
-    access.require_unrestricted(request.principal)
-    creator = await own_account(request)
-    if new.copy is None:
-        await require_accepting(request, owner.id)
-    repository_creator = RepositoryCreator(
-        request.db,
-        request.storage,
-        request.part(Presenter),
-        request.part(HttpIdentity),
-        request.settings.shard,
-    )
-    mode = access.mode_of_creator(owner, request.principal)
-    new = msgspec.structs.replace(new, mode_of_creator=mode)
-    row = await repository_creator.create(owner, creator, new, most=request.max_repositories)
-    return request.presenter.repository(row, "admin" if mode else "owner")
-
-
-def first_files(data: CreateRepoOption, holder: str) -> dict[str, str]:
-    """Return the files of the first commit by path. Raises Invalid for an unknown template."""
-    files = {
-        "README.md": templates.readme(data.readme, data.name, data.description),
-        ".gitignore": templates.gitignore(data.gitignores),
-        "LICENSE": templates.licence(data.license, holder) if data.license.strip() else "",
-    }
-    return {path: text for path, text in files.items() if text}
-
-
-def _create_in_organization_id(_handler: Any, _method: Any, path: list[Any]) -> str:
-    """Return an operation id for each spelling of the path. Ids must be unique in an API description."""
-    return "createOrgRepo" if "org" in path else "orgCreateRepo"
-
-
-@post(
-    "/api/v1/user/repos",
-    policy=signed_in("write:repository"),
-    operation_id="createCurrentUserRepo",
-    tags=["repository"],
-    status_code=201,
-)
-async def create_own(request: RepositoryRequest, data: CreateRepoOption) -> Repository:
-    """Create a repository of the caller."""
-    return await create_for(request, await own_account(request), data)
-
-
-@post(
-    ["/api/v1/org/{org:str}/repos", "/api/v1/orgs/{org:str}/repos"],
-    policy=into_organization("write:repository"),
-    operation_id=_create_in_organization_id,
-    tags=["organization"],
-    status_code=201,
-)
-async def create_in_organization(request: RepositoryRequest, data: CreateRepoOption) -> Repository:
-    """Create a repository of an organization.
-
-    Owners may, and members of teams with `can_create_org_repo`.
-    """
-    return await create_for(request, request.account, data)
-
-
-@post(
-    "/api/v1/admin/users/{username:str}/repos",
-    policy=admin(),
-    operation_id="adminCreateRepo",
-    tags=["admin"],
-    status_code=201,
-)
-async def create_for_user(request: RepositoryRequest, username: str, data: CreateRepoOption) -> Repository:
-    """Create a repository of a user or organization."""
-    return await create_for(request, await request.part(AccountCopies).get_by_login(username), data)
-
-
-@get(
-    "/api/v1/repos/{owner:str}/{repo:str}",
-    policy=in_repository("read", "read:repository", unit=None),
-    operation_id="repoGet",
-    tags=["repository"],
-)
-async def get_repository(request: RepositoryRequest) -> Repository:
-    """Return a repository."""
-    return await present(request, request.resource)
-
-
-@get(
-    "/api/v1/repositories/{repository_id:int}",
-    policy=repository_by_id("read:repository"),
-    operation_id="repoGetByID",
-    tags=["repository"],
-)
-async def get_by_id(request: RepositoryRequest) -> Repository:
-    """Return a repository by id."""
-    return await present(request, request.resource)
-
-
 @patch(
     "/api/v1/repos/{owner:str}/{repo:str}",
     policy=in_repository("admin", "write:repository", unit=None),
@@ -310,7 +164,7 @@ async def edit_repository(request: RepositoryRequest, data: EditRepository) -> R
         if branch is not UNSET:
             columns["licenses"] = await request.storage.call(repository.id, licenses_column, branch)
         async with request.db.transaction() as tx:
-            row = await repositories.edit(
+            row = await edits.edit(
                 tx, request.presenter, repository.row, sender, columns, data.extra_settings()
             )
             await request.audit(
@@ -363,32 +217,4 @@ async def _can_be_default(request: RepositoryRequest, repository: ResolvedReposi
     return True
 
 
-@delete(
-    "/api/v1/repos/{owner:str}/{repo:str}",
-    policy=in_repository("owner", "write:repository", unit=None),
-    operation_id="repoDelete",
-    tags=["repository"],
-)
-async def delete_repository(request: RepositoryRequest) -> None:
-    """Delete a repository.
-
-    Its owner, owners of the organization and site administrators may.
-    """
-    row = request.resource.row
-    sender = await sender_of(request)
-    async with request.db.transaction() as tx:
-        await repositories.delete(tx, request.part(Jobs), request.presenter, row, sender)
-        await request.audit(tx, "repository.delete", request.resource.audit_subject, id=row.id)
-    with suppress(ApiError):  # identity gets the event as well
-        await request.part(HttpIdentity).disown(row.id)
-
-
-routes = [
-    create_own,
-    create_in_organization,
-    create_for_user,
-    get_repository,
-    get_by_id,
-    edit_repository,
-    delete_repository,
-]
+routes = [edit_repository]

@@ -1,23 +1,20 @@
-"""Creates, changes and deletes repositories."""
+"""Creating repositories: a row reserves the name, then come the files and the event."""
 
 import asyncio
-from typing import Any
 
 import msgspec
 
-from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.transaction import Tx
-from ingot_chassis.errors import ApiError, Invalid, NotFound
+from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.jobs.jobs import Jobs
-from ingot_contracts.identity.accounts import GHOST, Ownership, User
-from ingot_contracts.repos.events import FirstLabel, RepositoryAbandoned, RepositoryCreated, RepositoryDeleted
-from ingot_contracts.repos.merges import MERGE_STYLES, MergeStyle
+from ingot_contracts.identity.accounts import GHOST, Ownership
+from ingot_contracts.repos.events import FirstLabel, RepositoryCreated
 from ingot_repos.access.rules import grants
 from ingot_repos.catalog.rules import names
 from ingot_repos.catalog.rules.extra_settings import TrustModel, TrustSetting
 from ingot_repos.catalog.rules.limits import require_room
-from ingot_repos.catalog.store import repositories, wikis
+from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import RepositoryState
@@ -30,15 +27,14 @@ from ingot_repos.git.refs.refs import BRANCHES
 from ingot_repos.git.storage.storage import Storage
 from ingot_repos.presentation.rules.announcements import (
     abandon,
-    announce_edit,
     current_row,
-    is_hidden,
     person,
 )
 from ingot_repos.presentation.rules.presenter import Presenter, as_user, owner_kind
 from ingot_repos.protection import store as protections
 from ingot_repos.pushes.store import refs
-from ingot_repos.repositories.rules import deletions, template_names
+from ingot_repos.repositories.rules import template_names
+from ingot_repos.repositories.rules.deletions import delete
 from ingot_repos.repositories.store import topics
 from ingot_repos.social.store import relations as stars_and_watches
 from ingot_repos.social.store.relations import WATCHES
@@ -213,78 +209,6 @@ class RepositoryCreator:
         await asyncio.to_thread(self._storage.delete, repository_id)
         async with self._db.transaction() as tx:
             await abandon(tx, repository_id)
-
-
-async def edit(
-    tx: Tx,
-    presenter: Presenter,
-    row: RepositoryRow,
-    sender: User,
-    changes: dict[str, Any],
-    extra_settings: dict[str, Any] | None = None,
-) -> RepositoryRow:
-    """Change columns of a repository, announce it and return the new row.
-
-    Raises Invalid, NotFound. ``extra_settings`` are merged into the stored ones.
-    """
-    _settle_default_merge_style(row, changes)
-    if "archived" in changes and changes["archived"] != row.archived:
-        changes["archived_at"] = now() if changes["archived"] else None
-    if extra_settings:
-        before = msgspec.json.decode(row.inert_settings)
-        changes["inert_settings"] = msgspec.json.encode(before | extra_settings).decode()
-    if row.private and changes.get("private") is False and row.fork_of is not None:
-        parent = await repositories.get_unfiltered(tx, row.fork_of)
-        if parent is not None and is_hidden(parent):
-            raise Invalid.field("private", "fork", "a fork stays private as long as its parent is not public")
-    name = names.check_repository(changes.pop("name", row.name))
-    if not await repositories.change(tx, row.id, **changes):
-        raise NotFound
-    if name != row.name and not await repositories.move(tx, row, owner_id=row.owner_id, name=name):
-        raise Invalid.field("name", "taken", f"there is a repository {name!r} already")
-    return await announce_edit(tx, presenter, row, sender)
-
-
-def _settle_default_merge_style(row: RepositoryRow, changes: dict[str, Any]) -> None:
-    """Choose the default merge style: the requested, the present or the first style that is allowed.
-
-    Clients switch styles one by one, and name a default before they allow it. Raises Invalid if no style
-    would be allowed.
-    """
-    allowed = [name for name, column in MERGE_STYLES.items() if changes.get(column, getattr(row, column))]
-    if not allowed:
-        raise Invalid.field("default_merge_style", "disallowed", "a repository has to allow one merge style")
-    wishes: list[MergeStyle] = [
-        changes.get("default_merge_style", row.default_merge_style),
-        row.default_merge_style,
-    ]
-    changes["default_merge_style"] = next((style for style in wishes if style in allowed), allowed[0])
-
-
-async def delete(tx: Tx, jobs: Jobs, presenter: Presenter, row: RepositoryRow, sender: User) -> None:
-    """Delete a repository; a job deletes its files later. Raises NotFound if it no longer exists.
-
-    The repository may have moved to another shard or become ready since ``row`` was read.
-    """
-    removed = await repositories.remove(tx, row.id)
-    if removed is None:
-        raise NotFound
-    was_ready = removed.state == RepositoryState.READY
-    wiki = await wikis.remove(tx, row.id)
-    if wiki is not None:
-        await deletions.release(tx, jobs, wiki.id, wiki.shard)
-    if row.fork_of is not None:
-        await repositories.count_forks(tx, row.fork_of)
-    await deletions.write_tombstone(tx, jobs, row.id, removed.shard, was_ready=was_ready)
-    if was_ready:
-        tx.emit(
-            RepositoryDeleted(
-                repository=presenter.repository(row), sender=sender, owner_kind=owner_kind(row)
-            ),
-            key=row.id,
-        )
-    else:
-        tx.emit(RepositoryAbandoned(repository_id=row.id), key=row.id)
 
 
 async def record_owner(
