@@ -151,6 +151,41 @@ async def test_keys_come_in_any_case(world, body):
     assert f'href="{ROOT}ann/app/issues/1"' in answer.text
 
 
+MARKUP = {
+    "Text": "[a](b.md) ![p](p.png) #1",
+    "Context": "ann/app/src/branch/main/docs",
+    "FilePath": "docs/x.md",
+}
+
+
+@pytest.mark.parametrize("mode", ["gfm", "comment", "file"])
+async def test_markup_has_the_links_of_its_folder(world, mode):
+    answer = await world.call("POST", "//markup", MARKUP | {"Mode": mode}, as_=0)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert f'href="{ROOT}ann/app/src/branch/main/docs/b.md"' in answer.text
+    assert f'src="{ROOT}ann/app/raw/branch/main/docs/p.png"' in answer.text
+    assert f'href="{ROOT}ann/app/issues/1"' in answer.text
+
+
+async def test_markup_of_a_wiki_links_to_its_pages(world):
+    body = {"Text": "[a](Home)", "Context": "ann/app", "Mode": "wiki"}
+    assert f'href="{ROOT}ann/app/wiki/Home"' in (await world.call("POST", "//markup", body, as_=0)).text
+
+
+@pytest.mark.parametrize("mode", ["", "markdown"])
+async def test_markup_without_a_mode_has_no_links_of_its_own(world, mode):
+    body = {"Text": "*hi* #1", "Mode": mode}
+    assert (await world.call("POST", "//markup", body, as_=0)).text == "<p><em>hi</em> #1</p>\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "field"), [({"Mode": "latex"}, "mode"), ({"Mode": "file", "FilePath": "a.rst"}, "filepath")]
+)
+async def test_markup_that_cannot_be_rendered_is_refused(world, body, field):
+    answer = await world.call("POST", "//markup", {"Text": "x"} | body, as_=0)
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
+
+
 async def test_empty_text_is_an_empty_body(world):
     answer = await world.call("POST", "//markdown", {"Text": ""}, as_=0)
     assert (answer.status_code, answer.content) == (200, b"")

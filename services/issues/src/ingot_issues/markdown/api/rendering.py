@@ -1,6 +1,7 @@
 """Markdown to HTML, for all callers."""
 
 from dataclasses import replace
+from typing import Literal
 
 import msgspec
 from litestar import Response, post
@@ -19,6 +20,8 @@ from ingot_issues.markdown.rules.rendering import LARGEST, LinkContext
 MOST_BYTES = 2_000_000
 """More than ``LARGEST`` characters need in JSON, each with up to 12 bytes."""
 LARGEST_BODY = 10_000_000
+ENDINGS = (".md", ".markdown", ".mdown", ".mkd", ".livemd")
+"""Endings of the files that ``/markup`` renders."""
 
 
 class MarkdownOption(msgspec.Struct, kw_only=True):
@@ -27,6 +30,20 @@ class MarkdownOption(msgspec.Struct, kw_only=True):
     text: str = ""
     mode: Name = ""
     context: Description = ""
+    wiki: bool = False
+
+
+class MarkupOption(msgspec.Struct, kw_only=True):
+    """A text to render. Keys in any letter case.
+
+    An empty `mode` and `markdown` make no links. The others make links below `context`, such as `owner/name`
+    or `owner/name/src/branch/main/docs`. `file` renders the text as the file `filepath`.
+    """
+
+    text: str = ""
+    mode: Literal["", "markdown", "gfm", "comment", "wiki", "file"] = ""
+    context: Description = ""
+    filepath: Description = ""
     wiki: bool = False
 
 
@@ -45,6 +62,28 @@ async def render_markdown(request: IssuesRequest, data: MarkdownOption) -> Respo
     root = request.public_url.rstrip("/") + "/"
     linking = LinkContext.of(root, data.context, wiki=data.wiki) if data.mode == "gfm" else None
     return await _answer(request, data.text, linking)
+
+
+@post(
+    "/api/v1/markup",
+    policy=anyone(),
+    operation_id="renderMarkup",
+    tags=["miscellaneous"],
+    status_code=200,
+    media_type="text/html",
+    request_max_body_size=MOST_BYTES,
+    error_statuses={413: 422},
+)
+async def render_markup(request: IssuesRequest, data: MarkupOption) -> Response[str]:
+    """Render a text as HTML: markdown, the only markup."""
+    if data.mode == "file" and not data.filepath.lower().endswith(ENDINGS):
+        text = f"is not the path of a Markdown file ({', '.join(ENDINGS)})"
+        raise Invalid.field("filepath", "unsupported", text)
+    if data.mode in ("", "markdown"):
+        return await _answer(request, data.text, None)
+    root = request.public_url.rstrip("/") + "/"
+    linking = LinkContext.of(root, data.context, wiki=data.wiki or data.mode == "wiki")
+    return await _answer(request, data.text, linking.in_source())
 
 
 @post(
@@ -106,4 +145,4 @@ async def render_texts(request: IssuesRequest, data: RenderTexts) -> RenderedTex
     )
 
 
-routes = [render_markdown, render_markdown_raw, render_texts]
+routes = [render_markdown, render_markup, render_markdown_raw, render_texts]

@@ -4,7 +4,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
@@ -57,6 +57,7 @@ _REFERENCE = re.compile(
 _ADDRESS = re.compile(rf"(?<![\w/&#@.-]){_WEB}")
 _SHORT_LINK = re.compile(r"\[\[([^\[\]|\n]{1,255})(?:\|([^\[\]|\n]{1,255}))?\]\]")
 _MAY_REFER = re.compile(r"[#@]|\[\[|[0-9a-f]{7}|https?://|www\.")
+_SOURCE = re.compile(r"(?P<repository>[^/]+/[^/]+)/src/(?P<folder>(?:branch|tag|commit)/.+)")
 _CLASSES = re.compile(
     r"(?:language-[\w+#.-]{1,40}|highlight|[a-z][a-z0-9]{0,2}|task-list-item|task-list-item-checkbox"
     r"|contains-task-list|footnotes(?:-(?:list|sep))?|footnote-(?:item|ref|backref)|anchor|mention)"
@@ -100,6 +101,18 @@ class LinkContext:
         ):
             path = ""
         return cls(root, f"{root}{path}/" if path else root, wiki)
+
+    @property
+    def repository(self) -> str:
+        """The base of issues and commits: that of the repository, also for a file of it."""
+        source = _SOURCE.match(self.base, len(self.root))
+        return f"{self.root}{source['repository']}/" if source else self.base
+
+    def in_source(self) -> "LinkContext":
+        """Return the context of a file, whose pictures are raw files."""
+        source = _SOURCE.match(self.base, len(self.root))
+        images = f"{self.root}{source['repository']}/raw/{source['folder']}" if source else self.images
+        return replace(self, images=images)
 
     def link(self, target: str) -> str:
         return _join(self.base + ("wiki/" if self.wiki else ""), target)
@@ -333,8 +346,8 @@ def _target(match: re.Match[str], context: LinkContext | None) -> str:
     if match["user"]:
         return context.root + match["user"]
     if match["sha"]:
-        return f"{context.base}commit/{match['sha']}"
-    base = f"{context.root}{match['repo']}/" if match["repo"] else context.base
+        return f"{context.repository}commit/{match['sha']}"
+    base = f"{context.root}{match['repo']}/" if match["repo"] else context.repository
     return f"{base}issues/{match['number']}"
 
 
