@@ -22,6 +22,7 @@ from ingot_identity.authentication import internal as authentication
 from ingot_identity.authentication.components import AuthenticationComponents
 from ingot_identity.authentication.rules.signing_keys import SigningKeys
 from ingot_identity.avatars import api as avatars
+from ingot_identity.badges import api as badges
 from ingot_identity.blocks import api as blocks
 from ingot_identity.blocks import internal as block_internal
 from ingot_identity.deletions import api as deletions
@@ -73,6 +74,7 @@ ROUTES = [
     *actions.routes,
     *authentication.routes,
     *avatars.routes,
+    *badges.routes,
     *block_internal.routes,
     *blocks.routes,
     *deletion_internal.routes,

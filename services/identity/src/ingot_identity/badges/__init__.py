@@ -1,0 +1,1 @@
+"""Badges that administrators give to users."""
