@@ -373,6 +373,7 @@ SCENES: dict[str, Callable[[Scene], Try]] = {
     ),
     "adminCreateUser": lambda scene: ({}, {"password": "a fresh password"}),
     "orgUpdateAvatar": lambda _: ({}, {"image": PIXEL}),
+    "repoUpdateAvatar": lambda _: ({}, {"image": PIXEL}),
     "userUpdateAvatar": lambda _: ({}, {"image": PIXEL}),
     "userAddEmail": lambda scene: ({}, {"emails": [f"{scene.fresh()}@example.org"]}),
     "userCreateOAuth2Application": lambda scene: (

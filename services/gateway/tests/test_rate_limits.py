@@ -178,6 +178,7 @@ def test_an_unknown_store_is_named():
         ("GET", "/api/v1/repos/search", EXPENSIVE),
         ("GET", "/api/v1/users/search?q=a", EXPENSIVE),
         ("POST", "/api/v1/markdown", EXPENSIVE),
+        ("POST", "/api/v1/markup", EXPENSIVE),
         ("GET", "/explore/repos", EXPENSIVE),
         ("GET", "/explore/names?login=an", READ),
         ("GET", "/explore/names\n", EXPENSIVE),

@@ -12,6 +12,7 @@ TABLE = RouteTable()
     [
         ("/api/v1/markdown", "issues", "api"),
         ("/api/v1/markdown/raw", "issues", "api"),
+        ("/api/v1/markup", "issues", "api"),
         ("/api/v1/admin/users", "identity", "api"),
         ("/api/v1/admin/users/ann", "identity", "api"),
         ("/api/v1/admin/users/ann/keys", "identity", "api"),
@@ -59,6 +60,7 @@ TABLE = RouteTable()
         ("/api/v1/repos/ann/app/branches/topic/issues", "repos", "api"),
         ("/api/v1/repositories/4", "repos", "api"),
         ("/avatars/1", "identity", "api"),
+        ("/avatars/repositories/1/0a", "repos", "api"),
         ("/login", "identity", "api"),
         ("/login/oauth/authorize", "identity", "api"),
         ("/.well-known/openid-configuration", "identity", "api"),

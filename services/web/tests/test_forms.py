@@ -110,6 +110,7 @@ FIELDS = {
     "/user/settings/two_factor": {"do": "begin"},
     "/user/settings/avatar": {"remove": "1"},
     "/org/crew/settings/avatar": {"remove": "1"},
+    "/ann/demo/settings/avatar": {"remove": "1"},
     "/org/crew/settings": {"do": "save"},
     "/admin/users/bob": {"do": "save"},
     **{

@@ -35,7 +35,7 @@ READ, WRITE, EXPENSIVE = 1, 5, 10
 UNKNOWN_CREDENTIAL = 5
 """Additional points for an invalid credential, because guessing must cost more."""
 _EXPENSIVE = re.compile(
-    r"/api/v1/markdown(/raw)?|/api/v1/(.*/)?search|/explore/(?!names\Z).*"
+    r"/api/v1/markdown(/raw)?|/api/v1/markup|/api/v1/(.*/)?search|/explore/(?!names\Z).*"
     # Of a repository, over the API and as pages. A file may have any name, so its path is not looked at.
     r"|(/api/v1/repos)?/[^/]+/[^/]+/("
     r"git-(upload|receive)-pack|clone\.bundle|(archive|blame|blob_excerpt|compare|find)/.+|diffpatch|merge-upstream"

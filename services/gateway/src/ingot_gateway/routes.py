@@ -38,6 +38,7 @@ class Route(NamedTuple):
 ROUTES: tuple[Route, ...] = (
     Route("/api/v1/markdown", "issues"),
     Route("/api/v1/markdown/raw", "issues"),
+    Route("/api/v1/markup", "issues"),
     Route("/api/v1/notifications/*", "issues"),
     Route("/api/v1/gitignore/templates/*", "repos"),
     Route("/api/v1/licenses/*", "repos"),
@@ -89,6 +90,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/api/v1/repos/{owner}/{repo}/releases/{id}/assets", "repos", "upload"),
     Route("/api/v1/repos/{owner}/{repo}/times/*", "issues"),
     Route("/avatars/*", "identity"),
+    Route("/avatars/repositories/*", "repos", linked=True),
     Route("/login/*", "identity", signs_in=True),
     Route("/login/oauth/userinfo", "identity"),
     Route("/.well-known/openid-configuration", "identity"),

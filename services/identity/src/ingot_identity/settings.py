@@ -4,10 +4,8 @@ from typing import Annotated
 
 import msgspec
 
+from ingot_chassis.http.pictures import MOST_BYTES
 from ingot_chassis.settings import ServiceSettings
-
-MOST_AVATAR_BYTES = 4_194_304
-"""Pictures are in the database, so larger ones than that cannot be allowed."""
 
 
 class Settings(ServiceSettings, kw_only=True):
@@ -60,9 +58,7 @@ class Settings(ServiceSettings, kw_only=True):
     ] = 90
     avatar_bytes: Annotated[
         int,
-        msgspec.Meta(
-            ge=1, le=MOST_AVATAR_BYTES, description="Largest uploaded picture of an account, in bytes."
-        ),
+        msgspec.Meta(ge=1, le=MOST_BYTES, description="Largest uploaded picture of an account, in bytes."),
     ] = 1_048_576
     deletion_patience: Annotated[
         float,

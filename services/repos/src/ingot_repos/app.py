@@ -97,6 +97,7 @@ from ingot_repos.remotes.jobs.lfs import LfsFetches
 from ingot_repos.remotes.rules.urls import PORTS
 from ingot_repos.repositories.api import (
     action_variables,
+    avatars,
     creation,
     edits,
     generation,
@@ -135,6 +136,7 @@ ROUTES = Router(
     exception_handlers={OnAnotherShard: forward_to_shard},
     route_handlers=[
         *action_variables.routes,
+        *avatars.routes,
         *blame.routes,
         *branch_changes.routes,
         *branch_protections.routes,

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from ingot_chassis.http.pictures import MOST_BYTES
 from ingot_chassis.settings import ServiceSettings
 
 
@@ -29,6 +30,10 @@ class Settings(ServiceSettings, kw_only=True):
     default_branch: Annotated[
         str, msgspec.Meta(description="Default branch of a new repository when the request names none.")
     ] = "main"
+    avatar_bytes: Annotated[
+        int,
+        msgspec.Meta(ge=1, le=MOST_BYTES, description="Largest uploaded picture of a repository, in bytes."),
+    ] = 1_048_576
     default_trust_model: Annotated[
         Literal["collaborator", "committer", "collaboratorcommitter"],
         msgspec.Meta(

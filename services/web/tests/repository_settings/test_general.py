@@ -52,6 +52,21 @@ async def test_deploy_keys_come_with_the_address_that_they_open(pages, forge):
     assert f"address for git is then <code>{address}</code>" in (await pages.get(page, ANN)).text
 
 
+async def test_the_picture_of_a_repository_is_sent_shown_and_removed(pages, forge):
+    page, url = "/ann/demo/settings", "http://forge/avatars/repositories/1/0a"
+    assert "Remove picture" not in (await pages.get(page, ANN)).text
+    form = {"token": pages.form_token(ANN, at=time.time())}
+    file, headers = {"files": ("a.png", b"png")}, pages.callers.headers(ANN)
+    sent = await pages.client.post(f"{page}/avatar", data=form, files=file, headers=headers)
+    assert sent.headers["location"].endswith(page)
+    forge.answers[HOME]["avatar_url"] = url
+    assert (await pages.get(page, ANN)).text.count(f'<img class="avatar" src="{url}"') == 2
+    await pages.submit(page, "Remove picture", to="/avatar")
+    assert forge.sent == [("POST", f"{HOME}/avatar", {"image": "cG5n"}), ("DELETE", f"{HOME}/avatar", {})]
+    refused = await pages.submit(page, "Upload picture", to="/avatar")
+    assert (refused.status_code, "choose a picture" in refused.text) == (422, True)
+
+
 SETTINGS = "/ann/demo/settings"
 UNTOUCHED = {
     "name": "demo", "description": "", "website": "", "default_branch": "main", "private": False, "template": False,

@@ -4,50 +4,47 @@ No service outside learns of e-mail addresses.
 """
 
 import hashlib
-from typing import Annotated, Any
+from typing import Any
 
-import msgspec
 from litestar import Response, delete, get, post
 
 from ingot_chassis.errors import NotFound
-from ingot_chassis.http.downloads import INERT
+from ingot_chassis.http.pictures import (
+    DIGEST_LENGTH,
+    Picture,
+    UploadAvatar,
+    is_digest,
+    picture_response,
+    read_picture,
+)
 from ingot_chassis.http.policy import anyone, signed_in
-from ingot_chassis.http.ranges import has_etag
 from ingot_identity.access import rules as access
 from ingot_identity.access.api import in_organization
 from ingot_identity.access.rules import Level
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.avatars import store
-from ingot_identity.avatars.rules import Picture, read_picture, save_picture
-from ingot_identity.settings import MOST_AVATAR_BYTES
+from ingot_identity.avatars.rules import save_picture
 
 CELLS = 5
-DIGEST_LENGTH = 64
-HEADERS = INERT | {"Cache-Control": "public, max-age=86400"}
-
-
-class UploadAvatar(msgspec.Struct):
-    """`image` is a PNG, JPEG, GIF or WebP in base64, also as a data URL."""
-
-    image: Annotated[str, msgspec.Meta(max_length=MOST_AVATAR_BYTES * 3 // 2)] = ""
 
 
 @get("/avatars/{digest:str}", policy=anyone(), include_in_schema=False)
 async def avatar(request: IdentityRequest, digest: str) -> Response[Any]:
     """The uploaded picture, or else an SVG of 5 by 5 cells that the digest determines."""
-    if len(digest) > DIGEST_LENGTH or not (digest.isascii() and digest.isalnum()):
+    if not is_digest(digest):
         raise NotFound
     row = None
     if len(digest) == DIGEST_LENGTH:
         async with request.db.read() as db:
             row = await store.get(db, digest)
-    headers = HEADERS | {"ETag": f'"{digest}"' if row is not None else f'"drawn-{digest}"'}
-    if has_etag(request.headers, headers["ETag"]):
-        return Response(None, status_code=304, headers=headers)
     if row is not None:
-        return Response(row.content, media_type=row.media_type, headers=headers)
-    content = _drawn(hashlib.sha256(digest.encode()).digest())
-    return Response(content, media_type="image/svg+xml", headers=headers)
+        content, media_type, etag = row.content, row.media_type, f'"{digest}"'
+    else:
+        content = _drawn(hashlib.sha256(digest.encode()).digest())
+        media_type, etag = "image/svg+xml", f'"drawn-{digest}"'
+    return picture_response(
+        request.headers, content, etag=etag, media_type=media_type, cache_control="public, max-age=86400"
+    )
 
 
 @post(

@@ -174,7 +174,7 @@ async def change_avatar(request: WebRequest, org: str) -> Response[Any]:
     """Give it another picture, or take the present one away."""
     form, pages = await request.sent_form(), OrganizationPages(request, org)
     try:
-        await send_avatar(pages.forge, pages.api("avatar"), form)
+        await send_avatar(pages.forge, "identity", pages.api("avatar"), form)
     except ApiError as error:
         return await _general(pages, form, error)
     return request.redirect_with_outcome(pages.address, "saved")

@@ -64,12 +64,16 @@ def in_repository(
     return resource(level, scope, decide)
 
 
-def repository_by_id(scope: str) -> Policy:
-    """Policy for ``{repository_id}``, for callers who are signed in. Sets ``request.resource``."""
+def repository_by_id(scope: str, *, anonymous: bool = False) -> Policy:
+    """Policy for ``{repository_id}``, for readers who are signed in or ``anonymous``.
+
+    ``request.resource`` is the repository.
+    """
 
     async def decide(connection: Connection, _level: str) -> ResolvedRepository:
         request = cast("RepositoryRequest", connection)
-        access.require_signed_in(request.principal)
+        if not anonymous:
+            access.require_signed_in(request.principal)
         return await resolve_by_id(request, connection.path_params["repository_id"], unit=None)
 
     return resource("read", scope, decide)

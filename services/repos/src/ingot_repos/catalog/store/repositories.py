@@ -56,6 +56,7 @@ class RepositoryRow(TypedRow):
     lower_name: str
     description: str
     website: str
+    avatar_digest: str
     private: bool
     empty: bool
     archived: bool

@@ -57,6 +57,7 @@ repository = Table(
     Column("lower_name", String(100), nullable=False, index=True),
     Column("description", String(255), nullable=False, default=""),
     Column("website", String(255), nullable=False, default=""),
+    Column("avatar_digest", String(64), nullable=False, default="", server_default=""),
     Column("private", Boolean, nullable=False, default=False),
     Column("empty", Boolean, nullable=False, default=True),
     Column("archived", Boolean, nullable=False, default=False),

@@ -103,6 +103,9 @@ class Presenter:
             fork=row.fork_of is not None,
             size=row.size // 1024,
             html_url=self.root + full_name,
+            avatar_url=f"{self.root}avatars/repositories/{row.id}/{row.avatar_digest}"
+            if row.avatar_digest
+            else "",
             ssh_url=f"{self._ssh}{full_name}.git" if self._ssh else "",
             clone_url=f"{self.root}{full_name}.git",
             created_at=row.created_at.replace(microsecond=0),

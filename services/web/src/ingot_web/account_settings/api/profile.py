@@ -3,7 +3,7 @@
 from asyncio import gather
 from base64 import b64encode
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from litestar import Response, get, post
 
@@ -70,23 +70,23 @@ async def change_avatar(request: WebRequest) -> Response[Any]:
     """Upload a picture, or go back to the drawn one."""
     form = await request.sent_form()
     try:
-        await send_avatar(request.forge, "/user/avatar", form)
+        await send_avatar(request.forge, "identity", "/user/avatar", form)
     except ApiError as error:
         return await _profile_page(request, error)
     return request.redirect_with_outcome("/user/settings", "saved")
 
 
-async def send_avatar(forge: Forge, path: str, form: Form) -> None:
+async def send_avatar(forge: Forge, service: Literal["identity", "repos"], path: str, form: Form) -> None:
     """Send the picture of a form to ``path`` of the API, or remove the one that is there.
 
     Raises Invalid without either.
     """
     if form.has("remove"):
-        await forge.send("DELETE", "identity", path)
+        await forge.send("DELETE", service, path)
     elif not form.files:
         raise Invalid.field("files", "required", "choose a picture first")
     else:
-        await forge.send("POST", "identity", path, {"image": b64encode(form.files[0].content).decode()})
+        await forge.send("POST", service, path, {"image": b64encode(form.files[0].content).decode()})
 
 
 routes = [profile, edit_profile, change_avatar]

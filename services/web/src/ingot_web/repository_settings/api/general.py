@@ -7,6 +7,7 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import anyone
+from ingot_web.account_settings.api.profile import send_avatar
 from ingot_web.forms.rules.fields import Form, require_typed
 from ingot_web.pages.api.request import WebRequest
 from ingot_web.repositories.api.frames import RepositoryFrame
@@ -140,6 +141,17 @@ async def edit(request: WebRequest) -> Response[Any]:
     return request.redirect_with_outcome(f"/{repository['full_name']}/settings", "saved")
 
 
+@post("/{owner:str}/{repo:str}/settings/avatar", policy=anyone(), include_in_schema=False)
+async def change_avatar(request: WebRequest) -> Response[Any]:
+    """Upload a picture of the repository, or remove it."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    try:
+        await send_avatar(frame.forge, "repos", frame.api("avatar"), form)
+    except ApiError as error:
+        return await _general_page(frame, error)
+    return frame.redirect("/settings")
+
+
 @post("/{owner:str}/{repo:str}/settings/delete", policy=anyone(), include_in_schema=False)
 async def delete(request: WebRequest) -> Response[Any]:
     """Delete the repository, if its name was typed."""
@@ -237,4 +249,4 @@ async def change_keys(request: WebRequest) -> Response[Any]:
     return frame.redirect("/settings/keys")
 
 
-routes = [general, edit, delete, collaborators, change_collaborator, keys, change_keys]
+routes = [general, edit, change_avatar, delete, collaborators, change_collaborator, keys, change_keys]
