@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import generate_dashboards
+import generated_sections
 import msgspec
 import pictures
 import reference_pages
@@ -106,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     check = parser.parse_args(arguments).check
     stale = 0
     own = [(SETTINGS_PAGE, settings_page()), *reference_pages.pages(), *pictures.pages()]
-    generated = [*own, *generate_dashboards.pages()]
+    generated = [*own, *generated_sections.pages(), *generate_dashboards.pages()]
     for file, page in generated:
         if file.exists() and file.read_text() == page:
             continue

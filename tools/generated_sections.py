@@ -1,11 +1,14 @@
 """Sections of pages that follow from the code, between the comments ``begin NAME`` and ``end NAME``."""
 
+import importlib
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ingot_contracts.hooks.webhooks import FAMILIES, PARTS
 
 ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT))
 
 
 def events_of_hooks() -> str:
@@ -24,8 +27,15 @@ def _parts_of(name: str) -> Iterator[str]:
             yield from _parts_of(part.name)
 
 
+def operations_left_out() -> str:
+    """The table of Gitea's operations that are not served."""
+    text: str = importlib.import_module("tests.interface.left_out").table()
+    return text
+
+
 SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "events of hooks": ("docs/reference/webhooks.md", events_of_hooks),
+    "operations left out": ("docs/reference/api.md", operations_left_out),
 }
 """The page and the text of each section."""
 

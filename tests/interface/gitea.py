@@ -30,8 +30,11 @@ class Operation(NamedTuple):
 
 
 def without_names(path: str) -> str:
-    """Return the path with ``{}`` for each placeholder: descriptions differ in their names."""
-    return re.sub(r"{\w+}", "{}", path)
+    """Return the path with ``{}`` for each placeholder: descriptions differ in their names.
+
+    ``{index}.{diffType}`` is one placeholder, since one route serves both forms.
+    """
+    return re.sub(r"{\w+}(\.{\w+})?", "{}", path)
 
 
 def inner(kind: str) -> str:
