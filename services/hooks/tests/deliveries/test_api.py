@@ -31,6 +31,28 @@ async def test_a_test_names_the_branch_that_was_asked_for(world, receiver):
     assert [(body["ref"], body["after"]) for body in bodies] == [("refs/heads/next", "b" * 40)] * 2
 
 
+async def test_a_test_has_the_commit_of_the_default_branch(world, receiver):
+    hook_id = await world.create_hook(receiver.url)
+    world.repos.branches[7, "main"] = "c" * 40
+    assert (await world.call("POST", f"{HOOKS}/{hook_id}/tests")).status_code == 204
+    await world.worker.step()
+    (request,) = receiver.requests
+    body = json.loads(request.body)
+    assert (body["ref"], body["before"], body["after"]) == ("refs/heads/main", "c" * 40, "c" * 40)
+    assert body["head_commit"]["id"] == "c" * 40
+    assert (body["commits"], body["total_commits"]) == ([body["head_commit"]], 1)
+
+
+async def test_a_test_of_an_empty_repository_has_no_commit(world, receiver):
+    hook_id = await world.create_hook(receiver.url)
+    world.repos.branches.pop((7, "main"), None)
+    assert (await world.call("POST", f"{HOOKS}/{hook_id}/tests")).status_code == 204
+    await world.worker.step()
+    (request,) = receiver.requests
+    body = json.loads(request.body)
+    assert (body["head_commit"], body["commits"], body["total_commits"]) == (None, [], 0)
+
+
 async def test_a_delivery_in_a_final_state_can_be_sent_again(world, receiver):
     hook_id = await world.create_hook(receiver.url)
     await world.deliver(push())

@@ -18,10 +18,13 @@ class BranchTip(msgspec.Struct, frozen=True, kw_only=True):
 
     DELETE with ``?tip={sha}`` deletes it as the caller: 409 when its tip moved, or when it is the default
     branch. ``&user={id}``: as that user instead of the caller.
+
+    ``commit`` is the commit of a request with ``?commit=true``.
     """
 
     name: str
     sha: str
+    commit: "Commit | None" = None
 
 
 class CommitAuthor(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,6 +20,13 @@ class Caller(msgspec.Struct, frozen=True):
     id: int = 0
     admin: bool = False
     restricted_to: list[int] | None = msgspec.field(default=None, name="confined_to")
+    public_only: bool = False
+
+    def is_restricted(self, repository_id: int, *, public: bool) -> bool:
+        """True if the token of the caller is restricted to other repositories."""
+        if self.restricted_to is None or repository_id in self.restricted_to:
+            return False
+        return not (public and self.public_only)
 
 
 class RecordedCall(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ from ingot_contracts.repos.access import (
     permission_of,
     reaches,
 )
-from ingot_contracts.repos.commits import BranchTip
+from ingot_contracts.repos.commits import BranchTip, Commit, CommitAuthor
 from ingot_contracts.repos.comparisons import (
     MOST_HEADS,
     ChangedPath,
@@ -198,7 +198,7 @@ class FakeRepos:
         return Caller() if user_id in self.inactive else Caller(user_id, user_id in self.administrators)
 
     def _access_to(self, repository: Repository, caller: Caller) -> AccessLevel:
-        if caller.restricted_to is not None and repository.id not in caller.restricted_to:
+        if caller.is_restricted(repository.id, public=not repository.private):
             caller = Caller()
         if caller.id and (caller.admin or caller.id == repository.owner.id):
             return AccessLevel(level="owner")
@@ -214,7 +214,7 @@ class FakeRepos:
         self, repository: Repository, caller: Caller, required: Level, unit: Unit | None = "code"
     ) -> None:
         level = self._access_to(repository, caller).of(unit)
-        restricted = caller.restricted_to is not None and repository.id not in caller.restricted_to
+        restricted = caller.is_restricted(repository.id, public=not repository.private)
         if level == "none":
             raise Refusal(404)
         if required != "read" and not caller.id:
@@ -285,7 +285,19 @@ class FakeRepos:
         self._enter(call, repository)
         if (repository.id, name) not in self.branches:
             raise Refusal(404)
-        return BranchTip(name=name, sha=self.branches[repository.id, name])
+        sha = self.branches[repository.id, name]
+        commit = None
+        if parameter_of(call, "commit") == "true":
+            author = CommitAuthor(name="Ann", email="ann@example.org")
+            commit = Commit(
+                id=sha,
+                message="Begin\n",
+                url=f"{repository.html_url}/commit/{sha}",
+                author=author,
+                committer=author,
+                timestamp=repository.created_at,
+            )
+        return BranchTip(name=name, sha=sha, commit=commit)
 
     def _delete_branch(self, call: RecordedCall) -> None:
         tip, name = parameter_of(call, "tip"), _branch(call)

@@ -22,7 +22,7 @@ class HttpRepos:
         path = f"/internal/repositories/{repository_id}/level?user={account_id}"
         return await self._peer.get(path, AccessLevel)
 
-    async def branch_tip(self, repository_id: int, branch: str, principal_token: str) -> str:
-        """The commit that a branch points to."""
-        path = f"/internal/repositories/{repository_id}/branches/{segment(branch)}"
-        return (await self._peer.get(path, BranchTip, principal=principal_token)).sha
+    async def branch_tip(self, repository_id: int, branch: str, principal_token: str) -> BranchTip:
+        """The branch with the commit that it points to."""
+        path = f"/internal/repositories/{repository_id}/branches/{segment(branch)}?commit=true"
+        return await self._peer.get(path, BranchTip, principal=principal_token)

@@ -25,7 +25,7 @@ from ingot_chassis.security.sealing import Seal, Unreadable
 from ingot_contracts.hooks.events import DeliveryRequested
 from ingot_contracts.identity.accounts import Account
 from ingot_contracts.limits import Description, Name
-from ingot_contracts.repos.commits import NO_COMMIT
+from ingot_contracts.repos.commits import NO_COMMIT, BranchTip
 from ingot_contracts.repos.repositories import Repository
 from ingot_hooks.catalog.api import in_organization, in_own_account, in_repository, of_server
 from ingot_hooks.catalog.request import HooksRequest
@@ -284,23 +284,25 @@ async def _test_notice(request: HooksRequest, branch: str) -> Notice:
     owner = request.resource
     if isinstance(owner, Repository):
         tip = await _tip(request, owner, branch) if branch else await _default_branch_tip(request, owner)
-        return notices.notice_of_test(owner, sender, branch or owner.default_branch, tip)
+        return notices.notice_of_test(owner, sender, tip, request.public_url)
     example_owner = owner.user() if isinstance(owner, Account) else sender
     example = notices.example_repository(example_owner, request.public_url, now())
-    return notices.notice_of_test(example, sender, example.default_branch, NO_COMMIT)
+    tip = BranchTip(name=example.default_branch, sha=NO_COMMIT)
+    return notices.notice_of_test(example, sender, tip, request.public_url)
 
 
-async def _default_branch_tip(request: HooksRequest, repository: Repository) -> str:
-    """The commit of the default branch; forty zeros if there is no such branch."""
+async def _default_branch_tip(request: HooksRequest, repository: Repository) -> BranchTip:
+    """The tip of the default branch; forty zeros if there is no such branch."""
+    none = BranchTip(name=repository.default_branch, sha=NO_COMMIT)
     if not repository.default_branch:
-        return NO_COMMIT
+        return none
     try:
         return await _tip(request, repository, repository.default_branch)
     except NotFound:
-        return NO_COMMIT
+        return none
 
 
-async def _tip(request: HooksRequest, repository: Repository, branch: str) -> str:
+async def _tip(request: HooksRequest, repository: Repository, branch: str) -> BranchTip:
     """Raises NotFound."""
     return await request.part(HttpRepos).branch_tip(repository.id, branch, request.principal_token)
 

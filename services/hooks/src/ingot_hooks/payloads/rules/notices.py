@@ -41,7 +41,7 @@ from ingot_contracts.issues.events import (
 from ingot_contracts.issues.pulls import PullRequest, PullRequestBranch
 from ingot_contracts.limits import Omitted
 from ingot_contracts.repos.access import Permission
-from ingot_contracts.repos.commits import NO_COMMIT, Commit
+from ingot_contracts.repos.commits import NO_COMMIT, BranchTip, Commit
 from ingot_contracts.repos.events import (
     PushReceived,
     ReleaseChanged,
@@ -323,17 +323,22 @@ def example_repository(owner: User, public_url: str, at: datetime) -> Repository
     )
 
 
-def notice_of_test(repository: Repository, sender: User, branch: str, sha: str) -> Notice:
-    """A push that did not happen: the branch is at ``sha`` before and after it."""
+def notice_of_test(repository: Repository, sender: User, tip: BranchTip, public_url: str) -> Notice:
+    """A push that did not happen: the branch has the same commit before and after it.
+
+    As in Gitea, the payload has that commit. A branch without commits has none.
+    """
+    commits = [tip.commit] if tip.commit is not None else []
+    compared = f"{public_url}{repository.full_name}/compare/{tip.sha}...{tip.sha}"
     payload = PushPayload(
         secret="",
-        ref=BRANCHES + branch,
-        before=sha,
-        after=sha,
-        compare_url="",
-        commits=[],
-        total_commits=0,
-        head_commit=None,
+        ref=BRANCHES + tip.name,
+        before=tip.sha,
+        after=tip.sha,
+        compare_url=compared if commits else "",
+        commits=commits,
+        total_commits=len(commits),
+        head_commit=tip.commit,
         repository=repository,
         pusher=sender,
         sender=sender,
