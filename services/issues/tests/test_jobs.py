@@ -22,6 +22,10 @@ MESSAGES = {
     "repository_id": 7, "before": "", "after": "d" * 40, "pusher_id": 2, "closing": True, "confined": True,
     "among": ["e" * 40], "proposer_id": 3,
 }  # fmt: skip
+CLOSING = {
+    "repository_id": 7, "pusher_id": 2, "restricted": True,
+    "commits": [{"sha": "e" * 40, "references": [{"full_name": "", "number": 3, "action": "closes"}]}],
+}  # fmt: skip
 HEAD = {"issue_id": 1, "repository_id": 7, "number": 3, "actor_id": 2, "restricted": True}
 BRANCH = {"issue_id": 1, "repository_id": 7, "actor_id": 2}
 REFERENCE = {
@@ -38,6 +42,7 @@ REFERENCE = {
     [
         (mergeability.CheckMergeability, CHECK),
         (commits.ReadMessages, MESSAGES),
+        (commits.CloseIssues, CLOSING),
         (merges.DeleteHeadBranch, BRANCH),
         (pull_heads.SetPullHead, HEAD),
         (references.AddReference, REFERENCE),
@@ -62,6 +67,14 @@ def test_kinds_keep_their_names():
         merges.DELETE_HEAD_BRANCH,
         references.ADD_REFERENCE,
         commits.READ_MESSAGES,
+        commits.CLOSE_ISSUES,
         pull_heads.SET_HEAD,
     ]
-    assert kinds == ["pulls.check", "pull.take-branch", "issue.refer", "push.read", "pulls.head"]
+    assert kinds == [
+        "pulls.check",
+        "pull.take-branch",
+        "issue.refer",
+        "push.read",
+        "push.close",
+        "pulls.head",
+    ]

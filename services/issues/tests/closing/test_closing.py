@@ -10,7 +10,10 @@ from ..builders import APP, JOINED, history_commit, new_commit, push, repository
 async def test_a_push_closes_nothing_where_the_unit_is_off(world):
     await world.open_issue()
     commits = [new_commit("e" * 40, "closes #1")]
+    world.repos.repositories[APP] = repository(has_issues=False)
     await world.deliver(push(repository=repository(has_issues=False), commits=commits, total_commits=1))
+    await world.work()
+    world.repos.repositories[APP] = repository()
     assert (await world.call("GET", "/issues/1")).json()["state"] == "open"
 
 

@@ -3,11 +3,12 @@
 import pytest
 
 from ingot_contracts.limits import Omitted
+from ingot_contracts.repos.access import AccessLevel
 from ingot_contracts.repos.commits import NO_COMMIT
 from ingot_issues.closing.rules.commits import MOST
 from ingot_issues.markdown.rules.rendering import LARGEST
 
-from ..builders import BASE, NEXT, history_commit, new_commit, push, repository
+from ..builders import APP, BASE, NEXT, history_commit, new_commit, push, repository
 
 
 @pytest.mark.parametrize(
@@ -64,6 +65,7 @@ async def test_commits_refer_to_issues_and_on_the_default_branch_close_them(worl
         await world.deliver(push("refs/heads/topic", commits=commits, total_commits=2))
     assert await world.kinds(2) == ["commit_ref"]
     await world.deliver(push(commits=commits, total_commits=2))
+    await world.work()
     assert await world.kinds(1) == ["commit_ref"]
     assert await world.kinds(2) == ["commit_ref", "close"]
     noted, closed = await world.timeline(3)
@@ -75,7 +77,19 @@ async def test_commits_refer_to_issues_and_on_the_default_branch_close_them(worl
     actions = await world.actions()
     assert actions.count("closed") == 2
     await world.deliver(push(commits=[new_commit("e" * 40, "reopen #2")], total_commits=1))
+    await world.work()
     assert (await world.call("GET", "/issues/2")).json()["state"] == "open"
+
+
+@pytest.mark.parametrize(("level", "state"), [("none", "open"), ("read", "open"), ("write", "closed")])
+@pytest.mark.parametrize("total", [1, 30])
+async def test_a_pusher_who_may_not_write_issues_closes_none(world, level, state, total):
+    await world.open_issue()
+    world.repos.levels[APP, 2] = AccessLevel(level="none", units={"code": "write", "issues": level})
+    world.repos.commits = [history_commit("e" * 40, "closes #1")]
+    await world.deliver(push(commits=[new_commit("e" * 40, "closes #1")], total_commits=total))
+    await world.work()
+    assert (await world.call("GET", "/issues/1")).json()["state"] == state
 
 
 async def test_the_messages_of_a_long_push_are_read_from_repos(world):

@@ -10,7 +10,7 @@ from ingot_contracts.repos.repositories import Repository
 from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.closing.rules import commits
 from ingot_issues.closing.rules import effects as closing
-from ingot_issues.closing.rules.commits import ReadMessages
+from ingot_issues.closing.rules.commits import CloseIssues, ReadMessages
 from ingot_issues.comments import store as comments
 from ingot_issues.records.rules.context import RepositoryContext
 from ingot_issues.records.rules.presenter import Presenter
@@ -26,7 +26,11 @@ class ClosingJobs:
 
     def handlers(self) -> dict[str, Work]:
         """Return the handlers by kind."""
-        return {references.ADD_REFERENCE: self.add_reference, commits.READ_MESSAGES: self.read_messages}
+        return {
+            references.ADD_REFERENCE: self.add_reference,
+            commits.READ_MESSAGES: self.read_messages,
+            commits.CLOSE_ISSUES: self.close_issues,
+        }
 
     async def add_reference(self, job: Job) -> None:
         """Add a reference to another repository, if its authors and the actor may read that repository."""
@@ -67,9 +71,25 @@ class ClosingJobs:
             if not among or commit.sha in among
         )
         async with self._db.transaction() as tx:
-            await commits.add_references(
-                tx, context, commit_references, closing=reading.closing, proposer_id=reading.proposer_id
-            )
+            await commits.add_references(tx, context, commit_references, proposer_id=reading.proposer_id)
+            if reading.closing:
+                closing_commits = [
+                    commits.ClosingCommit(sha=message.sha, references=own_references)
+                    for message, own_references in reversed(commit_references)
+                ]
+                await commits.close_issues(tx, context, access, closing_commits)
+            await self._jobs.finish(tx, job)
+
+    async def close_issues(self, job: Job) -> None:
+        """Close and reopen issues as the messages of a push say, if the pusher may."""
+        request = msgspec.json.decode(job.payload, type=CloseIssues)
+        try:
+            access = await self._repos.access_of_user_by_id(request.pusher_id, request.repository_id)
+        except NotFound:
+            return
+        context = self._context(access.repository, request.pusher_id, restricted=request.restricted)
+        async with self._db.transaction() as tx:
+            await commits.close_issues(tx, context, access, request.commits)
             await self._jobs.finish(tx, job)
 
     def _context(

@@ -1,6 +1,7 @@
 """References and closing keywords in messages of pushed commits."""
 
 import asyncio
+import hashlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -9,16 +10,20 @@ import msgspec
 from ingot_chassis.db.transaction import Tx
 from ingot_contracts.repos.commits import NO_COMMIT
 from ingot_contracts.repos.events import PushReceived
+from ingot_contracts.repos.repositories import RepositoryAccess
+from ingot_issues.access.rules.repositories import in_unit, may_write
 from ingot_issues.accounts import store as accounts
 from ingot_issues.closing.rules.effects import close_and_reopen
 from ingot_issues.markdown.rules.rendering import LARGEST
 from ingot_issues.records.rules.context import RepositoryContext
 from ingot_issues.records.store import issues as issue_rows
 from ingot_issues.references import rules as references
-from ingot_issues.references.rules import Reference, Source
+from ingot_issues.references.rules import Action, Reference, Source
 from ingot_issues.repositories.store import counters
 
 READ_MESSAGES = "push.read"
+"""The kind of the job."""
+CLOSE_ISSUES = "push.close"
 """The kind of the job."""
 MOST = 1000
 """Commits of a push whose messages are read, the newest first.
@@ -55,6 +60,22 @@ class ReadMessages(msgspec.Struct, frozen=True, kw_only=True):
     proposer_id: int = 0
 
 
+class ClosingCommit(msgspec.Struct, frozen=True, kw_only=True):
+    """A commit whose message closes or reopens issues of its repository."""
+
+    sha: str
+    references: list[Reference]
+
+
+class CloseIssues(msgspec.Struct, frozen=True, kw_only=True):
+    """The job: close and reopen issues as the messages of a push say, if the pusher may."""
+
+    repository_id: int
+    pusher_id: int
+    restricted: bool
+    commits: list[ClosingCommit]
+
+
 async def read_push(tx: Tx, context: RepositoryContext, push: PushReceived) -> None:
     """Add the references of the commits of a push. On the default branch, close and reopen issues too.
 
@@ -85,7 +106,31 @@ async def read_push(tx: Tx, context: RepositoryContext, push: PushReceived) -> N
     commit_references = await find_in_messages(
         Message(commit.id, commit.message, commit.author.username) for commit in push.commits
     )
-    await add_references(tx, context, commit_references, closing=closing, proposer_id=proposer_id)
+    await add_references(tx, context, commit_references, proposer_id=proposer_id)
+    if closing:
+        await _request_closing(tx, context, commit_references)
+
+
+async def _request_closing(tx: Tx, context: RepositoryContext, newest_first: CommitReferences) -> None:
+    """Add the job that closes and reopens issues, if the messages ask for it."""
+    commits = [
+        ClosingCommit(sha=message.sha, references=acting)
+        for message, own_references in reversed(newest_first)
+        if (acting := [one for one in own_references if is_closing(context, one)])
+    ]
+    if commits:
+        job = CloseIssues(
+            repository_id=context.repository.id,
+            pusher_id=context.actor_id,
+            restricted=context.restricted,
+            commits=commits,
+        )
+        await context.jobs.add(tx, CLOSE_ISSUES, hashlib.sha256(msgspec.json.encode(job)).hexdigest(), job)
+
+
+def is_closing(context: RepositoryContext, reference: Reference) -> bool:
+    """Return whether a commit message with the reference closes or reopens an issue of its repository."""
+    return reference.action != Action.NONE and references.is_own(context, reference)
 
 
 async def find_in_messages(newest_first: Iterable[Message]) -> CommitReferences:
@@ -99,9 +144,9 @@ async def find_in_messages(newest_first: Iterable[Message]) -> CommitReferences:
 
 
 async def add_references(
-    tx: Tx, context: RepositoryContext, newest_first: CommitReferences, *, closing: bool, proposer_id: int
+    tx: Tx, context: RepositoryContext, newest_first: CommitReferences, *, proposer_id: int
 ) -> None:
-    """Add the references of commits, the oldest first. ``closing``: they also close and reopen issues.
+    """Add the references of commits, the oldest first.
 
     References are added in other repositories that the pusher, the author of the commit and the proposer may
     read. There they close nothing. The e-mail address of an author is no proof, and rebasing changes the id
@@ -115,5 +160,17 @@ async def add_references(
         author_id = ids.get(message.author.lower(), 0)
         authors = [one for one in (proposer_id, author_id) if one]
         await references.add_all(tx, context, source, own_references, authors)
-        if closing:
-            await close_and_reopen(tx, context, source, own_references, authors=None)
+
+
+async def close_issues(
+    tx: Tx, context: RepositoryContext, access: RepositoryAccess, commits: Iterable[ClosingCommit]
+) -> None:
+    """Close and reopen issues as the messages of commits say, the oldest first.
+
+    ``access`` is that of the pusher, who must be able to write issues: access to the code is not enough.
+    """
+    if not may_write(in_unit(access, "issues")) or not await counters.lock(tx, context.repository.id):
+        return
+    for commit in commits:
+        source = Source(repository_id=context.repository.id, sha=commit.sha)
+        await close_and_reopen(tx, context, source, commit.references, authors=None)
