@@ -165,6 +165,13 @@ def test_a_service_cannot_speak_as_another():
 
 def test_a_token_that_is_restricted_to_some_things_makes_nobody_of_its_owner_for_others():
     confined = Principal(id=7, name="ann", via="token", scopes=["all"], restricted_to=[3])
-    assert confined.towards(3) is confined
-    assert not confined.towards(4).signed_in
-    assert ANN.towards(4) is ANN
+    for public in (False, True):
+        assert confined.towards(3, public=public) is confined
+        assert not confined.towards(4, public=public).signed_in
+        assert ANN.towards(4, public=public) is ANN
+
+
+def test_a_token_for_what_is_public_is_of_nobody_elsewhere():
+    token = Principal(id=1, name="ann", restricted_to=[], public_only=True)
+    assert token.towards(3, public=True) is token
+    assert not token.towards(3, public=False).signed_in

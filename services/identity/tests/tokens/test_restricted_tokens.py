@@ -100,7 +100,8 @@ async def test_a_public_only_token_sees_what_everybody_sees(world_with_repositor
     body = {"name": "t", "scopes": ["read:repository", "public-only"]}
     answer = await world.call("POST", "/users/ann/tokens", body, as_="ann")
     assert (answer.status_code, answer.json()["scopes"]) == (201, body["scopes"])
-    assert principal(await world.authenticate(token=answer.json()["sha1"]))["confined_to"] == []
+    claims = principal(await world.authenticate(token=answer.json()["sha1"]))
+    assert (claims["confined_to"], claims["public_only"]) == ([], True)
     body |= {"repositories": ["ann/secret"]}
     answer = await world.call("POST", "/users/ann/tokens", body, as_="ann")
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "scopes")

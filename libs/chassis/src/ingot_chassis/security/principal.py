@@ -47,7 +47,8 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
     ``admin``: they administer the site, and their credential includes that right. ``via`` is their
     credential: "" (anonymous), "basic" (password), "session" (browser) or "token". ``sudo_by`` is the
     administrator who acts as them. ``restricted_to`` lists the ids of repositories that a restricted token
-    may reach; None means all. ``token_id`` and ``session_id`` are the ids of their token or session, or 0.
+    may reach; None means all. ``public_only``: the token may also reach whatever every caller may read, with
+    all rights of its owner. Its ``restricted_to`` is empty. ``token_id`` and ``session_id`` are the ids of their token or session, or 0.
     ``credential`` lets identity check that the credential is still valid; it is empty if that is not
     possible.
     """
@@ -60,6 +61,7 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
     organizations: dict[int, Membership] = {}
     sudo_by: str = ""
     restricted_to: list[int] | None = msgspec.field(default=None, name="confined_to")
+    public_only: bool = False
     token_id: int = 0
     session_id: int = 0
     credential: str = ""
@@ -86,9 +88,14 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
         granting = {"all", scope, *(f"{one}:{name}" for one in acts for name in groups)}
         return not granting.isdisjoint(self.scopes)
 
-    def towards(self, repository_id: int) -> "Principal":
-        """Return the principal towards a repository: anonymous, if their token is restricted to others."""
-        return self if self.restricted_to is None or repository_id in self.restricted_to else ANONYMOUS
+    def towards(self, repository_id: int, *, public: bool) -> "Principal":
+        """Return the principal towards a repository: anonymous, if their token is restricted to others.
+
+        ``public``: every caller may read the repository.
+        """
+        if self.restricted_to is None or repository_id in self.restricted_to:
+            return self
+        return self if public and self.public_only else ANONYMOUS
 
 
 ANONYMOUS = Principal()

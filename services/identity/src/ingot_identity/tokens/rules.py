@@ -25,7 +25,7 @@ NARROW_GROUPS = ("notification",)
 FOREIGN_GROUPS = ("activitypub", "package", "project")
 """Groups of features that do not exist here: tokens keep them, and they open nothing."""
 PUBLIC_ONLY = "public-only"
-"""The scope of tokens that see what an anonymous caller sees."""
+"""The scope of tokens that reach only what an anonymous caller sees."""
 
 
 def _scopes(*groups: str) -> list[str]:

@@ -30,7 +30,8 @@ HIDDEN_REPOSITORY = "whoever set the hook up may not see the repository"
 
 def require_level(principal: Principal, access: RepositoryAccess, level: Level) -> None:
     """Raises Unauthenticated or Denied unless the caller may use the repository at ``level``."""
-    if not principal.towards(access.repository.id).signed_in:
+    # A token for what is public gets an access only to a repository that is.
+    if not principal.towards(access.repository.id, public=True).signed_in:
         raise Unauthenticated("sign in to do that")
     if not reaches(access.level, level):
         raise Denied(f"only for people with {level} access to the repository")

@@ -37,6 +37,7 @@ class Holder(NamedTuple):
     via: str
     scopes: list[str] | None = None
     restricted_to: list[int] | None = None
+    public_only: bool = False
     token_id: int = 0
     session_id: int = 0
     credential: str = ""
@@ -172,12 +173,14 @@ async def _by_token(db: Database, secret: str) -> Holder | None:
 def _holder_of_token(row: token_store.TokenHolderRow) -> Holder:
     scopes = row.scopes.split(",")
     restricted_to = [int(id_) for id_ in row.restricted_to.split(",")] if row.restricted_to else None
+    public_only = tokens.PUBLIC_ONLY in scopes
     return Holder(
         row,
         via="token",
         token_id=row.token_id,
         scopes=None if "all" in scopes else scopes,
-        restricted_to=[] if tokens.PUBLIC_ONLY in scopes else restricted_to,
+        restricted_to=[] if public_only else restricted_to,
+        public_only=public_only,
         credential=f"token:{row.token_id}",
     )
 
@@ -228,6 +231,7 @@ async def _principal(db: Database, holder: Holder, *, sudo_by: str = "") -> Prin
         organizations=organizations,
         sudo_by=sudo_by,
         restricted_to=holder.restricted_to,
+        public_only=holder.public_only,
         token_id=0 if sudo_by else holder.token_id,
         session_id=0 if sudo_by else holder.session_id,
         credential="" if sudo_by else holder.credential,

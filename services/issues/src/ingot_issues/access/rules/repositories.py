@@ -38,7 +38,8 @@ def require(access: RepositoryAccess, principal: Principal, level: RequiredLevel
         raise NotFound
     if level != "read" and not principal.signed_in:
         raise Unauthenticated("sign in to do that")
-    if level != "read" and not principal.towards(access.repository.id).signed_in:
+    # A token for what is public gets an access only to a repository that is.
+    if level != "read" and not principal.towards(access.repository.id, public=True).signed_in:
         raise Denied("the token is restricted to other repositories")
     if level == "write" and not may_write(access):
         raise Denied(NEEDS_WRITE)

@@ -19,7 +19,7 @@ RequiredLevel = Level | Literal["signed-in"]
 
 def access_to(row: RepositoryRow, principal: Principal) -> AccessLevel:
     """Return the access of ``principal``. The ``row`` must have been read for the same ``viewer``."""
-    principal = principal.towards(row.id)
+    principal = principal.towards(row.id, public=is_public(row))
     if principal.admin:
         return AccessLevel(level="owner")
     permissions = ["none"]
@@ -76,6 +76,11 @@ def access_of_deploy_key(required: RequiredLevel, *, read_only: bool) -> AccessL
     return AccessLevel(level=level_)
 
 
+def is_public(row: RepositoryRow) -> bool:
+    """Return whether every caller may read the repository."""
+    return not row.private and row.owner_visibility == Visibility.PUBLIC
+
+
 def is_visible(account_id: int, visibility: Visibility, principal: Principal) -> bool:
     """Return whether ``principal`` may see an account."""
     if visibility == Visibility.PUBLIC or principal.admin:
@@ -96,7 +101,7 @@ def require(row: RepositoryRow, level_: Level, required: RequiredLevel, principa
         raise NotFound
     if required != "read":
         require_signed_in(principal)
-    if required != "read" and not principal.towards(row.id).signed_in:
+    if required != "read" and not principal.towards(row.id, public=is_public(row)).signed_in:
         raise Denied("the token is restricted to other repositories")
     if not suffices(level_, required):
         raise Denied(f"needs {required} access to the repository")
