@@ -66,13 +66,18 @@ async def test_buttons_go_by_the_unit_of_the_page(pages, forge, levels, offered)
 
 async def test_a_form_keeps_the_levels_of_a_mixed_team_unless_another_is_chosen(pages, forge):
     forge.answers |= ANSWERS
-    mixed = {"permission": "read", "units_map": {"repo.code": "read", "repo.issues": "write"}}
+    units_map = {"repo.code": "read", "repo.issues": "write", "repo.packages": "read"}
+    mixed = {"permission": "read", "units_map": units_map}
     forge.answers["/teams/1"] = ANSWERS["/teams/1"] | mixed
     shown = (await pages.get("/org/crew/settings/teams/1", ANN)).text
     assert "<code>repo.issues</code> write" in shown
     edit = "/org/crew/settings/teams/1/edit"
     await pages.submit(edit, "Save the team", to="/edit", description="all")
     await pages.submit(edit, "Save the team", to="/edit", permission="write")
-    first, changed = (body for _, _, body in forge.sent)
-    assert (first["description"], "permission" in first) == ("all", False)
-    assert changed["permission"] == "write"
+    await pages.submit(edit, "Save the team", to="/edit", unit_code="none", unit_wiki="write")
+    first, changed, by_unit = (body for _, _, body in forge.sent)
+    none = {"repo.pulls": "none", "repo.releases": "none", "repo.wiki": "none"}
+    assert (first["description"], first["units_map"]) == ("all", units_map | none)
+    assert "permission" not in first
+    assert (changed["permission"], "units_map" in changed) == ("write", False)
+    assert by_unit["units_map"] == units_map | none | {"repo.code": "none", "repo.wiki": "write"}

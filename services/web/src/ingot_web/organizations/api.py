@@ -1,13 +1,14 @@
 """Organizations: making one, its settings, members, teams and labels."""
 
 from asyncio import gather
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError, Denied, Invalid
 from ingot_chassis.http.policy import anyone
+from ingot_contracts.identity.units import UNITS, Unit
 from ingot_web.account_settings.api.profile import send_avatar
 from ingot_web.clients.forge import at
 from ingot_web.forms.rules.fields import Form, require_typed
@@ -16,9 +17,16 @@ from ingot_web.pages.api.request import WebRequest
 
 SHOWN = 50
 FIELDS = ("full_name", "description", "website", "location")
-PRESENT_LEVELS = ("by unit", "As set for each unit")
-"""The choice that keeps the levels of a team whose permission differs by unit."""
-LEVELS = (("read", "Read"), ("write", "Write"), ("admin", "Administer"))
+BY_UNIT = "by unit"
+"""The choice of a team whose permission differs by unit."""
+LEVELS = (
+    ("read", "Read"), ("write", "Write"), ("admin", "Administer"), (BY_UNIT, "As chosen for each unit")
+)  # fmt: skip
+UNITS_OF_TEAMS: dict[Unit, str] = {
+    "code": "Code", "issues": "Issues", "pulls": "Pull requests", "releases": "Releases", "wiki": "Wiki"
+}  # fmt: skip
+NO_UNITS: Mapping[str, str] = {}
+LEVELS_IN_UNITS = (("none", "None"), ("read", "Read"), ("write", "Write"))
 TEAM_FLAGS = {
     "includes_all_repositories": "It has all repositories of the organization, also later ones",
     "can_create_org_repo": "Its members make repositories of the organization",
@@ -218,7 +226,7 @@ async def _teams(pages: OrganizationPages, form: Form, problem: ApiError | None 
     (listing,) = await pages.load(
         pages.forge.listing("identity", pages.api("teams"), page=number, limit=SHOWN)
     )
-    values = {"listing": listing, "form": form, "levels": LEVELS, "flags": TEAM_FLAGS}
+    values = {"listing": listing, **_team_form(form)}
     return pages.render(
         "teams", "Teams", problem, pages=pages.request.pages_of(listing.total, SHOWN), **values
     )
@@ -242,10 +250,28 @@ def _team_of(form: Form) -> dict[str, Any]:
     """Return the request of the API for the form of a team; of the team Owners only its description."""
     if not form.has("permission"):
         return {"description": form.text("description")}
-    texts = {name: form.text(name) for name in ("name", "description", "permission")}
-    if texts["permission"] == PRESENT_LEVELS[0]:
-        del texts["permission"]
-    return texts | {flag: form.has(flag) for flag in TEAM_FLAGS}
+    body: dict[str, Any] = {name: form.text(name) for name in ("name", "description", "permission")}
+    if body["permission"] == BY_UNIT:
+        del body["permission"]
+        body["units_map"] = {
+            f"repo.{unit}": form.text(f"unit_{unit}") for unit in UNITS if f"unit_{unit}" in form
+        }
+    return body | {flag: form.has(flag) for flag in TEAM_FLAGS}
+
+
+def _team_form(form: Form | dict[str, Any], units_map: Mapping[str, str] = NO_UNITS) -> dict[str, Any]:
+    """Return what the form of a team shows. ``units_map`` is what the team may do now."""
+    chosen = {unit: form.get(f"unit_{unit}") or units_map.get(f"repo.{unit}") for unit in UNITS}
+    return {
+        "form": form,
+        "levels": LEVELS,
+        "flags": TEAM_FLAGS,
+        "units": [(unit, text, chosen[unit] or "none") for unit, text in UNITS_OF_TEAMS.items()],
+        "other_units": [
+            (unit, level) for unit, level in chosen.items() if level and unit not in UNITS_OF_TEAMS
+        ],
+        "levels_in_units": LEVELS_IN_UNITS,
+    }
 
 
 @get(f"{SETTINGS}/teams/{{team:int}}", policy=anyone(), include_in_schema=False)
@@ -311,12 +337,8 @@ async def _edit_team_page(
 ) -> Response[str]:
     (shown,) = await pages.load(pages.forge.get("identity", at("teams", team_id)))
     pages.require_owner("its teams")
-    values = {"team": shown, "form": form or shown, "levels": LEVELS, "flags": TEAM_FLAGS}
-    if is_mixed(shown):
-        values |= {
-            "form": form or shown | {"permission": PRESENT_LEVELS[0]},
-            "levels": (PRESENT_LEVELS, *LEVELS),
-        }
+    present = shown | {"permission": BY_UNIT} if is_mixed(shown) else shown
+    values = {"team": shown, **_team_form(form or present, shown.get("units_map", {}))}
     return pages.render("edit_team", f"Edit {shown['name']}", problem, **values)
 
 
