@@ -153,6 +153,7 @@ OTHER_ROUTES = {
     "DELETE /orgs/*/labels/*",
     "POST /markdown",
     "POST /markdown/raw",
+    "POST /markup",
 }
 """Routes that are of no repository."""
 
