@@ -23,8 +23,8 @@ def add_shard_commands(parser: ArgumentParser) -> None:
     move.add_argument("--to", required=True, metavar="NAME")
     cancel = commands.add_parser(
         "cancel",
-        help="end moves that wait or run; the repositories stay where they are. During an update a process of a "
-        "release that knows no cancelling may complete its move all the same",
+        help="end moves that wait or run; the repositories stay where they are. During an update, "
+        "a process of a release without this command may still complete its move",
     )
     which = cancel.add_mutually_exclusive_group(required=True)
     which.add_argument("repository", metavar="OWNER/REPO", nargs="?", default="")
@@ -64,7 +64,7 @@ async def run_shard_command(settings: Settings, options: Namespace) -> None:
 
 
 def main() -> None:
-    """Run the command line. What a command does not need is not imported: it takes longer than some of them."""
+    """Run the command line. A command imports only what it needs: imports take longer than some commands."""
     more = {
         "ssh": ("serve git over SSH, for a process that runs `serve`", serve_ssh),
         "fsck": ("check all repositories of the shard, say which are damaged, and end", fsck),

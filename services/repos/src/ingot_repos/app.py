@@ -198,7 +198,10 @@ def create_app(
     peers: Peers | None = None,
     own_urls: Sequence[str] | None = None,
 ) -> Litestar:
-    """The app of repos. ``own_urls``: where Ingot listens for itself alone; None: as the settings say. Raises SettingsError."""
+    """Return the app of repos. Raises SettingsError.
+
+    ``own_urls`` are the addresses on which Ingot listens only for itself; None takes them from the settings.
+    """
     if not settings.storage_root:
         raise SettingsError(["INGOT_REPOS_STORAGE_ROOT is not set; see docs/reference/settings.md"])
     require_files_of_remotes(settings)

@@ -9,7 +9,7 @@ from ingot_chassis.settings import ServiceSettings
 
 
 class Settings(ServiceSettings, kw_only=True):
-    """What repos needs beyond every service's settings."""
+    """Settings of repos, added to those of every service."""
 
     port: Annotated[int, msgspec.Meta(ge=0, le=65535, description="Port to listen on.")] = 8082
     storage_root: Annotated[str, msgspec.Meta(description="Folder that holds the git repositories.")] = ""
@@ -37,24 +37,26 @@ class Settings(ServiceSettings, kw_only=True):
     default_trust_model: Annotated[
         Literal["collaborator", "committer", "collaboratorcommitter"],
         msgspec.Meta(
-            description="Whose signatures count as verified where a repository does not say it: committer: of everybody whose "
-            "confirmed address the commit has; collaborator and collaboratorcommitter: of those only who are also owners, "
-            "collaborators or in a team of the repository."
+            description="Default rule for verified signatures, for repositories without their own. "
+            "`committer`: keys of the account whose confirmed address the commit has. `collaborator`, "
+            "`collaboratorcommitter`: only if this account is also an owner, a collaborator or in a team of "
+            "the repository."
         ),
     ] = "committer"
     statuses_of_commits: Annotated[
         Literal["combined", "list"],
         msgspec.Meta(
-            description="What GET /repos/{owner}/{repo}/commits/{ref}/statuses answers without `page`, `limit`, `sort` "
-            "or `state`: `combined`, one object, as Gitea 1.1 did; `list`, as later clients such as Renovate expect."
+            description="Answer of GET /repos/{owner}/{repo}/commits/{ref}/statuses without `page`, "
+            "`limit`, `sort` or `state`: `combined`, one object, as in Gitea 1.1; `list`, for later clients "
+            "such as Renovate."
         ),
     ] = "combined"
     max_repositories: Annotated[
         int,
         msgspec.Meta(
             ge=0,
-            description="Repositories that a user or an organization may own, unless site administrators create more; "
-            "0: no limit.",
+            description="Repositories that a user or an organization may own; site administrators may "
+            "create more. 0: no limit.",
         ),
     ] = 0
     job_concurrency: Annotated[
@@ -67,8 +69,8 @@ class Settings(ServiceSettings, kw_only=True):
         int,
         msgspec.Meta(
             ge=0,
-            description="Fetches, pushes, archives, large files, diffs, merges, forks and imports that one user, or "
-            "one address without a user, may have running at once in one process; 0: no limit.",
+            description="Fetches, pushes, archives, large files, diffs, merges, forks and imports of one "
+            "user that run at once in one process. Anonymous requests count by address. 0: no limit.",
             extra={"aliases": ["places_per_caller"]},
         ),
     ] = 16
@@ -76,12 +78,13 @@ class Settings(ServiceSettings, kw_only=True):
         int,
         msgspec.Meta(
             ge=0,
-            description="Git processes of fetches, pushes, archives and searches through a whole history that run at once in "
-            "one process; further ones wait for 30 s at most; half of them for callers who are not signed in; 0: no limit.",
+            description="Git processes of fetches, pushes, archives and searches through a whole history "
+            "that run at once in one process. Anonymous callers get half of them. Further ones wait for at "
+            "most 30 s. 0: no limit.",
         ),
     ] = 256
     git_concurrency_per_repository: Annotated[
-        int, msgspec.Meta(ge=0, description="The same of one repository; 0: no limit.")
+        int, msgspec.Meta(ge=0, description="Git processes of one repository that run at once; 0: no limit.")
     ] = 64
     archive_cache_bytes: Annotated[
         int, msgspec.Meta(ge=0, description="Size of the cache of archives in bytes; 0: no cache.")
@@ -90,16 +93,16 @@ class Settings(ServiceSettings, kw_only=True):
         int,
         msgspec.Meta(
             ge=0,
-            description="Most bytes of packs that one process keeps on the volume for clients that fetch the same; "
-            "0: git runs for each of them.",
+            description="Most bytes of packs that one process keeps on the volume and shares between equal "
+            "fetches. 0: git runs for each fetch.",
         ),
     ] = 1_000_000_000
     bundle_min_bytes: Annotated[
         int,
         msgspec.Meta(
             ge=0,
-            description="Size of a repository, in bytes, from which clones that ask for it (transfer.bundleURI) get most "
-            "of it as a file that serves for a day; 0: none.",
+            description="Least size of a repository, in bytes, for which clones with transfer.bundleURI get "
+            "most of it as a file that is made once a day; 0: never.",
         ),
     ] = 100_000_000
     max_push_bytes: Annotated[
@@ -118,8 +121,8 @@ class Settings(ServiceSettings, kw_only=True):
         int,
         msgspec.Meta(
             ge=0,
-            description="Memory of its own that each git process of a fetch, a push, an archive, a search through a history or a "
-            "large file may have, in bytes, beside the packs that it maps; 0: no limit.",
+            description="Most bytes of private memory of each git process of a fetch, a push, an archive, a "
+            "search through a history or a large file; mapped packs do not count. 0: no limit.",
         ),
     ] = 2_000_000_000
     max_asset_bytes: Annotated[
@@ -131,7 +134,7 @@ class Settings(ServiceSettings, kw_only=True):
     asset_types: Annotated[
         list[str],
         msgspec.Meta(
-            description="Endings that names of files of releases must have (.zip, .tar.gz), by comma; none: all."
+            description="Allowed endings of names of release files (.zip, .tar.gz), by comma; empty: all."
         ),
     ] = msgspec.field(default_factory=list)
     max_lfs_object_bytes: Annotated[
@@ -141,8 +144,8 @@ class Settings(ServiceSettings, kw_only=True):
         int,
         msgspec.Meta(
             ge=0,
-            description="Bytes that all repositories of a user or an organization may store with LFS together, each "
-            "object counted once; 0: no limit.",
+            description="Bytes that all repositories of a user or an organization together may store with "
+            "LFS. Each object counts once. 0: no limit.",
         ),
     ] = 0
     prune_seconds: Annotated[
@@ -160,23 +163,24 @@ class Settings(ServiceSettings, kw_only=True):
     sealing_key: Annotated[
         str,
         msgspec.Meta(
-            description="Fernet key (32 bytes, base64url) that seals user names and passwords of remotes at rest."
+            description="Fernet key (32 bytes, base64url) that encrypts stored user names and passwords of "
+            "remotes."
         ),
     ] = ""
     allowed_remotes: Annotated[
         list[str],
         msgspec.Meta(
-            description="Remotes that imports and mirrors may reach beside public addresses at the ports 22, 80, "
-            "443 and 9418: networks (10.0.0.0/8), addresses, host names, or names below a domain "
-            "(*.example.org), by comma; at any port."
+            description="Remotes that imports and mirrors may reach at any port: networks (10.0.0.0/8), "
+            "addresses, host names, or names below a domain (*.example.org), by comma. Public addresses are "
+            "always allowed at the ports 22, 80, 443 and 9418."
         ),
     ] = msgspec.field(default_factory=list)
     refused_remotes: Annotated[
         list[str],
         msgspec.Meta(
-            description="Servers that imports and mirrors never reach, whatever else is allowed: host:port, by comma. The "
-            "database, NATS, the store, file storage, identity, shards and repos itself are always among them; name the gateway, "
-            "web, hooks and issues."
+            description="Servers that imports and mirrors never reach, even if another rule allows them: "
+            "host:port, by comma. Add the gateway, web, hooks and issues. The database, NATS, the store, "
+            "file storage, identity, shards and repos itself are always refused."
         ),
     ] = msgspec.field(default_factory=list)
     local_remotes: Annotated[
@@ -188,15 +192,15 @@ class Settings(ServiceSettings, kw_only=True):
     known_hosts: Annotated[
         str,
         msgspec.Meta(
-            description="File with the keys of SSH hosts (sshd(8)) that may be fetched from; `any` checks none. "
-            "Empty: no ssh."
+            description="File with the keys of SSH hosts (format of sshd(8)) from which may be fetched; "
+            "`any` checks none. Empty: no ssh."
         ),
     ] = ""
     remote_authorities: Annotated[
         str,
         msgspec.Meta(
-            description="File (PEM) of authorities that the certificates of https remotes may come from, beside those "
-            "that this machine trusts."
+            description="File (PEM) of authorities that are trusted for https remotes, in addition to those "
+            "of this machine."
         ),
     ] = ""
     remote_idle_seconds: Annotated[
@@ -239,9 +243,7 @@ class Settings(ServiceSettings, kw_only=True):
     ] = 4
     mirror_interval_seconds: Annotated[
         int,
-        msgspec.Meta(
-            ge=1, description="Time between two syncs of a mirror for which nobody set an interval."
-        ),
+        msgspec.Meta(ge=1, description="Time between two syncs of a mirror that has no interval of its own."),
     ] = 28_800
     mirror_least_seconds: Annotated[
         int, msgspec.Meta(ge=1, description="Shortest interval between two syncs that users may set.")
@@ -249,7 +251,8 @@ class Settings(ServiceSettings, kw_only=True):
     ssh_host: Annotated[
         str,
         msgspec.Meta(
-            description="Host name in SSH clone URLs; empty: nothing listens for SSH, and no such URL is shown."
+            description="Host name in SSH clone URLs; empty: no port listens for SSH, and no SSH URL is "
+            "shown."
         ),
     ] = ""
     ssh_listen_host: Annotated[
@@ -261,7 +264,8 @@ class Settings(ServiceSettings, kw_only=True):
     ssh_upstream: Annotated[
         str,
         msgspec.Meta(
-            description="Root URL of a process `ingot-repos serve`, to which `ingot-repos ssh` hands sessions on."
+            description="Root URL of a process `ingot-repos serve`, to which `ingot-repos ssh` forwards "
+            "sessions."
         ),
     ] = "http://127.0.0.1:8082"
     ssh_login_seconds: Annotated[
@@ -271,24 +275,24 @@ class Settings(ServiceSettings, kw_only=True):
         float,
         msgspec.Meta(
             gt=0,
-            description="Time without data after which a connection of SSH is closed; less than 16 KiB that the client "
-            "sends are none.",
+            description="Time without data after which an SSH connection is closed. Less than 16 KiB from "
+            "the client count as no data.",
         ),
     ] = 600.0
     ssh_handshakes: Annotated[
         int,
         msgspec.Meta(
             ge=0,
-            description="Connections of SSH that may be about to sign in at once in one process, half of them from "
-            "one address; 0: no limit.",
+            description="SSH connections of one process that may be at the sign-in at once. One address "
+            "gets half of them. 0: no limit.",
         ),
     ] = 64
     ssh_connections_per_address: Annotated[
         int,
         msgspec.Meta(
             ge=0,
-            description="Connections of SSH that one address may have at once in one process; 0: no limit, for where "
-            "a load balancer hides the addresses.",
+            description="SSH connections of one address at once in one process. 0: no limit; set it if a "
+            "load balancer hides the addresses.",
         ),
     ] = 64
     ssh_sessions_per_key: Annotated[

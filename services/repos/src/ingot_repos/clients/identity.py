@@ -1,4 +1,4 @@
-"""Calls to identity: accounts, memberships and teams; and the owner of each repository, which identity has to know."""
+"""Calls to identity: read accounts, memberships and teams, and report the owner of each repository."""
 
 from collections.abc import Sequence
 from urllib.parse import urlencode
@@ -35,7 +35,11 @@ class HttpIdentity:
         return await self._peer.get(f"{path}?former=true" if former else path, Account)
 
     async def renewed(self, principal: Principal) -> Principal:
-        """``principal`` as it is now. Raises NotFound when its credential is not valid any more, Denied as ``owner_of_ssh_key``."""
+        """Return the current state of ``principal``.
+
+        Raises NotFound when its credential is no longer valid, and Denied for the reasons of
+        ``owner_of_ssh_key``.
+        """
         old = RenewPrincipal(id=principal.id, credential=principal.credential)
         return await self._peer.post("/internal/principals", old, Principal)
 
@@ -45,11 +49,11 @@ class HttpIdentity:
         return await self._peer.get(f"/internal/ssh-keys?{query}", SshKeyOwner)
 
     async def signature_keys(self, query: FindSignatureKeys) -> list[SignatureKey]:
-        """Those of the keys that somebody has."""
+        """Return those of the keys that belong to an account."""
         return await self._peer.post("/internal/signature-keys", query, list[SignatureKey])
 
     async def memberships(self, account_id: int, *, public_only: bool = False) -> dict[int, Membership]:
-        """The organizations of a user as they are now; ``public_only``: those where they show the membership."""
+        """Return the current organizations of a user; with ``public_only`` those with a public membership."""
         path = f"/internal/accounts/{account_id}/organizations"
         return await self._peer.get(f"{path}?public=true" if public_only else path, dict[int, Membership])
 
@@ -59,9 +63,9 @@ class HttpIdentity:
     async def teams(
         self, organization_id: int, *, name: str = "", ids: Sequence[int] = (), everywhere: bool = False
     ) -> list[Team]:
-        """The team of an organization that has this name, those of these ids, ``everywhere``: those with all repositories.
+        """Return teams of an organization, the owners first, then by name.
 
-        Owners first, then by name.
+        They are found by name, by ids, or with ``everywhere`` because they have all repositories.
         """
         query = urlencode({"name": name, "ids": ids, "everywhere": str(everywhere).lower()}, doseq=True)
         return await self._peer.get(f"/internal/organizations/{organization_id}/teams?{query}", list[Team])
@@ -97,7 +101,7 @@ class HttpIdentity:
             raise error.unavailable("identity") from error
 
     async def is_blocked(self, account_id: int, user_id: int) -> bool:
-        """Whether the account blocks the user."""
+        """True if the account blocks the user."""
         return await self._peer.get(f"/internal/accounts/{account_id}/blocks/{user_id}", bool)
 
     async def own(self, repository_id: int, ownership: Ownership) -> None:
@@ -106,5 +110,5 @@ class HttpIdentity:
         await self._peer.call("PUT", path, msgspec.json.encode(ownership))
 
     async def disown(self, repository_id: int) -> None:
-        """Say that a repository was deleted, so that its owner can be deleted at once."""
+        """Report that a repository was deleted; without repositories an owner can be deleted at once."""
         await self._peer.call("DELETE", f"/internal/repositories/{repository_id}")

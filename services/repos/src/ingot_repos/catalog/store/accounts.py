@@ -41,7 +41,7 @@ class _EmailRow(TypedRow):
 
 
 async def save(tx: Executor, source: Account) -> None:
-    """Insert or replace the copy of an account. A login that another copy still bears is that copy's no more."""
+    """Insert or replace the copy of an account. Another copy with the same login loses that login."""
     lower = source.login.lower()
     await tx.execute(
         update(account)

@@ -1,4 +1,4 @@
-"""The columns of repositories as they are read, also of rows that are older than a column and not filled yet."""
+"""Columns of repositories for reading, with fallbacks for rows that are older than a column."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -54,10 +54,10 @@ async def count_branches(db: Executor, repository_id: int) -> None:
 
 
 async def fill(db: Executor, after: int) -> int | None:
-    """Fill ``BATCH`` rows at most, beyond the id ``after``; the last id, None if there is none to be filled.
+    """Fill at most ``BATCH`` rows with ids beyond ``after``; return the last id, or None if no row is left.
 
-    Licences are not in the database (see `list_without_licenses`). A row that is locked is left for the next time:
-    whoever waits for one while holding others can block everybody.
+    Licenses are not in the database (see `list_without_licenses`). Locked rows are skipped until the next
+    call: waiting for one row while holding locks on others could block every writer.
     """
     row = repository.c
     is_older = or_(row.branch_count.is_(None), and_(row.archived, row.archived_at.is_(None)))
@@ -87,7 +87,7 @@ async def list_without_licenses(db: Executor, shard: str, after: int) -> Sequenc
 
 
 async def add_licenses(db: Executor, unread: UnreadRow, licenses: str) -> None:
-    """Note what was read, unless a push did so meanwhile, or there is another default branch."""
+    """Store the licenses, unless a push has stored some or the default branch has changed since the read."""
     row = repository.c
     is_same = row.id == unread.id, row.licenses.is_(None), row.default_branch == unread.default_branch
     await db.execute(update(repository).where(*is_same).values(licenses=licenses))

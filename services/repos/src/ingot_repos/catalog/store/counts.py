@@ -51,7 +51,10 @@ _NONE: ColumnElement[int] = literal_column("0", BigInteger)
 
 
 async def count_visible(db: Executor, viewer: Viewer) -> int:
-    """How many repositories the viewer may see; it looks at those alone that are not open to everybody like the viewer."""
+    """Count the repositories that the viewer may see.
+
+    Open repositories come from counters; only the closed ones that the viewer reaches are counted row by row.
+    """
     row = await _visible_count(viewer.kind).first(db, **viewer.values())
     return max(0, row.total) if row is not None else 0
 
@@ -71,13 +74,13 @@ def _sees_all(viewer: ViewerKind) -> bool:
 def _is_open(
     viewer: ViewerKind, private: ColumnElement[bool], visibility: ColumnElement[str]
 ) -> ColumnElement[bool]:
-    """Whether repositories of that kind are open to everybody who is signed in, or not signed in, as the viewer is."""
-    is_nobody = not viewer.signed_in or viewer.restricted
-    return and_(private.is_(False), visibility.in_([PUBLIC] if is_nobody else [PUBLIC, LIMITED]))
+    """Condition for repositories that are open to every viewer of this kind, without any grant."""
+    public_only = not viewer.signed_in or viewer.restricted
+    return and_(private.is_(False), visibility.in_([PUBLIC] if public_only else [PUBLIC, LIMITED]))
 
 
 def _more(viewer: ViewerKind) -> ColumnElement[int]:
-    """How many others the viewer may see, by what three indexes find."""
+    """Count the repositories that only grants open to the viewer; three indexes find them."""
     if _sees_all(viewer) or not viewer.signed_in:
         return _NONE
     reached: ColumnElement[bool] = any_of(repository.c.id, "viewer_repositories")
@@ -102,10 +105,10 @@ async def add_up(tx: Tx) -> int:
 
 
 async def recount(tx: Tx) -> None:
-    """Count anew, into one row for each kind.
+    """Count all repositories again, into one row for each kind.
 
-    Whoever changes the visibility of an owner and whoever creates a repository of theirs do not wait for each other, so
-    what triggers note may be wrong by one.
+    The counts of the triggers may be wrong by one: a change of an owner's visibility and the creation of a
+    repository do not wait for each other.
     """
     kind = (account.c.visibility, repository.c.private)
     counted = select(*kind, func.count()).join_from(

@@ -31,7 +31,8 @@ class _IdRow(TypedRow):
 class RepositoryList:
     """The repositories that meet a condition, in an order; each viewer gets what they may see.
 
-    Values are parameters, so that statements are built once for each kind of viewer: that costs more than running them.
+    Values are parameters: statements are built once for each kind of viewer, since building costs more than
+    running.
     """
 
     def __init__(self, condition: ColumnElement[bool], *order: Any, count_at_most: int | None = None) -> None:
@@ -46,7 +47,7 @@ class RepositoryList:
         return await self._page_for(viewer.kind).read(db, page, total, **values)
 
     def _page_for(self, kind: ViewerKind) -> PreparedPage[_CountedRow]:
-        """Grants would be looked up for every repository that matches, were they joined before the page is cut."""
+        """Cut the page before grants are joined: otherwise grants are read for every matching repository."""
         if kind not in self._pages:
             ids = select(repository.c.id).join(account, account.c.id == repository.c.owner_id)
             ids = ids.where(visible(kind), self._condition)
@@ -106,7 +107,7 @@ _ACCESSIBLE = RepositoryList(
 
 
 async def list_accessible(db: Executor, viewer: Viewer, page: Slice) -> RepositoryPage:
-    """The viewer's own ones first, then those they can reach by collaboration, teams or an organization of theirs."""
+    """Order with the viewer's own repositories first, then those shared with the viewer."""
     return await _ACCESSIBLE.read(db, viewer, page)
 
 

@@ -46,8 +46,9 @@ from ingot_repos.catalog.store.viewers import IS_CREATED, NOBODY, Viewer, Viewer
 class RepositoryRow(TypedRow):
     """A repository, its owner, and what one viewer was granted.
 
-    ``mode`` is that of the viewer's collaboration; ``granted`` the ids of those of their teams that were given the
-    repository, by comma. ``recipient_id``: for whose answer a transfer waits.
+    ``mode`` is that of the viewer's collaboration. ``granted`` are the ids, separated by commas, of the
+    viewer's teams that have a grant for the repository. ``recipient_id`` is the account that has to answer a
+    transfer.
     """
 
     id: int
@@ -254,7 +255,7 @@ async def move(db: Executor, row: RepositoryRow, *, owner_id: int, name: str) ->
 
 
 async def is_taken(db: Executor, owner_id: int, name: str) -> bool:
-    """Whether the account has a repository of that name in any letter case."""
+    """True if the account has a repository of that name in any letter case."""
     same = and_(repository.c.owner_id == owner_id, repository.c.lower_name == name.lower())
     return (await db.execute(select(repository.c.id).where(same))).scalar() is not None
 
@@ -334,7 +335,7 @@ async def fork_of(db: Executor, owner_id: int, parent_id: int) -> int | None:
 
 
 async def count_owned(db: Executor, owner_id: int) -> int:
-    """How many repositories an account owns. The account is locked, so that the number stays true."""
+    """Count the repositories of an account, and lock the account so the number stays true."""
     await db.execute(update(account).where(account.c.id == owner_id).values(id=owner_id))
     counted = await db.execute(
         select(func.count()).select_from(repository).where(repository.c.owner_id == owner_id)
@@ -343,7 +344,7 @@ async def count_owned(db: Executor, owner_id: int) -> int:
 
 
 class RemovedRow(TypedRow):
-    """Where the files of a repository are, and its last state."""
+    """The shard with the files of a removed repository, and its last state."""
 
     shard: str
     state: RepositoryState

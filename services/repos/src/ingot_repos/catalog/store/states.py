@@ -34,7 +34,11 @@ class Visibility(StrEnum):
 
 
 class ShardState(StrEnum):
-    """``DRAINING``: its repositories move away, and it gets no new ones. ``REMOVED``: it has none, and gets none."""
+    """State of a shard.
+
+    ``DRAINING``: its repositories move to other shards, and it gets no new ones. ``REMOVED``: it has none and
+    gets none.
+    """
 
     ACTIVE = "active"
     DRAINING = "draining"

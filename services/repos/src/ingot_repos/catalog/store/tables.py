@@ -109,7 +109,7 @@ repository = Table(
     Column("updated_at", UtcDateTime, nullable=False),
     UniqueConstraint("owner_id", "lower_name"),
     CheckConstraint("state IN ('creating', 'forking', 'ready', 'failed')", name="state"),
-    # In the orders of the lists, so that the first page is found without a look at the others.
+    # In the orders of the lists: the first page is found without reading the other rows.
     Index("ix_repository_of_owner", "owner_id", "updated_at", "id"),
     Index("ix_repository_by_change", "updated_at", "id"),
     Index("ix_repository_by_name", "lower_name", "id"),

@@ -1,4 +1,4 @@
-"""SQL for transfers that the new owner has neither accepted nor rejected yet. A repository has one at most."""
+"""SQL for pending transfers, neither accepted nor rejected. A repository has at most one."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -61,7 +61,10 @@ async def get(db: Executor, repository_id: int) -> TransferRow | None:
 async def list_latest(
     db: Executor, recipient_ids: Collection[int], most: int, *, but: Collection[tuple[int, int]] = ()
 ) -> tuple[Sequence[OfferRow], int]:
-    """The latest ``most`` transfers to these accounts, and how many there are. ``but``: none of these recipients and senders."""
+    """Return the latest ``most`` transfers to these accounts, and the number of all of them.
+
+    ``but`` are pairs of recipient and sender whose transfers are left out.
+    """
     is_theirs = and_(
         transfer.c.recipient_id.in_(recipient_ids),
         *(

@@ -37,7 +37,7 @@ upkeep = Table(
 WRITES = 20
 """Pushes after which a repository is packed at once; with fewer it is packed daily."""
 MANY_REFS = 500
-"""A push that moves more counts as that many pushes: each ref is a file that every fetch reads until they are packed."""
+"""A push of more refs counts as that many pushes: every fetch reads a file for each unpacked ref."""
 
 
 class HealthRow(TypedRow):
@@ -66,9 +66,10 @@ def _on_shard(shard: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
 
 
 async def list_to_pack(db: Executor, shard: str, *, packed_before: datetime, most: int) -> Sequence[int]:
-    """Ids of repositories with ``WRITES`` pushes since they were packed, or one and were packed before that time.
+    """Return the ids of repositories to pack, those with the most pushes first.
 
-    Those with the most come first. Also those of which something may be pruned now. None that are about to move.
+    A repository is due after ``WRITES`` pushes, and after one push if it was packed before ``packed_before``.
+    It is also due when objects may be pruned. Repositories that are about to move are left out.
     """
     due = or_(
         _UNPACKED >= WRITES,
@@ -96,7 +97,7 @@ async def save(tx: Tx, repository_id: int, **values: Any) -> None:
 
 
 async def health(db: Executor, shard: str) -> HealthRow | None:
-    """How many repositories of a shard are damaged, how many were never checked, and the oldest check."""
+    """Count the damaged and the never checked repositories of a shard, and find the oldest check."""
     statement = (
         select(
             func.count().filter(upkeep.c.damage != "").label("damaged"),

@@ -1,6 +1,7 @@
-"""Who reads repositories, as far as SQL must know, and which repositories they may see.
+"""The viewer of repositories as SQL needs it, and the condition for the repositories that a viewer may see.
 
-Conditions are built for a kind of viewer, so that statements can be prepared; what is of one viewer are values.
+Conditions are built for each kind of viewer, and data of one viewer are values. So statements can be
+prepared.
 """
 
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ LIMITED: ColumnElement[str] = literal_column("'limited'")
 
 
 class ViewerKind(NamedTuple):
-    """What of a viewer makes another condition."""
+    """The properties of a viewer that change the condition."""
 
     signed_in: bool = False
     admin: bool = False
@@ -30,10 +31,10 @@ NOBODY = ViewerKind()
 
 
 class Viewer(msgspec.Struct, frozen=True):
-    """The caller, as far as SQL must know.
+    """The caller as SQL needs it.
 
-    ``inside`` are the organizations they are in, ``entire`` those of them that they have all repositories of. With
-    ``restricted_to`` they are nobody towards all other repositories.
+    ``inside`` are the caller's organizations; ``entire`` are those of them whose repositories the caller all
+    sees. Outside of ``restricted_to`` the caller counts as anonymous.
     """
 
     id: int = 0
@@ -73,7 +74,7 @@ def visible(kind: ViewerKind) -> ColumnElement[bool]:
 
 
 def accessible(kind: ViewerKind, name: str = "viewer") -> ColumnElement[bool]:
-    """Repositories that the viewer owns, or has by an organization of theirs, or that were shared with the viewer."""
+    """Condition for repositories that the viewer owns, has through an organization, or has by a grant."""
     of_viewer = collaboration.c.user_id == bindparam(f"{name}_id", type_=BigId)
     ways: list[ColumnElement[bool]] = [
         any_of(repository.c.owner_id, f"{name}_entire"),

@@ -33,7 +33,7 @@ LONGEST = 64 * 1024
 """Bytes; Linux takes variables of at most 128 KiB."""
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _ASK = r"""#!/bin/sh
-# Ask the process INGOT_PROCESS; each argument is a line. $answer becomes its reply, and is unchanged without one.
+# Ask the process INGOT_PROCESS; each argument is a line. $answer becomes its reply; without a reply it stays.
 ask() {
     folder=$(dirname "$0")/../questions/$INGOT_PROCESS
     # A killed process never answers. Without timeout(1), an operator must then end this hook.
@@ -45,7 +45,7 @@ ask() {
     ' sh "$own" "$folder") && answer=$answered
     rm -rf "$own"
 }
-# Repeat the decision about a slow push as the last step before refs move. INGOT_LATE exists only for slow pushes.
+# Decide again about a slow push, as the last step before refs move. INGOT_LATE exists only for slow pushes.
 ask_if_late() {
     [ -e "$INGOT_LATE" ] || return 0
     answer="-UNKNOWN"
@@ -56,8 +56,8 @@ ask_if_late() {
 }
 """
 _UPDATE = r"""
-# $1 is the ref, $2 its old id, $3 its new id. A line of INGOT_REFUSALS has, separated by tabs: a ref or * for all,
-# always, forced or asked, and the reason. For "asked" it has a question in place of the reason.
+# $1 is the ref, $2 its old id, $3 its new id. A line of INGOT_REFUSALS has three columns, separated by tabs:
+# a ref (or * for all); always, forced or asked; the reason. For "asked" the last column is a question.
 tab=$(printf '\t')
 asked=
 printf '%s\n' "$INGOT_REFUSALS" | {
@@ -90,7 +90,7 @@ fi
 proposed=$(printf '%s\n' "$updates" | sed -n 's|^[0-9a-f]* \([0-9a-f]*\) PROPOSALS.*|\1|p')
 if [ -n "$proposed" ]; then
     # Proposed commits become visible. So all their objects must arrive with the push or be visible already.
-    # git appends the bases of deltas to the pack, and these may be hidden: count only the objects that were sent.
+    # git appends the bases of deltas to the pack, and these may be hidden: count only objects that were sent.
     sent() {
         for index in "$GIT_QUARANTINE_PATH"/pack/*.idx; do
             [ ! -f "$index" ] ||

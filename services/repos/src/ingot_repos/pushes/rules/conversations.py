@@ -92,8 +92,8 @@ async def forward(
 ) -> bytes:
     """Forward git's answer. With ``return_last`` its last chunk is returned, and the answer stays open.
 
-    In a session the client waits for each chunk before it goes on, so none is held back. Nor is a part of a file,
-    which would be gone. Raises BadRequest.
+    In a session no chunk is held back, because the client waits for each one. A part of a file is never held
+    back either: it would be lost. Raises BadRequest.
     """
     answer = _Answer(conversation, service, holds_back=return_last or not conversation.is_session)
     refusal = b""

@@ -1,8 +1,9 @@
-"""Moves refs so that every move is announced, although git and the database commit by themselves.
+"""The journal of pushes: announces every move of a ref, although git and the database commit separately.
 
-Before refs move, a journal entry names them and the account that moves them. Afterwards `settle` compares these refs
-on disk with the ledger and, in one transaction, updates the ledger, announces the refs that really moved and removes
-the entry. A process that dies in between leaves the entry; when its lease has expired, another process settles it.
+Before refs move, a journal entry names them and the account that moves them. Afterwards `settle` compares
+these refs on disk with the ledger. In one transaction it updates the ledger, announces the refs that really
+moved and removes the entry. A process that dies in between leaves the entry; when its lease expires, another
+process settles it.
 """
 
 import asyncio
@@ -103,11 +104,10 @@ class Pushes:
         restricted: bool = False,
         options: Sequence[str] = (),
     ) -> AsyncIterator[int]:
-        """Refs ``names`` may move inside the block; yields the id for ``settle``. Without names no replica minds it.
+        """Allow the refs ``names`` to move inside the block; yield the id for ``settle``.
 
-        The entry is committed before the block begins, and its lease is extended while the block runs. ``options`` are
-        told with the refs.
-
+        Without names, replicas stay current. The entry is committed before the block begins, and its lease is
+        extended while the block runs. ``options`` are announced with the refs.
         Waits while the repository moves to another shard. Raises OnAnotherShard, Unavailable, NotFound.
         """
         values: dict[str, Any] = {
@@ -130,10 +130,10 @@ class Pushes:
 
     @asynccontextmanager
     async def uploading(self, repository_id: int, user_id: int, moved_ref: str = "") -> AsyncIterator[None]:
-        """Files change inside the block: it ends before the repository moves to another shard.
+        """Allow files to change inside the block; it ends before the repository moves to another shard.
 
-        ``moved_ref`` may move there, one that is not announced, such as that of a pull request: no replica has it then.
-        Raises as ``journaled``.
+        ``moved_ref`` may move inside the block, without an announcement: a ref of a pull request, for
+        example. No replica has it then. Raises as ``journaled``.
         """
         async with self.journaled(repository_id, user_id, [moved_ref] if moved_ref else []) as push_id:
             try:
@@ -142,7 +142,10 @@ class Pushes:
                 await asyncio.shield(self.settle(push_id))
 
     async def _add(self, values: dict[str, Any]) -> int:
-        """Add a journal entry while nobody moves the repository; its id. One that is left behind tells nothing, but of a merge."""
+        """Add a journal entry when no job moves the repository; return its id.
+
+        A stale entry is ignored unless it belongs to a merge.
+        """
 
         def add(db: Executor) -> Awaitable[int]:
             return refs.add_push(db, **values, lease=now() + self._lease, shard=self._shard)
@@ -190,9 +193,9 @@ class Pushes:
                 settled = True
 
     async def _add_again(self, push_id: int) -> int:
-        """A new entry for a push of this process whose lease expired, so that another process settled it too early.
+        """Add a new entry for a running push whose lease expired and that another process settled early.
 
-        0: nothing to do.
+        Return its id, or 0 if the push is over.
         """
         values = self._open.get(push_id)
         if values is None:
@@ -220,7 +223,7 @@ class Pushes:
                         await remove_of_dead(self._db, self._storage, entry.id)
                     await self.settle(entry.id)
                     settled += 1
-                except Exception as error:  # noqa: BLE001 - whatever it is, it is no reason to leave the others
+                except Exception as error:  # noqa: BLE001 - the other entries are settled all the same
                     where = traceback.format_exc(limit=-1)
                     log.warning("interrupted push not settled", push=entry.id, error=repr(error), where=where)
         return settled
@@ -247,7 +250,7 @@ class Pushes:
     async def _settle_once(
         self, entry: PushRow, names: Sequence[str], ledger: dict[str, str], *, small: bool
     ) -> bool:
-        """False when another process changed the ledger meanwhile, and it has to be read again."""
+        """Return False if another process changed the ledger since it was read; read it again then."""
         if not names:
             async with self._db.transaction() as tx:
                 await refs.remove_push(tx, entry.id)
@@ -323,7 +326,10 @@ class Pushes:
             return await asyncio.to_thread(read_moved_refs, path, ledger, names), {"licenses": None}
 
     def _is_measured(self, entry: PushRow, *, small: bool) -> bool:
-        """A merge adds too little; of many small changes one in a minute is enough: all files are looked at."""
+        """True if this push measures the repository: no merge, and at most one small push a minute.
+
+        Measuring looks at every file.
+        """
         is_recent = small and entry.repository_id in self._measured
         if entry.merged_pull or is_recent:
             return False
@@ -431,5 +437,5 @@ class Pushes:
 
 
 def _is_announced(name: str) -> bool:
-    """Whether the ref is a branch or tag whose name is text."""
+    """True if the ref is a branch or tag whose name is text."""
     return name.startswith((BRANCHES, TAGS)) and not any("\ud800" <= char <= "\udfff" for char in name)

@@ -1,4 +1,4 @@
-"""Keeps the lease of an entry of the journal of pushes, so that nobody takes its process for dead."""
+"""Extends the lease of a journal entry while its push runs: an expired entry counts as abandoned."""
 
 import asyncio
 from collections.abc import Iterator
@@ -16,7 +16,10 @@ log = structlog.get_logger()
 
 @contextmanager
 def extending_lease(database: Database, push_id: int, lease: timedelta) -> Iterator[None]:
-    """The lease is extended inside the block. A task that does so begins where the block takes long: few do."""
+    """Extend the lease inside the block.
+
+    The task for it starts only when the block takes long, which few do.
+    """
     loop, extension = asyncio.get_running_loop(), list[asyncio.Task[None]]()
 
     def begin() -> None:

@@ -1,8 +1,7 @@
-"""Proposals: a push to `refs/for/<branch>` opens a pull request without a fork, by whoever may read the repository.
+"""Proposals: a push to `refs/for/<branch>` opens a pull request without a fork. Every reader may propose.
 
-The commits are kept at `refs/scratch/proposals/<id>`; git moves that ref instead of the one that the client names. Issues hears
-of it by an event, and opens the pull request or updates it. What is kept is hidden; when there is a pull request,
-`refs/pull/<number>/head` has the same commits.
+git moves the hidden ref `refs/scratch/proposals/<id>` instead of the ref that the client names. issues gets
+an event and opens or updates the pull request. From then on `refs/pull/<number>/head` has these commits, too.
 """
 
 import re
@@ -45,7 +44,11 @@ def proposal_ref(proposal_id: int) -> str:
 
 
 class Options(msgspec.Struct, frozen=True):
-    """The options of a push (`git push -o`). ``for_hooks`` are those that hooks get; ``remarks`` say so, and which mean nothing."""
+    """The options of a push (`git push -o`).
+
+    ``for_hooks`` are passed to the hooks of the server. ``remarks`` tell the client which were passed or
+    ignored.
+    """
 
     topic: str = ""
     title: str = ""
@@ -56,7 +59,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """What one ref of a push proposes. ``client_ref`` is the ref that the client named."""
+    """The proposal of one ref of a push. ``client_ref`` is the ref that the client named."""
 
     id: int
     base_branch: str
@@ -80,7 +83,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def read_options(options: Sequence[str], commands: Sequence[RefChange]) -> Options:
-    """What the options mean in a push of these refs; of several ones of the same name the last counts."""
+    """Parse the options of a push of these refs. If an option is repeated, the last one counts."""
     proposes = any(command.name.startswith(FOR) for command in commands)
     has_hooks = not all(command.name.startswith(FOR) for command in commands)
     values, for_hooks, remarks = dict[str, str](), list[str](), list[str]()
@@ -236,7 +239,7 @@ async def take_back(
 
 
 async def pull_numbers(db: Database, proposed: Sequence[Proposal]) -> Mapping[int, int]:
-    """The numbers of those pull requests, by the id of the proposal, that issues has compared with these commits."""
+    """Return the pull requests that issues has compared with these commits: id of the proposal to number."""
     numbers = {}
     async with db.read() as tx:
         for proposal in proposed:

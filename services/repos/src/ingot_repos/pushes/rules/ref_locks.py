@@ -1,6 +1,8 @@
-"""When the locks are removed that a killed git left on refs: before the next change of them, and after a dead process.
+"""Removal of locks that a killed git left on refs.
 
-They would refuse every later change. Where somebody moves very many refs, old locks may be his, and all stay.
+They are removed before the next change of these refs, and after the death of a process.
+Such locks would block every later change. While another push moves very many refs, old locks may be its own
+and stay.
 """
 
 import asyncio
@@ -24,9 +26,12 @@ FEW = 2
 async def remove_before_change(
     db: Database, storage: Storage, repository_id: int, push_id: int, names: Sequence[str]
 ) -> None:
-    """Remove old locks of refs that an entry of the journal is about to move; the names are as a client sent them.
+    """Remove old locks of the refs that a journal entry is about to move.
 
-    While somebody else moves refs of the repository, the locks may be his, however old they are.
+    The names are as the client sent them.
+
+    While another push moves refs of the repository, all locks stay: they may belong to it, however old they
+    are.
     """
     valid = [name for name in names if is_valid_ref_name(name)]
     path = storage.path(repository_id)

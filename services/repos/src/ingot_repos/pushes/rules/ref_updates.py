@@ -20,7 +20,7 @@ from ingot_repos.pushes.rules.journal import Pushes
 
 
 def require_changeable(row: RepositoryRow) -> None:
-    """Raises Denied for an archived repository and for a mirror: nobody may push to them."""
+    """Raise Denied for an archived repository or a mirror, which accept no pushes."""
     access.require_unarchived(row)
     if row.mirror:
         raise Denied("a mirror cannot be pushed to")
@@ -51,9 +51,9 @@ class RefUpdates:
     async def apply(self, changes: Sequence[RefChange]) -> None:
         """Move refs that have their expected values, all of them or none, and announce it.
 
-        It is announced also when the caller has gone away meanwhile.
+        The moves are announced even if the caller has disconnected.
 
-        Raises RefMoved when one has another value, InvalidName, Denied.
+        Raises RefMoved if a ref has another value, InvalidName, Denied.
         """
         await self._require(changes, partial(self._storage.call, self.row.id))
         names = [change.name for change in changes]
@@ -71,9 +71,10 @@ class RefUpdates:
     async def require_update(
         self, head: BorrowedHead, ref: str, before: str, make_commit: Callable[[Any, str], str]
     ) -> None:
-        """Raise what ``make_commit`` raises, which gets the repository and the tip, and what ``apply`` would for its commit.
+        """Call ``make_commit`` with repository and tip; raise the refusals of ``apply`` for its commit.
 
-        It is for commits of another repository: of what is refused here nothing has come, which whoever may push could name.
+        Commits of another repository are checked this way before any object is copied: a refused object is
+        never here for a pusher to name.
         """
         after = await head.act(make_commit)
 
@@ -90,7 +91,10 @@ class RefUpdates:
         await self._judge.require(self._rules.refusals(self._mover, changes), changes, read)
 
     async def _is_forced(self, changes: Sequence[RefChange], read: Read) -> bool:
-        """Whether a branch gets a commit that does not continue its old one. Asked only where there are rules."""
+        """True if a branch gets a commit that does not continue its old one.
+
+        Always False without branch rules.
+        """
         if not self._rules.branches:
             return False
         for change in changes:

@@ -11,9 +11,10 @@ from ingot_repos.pushes.store.tables import proposal
 
 
 class ProposalRow(TypedRow):
-    """``number`` is 0 before there is a pull request; it had the head ``compared_sha`` when issues compared it last.
+    """A proposed pull request. ``number`` is 0 before the pull request exists.
 
-    That is 40 zeros when it was announced and not compared since, and empty when it was never announced.
+    ``compared_sha`` is the head that issues compared last: 40 zeros if it was announced and not compared
+    since, empty if it was never announced.
     """
 
     id: int
@@ -50,7 +51,7 @@ async def take(
 
 
 async def forget(tx: Tx, proposal_ids: Collection[int]) -> None:
-    """Remove those of the proposals that are no pull requests, and that no other push has announced meanwhile."""
+    """Remove those of the proposals that have no pull request and that no later push has announced."""
     unused = proposal.c.number == 0, proposal.c.compared_sha == ""
     await tx.execute(delete(proposal).where(proposal.c.id.in_(proposal_ids), *unused))
 
@@ -62,7 +63,10 @@ async def get(db: Executor, proposal_id: int) -> ProposalRow | None:
 async def record(
     tx: Tx, repository_id: int, proposal_id: int, *, compared_sha: str, number: int | None = None
 ) -> bool:
-    """Note which head issues has compared, and the pull request unless it is None; whether there is such a proposal."""
+    """Store the head that issues compared, and the pull request if given.
+
+    Return True if the proposal exists.
+    """
     values: dict[str, str | int] = {"compared_sha": compared_sha}
     if number is not None:
         values["number"] = number

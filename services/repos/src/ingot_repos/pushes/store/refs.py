@@ -35,9 +35,10 @@ LARGE_PUSH = 10_000
 
 
 class PushRow(TypedRow):
-    """A journal entry, and what settling it must know of its repository. ``refs`` and ``options`` are JSON lists of texts.
+    """A journal entry, with the columns of its repository that settling needs.
 
-    ``is_followed``: it has push mirrors that follow every push.
+    ``refs`` and ``options`` are JSON lists of texts. ``is_followed``: it has push mirrors that follow every
+    push.
     """
 
     id: int
@@ -109,7 +110,7 @@ _SET = PreparedWrite(
 async def record(
     db: Executor, repository_id: int, tips: Mapping[str, str | None], *, counts: bool = True
 ) -> None:
-    """Enter where refs point now; None removes a ref. Branches are counted, unless none of them is new or removed."""
+    """Store the targets of refs; None removes a ref. Count branches again if one was added or removed."""
     deleted = [name for name, oid in tips.items() if oid is None]
     for start in range(0, len(deleted), MANY):
         part = deleted[start : start + MANY]
@@ -136,9 +137,9 @@ def _advance(names: tuple[str, ...]) -> PreparedWrite:
 
 
 async def advance(tx: Executor, repository_id: int, version: int, *, moved: int, **values: Any) -> bool:
-    """Count up the version of the ledger, since so many refs have moved, and change columns of the repository.
+    """Increase the version of the ledger after ``moved`` refs have moved, and set columns of the repository.
 
-    False when the ledger is no longer at ``version``, at which it was read.
+    Return False if the ledger is no longer at ``version``, the version that was read.
     """
     pushes = upkeep.WRITES if moved > upkeep.MANY_REFS else 1
     values |= {"ref_version": version + pushes, "updated_at": now()}
@@ -192,9 +193,9 @@ async def add_push(
     lease: datetime,
     shard: str = "",
 ) -> int:
-    """Insert a journal entry: these refs are about to move, and others that are not announced; its id.
+    """Insert a journal entry for refs that are about to move; return its id.
 
-    With ``shard`` only if the repository is there, and nobody moves it to another one; 0 otherwise.
+    With ``shard``, insert only if the repository is on that shard and no job moves it; return 0 otherwise.
     """
     values = {
         "repository_id": repository_id,
@@ -257,7 +258,10 @@ async def get_push(db: Executor, push_id: int) -> PushRow | None:
 async def get_push_and_ledger(
     db: Executor, push_id: int, names: Sequence[str] | None = None
 ) -> tuple[PushRow | None, Sequence[str], dict[str, str]]:
-    """A journal entry, the names of its refs, and what ``ledger`` says of them: one statement, if they are few ``names``."""
+    """Return a journal entry, the names of its refs, and their rows of ``ledger``.
+
+    Few ``names`` take one statement.
+    """
     if names is not None and len(names) <= FEW:
         rows = await _PUSH_AND_LEDGER.all(db, push_id=push_id, names=names)
         tips = {row.tip_name: row.tip_oid for row in rows if row.tip_name and row.tip_oid}
@@ -270,13 +274,13 @@ async def get_push_and_ledger(
 
 
 async def has_large_push(db: Executor, repository_id: int) -> bool:
-    """Whether hundreds of refs of a repository are being moved, or were when their process died."""
+    """True if the journal has an entry with hundreds of refs of the repository."""
     large = exists().where(push.c.repository_id == repository_id, func.length(push.c.refs) > LARGE_PUSH)
     return bool((await db.execute(select(large))).scalar())
 
 
 async def is_only_push(db: Executor, repository_id: int, push_id: int) -> bool:
-    """Whether nobody but this entry moves refs of the repository."""
+    """True if this entry is the only one of the repository."""
     other = exists().where(push.c.repository_id == repository_id, push.c.id != push_id)
     return not (await db.execute(select(other))).scalar()
 
@@ -321,10 +325,7 @@ _MERGE = PreparedQuery(
 
 
 async def merge_of(db: Executor, repository_id: int, number: int) -> tuple[str | None, bool]:
-    """The commit that merged a pull request, None when it was not merged.
-
-    Beside it whether a merge of it has begun whose outcome is not known yet.
-    """
+    """Return the commit that merged a pull request, or None; then True if a merge is not settled yet."""
     row = await _MERGE.first(db, of=repository_id, pull_number=number)
     return (row.sha, row.unsettled > 0) if row is not None else (None, False)
 
@@ -344,7 +345,7 @@ _REMOVE = PreparedWrite(delete(push).where(push.c.id == _PUSH))
 
 
 async def remove_push(db: Executor, push_id: int) -> bool:
-    """Whether it was there."""
+    """Remove a journal entry; return True if it existed."""
     return await _REMOVE.run(db, push_id=push_id) == 1
 
 

@@ -60,8 +60,8 @@ proposal = Table(
     Column("account_id", BigInteger, nullable=False),
     Column("base_branch", String(255), nullable=False),
     Column("topic", String(200), nullable=False),
-    # The pull request that issues opened last, and its head when issues last compared it. Before that 0 and 40
-    # zeros; the head is empty until the proposal is announced.
+    # The pull request that issues opened last, and its head when issues last compared it. Before that they
+    # are 0 and 40 zeros. The head is empty until the proposal is announced.
     Column("number", BigInteger, nullable=False, default=0),
     Column("compared_sha", String(40), nullable=False, default=""),
     UniqueConstraint("repository_id", "account_id", "base_branch", "topic"),

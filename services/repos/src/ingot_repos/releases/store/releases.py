@@ -53,7 +53,7 @@ release = Table(
     Column("published_at", UtcDateTime),
     UniqueConstraint("repository_id", "lower_tag_name"),
     Index("ix_release_repository_id_created_at", "repository_id", "created_at"),
-    # With what a list leaves out, so that it looks at the releases of its page alone.
+    # Has the columns that a list filters by, so only the releases of the page are read.
     Index("ix_release_listed", "repository_id", "created_at", "id", "draft", "prerelease"),
     sqlite_autoincrement=True,
 )

@@ -57,9 +57,9 @@ class Exchange:
             if message["type"] != "http.request":
                 self._is_disconnected = True
                 self.body_ended.set()
-                raise ClientDisconnected("the client went away")
+                raise ClientDisconnected("the client disconnected")
             is_last = not message.get("more_body")
-            if is_last:  # before somebody works on it, so that a client that goes away meanwhile is noticed
+            if is_last:  # set before the chunk is used: a client that disconnects during that work is noticed
                 self.body_ended.set()
             if message["body"]:
                 self.received += len(message["body"])
@@ -68,7 +68,7 @@ class Exchange:
                 return
 
     async def disconnected(self) -> None:
-        """Return when the client goes away, as far as somebody reads its request."""
+        """Return when the client disconnects. Noticed only while its request is read, or after its end."""
         await self.body_ended.wait()
         while not self._is_disconnected and (await self._receive())["type"] != "http.disconnect":
             continue

@@ -108,8 +108,11 @@ def _renew_reader(request: RepositoryRequest, repository: ResolvedRepository) ->
 
 
 async def _renew(request: RepositoryRequest, before: ResolvedRepository) -> tuple[ResolvedRepository, Pusher]:
-    """The repository and who pushes, by what the credential of the request is now. Raises as ``_resolve``."""
-    if not request.principal.credential:  # nobody can say whether it still holds
+    """Resolve the repository and the pusher again with the current rights of the credential.
+
+    Raises as ``_resolve``.
+    """
+    if not request.principal.credential:  # nothing to look up: it cannot be checked again
         raise Denied("a push under sudo or by a session may not take this long")
     await renew_principal(request, "write:repository")
     id_, unit = decided_by(before)
@@ -134,9 +137,9 @@ async def _advertisement(
 
 
 async def _resolve(request: RepositoryRequest, service: Service) -> ResolvedRepository:
-    """The repository of the path, or its wiki, for fetching or pushing.
+    """Return the repository of the path, or its wiki, for a fetch or push.
 
-    Anonymous callers always get 401 instead of a refusal, so that they do not learn which repositories exist.
+    Anonymous callers get 401 for every refusal, which hides the repositories that exist.
     """
     writing = service == "git-receive-pack"
     params = request.path_params
@@ -168,7 +171,7 @@ async def _resolve(request: RepositoryRequest, service: Service) -> ResolvedRepo
 async def _resolve_for_push(
     request: RepositoryRequest, owner: str, name: str, unit: Unit
 ) -> ResolvedRepository:
-    """For those who may write, and for those who may propose commits: with ``push`` it depends on the refs."""
+    """Resolve for callers who may write or propose commits; the refs of ``push`` decide which is needed."""
     try:
         return await resolve(request, owner, name, "write", unit)
     except Denied:

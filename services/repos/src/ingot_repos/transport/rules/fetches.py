@@ -32,8 +32,8 @@ class FetchSession:
     async def run(self) -> None:
         """Stream a pack. Stop git when the client leaves or may no longer fetch. Raises ApiError."""
         parts, fetched = self._fetched.parts, self._fetched
-        # In a session of protocol 0 git runs before the client says anything. It has a slot then, so it must not
-        # wait for a slot of long requests: these wait for slots of git.
+        # In a session of protocol 0 git runs, and has a slot, before the client sends anything. So it must
+        # not wait for a slot of long requests, which wait for slots of git.
         git_speaks_first = self._client.is_session and not fetched.is_v2
         long_slot = partial(
             parts.long_requests.slot,

@@ -1,4 +1,4 @@
-"""The host keys of the SSH server: made once, sealed in the database, the same for all replicas and after every start."""
+"""Host keys of the SSH server: generated once, sealed in the database, shared by all replicas."""
 
 import asyncio
 

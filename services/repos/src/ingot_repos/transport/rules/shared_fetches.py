@@ -185,7 +185,7 @@ class FetchedRepository:
         return 0 < settings.bundle_min_bytes <= size <= settings.fetch_cache_bytes // 2
 
     async def commit_of_bundle(self) -> str | None:
-        """Return the tip of the default branch at the beginning of the day (UTC), whose bundle serves for a day.
+        """Return the tip of the default branch at the start of the day (UTC). Its bundle is served for a day.
 
         A commit that the branch no longer contains is never returned.
         """

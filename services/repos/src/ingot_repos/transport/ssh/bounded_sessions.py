@@ -42,7 +42,10 @@ class BoundedSession(SSHServerStreamSession[bytes]):
 def bounded_session(
     connection: asyncssh.SSHServerConnection, factory: asyncssh.SSHServerSessionFactory
 ) -> "tuple[asyncssh.SSHServerChannel[bytes], Awaitable[BoundedSession]]":
-    """Open a session whose streams go to ``factory``. Raises ChannelOpenError for packets that are too small."""
+    """Open a session and give its streams to ``factory``.
+
+    Raises ChannelOpenError if its packets are too small.
+    """
     channel = connection.create_server_channel()
     channel._env = Environment()  # noqa: SLF001 - asyncssh has no public name for it
 

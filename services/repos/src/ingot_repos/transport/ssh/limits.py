@@ -1,4 +1,4 @@
-"""How many connections and sessions there may be at once: before sign-in, of one address, with one key."""
+"""Limits of concurrent connections and sessions: before sign-in, of one address, with one key."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""What the SSH server asks of repos: its host keys, whose a key is, and sessions of git."""
+"""Calls of the SSH server to repos: host keys, the owner of a key, and sessions of git."""
 
 from collections.abc import AsyncIterator
 from urllib.parse import quote, urlencode
@@ -29,7 +29,10 @@ class Repos:
         return msgspec.json.decode(await self._get("/internal/ssh/host-keys", ""), type=HostKeys).keys
 
     async def holder(self, fingerprint: str, address: str) -> KeyHolder | None:
-        """Whose the key is; None when it opens nothing. Raises Unavailable, and Denied for who may not sign in."""
+        """Return the owner of the key, or None for an unknown key.
+
+        Raises Unavailable, and Denied for blocked users.
+        """
         query = urlencode({"fingerprint": fingerprint})
         try:
             answer = await self._get(f"/internal/ssh/keys?{query}", address)

@@ -1,6 +1,7 @@
-"""The SSH server: public keys sign in, and the commands of git run; no shell, no forwarding, no agent, no terminal.
+"""The SSH server: sign-in by public key, and the commands of git. No shell, forwarding, agent or terminal.
 
-A key is looked up when a client signs in, and again by repos for each session, which decides what it opens.
+A key is looked up when a client signs in. repos looks it up again for each session and decides what it may
+do.
 """
 
 import asyncio
@@ -34,16 +35,22 @@ AWAY = "the service does not answer; try again later"
 MOST_KEYS = 12
 """Keys that a client may try in one connection."""
 MOST_CHANNELS = 20
-"""Of one connection at once, also those in which no command was begun: each holds a window of what the client sends."""
+"""Open channels of one connection, with or without a command. Each buffers up to one window of data."""
 HANDSHAKES_SHARE = 2
-"""An address may have one in so many of the handshakes of a process, or slow ones of one client would shut out everybody."""
+"""One address gets 1 / HANDSHAKES_SHARE of the handshakes of a process, to leave room for others."""
 LEAST_BYTES = 16 * 1024
-"""Fewer that a client says in the time of idleness are no use of its connection: a byte a minute would hold it for ever."""
+"""Bytes that a client must send within the idle timeout.
+
+One byte a minute does not keep a connection open.
+"""
 WINDOW = 1024 * 1024
 """Bytes that a client may send before it is told that some were taken."""
 PART = 4 * WINDOW
-"""Bytes that are taken at once. When asyncssh goes on reading, it lets the client send another window, whatever still waits
-in the channel. So each time all of it must be taken: with smaller parts a push that is sent faster than git reads it piles up."""
+"""Bytes that are taken at once: everything that waits in a channel.
+
+When asyncssh resumes reading, it lets the client send another window, even if data still waits in the
+channel. With
+smaller parts the data of a push would pile up when the client sends faster than git reads."""
 RETRY_SECONDS = 1.0
 KEEPALIVE_SECONDS = 30
 ENCRYPTION = (
@@ -56,7 +63,7 @@ ENCRYPTION = (
 
 
 class SshServer:
-    """What all connections share."""
+    """State that all connections share."""
 
     def __init__(self, repos: Repos, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
         self.repos, self.settings, self.clock = repos, settings, clock
@@ -182,7 +189,10 @@ class Connection(asyncssh.SSHServer):
         return True
 
     async def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        """Whether the key opens anything. Called for each key, and again when the client has proved to have it."""
+        """True if the key may sign in.
+
+        Called for each offered key, and again after the proof of possession.
+        """
         fingerprint = key.get_fingerprint()
         if username != self.server.settings.ssh_user:
             return False
@@ -195,12 +205,12 @@ class Connection(asyncssh.SSHServer):
         return self.holder is not None
 
     async def _holder(self, fingerprint: str) -> KeyHolder | None:
-        """Whose key it is; None for a key that opens nothing. Raises ServiceNotAvailable, which ends the connection."""
+        """Return the owner of the key, or None. Raises ServiceNotAvailable, which ends the connection."""
         try:
             return await self.server.repos.holder(fingerprint, self.address)
         except (OSError, Unavailable) as error:
             log.warning("keys cannot be looked up", error=str(error))
-            # The key may be a good one, so nobody shall hear that it is refused.
+            # The key may be valid: end the connection instead of refusing the key.
             raise asyncssh.ServiceNotAvailable(AWAY) from error
         except ApiError as error:
             log.info("SSH key refused", fingerprint=fingerprint, error=error.message)
@@ -342,13 +352,13 @@ class Session:
         return 0
 
     async def _said(self) -> AsyncIterator[bytes]:
-        """What the client says, as it comes. Raises ConnectionError."""
+        """Yield what the client sends, as it arrives. Raises ConnectionError."""
         try:
             while chunk := await self._stdin.read(PART):
                 self._connection.hear(len(chunk))
                 yield chunk
         except asyncssh.Error as error:
-            raise ConnectionResetError("the client went away") from error
+            raise ConnectionResetError("the client disconnected") from error
 
     def _refuse(self, text: str) -> int:
         self._stderr.write(f"ingot: {text}\n".encode())

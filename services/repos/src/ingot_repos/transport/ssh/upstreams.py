@@ -1,6 +1,6 @@
-"""The process that serves repositories, as the SSH server reaches it: over a socket, or as an app of this process.
+"""The process that serves repositories for the SSH server: reached over a socket, or an app of this process.
 
-A request and its answer run at the same time: git answers before the client has said everything.
+A request and its answer run at the same time: git answers before the client has sent everything.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ class UpstreamAnswer(Protocol):
 
 
 class Upstream(Protocol):
-    """Raises ConnectionError when nobody answers."""
+    """A process that serves repositories. Raises ConnectionError if it does not answer."""
 
     async def request(self, method: str, target: bytes, headers: Headers, body: Body) -> UpstreamAnswer: ...
 
@@ -54,7 +54,7 @@ class AppUpstream:
         task.add_done_callback(self._running.discard)
         try:
             await answer.begun()
-        except BaseException:  # nobody will read it, and the app must not wait for that
+        except BaseException:  # the answer will not be read, and the app must not wait for a reader
             answer.leave()
             raise
         return answer

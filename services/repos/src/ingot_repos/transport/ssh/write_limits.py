@@ -1,7 +1,7 @@
 """Patch of asyncssh 2.24: let channels wait while a client does not read.
 
-asyncssh ignores `pause_writing` and writes as much as the window of a client allows. A client that opens its
-window and does not read, or starts a key exchange and does not finish it, fills the memory of the server.
+asyncssh ignores `pause_writing` and writes as much as the window of a client allows. A client can fill the
+memory of the server: it opens its window and does not read, or starts a key exchange and does not finish it.
 While a client does not read, its requests are not read either, because each one makes an answer. Remove the
 patch when asyncssh heeds `pause_writing` (ADR 14).
 """
@@ -15,7 +15,7 @@ import asyncssh
 MOST_UNSENT = 256 * 1024
 """Bytes of one connection that wait for the socket, without those that one channel writes at once."""
 MOST_DEFERRED = 10_000
-"""Packets that wait for new keys: answers to further requests of the client. Channels send none during a key exchange."""
+"""Packets that may wait for new keys: answers to requests. Channels send nothing during a key exchange."""
 
 
 class WriteLimit:

@@ -1,4 +1,7 @@
-"""SQL for what makes a push be looked at, and its account. Most repositories have nothing of it, so one statement asks for all."""
+"""SQL for the conditions under which a push is inspected, and its account.
+
+Most repositories have none of these conditions, so one statement reads all of them.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,9 +18,10 @@ from ingot_repos.protection.store import branch_protection, tag_protection
 
 
 class PushConditionsRow(TypedRow):
-    """``is_protected``: by a rule for branches or tags. ``uses_lfs``: it has had an object of LFS, whatever became of it.
+    """Conditions of one push.
 
-    ``has_account``: there is a copy of the account that pushes.
+    ``is_protected``: a rule for branches or tags applies. ``uses_lfs``: the repository has ever had an LFS
+    object. ``has_account``: there is a copy of the account that pushes.
     """
 
     is_protected: bool
