@@ -25,7 +25,8 @@ class TrustedProxies:
         for network in self._networks:
             if network.prefixlen < _NARROW[network.version] and not network.is_loopback:
                 log.warning(
-                    "trusted proxies are a wide network: everything in it can claim any address, so name the proxies alone",
+                    "trusted proxies are a wide network: everything in it can claim any address, so name "
+                    "the proxies alone",
                     network=str(network),
                 )
 

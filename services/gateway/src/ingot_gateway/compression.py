@@ -1,10 +1,10 @@
 """JSON answers and pages in gzip, for clients that ask for it.
 
-Compressed are answers to GET alone. The length of a compressed answer tells an onlooker whether a guess that
-the request carried also stands in the answer (the attack called BREACH), so nothing is compressed that holds
-a secret: tokens and secrets of applications stand in answers to POST only, and the token of a page's forms is
-another one in each answer. Nor is what a browser fetched for a page of another site, since a page that makes
-its visitors send guesses is the other half of that attack. Files and git pass as they are.
+Only answers to GET are compressed. The length of a compressed answer shows if a guess in the request is also
+in the answer (the attack BREACH). So no answer with a secret is compressed: tokens and secrets of
+applications are only in answers to POST, and the token of a page's forms differs in each answer. Requests of
+a browser for a page of another site are not compressed either: such a page can make its visitors send
+guesses. Files and git pass unchanged.
 """
 
 import asyncio

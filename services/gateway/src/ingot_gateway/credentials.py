@@ -1,7 +1,7 @@
 """The credential of a request, wherever it is. The first kind that is present decides.
 
 ``?token=``, ``?access_token=``, ``Authorization: token|Bearer``, Basic. If both a token and Basic are sent,
-identity gets both and tries Basic when it does not know the token. A credential that cannot be read is
+identity gets both. It tries Basic if it does not know the token. A credential that cannot be parsed is
 ignored: the request is anonymous.
 
 Routes of pages for browsers (``Route.pages``) take the cookie of a session and nothing else. No other route
@@ -23,9 +23,9 @@ _SESSION = re.compile(rb"[0-9a-f]{64}")
 
 
 class Credential(NamedTuple):
-    """A token, or a name and a password, or the session of a browser; ``sudo`` is the account to act as.
+    """A token, or a name and a password, or the session of a browser.
 
-    ``code`` is the code of the second factor that came with a password.
+    ``sudo`` is the account to act as. ``code`` is the code of the second factor that came with a password.
     """
 
     token: str = ""
@@ -36,10 +36,10 @@ class Credential(NamedTuple):
     session: str = ""
 
     def digest(self, address: str) -> bytes:
-        """Key of the credential in caches, which therefore hold no secrets.
+        """Hash the credential as a key for caches, which hold no secrets.
 
-        It contains the code, so the password alone is another credential; and a code works once, so
-        what is remembered of it serves the client at that ``address`` alone.
+        The hash contains the code, so the same password without it has another key. A code works once, so a
+        cached answer for it serves only the client at that ``address``.
         """
         parts = (*self, address) if self.code else self
         return hashlib.sha256("\0".join(parts).encode()).digest()

@@ -13,9 +13,9 @@ from ingot_chassis.errors import ApiError
 from ingot_contracts.web import PageFrame
 
 _STYLE = (
-    ":root{color-scheme:light dark}"
-    "body{margin:0;font:1rem/1.6 system-ui,sans-serif;overflow-wrap:anywhere}"
-    ".bar nav,main,.foot div{padding:.8rem 1.25rem}.narrow{max-width:42rem}.skip:not(:focus){position:absolute;left:-999px}"
+    ":root{color-scheme:light dark}body{margin:0;font:1rem/1.6 "
+    "system-ui,sans-serif;overflow-wrap:anywhere}.bar nav,main,.foot div{padding:.8rem "
+    "1.25rem}.narrow{max-width:42rem}.skip:not(:focus){position:absolute;left:-999px}"
 )
 """Stands before the style sheet, which goes over it."""
 _STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
@@ -70,4 +70,7 @@ def _advice(error: ApiError, sign_in: str) -> str:
         return "Go back and try it another way."
     seconds = error.headers.get("Retry-After", "")
     wait = f"{escape(seconds)} second{'' if seconds == '1' else 's'}" if seconds else "a moment"
-    return f"Wait {wait}, and load this page again. If that does not help, name the request below to the people who run this site."
+    return (
+        f"Wait {wait}, and load this page again. If that does not help, name the request below to the people who run "
+        "this site."
+    )

@@ -1,7 +1,7 @@
 """One proxied request and its answer: enforces the limits of its route and notices how it ends.
 
-An upstream gets ``receive`` and ``send`` of the exchange in place of the server's own. They pass messages on
-one by one, so a slow side slows down the other side, and nothing is buffered here.
+An upstream gets ``receive`` and ``send`` of the exchange in place of the server's own. They forward messages
+one by one without a buffer. So a slow side slows down the other side.
 """
 
 import asyncio
@@ -27,8 +27,8 @@ class ClientDisconnected(Exception):
 class RouteLimits(NamedTuple):
     """Limits of a class of routes: largest body (None: any), longest silence, and time of the client.
 
-    The latter is how long, in all, the client is waited for until it has sent ``LEAST_BYTES`` or taken a part
-    of the answer. What the service needs does not count. Both are seconds.
+    ``client`` is the total time for the client to send ``LEAST_BYTES`` or to take a part of the answer. Time
+    of the service does not count. Both times are seconds.
     """
 
     body: int | None
@@ -39,8 +39,8 @@ class RouteLimits(NamedTuple):
 class ProxiedExchange:
     """A context manager around the upstream's work, in the task that does it.
 
-    If a limit is exceeded or the client disconnects, leaving the context raises the ApiError of that limit,
-    or ClientDisconnected, whatever the upstream raised.
+    Leaving the context raises the ApiError of an exceeded limit, or ClientDisconnected. These replace any
+    error of the upstream.
     """
 
     def __init__(

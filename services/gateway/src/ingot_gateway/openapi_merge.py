@@ -1,7 +1,7 @@
 """Joins the OpenAPI documents of the services into one.
 
-An operation of a service is included if the gateway routes its path to that service, so every operation in
-the document can be called. If a service does not answer, its last document is used.
+An operation of a service is included only if the gateway routes its path to that service. So every operation
+in the document can be called. If a service does not answer, its last document is used.
 """
 
 import asyncio

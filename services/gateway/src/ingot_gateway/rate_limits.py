@@ -1,12 +1,12 @@
 """Rate limits for one minute: by account and token, and by address for anonymous callers.
 
-Requests cost points by what they cause. A caller has a bucket of points that fills evenly, and is full after
-a minute without requests (the generic cell rate algorithm, of which a bucket is one number: when it will be
-full). A request takes from all buckets of its caller, or, if one has too little, from none; one that costs
-more than a bucket holds takes all of it.
+Requests cost points by their work. A caller has a bucket of points that fills evenly, and is full after a
+minute without requests. This is the generic cell rate algorithm: a bucket is stored as the time at which it
+will be full. A request takes points from all buckets of its caller, or from none if one has too few. If it
+costs more than a bucket holds, it empties the bucket.
 
-With Redis the buckets are shared by all replicas, in one atomic step for each request. While Redis is away
-each replica counts alone, because no user may be locked out.
+With Redis all replicas share the buckets, in one atomic step for each request. While Redis is down, each
+replica counts alone, because no user may be locked out.
 """
 
 import math
@@ -150,11 +150,10 @@ class Refusal(NamedTuple):
 
 
 class RedisBuckets:
-    """For replicas.
+    """Buckets that all replicas share.
 
-    One in a hundred points of a bucket is taken in advance, and a refusal holds for up to a second.
-
-    So few requests ask Redis, and a flood of requests that are refused does not either.
+    A replica takes a hundredth of a bucket in advance, and caches a refusal for up to a second. So few
+    requests call Redis, even during a flood of refused requests.
     """
 
     def __init__(self, url: str, *, clock: Callable[[], float] = time.monotonic) -> None:

@@ -1,8 +1,7 @@
 """Checks the size of a request's head and removes the headers that a service must not get from a client.
 
-Removed are the credential, everything that only the gateway may set (``Ingot-*``, ``X-Forwarded-*``), and
-what belongs to one connection, the framing of the body included. The request id is put back if it is well
-formed.
+It removes the credential, and headers that only the gateway may set (``Ingot-*``, ``X-Forwarded-*``). It also
+removes headers of one connection and the framing of the body. A well-formed request id is kept.
 """
 
 import re

@@ -1,9 +1,9 @@
 """The route table: which service answers a path, and under which class of limits.
 
-In a pattern ``{…}`` stands for one segment, which may have an ending (``{index}.diff``), and ``/*`` at the
-end for the path itself and all paths below it. A literal segment wins over ``{…}``, a longer ``/*`` over a
-shorter one. The rest is pages (``/*``). Below a reserved segment a path that is not in the table is not
-found; ``/internal`` must not be in it: only services call each other there.
+In a pattern ``{…}`` matches one segment, which may have an ending (``{index}.diff``). ``/*`` at the end
+matches the path itself and all paths below it. A literal segment wins over ``{…}``, a longer ``/*`` over a
+shorter one. All other paths are pages (``/*``). Below a reserved segment, a path that is not in the table is
+404. The table must not contain ``/internal``: only services call each other there.
 """
 
 from typing import Literal, NamedTuple
@@ -17,14 +17,14 @@ class Route(NamedTuple):
 
     The gateway itself, where its own route needs the caller.
 
-    ``signs_in``: the service finds out by itself who is calling. It gets cookies and ``Authorization`` as the
+    ``signs_in``: the service authenticates the caller itself. It gets cookies and ``Authorization`` as the
     client sent them, and no principal.
 
-    ``pages``: for browsers. The session in a cookie is the credential, and no other is; the service gets the
-    rest of the cookies. It must refuse every form that does not prove to come from its own pages.
+    ``pages``: for browsers. Only the session in a cookie is a credential; the service gets the other cookies.
+    It must reject every form that does not prove to come from its own pages.
 
-    ``linked``: pages link to it. A session will do to read it, where no other credential was sent; its
-    service changes nothing when it is read, and gets no cookies.
+    ``linked``: pages link to it. A session is enough for reading if no other credential was sent. Reading
+    must change nothing, and the service gets no cookies.
     """
 
     pattern: str

@@ -22,7 +22,8 @@ class Settings(ServiceSettings, kw_only=True):
         int,
         msgspec.Meta(
             ge=1,
-            description="Largest body of an API request, in bytes; git and uploads of files have other limits.",
+            description="Largest body of an API request, in bytes; git and uploads of files have other "
+            "limits.",
         ),
     ] = 10_000_000
     api_seconds: Annotated[
@@ -32,18 +33,18 @@ class Settings(ServiceSettings, kw_only=True):
         float,
         msgspec.Meta(
             gt=0,
-            description="The same during a request for a raw file, an archive or a diff, and during an upload.",
+            description="Longest silence of a service during a raw file, an archive, a diff or an upload.",
         ),
     ] = 600.0
-    git_seconds: Annotated[float, msgspec.Meta(gt=0, description="The same while git fetches or pushes.")] = (
-        3600.0
-    )
+    git_seconds: Annotated[
+        float, msgspec.Meta(gt=0, description="Longest silence of a service during a fetch or push.")
+    ] = 3600.0
     client_seconds: Annotated[
         float,
         msgspec.Meta(
             gt=0,
-            description="Time that a client is waited for until it has sent 16 KiB of a body, or taken a part of an answer; "
-            "what the service needs does not count.",
+            description="Time for a client to send 16 KiB of a body, or to take a part of an answer. Time "
+            "of the service does not count.",
         ),
     ] = 600.0
     header_limit: Annotated[int, msgspec.Meta(ge=1, description="Largest number of request headers.")] = 100
@@ -56,19 +57,20 @@ class Settings(ServiceSettings, kw_only=True):
     trusted_proxies: Annotated[
         list[str],
         msgspec.Meta(
-            description="Networks (CIDR) of reverse proxies whose X-Forwarded-For is believed: of the proxies alone, since "
-            "everything in them can claim any address."
+            description="Networks (CIDR) of reverse proxies whose X-Forwarded-For is trusted. Name only "
+            "proxies: every host in these networks can claim any address."
         ),
     ] = msgspec.field(default_factory=list)
     credential_seconds: Annotated[
         float,
-        msgspec.Meta(ge=0, le=5, description="How long the account of a credential is remembered."),
+        msgspec.Meta(ge=0, le=5, description="Time for which the account of a credential is cached."),
     ] = 5.0
     description_seconds: Annotated[
         float,
         msgspec.Meta(
             ge=0,
-            description="How long the merged API description is reused, and the list of operations behind /version.",
+            description="Time for which the merged API description and the operations behind /version are "
+            "cached.",
         ),
     ] = 60.0
 
@@ -89,10 +91,10 @@ class Settings(ServiceSettings, kw_only=True):
     )
     cors_credentials: Annotated[
         bool,
-        msgspec.Meta(description="Whether browsers may add their own credential (Basic) to such requests."),
+        msgspec.Meta(description="True if browsers may add their own credential (Basic) to such requests."),
     ] = False
     cors_max_age: Annotated[
-        int, msgspec.Meta(ge=0, description="Seconds for which a browser remembers these permissions.")
+        int, msgspec.Meta(ge=0, description="Seconds for which a browser caches these permissions.")
     ] = 600
 
     rate_limit_account: Annotated[
@@ -100,13 +102,15 @@ class Settings(ServiceSettings, kw_only=True):
         msgspec.Meta(
             ge=0,
             le=1_000_000,
-            description="Points that an account may use in a minute (a read is 1, a change 5, git 10); 0: any number.",
+            description="Points of an account in a minute (a read costs 1, a change 5, git 10); 0: no limit.",
         ),
     ] = 0
     rate_limit_token: Annotated[
         int,
         msgspec.Meta(
-            ge=0, le=1_000_000, description="The same for each access token, beside that of its account."
+            ge=0,
+            le=1_000_000,
+            description="Points of an access token in a minute, next to those of its account.",
         ),
     ] = 0
     rate_limit_address: Annotated[

@@ -1,8 +1,7 @@
 """The services behind the gateway: over a socket, or in the same process. Both stream bodies.
 
-The gateway forwards no framing: it writes a Content-Length for a short body, which it reads first, and chunks
-for others. For these it tells the announced length in a header of its own, so a service can refuse early what
-is too large.
+The gateway forwards no framing. It reads a short body first and writes its Content-Length; other bodies are
+chunked. For these, its own header has the announced length, and a service can reject a large body early.
 """
 
 from collections.abc import AsyncIterator
@@ -164,7 +163,7 @@ class AsgiUpstream:
 
 
 class OwnRoutes:
-    """The gateway's own routes as they are now, to be called past what is put in front of the app later."""
+    """The current routes of the gateway, without handlers that are put in front of the app later."""
 
     def __init__(self, app: Litestar) -> None:
         self._app, self._handler = app, app.asgi_handler

@@ -23,15 +23,16 @@ class Settings(ServiceSettings, kw_only=True):
         list[str],
         msgspec.Meta(
             description="Targets that hooks may reach: networks (10.0.0.0/8), addresses, host names, "
-            "or names below a domain (*.svc.cluster.local), by comma; at any port, or at the one behind a colon "
-            "(127.0.0.1:8080). Public addresses need an entry only for other ports than 80 and 443."
+            "or names below a domain (*.svc.cluster.local), by comma. An entry is for all ports, or for one "
+            "(127.0.0.1:8080). Public addresses need an entry only for ports other than 80 and 443."
         ),
     ] = msgspec.field(default_factory=list)
     refused_targets: Annotated[
         list[str],
         msgspec.Meta(
-            description="Servers that hooks never reach, whatever else is allowed: host:port, by comma. The database, "
-            "NATS, the store, identity, repos and hooks itself are always among them; name the gateway, web and issues."
+            description="Servers that hooks never reach, even if another rule allows them: host:port, by "
+            "comma. Add the gateway, web and issues. The database, NATS, the store, identity, repos and "
+            "hooks itself are always refused."
         ),
     ] = msgspec.field(default_factory=list)
     delivery_seconds: Annotated[
@@ -49,14 +50,14 @@ class Settings(ServiceSettings, kw_only=True):
     rotation_hours: Annotated[
         int,
         msgspec.Meta(
-            ge=0, description="Time that a replaced secret of a hook goes on signing beside the new one."
+            ge=0, description="Time for which a replaced secret of a hook signs together with the new one."
         ),
     ] = 24
     failing_days: Annotated[
         int,
         msgspec.Meta(
             ge=1,
-            description="A hook that fails for so long without one success is switched off when a delivery fails "
-            "for good.",
+            description="Time without one success after which a hook is switched off when a delivery uses "
+            "up its attempts.",
         ),
     ] = 5

@@ -32,7 +32,7 @@ def _event_notices(event: object, envelope: Envelope) -> EventNotices:
 
 
 class EventSubscriptions:
-    """Notifies ``delivery_wakeup`` of new deliveries, ``permission_wakeup`` of hooks that await a permission check."""
+    """Notifies ``delivery_wakeup`` of new deliveries, and ``permission_wakeup`` of due permission checks."""
 
     def __init__(self, delivery_wakeup: Wakeup, permission_wakeup: Wakeup) -> None:
         self._delivery_wakeup, self._permission_wakeup = delivery_wakeup, permission_wakeup

@@ -29,9 +29,9 @@ def require_few_files(form: Form) -> None:
 
 
 async def attach(frame: RepositoryFrame, form: Form, path: str, body: str) -> ApiError | None:
-    """Add the files of a form to an issue or a comment that is there, and links to them to its text.
+    """Add the files of a form to an existing issue or comment, and links to them to its text.
 
-    Return the error, because the text was sent and must not be sent again.
+    Return an error instead of raising it: the text was saved and must not be sent again.
     """
     try:
         await _store_and_link(frame, form, path, body)
@@ -68,8 +68,8 @@ async def send_with_files(
 
     What it answers.
 
-    ``owner`` is an issue or a comment that is there; of a comment on a line, which has no files of its own,
-    the issue. Raises ApiError; then no file is left.
+    ``owner`` is an existing issue or comment. A comment on a line has no files of its own, so its issue is
+    the owner. Raises ApiError; then no file is left.
     """
     require_few_files(form)
     text, ids = form.lines("body"), []

@@ -1,10 +1,8 @@
-"""Digests of forms that any process of web has taken: in Redis, which replicas share.
+"""Digests of forms that any process of web has accepted, in Redis, for a limited time.
 
-Each is there for a time.
-
-While Redis is unavailable, every digest counts as new: a duplicate form in that time is a lesser
-harm than pages without working forms. Then one form at a time asks Redis again, first after ten
-seconds, and waits for its answer; the others do not wait.
+While Redis is unavailable, every digest counts as new: a duplicate form does less harm than pages without
+working forms. Then one form at a time tries Redis again, first after ten seconds. It waits for the answer;
+the others do not wait.
 """
 
 import secrets
@@ -55,7 +53,7 @@ class SharedDigests:
             timeout=TIMEOUT,
             socket_timeout=TIMEOUT,
             socket_connect_timeout=TIMEOUT,
-            # Redis closes connections that are idle, or starts again. One that does not answer is not asked twice.
+            # Redis closes idle connections, or restarts. A server that does not answer is not asked twice.
             retry=Retry(NoBackoff(), 1, (ConnectionLost,)),
         )
         self._redis = Redis.from_pool(pool)
@@ -70,7 +68,8 @@ class SharedDigests:
         nonce = secrets.token_bytes(8)
         if await self._redis.set(key, nonce, nx=True, ex=SHORT_SECONDS):
             return True
-        # The client sends again what a lost connection may have brought: then the key is there, with the nonce of this form.
+        # The client retries after a lost connection. If the first try arrived, the key has the nonce of this
+        # form.
         return bool(await self._redis.get(key) == nonce)
 
     async def keep(self, digest: bytes) -> None:

@@ -179,7 +179,7 @@ async def edit(request: WebRequest, org: str) -> Response[Any]:
 
 @post(f"{SETTINGS}/avatar", policy=anyone(), include_in_schema=False)
 async def change_avatar(request: WebRequest, org: str) -> Response[Any]:
-    """Give it another picture, or take the present one away."""
+    """Set or remove the picture of the organization."""
     form, pages = await request.sent_form(), OrganizationPages(request, org)
     try:
         await send_avatar(pages.forge, "identity", pages.api("avatar"), form)

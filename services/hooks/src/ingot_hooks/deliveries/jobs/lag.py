@@ -40,5 +40,5 @@ async def examine_deliveries(database: Database) -> list[str]:
     if waiting.since is None:
         return []
     since = f"the first since {utc(waiting.since)}"
-    line = f"hooks: {waiting.total} deliveries are due for more than 5 minutes, {since}; see that a process of hooks does"
-    return [f"{line} the background work, and that no endpoint hangs for which many wait"]
+    line = f"hooks: {waiting.total} deliveries are due for more than 5 minutes, {since}; see that a process"
+    return [f"{line} of hooks does the background work, and that no endpoint hangs for which many wait"]

@@ -18,7 +18,7 @@ from ingot_hooks.payloads.rules.notices import Notice
 from ingot_hooks.payloads.rules.subscriptions import is_subscribed
 
 SUBSCRIPTIONS = 1000
-"""How many lists of subscribed events are remembered as they are decoded; most hooks have one of a few."""
+"""Size of the cache of decoded lists of subscribed events; most hooks share a few lists."""
 
 
 class Announcement(NamedTuple):

@@ -1,7 +1,7 @@
-"""Notices: what hooks get of an event, one or more of each, with the payload that receivers know.
+"""Notices: the parts of an event that hooks get, one or more for each event, with Gitea's payload.
 
-A payload is built from the event alone, without a call to another service. ``secret`` is always empty: signatures are
-in the headers. ``omitted`` is present when the event leaves something out.
+A payload is built from the event alone, without a call to another service. ``secret`` is always empty:
+signatures are in the headers. ``omitted`` is present when the event leaves something out.
 """
 
 from collections.abc import Callable, Mapping
@@ -59,10 +59,10 @@ BRANCHES, TAGS = "refs/heads/", "refs/tags/"
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
-    """An event as the hooks of a repository get it, and those of ``owner_id`` if the owner is an organization.
+    """A part of an event for the hooks of a repository, and for those of the organization ``owner_id``.
 
-    An id of a user is never the id of an organization, so ``owner_id`` finds no hooks when the owner is a user.
-    ``kind`` is the part of the family ``event``. Branch filters are matched with ``branch``, which is empty for a tag
+    Users and organizations never share an id. So ``owner_id`` finds no hooks if the owner is a user. ``kind``
+    is the part of the family ``event``. Branch filters are matched with ``branch``, which is empty for a tag
     and for an event without a branch.
     """
 
@@ -156,7 +156,10 @@ def notices_of_issue(event: IssueChanged) -> list[Notice]:
 
 
 def notices_of_comment(event: CommentChanged) -> list[Notice]:
-    """One on a line is announced as a review that comments: its id is not one of those that `issue_comment` has."""
+    """Return the notice of a comment.
+
+    One on a line is a review comment: its id is not that of an `issue_comment`.
+    """
     payload = IssueCommentPayload(
         secret="",
         action=event.action,

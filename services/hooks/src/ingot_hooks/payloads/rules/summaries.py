@@ -26,7 +26,7 @@ from ingot_contracts.repos.repositories import Repository
 from ingot_hooks.payloads.rules.notices import BRANCHES, TAGS, Notice
 
 _REVIEWS = {"pull_request_review_approved": "approved", "pull_request_review_rejected": "rejected"}
-"""What a chat calls a review; any other is a comment."""
+"""Kind of a review to its word in chats. All other reviews are comments."""
 SUCCESS, WARNING, FAILURE = "1ac600", "ffd930", "ff3232"
 _STATUS_COLORS: dict[str, str] = {**dict.fromkeys(PASSED, SUCCESS), "pending": WARNING, "warning": WARNING}
 MAX_TEXT = 2000

@@ -49,8 +49,8 @@ PART = 4 * WINDOW
 """Bytes that are taken at once: everything that waits in a channel.
 
 When asyncssh resumes reading, it lets the client send another window, even if data still waits in the
-channel. With
-smaller parts the data of a push would pile up when the client sends faster than git reads."""
+channel. Smaller parts would let the data of a push pile up if the client sends faster than git reads.
+"""
 RETRY_SECONDS = 1.0
 KEEPALIVE_SECONDS = 30
 ENCRYPTION = (

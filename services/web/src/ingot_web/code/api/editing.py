@@ -37,7 +37,7 @@ async def _begin(frame: RepositoryFrame, ref: NamedRef) -> bool:
     frame.require_push("you may not change files here; fork the repository, and change them there")
     if frame.repository["mirror"]:
         raise Denied("a mirror has what is fetched; change files where it comes from")
-    # The first commit makes a branch that is not there.
+    # The first commit creates a missing branch.
     return not branch or branch["user_can_push"]
 
 
@@ -149,7 +149,7 @@ async def upload(request: WebRequest) -> Response[str]:
     include_in_schema=False,
 )
 async def save(request: WebRequest) -> Response[Any]:
-    """Commit what the form says, to the branch or to a new one; what is refused is said above the form."""
+    """Commit the changes of the form, to the branch or to a new one. A refusal is shown above the form."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     act = request.scope["path"].split("/")[3].removeprefix("_")
     ref = await _branch(frame)

@@ -246,7 +246,7 @@ def _last_commit(frame: RepositoryFrame, ref: NamedRef) -> Coroutine[Any, Any, L
 
 
 async def _deleted_page(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
-    """The page of a path that is not there any more, with the commit that took it away. Raises NotFound."""
+    """Return the page of a deleted path, with the commit that deleted it. Raises NotFound."""
     (commits,) = await frame.load(_last_commit(frame, ref))
     if not ref.path or not commits.rows:
         raise NotFound

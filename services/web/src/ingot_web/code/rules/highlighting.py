@@ -34,9 +34,11 @@ _CLASSES = {
     **dict.fromkeys((Name.Class, Name.Namespace, Name.Exception, Name.Builtin, Name.Constant, Name.Label), "nc"),
     Generic.Inserted: "gi", Generic.Deleted: "gd", Generic.Heading: "gu", Generic.Subheading: "gu",
 }  # fmt: skip
-"""Classes of the style sheet by kinds of words, with all below each; one class for all that have one colour.
+"""Classes of the style sheet by kind of token, which includes its subkinds.
 
-Others have none.
+Kinds of one colour share a class.
+
+All other kinds have no class.
 """
 _TOKENS = {abbreviation: token for token, abbreviation in STANDARD_TYPES.items()}
 Piece = tuple[str, str]
@@ -79,10 +81,10 @@ def _coloured(name: str, text: str) -> tuple[Markup, ...] | None:
 
 
 def pieces_of(name: str, text: str, seconds: float = SECONDS) -> list[list[Piece]] | None:
-    """The lines of a text as pieces with colours.
+    """Return the lines of a text as pieces with colours.
 
-    None if the language is unknown, the time is over, or the lexer fails or says another text than it was
-    given. Raises LexerBusy.
+    Return None if the language is unknown, the time is over or the lexer fails. It fails as well if its
+    tokens are not the text. Raises LexerBusy.
     """
     tokens = LEXER.tokens(text, file_name=name.rpartition("/")[2], seconds=seconds).tokens
     if tokens is None or "".join([part for _, part in tokens]) != text:

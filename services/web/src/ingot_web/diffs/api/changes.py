@@ -29,7 +29,7 @@ async def text_page(frame: RepositoryFrame, path: str, **parameters: str) -> Res
 
 
 def file_shown(request: WebRequest) -> int:
-    """The number of the one file of a diff whose changes are asked for; 0 for a page of all files."""
+    """Return the number of the requested file of a diff, or 0 for a page of all files."""
     return whole_number(request.query_params.get("file", ""), 7) or 0
 
 
@@ -47,12 +47,10 @@ async def read_diff(
     limit: str = "limit",
     **parameters: str,
 ) -> tuple[Diff | None, Mapping[str, Any]]:
-    """The page of a diff that is asked for, and the links to others: so many files, or lines of one file.
+    """Return the requested page of a diff, and the links to others: ``size`` files, or lines of one file.
 
-    None if the text is too large to be made.
-
-    ``limit`` is the name of the parameter that says how many files are answered. Raises NotFound for a file
-    that is not there.
+    Return None if the text is too large. ``limit`` is the name of the parameter for the number of files.
+    Raises NotFound for a missing file.
     """
     request, number = frame.request, file_shown(frame.request)
     part: dict[str, Any] = {"page": number or request.number, limit: 1 if number else size}

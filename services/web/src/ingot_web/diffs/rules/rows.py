@@ -1,8 +1,8 @@
 """Lines of a diff as rows of a table. A page has thousands of them, which takes a template ten times as long.
 
-``link`` leads to the form of a comment on a line, up to the side and the number; empty where there are no
-comments. ``below`` writes what stands below a line. ``excerpt`` is the address of lines that are left out, up
-to which; empty where none can be shown.
+``link`` is the address of the form of a comment on a line, without side and number; empty without comments.
+``below`` writes the rows below a line. ``excerpt`` is the address of hidden lines, without their range; empty
+if none can be shown.
 """
 
 from collections.abc import Callable, Sequence

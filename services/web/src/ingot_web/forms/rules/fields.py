@@ -25,7 +25,7 @@ class SentFile(NamedTuple):
 
 
 class Form(dict[str, str]):
-    """The fields of a form by name; of one that comes twice the last, of one that was not sent an empty text.
+    """The fields of a form by name: the last value of a repeated field, and an empty text for a missing one.
 
     ``all`` has each value of a field.
     """

@@ -89,7 +89,7 @@ async def delete_branch(request: WebRequest) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/branches/merge-upstream", policy=anyone(), include_in_schema=False)
 async def merge_upstream(request: WebRequest) -> Response[Any]:
-    """Bring what the parent of a fork has on a branch to the same branch here; its commits are shown then."""
+    """Merge a branch of the fork's parent into the same branch of the fork, then show its commits."""
     branch, frame = (await request.sent_form()).text("branch"), RepositoryFrame(request)
     try:
         merge = await frame.forge.send("POST", "repos", frame.api("merge-upstream"), {"branch": branch})

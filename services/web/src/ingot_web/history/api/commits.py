@@ -74,7 +74,7 @@ async def _ref_with_feed(frame: RepositoryFrame) -> NamedRef | None:
     include_in_schema=False,
 )
 async def feed(request: WebRequest) -> Response[str]:
-    """The latest commits of a branch, a tag or a commit, of one path if it is named, as an Atom feed."""
+    """Return an Atom feed of the latest commits of a branch, tag or commit, or of one path in it."""
     frame = RepositoryFrame(request)
     ref = await NamedRef.of(frame, 3)
     return await _feed(frame, ref)
@@ -113,7 +113,7 @@ async def commit(request: WebRequest, sha: str) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/commit/{sha:str}/revert", policy=anyone(), include_in_schema=False)
 async def revert(request: WebRequest, sha: str) -> Response[Any]:
-    """Take back a commit, on a branch or on a new one for a pull request; or say on its page why not."""
+    """Revert a commit, on a branch or on a new one for a pull request. Its page shows a refusal."""
     if sha.endswith(TEXTS):
         raise NotFound
     form, frame = await request.sent_form(), RepositoryFrame(request)

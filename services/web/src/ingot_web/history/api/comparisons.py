@@ -26,7 +26,10 @@ async def choose_comparison(request: WebRequest) -> Response[Any]:
 
 
 async def _choice_page(frame: RepositoryFrame, base: str, head: str, *, unknown: str = "") -> Response[str]:
-    """The branches, the latest first; ``unknown`` is what was chosen and is not there."""
+    """Return the page to choose branches, the latest first.
+
+    ``unknown`` is a chosen name that does not exist.
+    """
     (listing,) = await frame.load(frame.forge.listing("repos", frame.api("branches"), limit=50))
     listing.rows.sort(key=lambda row: datetime.fromisoformat(row["commit"]["timestamp"]), reverse=True)
     return frame.render(

@@ -1,4 +1,4 @@
-"""Boxes of the lists of tasks in a text, as buttons that tick them; and the text with one of them ticked.
+"""Boxes of task lists in a text: buttons that tick them, and the text with one box ticked.
 
 A box of the page is found in the text by its number. Both are read apart, so there are buttons only where
 both have as many boxes, ticked alike. That proves little: what is ticked is rendered before it is sent
@@ -53,7 +53,7 @@ def _states(html: Markup) -> list[bool]:
 
 
 def with_task(text: str, number: int) -> str | None:
-    """The text in which the box of that number is the other way round; None where there is no such box."""
+    """Return the text with that box toggled, or None if there is no such box."""
     for place, (start, match) in enumerate(_tasks(text)):
         if place == number:
             at = start + match.start(1)

@@ -185,11 +185,11 @@ class WebRequest(ApiRequest):
         in_place: str = "",
         **values: Any,
     ) -> Response[str]:
-        """A page of a template. ``title`` is among its values.
+        """Return a page of a template. ``title`` is among its values.
 
-        ``error`` gives the page its status, ``problem`` if it is not among the values, and in how many
-        seconds to ask again. Who wants a part gets the template ``in_place``; of what was refused without
-        one, the reason.
+        ``error`` sets the status of the page, ``Retry-After``, and ``problem`` if it is not among the values.
+        A request for a part of the page gets the template ``in_place``. Without one, a refusal is its reason
+        as text.
         """
         headers = dict(HEADERS)
         if error is not None:

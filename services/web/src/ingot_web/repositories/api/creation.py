@@ -39,7 +39,7 @@ async def _new_page(request: WebRequest, form: Form, problem: ApiError | None = 
         request.forge.get("repos", "/gitignore/templates"),
     )
     owners = [request.principal.name, *(one["username"] for one in organizations or ())]
-    # Administrators come here from organizations of others, too. Whether that is one is said when the form is sent.
+    # Administrators come here from any organization. The name is checked when the form is sent.
     if (chosen := form.text("owner")) and chosen.lower() not in map(str.lower, owners):
         owners.append(chosen)
     return request.render(

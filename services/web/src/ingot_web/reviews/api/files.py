@@ -105,7 +105,10 @@ def _may_push_to_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> b
 
 
 def _name_of_page(file: int, number: int, hides: int, shown: Mapping[str, str]) -> str:
-    """A page of the changes, as forms on it name it; one with a part of them has ``shown``, their target."""
+    """Return the name of a page of changes for its forms.
+
+    ``shown`` is the target of a page of some commits.
+    """
     if shown:
         commit, base_branch, merge_base = (shown[name] for name in TARGET)
         return f"files/{file}/{number}/{hides}/{commit}/{merge_base}/{base_branch}"

@@ -1,4 +1,4 @@
-"""The way to a review, or to one of its comments on lines, on the page of the timeline that shows it."""
+"""Redirects to a review or one of its comments on lines, on the right page of the timeline."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ async def _page_of_review(frame: RepositoryFrame, index: int, review_id: int) ->
 
 
 async def _number_of_page(frame: RepositoryFrame, index: int, review: Any) -> int:
-    """Of the timeline, which is in the order of time, so half of what is left is left after each look."""
+    """Return the page of the timeline with the review, by binary search: the timeline is in order of time."""
     path = frame.api("issues", index, "timeline")
     first, last, number = 1, 0, 1
     while True:

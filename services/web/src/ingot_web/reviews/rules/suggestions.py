@@ -14,10 +14,10 @@ _RUN = 4
 
 
 def suggestion_in(body: str) -> str | None:
-    """The lines that a comment suggests, without the end of the last one; None if it suggests nothing.
+    """Return the lines that a comment suggests, without the end of the last one, or None.
 
-    A comment suggests something only if that is its one block of code, is closed, is no part of a list or
-    quotation, and has no HTML above it: then it is for certain what readers see as the suggestion.
+    The suggestion must be the only block of code, and it must be closed. It is not in a list or quotation,
+    and no HTML is above it. Then it is certain that readers see this text as the suggestion.
     """
     lines = re.sub(r"\r\n?", "\n", body).split("\n")
     start = next((number for number, line in enumerate(lines) if _NOT_PROSE.search(line)), 0)
