@@ -50,8 +50,8 @@ GROUPS = [
         "a fork keeps its parent: open pull requests and shared objects depend on it",
     ),
     Group(
-        "signing, feeds and heatmaps",
-        r"/signing-key\.|/user/gpg_key_|/activities/feeds$|/heatmap$",
+        "signing",
+        r"/signing-key\.|/user/gpg_key_",
         "not built yet",
     ),
     Group(

@@ -46,6 +46,11 @@ _CONSUMERS: dict[type[msgspec.Struct], tuple[str, ...]] = {
     repos.CommitsProposed: ("issues",),
     repos.StatusCreated: ("issues",),
     issues.OpenIssuesCounted: ("repos",),
+    issues.IssueChanged: ("repos",),
+    issues.PullRequestChanged: ("repos",),
+    issues.CommentChanged: ("repos",),
+    issues.ReviewChanged: ("repos",),
+    issues.IssueDeleted: ("repos",),
     issues.LabelChanged: (),
     issues.MilestoneChanged: (),
     issues.TimeChanged: (),
@@ -54,7 +59,10 @@ _CONSUMERS: dict[type[msgspec.Struct], tuple[str, ...]] = {
     hooks.HooksForgotten: ("repos",),
     hooks.DeliveryRequested: (),  # wakes workers of hooks
 }
-"""Services that consume each event. hooks also consumes the events that `webhooks.FAMILIES` names."""
+"""Services that consume each event. hooks also consumes the events that `webhooks.FAMILIES` names.
+
+The emitter is not listed. repos consumes some of its own events for the table of activities.
+"""
 
 
 def consumers_of(event: type[msgspec.Struct]) -> set[str]:

@@ -12,6 +12,7 @@ from litestar import Litestar, Router
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import CannotStart
 from ingot_chassis.events.bus import Bus
+from ingot_chassis.events.consumers import combine
 from ingot_chassis.events.doctor import examine_space
 from ingot_chassis.http.app import service_app
 from ingot_chassis.http.concurrency import ConcurrencyLimiter, ConcurrencyQueue
@@ -40,6 +41,9 @@ from ingot_repos.access.api.request import RepositoryRequest, release_slots
 from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.access.rules.admission import ARCHIVES_AT_ONCE, WAITING_ARCHIVES, Admission, LongRequests
 from ingot_repos.access.rules.levels import access_to
+from ingot_repos.activities import events as activity_events
+from ingot_repos.activities.api import feeds
+from ingot_repos.activities.jobs import ActivitySweep
 from ingot_repos.catalog.store.tables import metadata
 from ingot_repos.changes.api import branch_reads as branches
 from ingot_repos.changes.api import branches as branch_changes
@@ -147,6 +151,7 @@ ROUTES = Router(
         *compare.routes,
         *contents.routes,
         *deploy_keys.routes,
+        *feeds.routes,
         *file_changes.routes,
         *file_contents.routes,
         *forks.routes,
@@ -216,7 +221,7 @@ def create_app(
     parts = _parts(settings, service, own_urls)
     jobs, storage, objects = parts[Jobs], parts[Storage], parts[ObjectStore]
     workers, replicas, upkeep = parts[RepositoryWorkers], parts[Replicas], parts[UpkeepJobs]
-    service.subscribe(EventSubscriptions(jobs).subscriptions())
+    service.subscribe(combine(EventSubscriptions(jobs).subscriptions(), activity_events.subscriptions()))
     service.close += [parts[SocksProxy].close, parts[Shards].close, objects.close]
 
     async def trim_archives() -> None:
@@ -242,6 +247,7 @@ def create_app(
         *maintenance.tasks(),
         *upkeep.tasks(),
         PeriodicTask("repos_free_lfs_objects", CLEANUP, parts[LfsObjects].free_unlinked),
+        PeriodicTask("repos_delete_old_activities", CLEANUP, parts[ActivitySweep].sweep),
         PeriodicTask("repos_fill_profiles", CLEANUP, parts[AccountCopies].fill_profiles),
     ]
     service.loops += [
@@ -361,6 +367,7 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
         archives,
         fetches,
         objects,
+        ActivitySweep(database, timedelta(days=settings.activity_days)),
         AssetEditor(database, jobs, objects, limits),
         asset_files,
         lfs,

@@ -34,6 +34,14 @@ class Settings(ServiceSettings, kw_only=True):
         int,
         msgspec.Meta(ge=1, le=MOST_BYTES, description="Largest uploaded picture of a repository, in bytes."),
     ] = 1_048_576
+    activity_days: Annotated[
+        int,
+        msgspec.Meta(
+            ge=1,
+            le=3650,
+            description="Days for which activities are kept. A heatmap shows 371 of them at most.",
+        ),
+    ] = 400
     default_trust_model: Annotated[
         Literal["collaborator", "committer", "collaboratorcommitter"],
         msgspec.Meta(

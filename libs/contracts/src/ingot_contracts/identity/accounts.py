@@ -67,8 +67,8 @@ GHOST = User(id=-1, login="Ghost")
 class Account(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of a user or organization that other services copy. ``email`` is the public address.
 
-    ``active``: may sign in. ``admin``: administers the site. ``profile`` is None from identity of the last
-    release.
+    ``active``: may sign in. ``admin``: administers the site. ``hide_activity``: shows activities to
+    administrators alone. ``profile`` and ``hide_activity`` are None from identity of the last release.
     """
 
     id: int
@@ -81,6 +81,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     visibility: Visibility = "public"
     admin: bool = False
     profile: Profile | None = None
+    hide_activity: bool | None = None
 
     def user(self) -> User:
         """Return the account as the API shows it."""

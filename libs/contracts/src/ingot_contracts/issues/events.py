@@ -90,6 +90,13 @@ class IssueChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.issue.
     omitted: Omitted = Omitted()
 
 
+class IssueDeleted(msgspec.Struct, frozen=True, kw_only=True, tag="issues.issue.deleted.v1"):
+    """An issue or pull request was deleted with its comments. Copies of its texts must go."""
+
+    repository_id: int
+    number: int
+
+
 class CommentChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.comment.changed.v1"):
     """A comment changed. ``on_line``: a review comment on a line.
 
@@ -198,6 +205,7 @@ class MergeRequested(msgspec.Struct, frozen=True, kw_only=True, tag="issues.merg
 
 Event = (
     IssueChanged
+    | IssueDeleted
     | CommentChanged
     | PullRequestChanged
     | ReviewChanged

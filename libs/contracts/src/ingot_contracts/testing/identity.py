@@ -70,7 +70,7 @@ class FakeIdentity:
     def add_account(self, account_id: int, login: str, **fields: Any) -> Account:
         """Add a user or, if ``kind`` is "organization", an organization."""
         profile = Profile(html_url=f"http://ingot.test/{login}", created=CREATED)
-        values: dict[str, Any] = {"kind": "user", "profile": profile}
+        values: dict[str, Any] = {"kind": "user", "profile": profile, "hide_activity": False}
         account = Account(id=account_id, login=login, **values | fields)
         self.accounts[account_id] = account
         return account

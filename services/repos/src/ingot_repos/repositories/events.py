@@ -3,8 +3,12 @@
 They change only rows.
 """
 
+from collections.abc import Mapping
+
+import msgspec
+
 from ingot_chassis.db.transaction import Tx
-from ingot_chassis.events.consumers import Subscriptions
+from ingot_chassis.events.consumers import Handler
 from ingot_chassis.events.envelope import Envelope
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_contracts.hooks.events import HooksForgotten
@@ -35,7 +39,7 @@ class EventSubscriptions:
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
 
-    def subscriptions(self) -> Subscriptions:
+    def subscriptions(self) -> Mapping[type[msgspec.Struct], Handler]:
         return {
             UserCreated: self.on_account_changed,
             UserEdited: self.on_account_changed,

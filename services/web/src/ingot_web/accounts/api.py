@@ -5,12 +5,15 @@ from typing import Any
 
 from litestar import Response, get, post
 
+from ingot_chassis.clock import now
 from ingot_chassis.http.policy import anyone
+from ingot_web.activities.api import account_feed, without_ending
+from ingot_web.activities.rules import heatmap_of, line_of
 from ingot_web.clients.forge import ListPage, at
 from ingot_web.pages.api.request import PAGE_SIZE, WebRequest
 
 TABS_OF_PERSON = ("repositories", "activity", "stars", "followers", "following")
-TABS_OF_ORGANIZATION = ("repositories", "members", "teams")
+TABS_OF_ORGANIZATION = ("repositories", "activity", "members", "teams")
 SORTS = {"updated": "Updated last", "newest": "Newest", "alpha": "By name", "stars": "Most stars"}
 STATES = {"open": "Open", "closed": "Closed", "all": "All"}
 _SORT = {
@@ -29,7 +32,10 @@ MATCHES = 50
 
 @get("/{owner:str}", policy=anyone(), include_in_schema=False)
 async def profile(request: WebRequest, owner: str) -> Response[str]:
-    """A person, or an organization."""
+    """A person, or an organization; with the ending of a feed, their feed."""
+    owner, ending = without_ending(owner)
+    if ending:
+        return await account_feed(request, owner, ending)
     forge = request.forge
     account, organization = await gather(
         forge.get("identity", "/users" + at(owner)), forge.get_if_there("identity", "/orgs" + at(owner))
@@ -37,13 +43,15 @@ async def profile(request: WebRequest, owner: str) -> Response[str]:
     tab = request.query_params.get("tab", "repositories")
     tabs = TABS_OF_ORGANIZATION if organization else TABS_OF_PERSON
     tab = tab if tab in tabs else "repositories"
-    listing, organizations, follows, rights = await gather(
+    shows_heatmap = tab == "activity" and organization is None
+    listing, organizations, follows, rights, slots = await gather(
         _listing(request, owner, tab, is_organization=organization is not None),
         request.forge.rows_if_there("identity", at("users", owner, "orgs"))
         if organization is None
         else _unknown(),
         _follows(request, owner) if organization is None else _unknown(),
         _rights(request, owner) if organization is not None else _unknown(),
+        forge.get_if_there("repos", at("users", owner, "heatmap")) if shows_heatmap else _unknown(),
     )
     return request.render(
         "accounts/profile.html",
@@ -57,6 +65,8 @@ async def profile(request: WebRequest, owner: str) -> Response[str]:
         organizations=organizations,
         follows=follows,
         rights=rights,
+        lines=[line_of(one) for one in listing.rows] if tab == "activity" else [],
+        heatmap=heatmap_of(slots, now().date()) if slots is not None else None,
         pages=request.pages_of(listing.total),
     )
 
@@ -64,10 +74,10 @@ async def profile(request: WebRequest, owner: str) -> Response[str]:
 async def _listing(request: WebRequest, owner: str, tab: str, *, is_organization: bool) -> ListPage:
     """Return the rows of a tab on the page of ``owner``."""
     user, group = at("users", owner), at("orgs", owner)
-    filters = {"created_by": owner, "state": "all"} if tab == "activity" else {}
+    filters = {"only-performed-by": True} if tab == "activity" and not is_organization else {}
     service, path = {
         "repositories": ("repos", f"{group}/repos" if is_organization else f"{user}/repos"),
-        "activity": ("issues", "/repos/issues/search"),
+        "activity": ("repos", f"{group if is_organization else user}/activities/feeds"),
         "stars": ("repos", f"{user}/starred"),
         "followers": ("identity", f"{user}/followers"),
         "following": ("identity", f"{user}/following"),

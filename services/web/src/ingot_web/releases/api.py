@@ -9,6 +9,7 @@ from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.clients.forge import at
 from ingot_web.forms.rules.fields import Form
+from ingot_web.pages.api.feeds import atom
 from ingot_web.pages.api.request import WebRequest
 from ingot_web.repositories.api.frames import RepositoryFrame
 
@@ -49,7 +50,7 @@ async def feed(request: WebRequest) -> Response[str]:
         }
         for release in listing.rows
     ]
-    return frame.feed(f"Releases of {frame.repository['full_name']}", entries)
+    return atom(frame.request, f"Releases of {frame.repository['full_name']}", entries)
 
 
 @get("/{owner:str}/{repo:str}/releases/tag/{tag:path}", policy=anyone(), include_in_schema=False)

@@ -54,7 +54,7 @@ def check_login(login: str, *, field: str = "username") -> str:
     """``login``, if it may name a new account. Raises Invalid."""
     _check_charset(login, field, USERNAME_LENGTH)
     lower = login.lower()
-    if lower in _RESERVED or lower.endswith((".keys", ".gpg", ".git")):
+    if lower in _RESERVED or lower.endswith((".keys", ".gpg", ".git", ".atom", ".rss")):
         raise Invalid.field(field, "reserved", f"{login!r} is reserved")
     return login
 

@@ -64,6 +64,7 @@ class Presenter:
             visibility=cast("Visibility", row.visibility),
             admin=row.admin,
             profile=self._profile(row),
+            hide_activity=row.hide_activity,
         )
 
     def _profile(self, row: AccountRow) -> Profile:

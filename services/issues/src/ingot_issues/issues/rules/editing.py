@@ -8,7 +8,7 @@ import msgspec
 from ingot_chassis.clock import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
-from ingot_contracts.issues.events import ChangedText, IssueAction, IssueChanges
+from ingot_contracts.issues.events import ChangedText, IssueAction, IssueChanges, IssueDeleted
 from ingot_issues.dependencies.rules import refuse_blocked, wake_blocked
 from ingot_issues.issues.rules.announcements import announce, announce_opened
 from ingot_issues.issues.store import assignees, pins
@@ -31,6 +31,7 @@ from ingot_issues.records.store.timeline import CommentKind, Details
 from ingot_issues.references import rules as references
 from ingot_issues.references import store as text_editors
 from ingot_issues.references.rules import Reference, Source
+from ingot_issues.repositories.rules.announcements import emit
 from ingot_issues.repositories.store import counters
 from ingot_issues.scheduled_merges import store as scheduled_merges
 
@@ -203,6 +204,8 @@ async def delete_issue(tx: Tx, context: RepositoryContext, issue: AnyIssue) -> N
     await timeline.remove_of_issue(tx, before.id)
     await issue_rows.remove(tx, before.id)
     await counters.count_deleted(tx, context.repository.id)
+    deleted = IssueDeleted(repository_id=context.repository.id, number=before.number)
+    emit(tx, deleted, context.repository.id)
 
 
 async def set_lock(

@@ -51,7 +51,7 @@ class AccountCopies:
                     with suppress(NotFound):
                         account = await self._identity.account(account_id)
                         async with self._db.transaction() as tx:
-                            await accounts.add_profile(tx, account_id, account.written_profile())
+                            await accounts.add_profile(tx, account)
                 last = ids[-1] if ids else None
 
     async def _save(self, account: Account) -> AccountRow:

@@ -217,19 +217,23 @@ def acts_for(principal: Principal, account_id: int) -> bool:
     return principal.admin or is_own or (membership is not None and membership.owner)
 
 
-def viewer(principal: Principal) -> Viewer:
-    """Return the values for SQL that reads rows for ``level`` and hides rows from ``principal``."""
+def viewer(principal: Principal, unit: Unit | None = None) -> Viewer:
+    """Return the values for SQL that reads rows for ``level`` and hides rows from ``principal``.
+
+    With a ``unit``, only what gives access to that unit counts.
+    """
+    units = UNITS if unit is None else (unit,)
     organizations = principal.organizations
     return Viewer(
         id=principal.id,
         admin=principal.admin,
-        entire=[id_ for id_, one in organizations.items() if one.owner or _opens(one.everywhere)],
+        entire=[id_ for id_, one in organizations.items() if one.owner or _opens(one.everywhere, units)],
         inside=list(organizations),
         teams=[
             team
             for membership in organizations.values()
             for team, permission in membership.teams.items()
-            if _opens(permission)
+            if _opens(permission, units)
         ],
         restricted_to=principal.restricted_to,
     )
@@ -243,9 +247,9 @@ def differs_by_unit(principal: Principal) -> bool:
     )
 
 
-def _opens(permission: str) -> bool:
-    """Return whether a permission gives access to any unit."""
-    return any(level_in(permission, unit) != "none" for unit in UNITS)
+def _opens(permission: str, units: Sequence[Unit]) -> bool:
+    """Return whether a permission gives access to any of the units."""
+    return any(level_in(permission, unit) != "none" for unit in units)
 
 
 def _as_level(mode: str) -> Level:

@@ -26,7 +26,7 @@ def check_repository(name: str) -> str:
         raise Invalid.field("name", "length", f"has more than {LONGEST} characters")
     if not _NAME.fullmatch(name):
         raise Invalid.field("name", "charset", "may hold only letters, digits, '_', '-' and '.'")
-    if name in (".", "..") or name.lower().endswith((".git", ".wiki")):
+    if name in (".", "..") or name.lower().endswith((".git", ".wiki", ".atom", ".rss")):
         raise Invalid.field("name", "reserved", f"{name!r} is reserved")
     return name
 

@@ -59,6 +59,7 @@ async def save(tx: Executor, source: Account) -> None:
         "visibility": source.visibility,
         "active": source.active,
         "profile": source.written_profile(),
+        "hide_activity": source.hide_activity,
     }
     statement = insert(tx, account).values(values)
     await tx.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
@@ -106,15 +107,18 @@ async def list_by_ids(db: Executor, ids: Collection[int]) -> Sequence[AccountRow
 
 
 async def list_without_profile(db: Executor, after: int) -> list[int]:
-    """The first copies beyond the id ``after`` that are older than the column, ``BATCH`` at most."""
-    statement = select(account.c.id).where(account.c.profile.is_(None), account.c.id > after)
+    """The first copies beyond the id ``after`` that are older than their columns, ``BATCH`` at most."""
+    is_older = or_(account.c.profile.is_(None), account.c.hide_activity.is_(None))
+    statement = select(account.c.id).where(is_older, account.c.id > after)
     return list((await db.execute(statement.order_by(account.c.id).limit(BATCH))).scalars())
 
 
-async def add_profile(db: Executor, account_id: int, profile: str | None) -> None:
-    """Fill the column, unless an event did it in the meantime."""
-    is_empty = account.c.id == account_id, account.c.profile.is_(None)
-    await db.execute(update(account).where(*is_empty).values(profile=profile))
+async def add_profile(db: Executor, source: Account) -> None:
+    """Fill the columns that are empty, unless an event did it in the meantime."""
+    values = {"profile": source.written_profile(), "hide_activity": source.hide_activity}
+    for name, value in values.items():
+        is_empty = account.c.id == source.id, account.c[name].is_(None)
+        await db.execute(update(account).where(*is_empty).values({name: value}))
 
 
 SHOWS_ADDRESS = and_(any_of_few(account.c.email, "addresses"), account.c.email != literal_column("''"))

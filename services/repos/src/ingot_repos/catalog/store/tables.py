@@ -46,6 +46,7 @@ account = Table(
     Column("visibility", String(10), nullable=False, default="public"),
     Column("active", Boolean, nullable=False, default=True),
     Column("profile", Text),  # see ``profile_fields``; null: not fetched yet
+    Column("hide_activity", Boolean),  # null: not fetched yet, and hidden until then
 )
 
 repository = Table(

@@ -59,18 +59,19 @@ class Viewer(msgspec.Struct, frozen=True):
         }
 
 
-def visible(kind: ViewerKind) -> ColumnElement[bool]:
+def visible(kind: ViewerKind, name: str = "viewer") -> ColumnElement[bool]:
     """The rows that ``core.access`` would let the viewer read, as a condition on repository and account."""
     if kind.restricted:
-        named = and_(any_of(repository.c.id, "viewer_repositories"), visible(kind._replace(restricted=False)))
+        readable = visible(kind._replace(restricted=False), name)
+        named = and_(any_of(repository.c.id, f"{name}_repositories"), readable)
         return or_(named, visible(NOBODY))
     if kind.admin:
         return IS_CREATED
     open_owner: ColumnElement[bool] = account.c.visibility == PUBLIC
     if kind.signed_in:
-        open_owner = or_(account.c.visibility.in_([PUBLIC, LIMITED]), any_of(account.c.id, "viewer_inside"))
+        open_owner = or_(account.c.visibility.in_([PUBLIC, LIMITED]), any_of(account.c.id, f"{name}_inside"))
     public = and_(repository.c.private.is_(false()), open_owner)
-    return and_(IS_CREATED, or_(public, accessible(kind)) if kind.signed_in else public)
+    return and_(IS_CREATED, or_(public, accessible(kind, name)) if kind.signed_in else public)
 
 
 def accessible(kind: ViewerKind, name: str = "viewer") -> ColumnElement[bool]:

@@ -8,7 +8,7 @@ from ingot_chassis.errors import NotFound
 from ingot_chassis.http.pictures import Picture, UploadAvatar, picture_response, read_picture
 from ingot_repos.access.api.policies import in_repository, repository_by_id, sender_of
 from ingot_repos.access.api.request import RepositoryRequest
-from ingot_repos.repositories.rules import lifecycle as repositories
+from ingot_repos.repositories.rules import edits
 from ingot_repos.repositories.store import avatars
 
 
@@ -62,7 +62,7 @@ async def _save(request: RepositoryRequest, picture: Picture | None) -> None:
     row, sender = request.resource.row, await sender_of(request)
     digest = picture.digest if picture else ""
     async with request.db.transaction() as tx:
-        await repositories.edit(tx, request.presenter, row, sender, {"avatar_digest": digest})
+        await edits.edit(tx, request.presenter, row, sender, {"avatar_digest": digest})
         if picture is None:
             await avatars.remove(tx, row.id)
         else:

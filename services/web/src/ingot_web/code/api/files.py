@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from ingot_chassis.errors import Invalid, NotFound, TooLarge, Unavailable
 from ingot_chassis.http.policy import anyone
+from ingot_web.activities.api import repository_feed, without_ending
 from ingot_web.clients.forge import NOTHING, ListPage
 from ingot_web.code.rules.csv_tables import read_table
 from ingot_web.code.rules.first_lines import first_lines
@@ -83,6 +84,14 @@ PASSED = ("content-security-policy", "x-content-type-options", "content-disposit
 
 @get("/{owner:str}/{repo:str}", policy=anyone(), include_in_schema=False)
 async def home(request: WebRequest) -> Response[Any]:
+    """The front page of a repository; with the ending of a feed, its feed."""
+    name, ending = without_ending(request.path_params["repo"])
+    if ending:
+        return await repository_feed(request, request.path_params["owner"], name, ending)
+    return await _front_page(request)
+
+
+async def _front_page(request: WebRequest) -> Response[Any]:
     """The files of the default branch, how to clone them, and the README."""
     frame = RepositoryFrame(request)
     forge = frame.forge

@@ -9,6 +9,7 @@ from ingot_chassis.errors import ApiError, NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.diffs.api.changes import MORE_FILES, read_diff, text_page
 from ingot_web.forms.rules.fields import Form
+from ingot_web.pages.api.feeds import atom
 from ingot_web.pages.api.request import WebRequest
 from ingot_web.pages.rules.templates import subject
 from ingot_web.repositories.api.frames import NamedRef, RepositoryFrame, full_id, name_in_git
@@ -97,7 +98,7 @@ async def _feed(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
         for commit in listing.rows
     ]
     of = f"{ref.name}, {ref.path}" if ref.path else ref.name
-    return frame.feed(f"Commits of {frame.repository['full_name']}, {of}", entries)
+    return atom(frame.request, f"Commits of {frame.repository['full_name']}, {of}", entries)
 
 
 @get("/{owner:str}/{repo:str}/commit/{sha:str}", policy=anyone(), include_in_schema=False)

@@ -17,6 +17,7 @@ from ingot_web.issues.rules.templates import EMPTY_DRAFT, draft_of
 from ingot_web.issues.rules.timelines import is_said, links_to_entries, words
 from ingot_web.labels.api import choosable_labels
 from ingot_web.milestones.api import choosable_milestones
+from ingot_web.pages.api.feeds import atom
 from ingot_web.pages.api.request import PAGE_SIZE, WebRequest
 from ingot_web.previews.api import preview
 from ingot_web.repositories.api.frames import RepositoryFrame
@@ -352,7 +353,7 @@ async def feed(request: WebRequest) -> Response[str]:
         }
         for issue in listing.rows
     ]
-    return frame.feed(f"Issues of {frame.repository['full_name']}", entries)
+    return atom(frame.request, f"Issues of {frame.repository['full_name']}", entries)
 
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/reactions", policy=anyone(), include_in_schema=False)

@@ -3,7 +3,6 @@
 import re
 from asyncio import gather
 from collections.abc import Coroutine, Mapping
-from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -11,11 +10,8 @@ from litestar import Response
 
 from ingot_chassis.errors import Denied, NotFound
 from ingot_web.clients.forge import Forge, at
-from ingot_web.pages.api.request import HEADERS, PAGE_SIZE, WebRequest
-from ingot_web.pages.rules.templates import Templates
+from ingot_web.pages.api.request import PAGE_SIZE, WebRequest
 
-UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-"""Characters that XML cannot contain."""
 FOLDERS = {"branch": "heads", "tag": "tags"}
 """Of refs that have names, in git."""
 KINDS = (*FOLDERS, "commit")
@@ -132,19 +128,6 @@ class RepositoryFrame:
         )
         pages = self.request.pages_of(listing.total, size)
         return self.render(template, listing=listing, pages=pages, **values)
-
-    def feed(self, title: str, entries: list[dict[str, str]]) -> Response[str]:
-        """An Atom feed; an entry has title, url, time, author and text."""
-        times = (entry["time"] for entry in entries)
-        text = self.request.part(Templates).render(
-            "repositories/feed.xml",
-            title=title,
-            entries=entries,
-            updated=max(times, key=datetime.fromisoformat, default="1970-01-01T00:00:00Z"),
-            here=self.request.scope["path"],
-        )
-        text = UNPRINTABLE.sub("", text)
-        return Response(text, media_type="application/atom+xml", headers=HEADERS)
 
     async def redirect_from_old_address(self, page: str) -> Response[bytes] | None:
         """From ``page``, whose address does not say which kind of ref is named, to the same page.

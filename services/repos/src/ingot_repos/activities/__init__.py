@@ -1,0 +1,1 @@
+"""Activities: what people did in repositories, as feeds and heatmaps."""

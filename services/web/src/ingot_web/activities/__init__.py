@@ -1,0 +1,1 @@
+"""Activities in the words of pages and feeds, and heatmaps."""
