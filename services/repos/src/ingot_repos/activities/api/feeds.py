@@ -116,9 +116,9 @@ async def _page_of(
     reader = _reader(principal)
     async with request.db.read() as db:
         rows, total = await feed.read(db, reader, page, _period(date), **values)
-        found = await repositories.get_visible(db, reader.viewer, {row.repository_id for row in rows})
-        related = await get_related(db, reader.viewer, list(found.values()))
-    shown = presenter.repositories(list(found.values()), related, principal)
+        visible = await repositories.get_visible(db, reader.viewer, {row.repository_id for row in rows})
+        related = await get_related(db, reader.viewer, list(visible.values()))
+    shown = presenter.repositories(list(visible.values()), related, principal)
     by_id = {one.id: one for one in shown}
     activities = [
         activity_view(presenter, row, by_id[row.repository_id], user_id)
