@@ -4,6 +4,7 @@ Each service adds them to its MetaData (``chassis_tables``), so its migrations c
 """
 
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -31,11 +32,18 @@ NAMING = {
 }
 
 BigId = BigInteger().with_variant(Integer, "sqlite")
-"""A 64-bit id. SQLite numbers rows only for a column that is declared INTEGER.
+"""A 64-bit id. SQLite numbers rows only for a column that is declared INTEGER."""
 
-Tables with ids that are known outside also set ``sqlite_autoincrement=True``. Otherwise SQLite would reuse
-the id of a deleted last row, and the new row would inherit its grants.
+LASTING_IDS: dict[str, Any] = {"sqlite_autoincrement": True}
+"""Arguments of a table with ids that are known outside.
+
+Without them SQLite reuses the id of a deleted last row, and the new row inherits its grants.
 """
+
+
+def partial_index(name: str, where: str, *columns: str, on_sqlite: str = "") -> Index:
+    """Return an index of some rows. ``on_sqlite`` is the condition for SQLite, if it needs another text."""
+    return Index(name, *columns, postgresql_where=text(where), sqlite_where=text(on_sqlite or where))
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -69,19 +77,9 @@ def chassis_tables(metadata: MetaData) -> None:
         Column("created_at", UtcDateTime, nullable=False),
         Column("sent_at", UtcDateTime),
         Column("dead_lettered_at", UtcDateTime),
-        Index(
-            "ix_outbox_unsent",
-            "seq",
-            postgresql_where=text("sent_at IS NULL"),
-            sqlite_where=text("sent_at IS NULL"),
-        ),
-        Index(
-            "ix_outbox_dead_lettered",
-            "seq",
-            postgresql_where=text("dead_lettered_at IS NOT NULL"),
-            sqlite_where=text("dead_lettered_at IS NOT NULL"),
-        ),
-        sqlite_autoincrement=True,
+        partial_index("ix_outbox_unsent", "sent_at IS NULL", "seq"),
+        partial_index("ix_outbox_dead_lettered", "dead_lettered_at IS NOT NULL", "seq"),
+        **LASTING_IDS,
     )
     Table(
         "relay",
@@ -118,5 +116,5 @@ def chassis_tables(metadata: MetaData) -> None:
         Column("finished_at", UtcDateTime),
         UniqueConstraint("kind", "key"),
         Index("ix_job_due", "state", "run_at"),
-        sqlite_autoincrement=True,
+        **LASTING_IDS,
     )

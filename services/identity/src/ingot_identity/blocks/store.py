@@ -7,7 +7,7 @@ from sqlalchemy import Column, ForeignKey, String, Table, UniqueConstraint, dele
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_page
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
 from ingot_identity.accounts.store.tables import AccountRow, account, metadata
 
@@ -20,7 +20,7 @@ block = Table(
     Column("note", String(255), nullable=False, default="", server_default=""),
     Column("created_at", UtcDateTime, nullable=False),
     UniqueConstraint("blocker_id", "blocked_id"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

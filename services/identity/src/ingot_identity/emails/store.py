@@ -23,7 +23,7 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import COUNTED, TRIGRAM, by_index, has_trigrams
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
 from ingot_identity.accounts.store.counts import EMAILS, total_of
 from ingot_identity.accounts.store.searches import contains
@@ -42,7 +42,7 @@ email = Table(
     # releases.
     Column("verified", Boolean, nullable=False, default=True),
     Column("confirmed_at", UtcDateTime),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import Column, ForeignKey, LargeBinary, String, Table, delete, i
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_identity.accounts.store.tables import AccountRow, account, metadata
 
 browser_session = Table(
@@ -25,7 +25,7 @@ browser_session = Table(
     # From where it began, and with which program.
     Column("address", String(64), nullable=False, server_default=""),
     Column("user_agent", String(255), nullable=False, server_default=""),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

@@ -24,7 +24,7 @@ from sqlalchemy import (
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_chassis.security.principal import Principal
 from ingot_identity.accounts.store.tables import AccountRow, account, metadata
 from ingot_identity.repositories.store import owned_repository, visible
@@ -41,7 +41,7 @@ access_token = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("last_used_at", UtcDateTime),
     Column("expires_at", UtcDateTime),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

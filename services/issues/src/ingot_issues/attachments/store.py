@@ -12,7 +12,7 @@ from sqlalchemy import Column, ColumnElement, ForeignKey, Index, String, Table, 
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_count, fetch_first
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_issues.records.store.json_rows import JsonRows
 from ingot_issues.records.store.tables import comment, issue
 from ingot_issues.schema import metadata
@@ -32,7 +32,7 @@ attachment = Table(
     Column("uploader_id", BigId, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Index("ix_attachment_listed", "issue_id", "comment_id", "id"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

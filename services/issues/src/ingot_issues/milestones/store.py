@@ -26,7 +26,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.prepared_pages import PreparedPage
 from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, fetch_all, fetch_first
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_issues.records.store.states import State, StateFilter
 from ingot_issues.records.store.tables import issue
 from ingot_issues.records.store.texts import ESCAPE, pattern_of
@@ -46,7 +46,7 @@ milestone = Table(
     Column("closed_issues", Integer, nullable=False, default=0, server_default="0"),
     Column("created_at", UtcDateTime),
     Column("updated_at", UtcDateTime),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

@@ -23,7 +23,7 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_issues.schema import metadata
 
 reaction = Table(
@@ -36,7 +36,7 @@ reaction = Table(
     Column("content", String(20), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Index("ix_reaction_listed", "issue_id", "comment_id", "id"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

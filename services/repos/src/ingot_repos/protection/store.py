@@ -25,7 +25,7 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow, fetch_count, fetch_first
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
 from ingot_repos.catalog.store.tables import metadata
 
@@ -42,7 +42,7 @@ branch_protection = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     UniqueConstraint("repository_id", "rule_name"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 tag_protection = Table(
@@ -56,7 +56,7 @@ tag_protection = Table(
     Column("team_ids", Text, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

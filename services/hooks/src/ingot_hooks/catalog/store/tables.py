@@ -7,17 +7,22 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
-    Index,
     LargeBinary,
     MetaData,
     String,
     Table,
     Text,
-    text,
 )
 
 from ingot_chassis.db.audit import audit_table
-from ingot_chassis.db.tables import NAMING, BigId, UtcDateTime, chassis_tables
+from ingot_chassis.db.tables import (
+    LASTING_IDS,
+    NAMING,
+    BigId,
+    UtcDateTime,
+    chassis_tables,
+    partial_index,
+)
 
 metadata = MetaData(naming_convention=NAMING)
 chassis_tables(metadata)
@@ -51,7 +56,7 @@ SYSTEM, DEFAULT = 0, -1
 ``SYSTEM`` hooks get the events of every repository. Every new repository gets a copy of the ``DEFAULT`` ones.
 """
 
-AWAITS_PERMISSION_CHECK = text("doubted_at IS NOT NULL")
+AWAITS_PERMISSION_CHECK = "doubted_at IS NOT NULL"
 
 hook = Table(
     "hook",
@@ -82,13 +87,8 @@ hook = Table(
     Column("failing_since", UtcDateTime),
     Column("disabled_reason", Text, nullable=False, default=""),
     CheckConstraint("(repository_id IS NULL) <> (organization_id IS NULL)", name="one_owner"),
-    Index(
-        "ix_hook_doubted",
-        "doubted_at",
-        postgresql_where=AWAITS_PERMISSION_CHECK,
-        sqlite_where=AWAITS_PERMISSION_CHECK,
-    ),
-    sqlite_autoincrement=True,
+    partial_index("ix_hook_doubted", AWAITS_PERMISSION_CHECK, "doubted_at"),
+    **LASTING_IDS,
 )
 
 sequence = Table(

@@ -2,7 +2,7 @@
 
 A delivery is a row with a lease. It holds the body that is sent, and its id is the same in every attempt.
 Neither the repository nor the hook of a delivery is a foreign key, because the history may outlive both. So
-an id must never be used twice, which SQLite promises only for AUTOINCREMENT.
+an id must never be used twice (`LASTING_IDS`).
 """
 
 from enum import StrEnum
@@ -19,10 +19,9 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    text,
 )
 
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime, partial_index
 from ingot_hooks.catalog.store.tables import metadata
 
 
@@ -39,7 +38,7 @@ class DeliveryState(StrEnum):
 FINAL_STATES = (DeliveryState.DELIVERED, DeliveryState.FAILED, DeliveryState.CANCELLED)
 
 
-UNDER_WAY = text("state IN ('pending', 'running')")
+UNDER_WAY = "state IN ('pending', 'running')"
 
 
 delivery = Table(
@@ -72,23 +71,13 @@ delivery = Table(
     Column("finished_at", UtcDateTime),
     UniqueConstraint("hook_id", "event_id", "event"),
     CheckConstraint("state IN ('pending', 'running', 'delivered', 'failed', 'cancelled')", name="state"),
-    Index("ix_delivery_due", "next_attempt_at", "number", postgresql_where=UNDER_WAY, sqlite_where=UNDER_WAY),
-    Index(
+    partial_index("ix_delivery_due", UNDER_WAY, "next_attempt_at", "number"),
+    partial_index(
         "ix_delivery_waiting",
-        "hook_id",
-        "repository_id",
-        "next_attempt_at",
-        "number",
-        postgresql_where=text("state = 'pending'"),
-        sqlite_where=text("state = 'pending'"),
+        "state = 'pending'",
+        *("hook_id", "repository_id", "next_attempt_at", "number"),
     ),
     Index("ix_delivery_history", "hook_id", "number"),
-    Index(
-        "ix_delivery_running",
-        "hook_id",
-        "repository_id",
-        postgresql_where=text("state = 'running'"),
-        sqlite_where=text("state = 'running'"),
-    ),
-    sqlite_autoincrement=True,
+    partial_index("ix_delivery_running", "state = 'running'", "hook_id", "repository_id"),
+    **LASTING_IDS,
 )

@@ -3,7 +3,8 @@
 from sqlalchemy import Boolean, Column, ForeignKey, Index, String, Table, select
 
 from ingot_chassis.db.driver import Executor
-from ingot_identity.accounts.store.tables import metadata, partial_index
+from ingot_chassis.db.tables import partial_index
+from ingot_identity.accounts.store.tables import metadata
 
 MEMBERS = ("organization_id", "lower_login", "user_id")
 

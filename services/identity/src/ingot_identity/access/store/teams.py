@@ -17,7 +17,7 @@ from sqlalchemy import (
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_first
-from ingot_chassis.db.tables import BigId
+from ingot_chassis.db.tables import LASTING_IDS, BigId
 from ingot_identity.accounts.store.tables import metadata
 
 
@@ -48,7 +48,7 @@ team = Table(
     Column("includes_all_repositories", Boolean, nullable=False, default=False, server_default=false()),
     Column("can_create_org_repo", Boolean, nullable=False, default=False, server_default=false()),
     UniqueConstraint("organization_id", "lower_name"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 
 from ingot_chassis.db import noted_counts
-from ingot_chassis.db.tables import BigId
+from ingot_chassis.db.tables import LASTING_IDS, BigId
 from ingot_chassis.db.transaction import Tx
 from ingot_identity.accounts.store.tables import AccountVisibility, metadata
 
@@ -29,7 +29,7 @@ list_count = Table(
     # ``users``, ``emails``, or a visibility and ``organizations``.
     Column("list", String(30), nullable=False),
     Column("number", BigInteger, nullable=False),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

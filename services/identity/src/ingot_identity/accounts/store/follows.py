@@ -21,7 +21,7 @@ from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow
-from ingot_chassis.db.tables import BigId
+from ingot_chassis.db.tables import LASTING_IDS, BigId
 from ingot_identity.accounts.store.tables import AccountRow, account, metadata
 
 follow = Table(
@@ -33,7 +33,7 @@ follow = Table(
     UniqueConstraint("follower_id", "followed_id"),
     Index("ix_follow_followers", "followed_id", "id"),
     Index("ix_follow_following", "follower_id", "id"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

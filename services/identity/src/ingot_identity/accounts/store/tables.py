@@ -17,13 +17,19 @@ from sqlalchemy import (
     Table,
     Text,
     false,
-    text,
     true,
 )
 
 from ingot_chassis.db.audit import audit_table
 from ingot_chassis.db.rows import TypedRow
-from ingot_chassis.db.tables import NAMING, BigId, UtcDateTime, chassis_tables
+from ingot_chassis.db.tables import (
+    LASTING_IDS,
+    NAMING,
+    BigId,
+    UtcDateTime,
+    chassis_tables,
+    partial_index,
+)
 
 metadata = MetaData(naming_convention=NAMING)
 chassis_tables(metadata)
@@ -44,11 +50,6 @@ class AccountVisibility(StrEnum):
 
 
 BY_NAME = ("lower_login", "id")
-
-
-def partial_index(name: str, where: str, *columns: str, on_sqlite: str = "") -> Index:
-    """An index of some rows alone; ``on_sqlite`` is the condition as SQLite writes it, where that differs."""
-    return Index(name, *columns, postgresql_where=text(where), sqlite_where=text(on_sqlite or where))
 
 
 def _index_of(kind: AccountKind, name: str, *columns: str) -> Index:
@@ -101,7 +102,7 @@ account = Table(
         "ix_account_login_prohibited", "login_prohibited", *BY_NAME, on_sqlite="login_prohibited = 1"
     ),
     partial_index("ix_account_login_name", "login_name <> ''", "login_name", "lower_login", "id"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Boolean, Column, ForeignKey, LargeBinary, String, Table, Text, UniqueConstraint, false
 
 from ingot_chassis.db.rows import TypedRow
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_identity.accounts.store.tables import metadata
 
 ssh_key = Table(
@@ -21,7 +21,7 @@ ssh_key = Table(
     Column("read_only", Boolean, nullable=False, server_default=false()),
     Column("last_used_at", UtcDateTime),
     UniqueConstraint("account_id", "title"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 
@@ -56,7 +56,7 @@ gpg_key = Table(
     Column("can_certify", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("expires_at", UtcDateTime),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

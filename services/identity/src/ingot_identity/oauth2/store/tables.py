@@ -9,7 +9,7 @@ from enum import StrEnum
 from sqlalchemy import Boolean, Column, ForeignKey, LargeBinary, String, Table, Text, UniqueConstraint
 
 from ingot_chassis.db.rows import TypedRow
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_identity.accounts.store.tables import metadata
 
 
@@ -35,7 +35,7 @@ oauth2_application = Table(
     Column("confidential", Boolean, nullable=False),
     Column("skip_consent", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 
@@ -64,7 +64,7 @@ oauth2_grant = Table(
     Column("scopes", Text, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     UniqueConstraint("account_id", "application_id"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 
@@ -91,7 +91,7 @@ oauth2_authorization = Table(
     Column("code_used_at", UtcDateTime),
     # Of the last thing in it that can still be used.
     Column("expires_at", UtcDateTime, nullable=False, index=True),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 
@@ -127,7 +127,7 @@ oauth2_token = Table(
     Column("expires_at", UtcDateTime, nullable=False, index=True),
     # When a refresh token was exchanged for new ones.
     Column("used_at", UtcDateTime),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

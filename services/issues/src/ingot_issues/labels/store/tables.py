@@ -2,7 +2,7 @@
 
 from sqlalchemy import Boolean, Column, ForeignKey, Index, String, Table, Text, false
 
-from ingot_chassis.db.tables import BigId
+from ingot_chassis.db.tables import LASTING_IDS, BigId
 from ingot_issues.schema import metadata
 
 label = Table(
@@ -17,7 +17,7 @@ label = Table(
     Column("exclusive", Boolean, nullable=False, default=False, server_default=false()),
     Column("is_archived", Boolean, nullable=False, default=False, server_default=false()),
     Index("ix_label_listed", "repository_id", "name"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 issue_label = Table(

@@ -32,7 +32,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.prepared_pages import PreparedPage
 from ingot_chassis.db.rows import Slice, TotalRow, TypedRow
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime, partial_index
 from ingot_chassis.db.transaction import insert
 from ingot_issues.records.store.states import State
 from ingot_issues.records.store.tables import comment, issue, pull
@@ -63,13 +63,12 @@ notification = Table(
     Index("ix_notification_listed", "account_id", "updated_at"),
     # Read threads are left out, since their number grows for ever. It has all columns that filter and count a
     # list.
-    Index(
+    partial_index(
         "ix_notification_not_read",
+        "status <> 'read'",
         *("account_id", "updated_at", "id", "repository_id", "status", "issue_id"),
-        postgresql_where=text("status <> 'read'"),
-        sqlite_where=text("status <> 'read'"),
     ),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

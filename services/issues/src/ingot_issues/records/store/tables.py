@@ -4,8 +4,6 @@ A pull request is an issue with a row in ``pull``. Both take their numbers from 
 row of ``comment`` is a comment or another row of a timeline; ``kind`` tells which (``timeline.CommentKind``).
 """
 
-from typing import Any
-
 from sqlalchemy import (
     Boolean,
     Column,
@@ -17,10 +15,9 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     false,
-    text,
 )
 
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime, partial_index
 from ingot_issues.schema import metadata
 
 issue = Table(
@@ -48,7 +45,7 @@ issue = Table(
     Index("ix_issue_in_state", "repository_id", "state", "number"),
     Index("ix_issue_of_kind", "repository_id", "is_pull", "number"),
     Index("ix_issue_of_author", "author_id", "repository_id"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 pull = Table(
@@ -78,11 +75,10 @@ pull = Table(
     Column("head_tip", String(64), nullable=False, default="", server_default=""),
     Index("ix_pull_head", "head_repository_id", "head_branch"),
     Index("ix_pull_merge", "merge_sha"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
-_IT_REFERS = text("ref_repository_id IS NOT NULL")
-_WHERE_IT_REFERS: dict[str, Any] = {"postgresql_where": _IT_REFERS, "sqlite_where": _IT_REFERS}
+_IT_REFERS = "ref_repository_id IS NOT NULL"
 
 # `details` is the subject of the row, and `ref_…` the place that refers to the issue.
 comment = Table(
@@ -103,7 +99,7 @@ comment = Table(
     Column("updated_at", UtcDateTime, nullable=False),
     Index("ix_comment_of_issue", "issue_id", "id"),
     Index("ix_comment_of_repository", "repository_id", "id"),
-    Index("ix_comment_from_repository", "ref_repository_id", **_WHERE_IT_REFERS),
-    Index("ix_comment_from_comment", "ref_comment_id", **_WHERE_IT_REFERS),
-    sqlite_autoincrement=True,
+    partial_index("ix_comment_from_repository", _IT_REFERS, "ref_repository_id"),
+    partial_index("ix_comment_from_comment", _IT_REFERS, "ref_comment_id"),
+    **LASTING_IDS,
 )

@@ -1,8 +1,8 @@
 """Tables of the copies of repositories, and of their counters."""
 
-from sqlalchemy import Boolean, Column, Index, LargeBinary, Table, false, text, true
+from sqlalchemy import Boolean, Column, Index, LargeBinary, Table, false, true
 
-from ingot_chassis.db.tables import BigId
+from ingot_chassis.db.tables import BigId, partial_index
 from ingot_issues.schema import metadata
 
 repository = Table(
@@ -27,5 +27,5 @@ counter = Table(
     Column("deleted_issues", BigId, nullable=False, default=0, server_default="0"),
     Column("gone", Boolean, nullable=False, default=False),
     Column("untold", Boolean, nullable=False, default=False, server_default=false()),
-    Index("ix_counter_untold", "repository_id", postgresql_where=text("untold"), sqlite_where=text("untold")),
+    partial_index("ix_counter_untold", "untold", "repository_id"),
 )

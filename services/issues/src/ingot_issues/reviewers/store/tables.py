@@ -2,7 +2,7 @@
 
 from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, String, Table, Text
 
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_issues.schema import metadata
 
 # Copies of requested teams, as of their last request.
@@ -35,7 +35,7 @@ review = Table(
     Column("updated_at", UtcDateTime, nullable=False),
     Index("ix_review_of_issue", "issue_id", "id"),
     Index("ix_review_of_author", "author_id", "issue_id"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 review_comment = Table(
@@ -53,5 +53,5 @@ review_comment = Table(
     Column("resolver_id", BigId),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )

@@ -23,7 +23,7 @@ from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared_pages import PreparedPage
 from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, fetch_all
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_issues.records.store.tables import issue
 from ingot_issues.schema import metadata
 
@@ -38,7 +38,7 @@ tracked_time = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Index("ix_tracked_time_of_repository", "repository_id", "id"),
     Index("ix_tracked_time_of_account", "account_id", "id"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

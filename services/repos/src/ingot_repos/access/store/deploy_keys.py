@@ -21,7 +21,7 @@ from sqlalchemy import (
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
 from ingot_repos.catalog.store.tables import metadata
 
@@ -38,7 +38,7 @@ deploy_key = Table(
     UniqueConstraint("repository_id", "fingerprint"),
     UniqueConstraint("repository_id", "title"),
     Index("deploy_key_fingerprint", "fingerprint"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

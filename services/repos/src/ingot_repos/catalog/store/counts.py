@@ -28,7 +28,7 @@ from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TotalRow
-from ingot_chassis.db.tables import BigId
+from ingot_chassis.db.tables import LASTING_IDS, BigId
 from ingot_chassis.db.transaction import Tx
 from ingot_repos.catalog.store.tables import account, collaboration, metadata, repository, team_grant
 from ingot_repos.catalog.store.viewers import LIMITED, PUBLIC, Viewer, ViewerKind, visible
@@ -42,7 +42,7 @@ repository_count = Table(
     Column("visibility", String(10), nullable=False),
     Column("private", Boolean, nullable=False),
     Column("number", BigInteger, nullable=False),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

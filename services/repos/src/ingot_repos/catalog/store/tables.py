@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 
 from ingot_chassis.db.audit import audit_table
-from ingot_chassis.db.tables import NAMING, BigId, UtcDateTime, chassis_tables
+from ingot_chassis.db.tables import LASTING_IDS, NAMING, BigId, UtcDateTime, chassis_tables
 
 metadata = MetaData(naming_convention=NAMING)
 chassis_tables(metadata)
@@ -115,7 +115,7 @@ repository = Table(
     Index("ix_repository_by_change", "updated_at", "id"),
     Index("ix_repository_by_name", "lower_name", "id"),
     # A path on disk follows from the id, so an id is never used twice.
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

@@ -27,7 +27,7 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared_pages import PreparedPage
 from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, fetch_all, fetch_first
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_contracts.repos.commits import StatusState
 from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.tables import account, metadata
@@ -46,7 +46,7 @@ commit_status = Table(
     Column("creator_id", BigInteger, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     UniqueConstraint("repository_id", "sha", "number"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

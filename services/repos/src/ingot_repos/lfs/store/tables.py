@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, ForeignKey, String, Table, UniqueConstraint
 
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_repos.catalog.store.tables import metadata
 
 lfs_object = Table(
@@ -16,7 +16,7 @@ lfs_object = Table(
     Column("uuid", String(36), nullable=False, unique=True),
     Column("created_at", UtcDateTime, nullable=False),
     UniqueConstraint("shard", "oid"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 """Stored objects of LFS: one row per shard, for any number of repositories."""
 
@@ -46,5 +46,5 @@ lfs_lock = Table(
     Column("owner_id", BigInteger, nullable=False),
     Column("locked_at", UtcDateTime, nullable=False),
     UniqueConstraint("repository_id", "path"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )

@@ -18,7 +18,7 @@ from sqlalchemy import (
     true,
 )
 
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_repos.catalog.store.tables import metadata
 
 push = Table(
@@ -34,7 +34,7 @@ push = Table(
     Column("moves_refs", Boolean, nullable=False, server_default=true()),
     Column("lease_until", UtcDateTime, nullable=False, index=True),
     Column("created_at", UtcDateTime, nullable=False),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 tombstone = Table(

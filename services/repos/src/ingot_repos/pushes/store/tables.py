@@ -17,7 +17,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_repos.catalog.store.tables import metadata
 
 merged_pull = Table(
@@ -48,7 +48,7 @@ push_mirror = Table(
     Column("failures", Integer, nullable=False, default=0),
     Column("created_at", UtcDateTime, nullable=False),
     UniqueConstraint("repository_id", "name"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 """Remotes to which a repository is pushed; the runs are jobs."""
 
@@ -65,6 +65,6 @@ proposal = Table(
     Column("number", BigInteger, nullable=False, default=0),
     Column("compared_sha", String(40), nullable=False, default=""),
     UniqueConstraint("repository_id", "account_id", "base_branch", "topic"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 """Proposals, which are pushes to ``refs/for/``. Their commits are at ``refs/scratch/proposals/<id>``."""

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, Column, ForeignKey, Index, String, Table, del
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_count, fetch_first, fetch_page
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_repos.catalog.store.tables import metadata
 from ingot_repos.releases.store.releases import release
 
@@ -29,7 +29,7 @@ release_asset = Table(
     Column("created_at", UtcDateTime, nullable=False),
     # Not unique: a release may have several files of one name.
     Index("ix_release_asset_release_id_name", "release_id", "name"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

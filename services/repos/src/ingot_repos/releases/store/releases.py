@@ -30,7 +30,7 @@ from sqlalchemy.exc import IntegrityError
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared_pages import PreparedPage
 from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, fetch_first
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
 from ingot_chassis.errors import Conflict
 from ingot_repos.catalog.store import repositories
@@ -55,7 +55,7 @@ release = Table(
     Index("ix_release_repository_id_created_at", "repository_id", "created_at"),
     # Has the columns that a list filters by, so only the releases of the page are read.
     Index("ix_release_listed", "repository_id", "created_at", "id", "draft", "prerelease"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

@@ -6,7 +6,7 @@ from sqlalchemy import Column, ForeignKey, String, Table, Text, UniqueConstraint
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_count, fetch_first, fetch_page
-from ingot_chassis.db.tables import BigId
+from ingot_chassis.db.tables import LASTING_IDS, BigId
 from ingot_chassis.db.transaction import insert
 from ingot_repos.catalog.store.tables import metadata
 
@@ -20,7 +20,7 @@ action_variable = Table(
     Column("value", Text, nullable=False),
     Column("description", Text, nullable=False),
     UniqueConstraint("repository_id", "name"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 

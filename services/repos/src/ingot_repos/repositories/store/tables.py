@@ -2,7 +2,7 @@
 
 from sqlalchemy import Column, ForeignKey, String, Table
 
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_repos.catalog.store.tables import metadata
 
 topic = Table(
@@ -12,7 +12,7 @@ topic = Table(
     Column("name", String(35), nullable=False, unique=True),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 repository_topic = Table(
