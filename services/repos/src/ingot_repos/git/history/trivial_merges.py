@@ -8,7 +8,6 @@ git handles all other cases. A test compares all small merges with git.
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
 
@@ -31,7 +30,6 @@ _DEEPEST = 100
 
 Entry = tuple[bytes, bytes]
 """Mode and id."""
-_NO_FOLDER: Mapping[bytes, Entry] = {}
 
 
 @dataclass(frozen=True, slots=True)
