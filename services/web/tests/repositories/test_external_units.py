@@ -17,13 +17,13 @@ URL = "https://elsewhere.example/place"
 )
 async def test_the_tab_of_an_external_unit_leads_to_its_site(pages, forge, settings, text):
     forge.answers[HOME] |= settings
-    shown = (await pages.get("/ann/demo", ANN)).text
+    shown = (await pages.get("/ann/demo/settings", ANN)).text
     assert f'<a href="{URL}">{text}</a>' in shown
     assert f'href="/ann/demo/{text.lower()}"' not in shown
 
 
 async def test_without_external_units_the_tabs_are_those_of_the_repository(pages, forge):
     forge.answers[HOME] |= {"has_wiki": True, "external_tracker": None, "external_wiki": None}
-    shown = (await pages.get("/ann/demo", ANN)).text
+    shown = (await pages.get("/ann/demo/settings", ANN)).text
     assert "/ann/demo/issues" in shown
     assert "/ann/demo/wiki" in shown
