@@ -54,11 +54,6 @@ GROUPS = [
         r"/signing-key\.|/user/gpg_key_",
         "not built yet",
     ),
-    Group(
-        "the deletion of all repositories of an organization",
-        r"DELETE /orgs/{org}/repos$",
-        "not built yet",
-    ),
 ]
 """In the order of the table."""
 

@@ -65,6 +65,10 @@ MATRIX = {
     f"GET {R}": READ,
     f"PATCH {R}": at("admin", 200),
     f"DELETE {R}": at("owner", 204),
+    f"POST {R}/avatar": ADMIN,
+    f"DELETE {R}/avatar": ADMIN,
+    "GET //avatars/repositories/{id}/0a": at("read", 404),  # it has none
+    "DELETE /orgs/acme/repos": (401, *[403] * 5, 202, 202),
     f"POST {R}/transfer": at("owner", 202),
     f"POST {R}/transfer/accept": (404,) * 8,  # none waits
     f"POST {R}/transfer/reject": (404,) * 8,
@@ -225,8 +229,11 @@ def name():
     return f"n{next(KEYS)}"
 
 
+GIF = "R0lGODlhAQABAAAAACw="
+
 BODIES = {
     f"PATCH {R}": lambda: {"description": "new"},
+    f"POST {R}/avatar": lambda: {"image": GIF},
     f"POST {R}/transfer": lambda: {"new_owner": "other"},
     f"POST {R}/branch_protections": lambda: {"rule_name": name()},
     f"POST {R}/branch_protections/priority": lambda: {"ids": []},

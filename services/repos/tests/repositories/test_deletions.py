@@ -45,6 +45,29 @@ async def test_a_purge_deletes_every_repository_of_the_account_and_no_other(worl
     assert {event["sender"]["login"] for event in deleted} == {"root"}
 
 
+async def test_an_owner_deletes_the_repositories_that_an_organization_has(world, ann, bob):
+    world.organization(9, "acme")
+    world.identity.join(1, 9, owner=True, teams={50: "owner"})
+    owner = world.user(1, "ann")
+    for name in ("first", "second"):
+        assert (await owner.post("/orgs/acme/repos", {"name": name})).status_code == 201
+    await owner.create("own")
+    for person, status in ((world.user(0, ""), 401), (bob, 403)):
+        assert (await person.call("DELETE", "/api/v1/orgs/acme/repos")).status_code == status
+    answer = await owner.call("DELETE", "/api/v1/orgs/acme/repos")
+    assert (answer.status_code, answer.content) == (202, b"")
+    assert (await owner.post("/orgs/acme/repos", {"name": "later"})).status_code == 201
+    await world.components.workers.step()
+    statuses = [
+        (await owner.get(f"/repos/{name}")).status_code
+        for name in ("acme/first", "acme/second", "acme/later", "ann/own")
+    ]
+    assert statuses == [404, 404, 200, 200]
+    assert (await owner.call("DELETE", "/api/v1/repos/acme/later")).status_code == 204
+    assert (await owner.call("DELETE", "/api/v1/orgs/acme/repos")).status_code == 204
+    assert (await owner.call("DELETE", "/api/v1/orgs/nobody/repos")).status_code == 404
+
+
 async def test_identity_learns_of_it_at_once_if_it_answers(world, ann):
     first, second = [(await ann.create(name))["id"] for name in ("first", "second")]
     assert {first, second} <= world.identity.ownerships.keys()

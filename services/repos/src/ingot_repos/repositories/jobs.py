@@ -8,9 +8,11 @@ import msgspec
 import structlog
 
 from ingot_chassis.errors import NotFound
+from ingot_chassis.http.policy import MAX_ID
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work, Workers
 from ingot_chassis.objects.store import ObjectStore
+from ingot_contracts.identity.accounts import User
 from ingot_contracts.identity.events import PurgeRequested
 from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.repositories import RepositoryRow
@@ -19,7 +21,7 @@ from ingot_repos.git.storage.storage import Storage
 from ingot_repos.presentation.rules.presenter import Presenter
 from ingot_repos.releases.rules.assets import OBJECTS
 from ingot_repos.repositories.rules import deletions
-from ingot_repos.repositories.rules.deletions import PURGE, REMOVE, Remove
+from ingot_repos.repositories.rules.deletions import DELETE_ALL, PURGE, REMOVE, DeleteAll, Remove
 
 log = structlog.get_logger()
 BATCH = 100
@@ -35,20 +37,28 @@ class RepositoryJobs:
         self._storage, self._archives, self._objects = storage, archives, objects
 
     def work(self) -> dict[str, Work]:
-        return {REMOVE: self.remove, PURGE: self.purge}
+        return {REMOVE: self.remove, PURGE: self.purge, DELETE_ALL: self.delete_all}
 
     async def purge(self, job: Job) -> None:
         """Delete all repositories of an account, each in a transaction of its own. Idempotent."""
         request = msgspec.json.decode(job.payload, type=PurgeRequested)
-        while rows := await self._list_owned(request.account_id):
+        await self._delete_owned(request.account_id, MAX_ID, request.requested_by)
+
+    async def delete_all(self, job: Job) -> None:
+        """Delete the repositories that an organization had, each in a transaction of its own. Idempotent."""
+        request = msgspec.json.decode(job.payload, type=DeleteAll)
+        await self._delete_owned(request.account_id, request.newest_id, request.requested_by)
+
+    async def _delete_owned(self, account_id: int, newest_id: int, sender: User) -> None:
+        while rows := await self._list_owned(account_id, newest_id):
             for row in rows:
                 with suppress(NotFound):  # deleted by a user
                     async with self._jobs.database.transaction() as tx:
-                        await deletions.delete(tx, self._jobs, self._presenter, row, request.requested_by)
+                        await deletions.delete(tx, self._jobs, self._presenter, row, sender)
 
-    async def _list_owned(self, account_id: int) -> Sequence[RepositoryRow]:
+    async def _list_owned(self, account_id: int, newest_id: int) -> Sequence[RepositoryRow]:
         async with self._jobs.database.read() as db:
-            return await repositories.list_owned(db, account_id, BATCH)
+            return await repositories.list_owned(db, account_id, newest_id, BATCH)
 
     async def remove(self, job: Job) -> None:
         """Remove the files of a deleted repository. Idempotent."""

@@ -268,6 +268,23 @@ def into_organization(scope: str) -> Policy:
     return resource("owner", scope, decide)
 
 
+def owner_of_organization(scope: str) -> Policy:
+    """Policy for ``{org}``, for its owners and site administrators. Sets ``request.account``."""
+
+    async def decide(connection: Connection, _level: str) -> AccountRow:
+        request = cast("RepositoryRequest", connection)
+        access.require_signed_in(request.principal)
+        access.require_unrestricted(request.principal)
+        row = await visible_account(request, connection.path_params["org"])
+        if row.kind != AccountKind.ORGANIZATION:
+            raise NotFound
+        if not access.acts_for(await refresh_memberships(request), row.id):
+            raise Denied("only for owners of the organization")
+        return row
+
+    return resource("owner", scope, decide)
+
+
 def writable(request: RepositoryRequest) -> ResolvedRepository:
     """Return ``request.resource`` if its contents may change. Raises Denied if it is archived."""
     access.require_unarchived(request.resource.row)

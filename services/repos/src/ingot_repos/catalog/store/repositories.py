@@ -198,9 +198,15 @@ async def get_unfiltered(db: Executor, repository_id: int) -> RepositoryRow | No
     return await _UNFILTERED.first(db, repository_id=repository_id)
 
 
-async def list_owned(db: Executor, owner_id: int, limit: int) -> Sequence[RepositoryRow]:
-    """The oldest repositories of an account, in any state."""
-    owned = select_joined().where(repository.c.owner_id == owner_id)
+async def newest_of(db: Executor, owner_id: int) -> int | None:
+    """The id of the newest repository of an account, in any state; None if it has none."""
+    newest = await db.execute(select(func.max(repository.c.id)).where(repository.c.owner_id == owner_id))
+    return newest.scalar()
+
+
+async def list_owned(db: Executor, owner_id: int, newest_id: int, limit: int) -> Sequence[RepositoryRow]:
+    """The oldest repositories of an account up to the id ``newest_id``, in any state."""
+    owned = select_joined().where(repository.c.owner_id == owner_id, repository.c.id <= newest_id)
     return await fetch_all(db, owned.order_by(repository.c.id).limit(limit), RepositoryRow)
 
 

@@ -1,8 +1,9 @@
-"""Routes that show a repository, and delete it."""
+"""Routes that show a repository, and delete it or all of an organization."""
 
 from contextlib import suppress
 
-from litestar import delete, get
+from litestar import Response, delete, get
+from litestar.openapi.datastructures import ResponseSpec
 
 from ingot_chassis.errors import ApiError
 from ingot_chassis.jobs.jobs import Jobs
@@ -10,6 +11,7 @@ from ingot_contracts.repos.repositories import Repository
 from ingot_repos.access.api.answers import present
 from ingot_repos.access.api.policies import (
     in_repository,
+    owner_of_organization,
     repository_by_id,
     sender_of,
 )
@@ -60,4 +62,25 @@ async def delete_repository(request: RepositoryRequest) -> None:
         await request.part(HttpIdentity).disown(row.id)
 
 
-routes = [get_repository, get_by_id, delete_repository]
+@delete(
+    "/api/v1/orgs/{org:str}/repos",
+    policy=owner_of_organization("write:organization"),
+    operation_id="orgDeleteRepos",
+    tags=["organization"],
+    status_code=202,
+    responses={204: ResponseSpec(None, description="The organization has no repositories")},
+)
+async def delete_of_organization(request: RepositoryRequest) -> Response[bytes]:
+    """Delete all repositories that an organization has now, one after the other.
+
+    202 while they are being deleted, 204 if there are none.
+    """
+    account, sender = request.account, await sender_of(request)
+    async with request.db.transaction() as tx:
+        if not await deletions.request_deletion_of_all(tx, request.part(Jobs), account.id, sender):
+            return Response(b"", status_code=204)
+        await request.audit(tx, "organization.delete_repositories", f"organization {account.login}")
+    return Response(b"", status_code=202, media_type="text/plain")
+
+
+routes = [get_repository, get_by_id, delete_repository, delete_of_organization]

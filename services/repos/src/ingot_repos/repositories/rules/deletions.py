@@ -19,6 +19,8 @@ from ingot_repos.repositories.store import tombstones
 REMOVE = "remove"
 PURGE = "purge"
 """The job that deletes all repositories of an account. Its payload is the event that requested it."""
+DELETE_ALL = "delete-all"
+"""The job that deletes the present repositories of an organization."""
 AWAITED = ("hooks", "identity", "issues")
 CONFIRMATION_TIME = timedelta(days=7)
 """The retention time of events. A service that has not received the deletion by then never will."""
@@ -28,6 +30,24 @@ class Remove(msgspec.Struct, frozen=True):
     """The job that removes the files of a deleted repository."""
 
     repository_id: int
+
+
+class DeleteAll(msgspec.Struct, frozen=True, kw_only=True):
+    """Delete the repositories of an account. ``newest_id`` is the newest of them at the time of the request."""
+
+    account_id: int
+    newest_id: int
+    requested_by: User
+
+
+async def request_deletion_of_all(tx: Tx, jobs: Jobs, account_id: int, requested_by: User) -> bool:
+    """Add the job that deletes the present repositories of an account. False if there are none."""
+    newest_id = await repositories.newest_of(tx, account_id)
+    if newest_id is None:
+        return False
+    job = DeleteAll(account_id=account_id, newest_id=newest_id, requested_by=requested_by)
+    await jobs.add(tx, DELETE_ALL, f"{account_id}:{newest_id}", job)
+    return True
 
 
 async def delete(tx: Tx, jobs: Jobs, presenter: Presenter, row: RepositoryRow, sender: User) -> None:
