@@ -77,6 +77,16 @@ async def test_a_picture_of_a_comparison_is_shown_as_it_was_and_as_it_is(pages, 
     assert f'src="/bob/demo/raw/commit/{"1" * 40}/p.PNG"' in shown
 
 
+@pytest.mark.parametrize("allow", [False, True])
+async def test_maintainers_may_push_to_the_branch_of_a_fork_if_its_author_says_so(pages, forge, allow):
+    forge.answers[f"{HOME}/compare/main...bob:topic"] = COMPARED
+    page = "/ann/demo/compare/main...bob:topic"
+    chosen = {"maintainers": "1"} if allow else {}
+    await pages.submit(page, "Open the pull request", to="bob:topic", title="T", **chosen)
+    (body,) = (body for method, path, body in forge.sent if (method, path) == ("POST", f"{HOME}/pulls"))
+    assert body["allow_maintainer_edit"] is allow
+
+
 def _branch(name, day):
     commit = {"id": "1" * 40, "message": f"of {name}\n\nmore", "timestamp": f"2026-01-{day:02}T03:04:05Z"}
     return {"name": name, "protected": False, "commit": commit}

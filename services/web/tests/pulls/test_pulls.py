@@ -268,6 +268,27 @@ async def test_a_head_that_lacks_commits_of_the_base_is_updated(pages, forge):
     )
 
 
+async def test_the_author_lets_maintainers_push_to_the_head_in_a_fork(pages, forge):
+    head = forge.answers[HOME] | {"full_name": "ann/fork", "archived": False}
+    forge.answers[f"{HOME}/pulls/1"] |= {"head": HEAD | {"repo": head}, "allow_maintainer_edit": False}
+    await pages.submit(PAGE, "Save", to="/issues/1/edit", maintainers="1")
+    forge.answers[f"{HOME}/pulls/1"]["allow_maintainer_edit"] = True
+    await pages.submit(PAGE, "Save", to="/issues/1/edit")
+    changes = [body for _, path, body in forge.sent if path == f"{HOME}/pulls/1"]
+    assert changes == [{"allow_maintainer_edit": True}]
+    assert "may push to <code>topic</code> of ann/fork" in (await pages.get(PAGE, ANN)).text
+    assert 'name="maintainers"' not in (await pages.get(PAGE, BOB)).text
+
+
+async def test_a_maintainer_is_offered_to_update_a_head_that_is_open_to_them(pages, forge):
+    pull = forge.answers[f"{HOME}/pulls/1"]
+    head = forge.answers[HOME] | {"full_name": "bob/fork", "owner": ANN_USER | {"login": "bob"}}
+    pull |= {"base": {"ref": "main", "sha": "2" * 40}, "merge_base": "3" * 40, "head": HEAD | {"repo": head}}
+    for allow in (False, True):
+        pull["allow_maintainer_edit"] = allow
+        assert ("Update the branch" in (await pages.get(PAGE, ANN)).text) is allow
+
+
 @pytest.mark.parametrize(("style", "deletes"), [("squash", True), ("merge", False)])
 async def test_the_merge_form_begins_with_what_the_settings_propose(pages, forge, style, deletes):
     forge.answers[HOME] |= {"default_merge_style": style, "default_delete_branch_after_merge": deletes}

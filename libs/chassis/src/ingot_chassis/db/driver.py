@@ -34,7 +34,12 @@ its stream.
 An ``InterfaceError`` that is also a ``ValueError`` is about a value and is final.
 """
 
-FULL_CODES = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR)
+FULL_CODES = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR_WRITE,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+    sqlite3.SQLITE_IOERR,
+)
 """Codes of SQLite (sqlite.org/rescode.html) for a full disk.
 
 An exceeded quota is reported as a failed write. A statement with triggers may report it as ``SQLITE_IOERR``,

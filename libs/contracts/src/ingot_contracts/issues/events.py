@@ -91,10 +91,14 @@ class IssueChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.issue.
 
 
 class IssueDeleted(msgspec.Struct, frozen=True, kw_only=True, tag="issues.issue.deleted.v1"):
-    """An issue or pull request was deleted with its comments. Copies of its texts must go."""
+    """An issue or pull request was deleted with its comments. Copies of its texts must go.
+
+    ``pull_id`` is the ``id`` of ``PullRequest``; 0 for an issue.
+    """
 
     repository_id: int
     number: int
+    pull_id: int = 0
 
 
 class CommentChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.comment.changed.v1"):

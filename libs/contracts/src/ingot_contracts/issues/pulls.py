@@ -66,9 +66,9 @@ class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     ``additions``, ``deletions`` (lines) and ``changed_files`` are None until they are counted.
 
-    ``allow_maintainer_edit`` is always false: write access to the base gives none to the head. ``draft``
-    means that the title marks it as work in progress. ``review_comments`` counts comments on lines in all
-    submitted reviews.
+    ``allow_maintainer_edit``: while it is open, users with write access to the base may push to the head.
+    ``draft`` means that the title marks it as work in progress. ``review_comments`` counts comments on lines
+    in all submitted reviews.
     """
 
     id: int

@@ -9,6 +9,7 @@ from ingot_chassis.errors import Denied, NotFound
 from ingot_chassis.http.policy import Connection, Policy
 from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity.units import Unit
+from ingot_repos.access.api.maintainers import maintained_branches
 from ingot_repos.access.api.policies import (
     find,
     require_level,
@@ -124,7 +125,13 @@ async def session_of_key(
         repository = await require_level(request, await find_row(), level, unit)
         actor = actor_of(request.principal, repository.row, repository.access.of(unit))
         reads_pulls = repository.access.of("pulls") != "none"
-        pusher = Pusher(request.principal.id, actor, restricted=False, reads_pulls=reads_pulls)
+        pusher = Pusher(
+            request.principal.id,
+            actor,
+            restricted=False,
+            reads_pulls=reads_pulls,
+            maintained=await maintained_branches(request, repository) if unit == CODE else frozenset(),
+        )
         return SshSession(repository, pusher)
     except (NotFound, Denied) as error:
         refusal = error

@@ -23,9 +23,14 @@ from ingot_contracts.identity.events import (
     UserDeleted,
     UserEdited,
 )
-from ingot_contracts.issues.events import IssuesForgotten, OpenIssuesCounted
+from ingot_contracts.issues.events import (
+    IssueDeleted,
+    IssuesForgotten,
+    OpenIssuesCounted,
+    PullRequestChanged,
+)
 from ingot_repos.access.rules.grants import announce_access
-from ingot_repos.access.store import collaborations
+from ingot_repos.access.store import collaborations, maintainer_edits
 from ingot_repos.catalog.store import accounts, repositories, transfers
 from ingot_repos.repositories.rules import deletions
 from ingot_repos.social.store import relations as stars_and_watches
@@ -49,6 +54,8 @@ class EventSubscriptions:
             OrganizationDeleted: self.on_organization_deleted,
             TeamDeleted: self.on_team_deleted,
             OpenIssuesCounted: self.on_open_issues_counted,
+            PullRequestChanged: self.on_pull_request_changed,
+            IssueDeleted: self.on_issue_deleted,
             PurgeRequested: self.on_purge_requested,
             OwnershipForgotten: self.on_ownership_forgotten,
             IssuesForgotten: self.on_issues_forgotten,
@@ -78,6 +85,23 @@ class EventSubscriptions:
         await repositories.set_open_counts(
             tx, event.repository_id, issues=event.open_issues, pulls=event.open_pulls
         )
+
+    async def on_pull_request_changed(self, tx: Tx, event: PullRequestChanged, _envelope: Envelope) -> None:
+        pull = event.pull_request
+        is_of_fork = pull.head.repo_id != pull.base.repo_id
+        if pull.allow_maintainer_edit and pull.state == "open" and is_of_fork:
+            await maintainer_edits.save(
+                tx,
+                pull.id,
+                head_repository_id=pull.head.repo_id,
+                head_branch=pull.head.ref,
+                base_repository_id=pull.base.repo_id,
+            )
+        else:
+            await maintainer_edits.remove(tx, pull.id)
+
+    async def on_issue_deleted(self, tx: Tx, event: IssueDeleted, _envelope: Envelope) -> None:
+        await maintainer_edits.remove(tx, event.pull_id)
 
     async def on_ownership_forgotten(self, tx: Tx, event: OwnershipForgotten, _envelope: Envelope) -> None:
         await deletions.confirm(tx, self._jobs, "identity", event.repository_id)

@@ -54,7 +54,11 @@ async def create(request: WebRequest) -> Response[Any]:
     if form.has("preview"):
         return await preview(frame, form, "Open the pull request")
     base, _, head = request.rest(3).partition("...")
-    body = {"title": form.text("title"), "body": form.lines("body"), "base": base, "head": head}
+    body: dict[str, Any] = {
+        "title": form.text("title"), "body": form.lines("body"), "base": base, "head": head
+    }  # fmt: skip
+    if form.has("maintainers_shown"):
+        body["allow_maintainer_edit"] = form.has("maintainers")
     try:
         require_few_files(form)
         pull = await frame.forge.send("POST", "issues", frame.api("pulls"), body)

@@ -199,12 +199,15 @@ async def delete_issue(tx: Tx, context: RepositoryContext, issue: AnyIssue) -> N
     pinned_ids = await pins.list_ids(tx, context.repository.id, is_pull=before.is_pull)
     if before.id in pinned_ids:
         await pins.replace(tx, pinned_ids, [one for one in pinned_ids if one != before.id])
+    pull = await issue_rows.get_pull_by_id(tx, before.id) if before.is_pull else None
     if before.is_pull:
         await pull_heads.add_job(tx, context, before)
     await timeline.remove_of_issue(tx, before.id)
     await issue_rows.remove(tx, before.id)
     await counters.count_deleted(tx, context.repository.id)
-    deleted = IssueDeleted(repository_id=context.repository.id, number=before.number)
+    deleted = IssueDeleted(
+        repository_id=context.repository.id, number=before.number, pull_id=pull.pull_id if pull else 0
+    )
     emit(tx, deleted, context.repository.id)
 
 

@@ -88,6 +88,7 @@ class IssueDetails(msgspec.Struct, frozen=True, gc=False):
     mergeable: bool | None = None
     merged: bool | None = None
     takes_branch: bool | None = None
+    allow_maintainer_edit: bool | None = None
     merged_at: datetime | None = None
     merged_by: int | None = None
     merge_sha: str | None = None
@@ -181,6 +182,7 @@ class PullDetails(IssueDetails, frozen=True, gc=False):
     mergeable: bool
     merged: bool
     takes_branch: bool
+    allow_maintainer_edit: bool
 
     @property
     def requested_reviewers(self) -> Sequence[RequestedReviewer]:

@@ -45,8 +45,13 @@ NO_HEAD = "the head does not exist"
 
 
 class CreatePullRequestOption(CreateIssueOption, kw_only=True):
-    """A new pull request. ``head`` is ``branch``, or ``owner:branch`` for the fork of that owner."""
+    """A new pull request. ``head`` is ``branch``, or ``owner:branch`` for the fork of that owner.
 
+    ``allow_maintainer_edit`` has no effect if the caller may not write to the head. Its default is a setting
+    of the repository.
+    """
+
+    allow_maintainer_edit: bool | UnsetType = UNSET
     head: Head
     base: Name
     reviewers: Logins = msgspec.field(default_factory=list)
@@ -54,8 +59,12 @@ class CreatePullRequestOption(CreateIssueOption, kw_only=True):
 
 
 class EditPullRequestOption(EditIssueOption, kw_only=True):
-    """A change of a pull request. An absent or empty field stays."""
+    """A change of a pull request. An absent or empty field stays.
 
+    Only its author changes ``allow_maintainer_edit``, with write access to the head.
+    """
+
+    allow_maintainer_edit: bool | UnsetType = UNSET
     labels: Labels | UnsetType = UNSET
     base: Name | UnsetType = UNSET
 
@@ -118,7 +127,14 @@ async def create_pull(request: IssuesRequest, data: CreatePullRequestOption) -> 
         async with request.db.transaction() as tx:
             await repositories.add_missing(tx, repository)
     async with request.db.transaction() as tx:
-        pull = await pulls.open_pull(tx, context, new_issue, branches, comparison)
+        pull = await pulls.open_pull(
+            tx,
+            context,
+            new_issue,
+            branches,
+            comparison,
+            allow_maintainer_edit=may_write(head) and _allows_maintainers(request, data),
+        )
         if requests.account_ids or requests.teams:
             await reviews.request_reviews(tx, context, as_pull(pull), requests)
             pull = await issue_store.get_details_by_id(tx, pull.id) or pull
@@ -129,6 +145,13 @@ async def create_pull(request: IssuesRequest, data: CreatePullRequestOption) -> 
             await _compare(request, branches, pull.number)
         await pull_heads.requeue_closed(request.db, context, [pull])
     return await present(request, pull)
+
+
+def _allows_maintainers(request: IssuesRequest, data: CreatePullRequestOption) -> bool:
+    """Return what the request says, or else the setting of the repository."""
+    if data.allow_maintainer_edit is UNSET:
+        return request.access.repository.default_allow_maintainer_edit
+    return data.allow_maintainer_edit
 
 
 async def _compare(request: IssuesRequest, branches: Branches, number: int = 0) -> Comparison:
@@ -286,14 +309,38 @@ async def edit_pull(request: IssuesRequest, index: int, data: EditPullRequestOpt
     data.assignee = data.assignee or UNSET
     edit = await allowed_edit(request, pull, data)
     retarget = await _retarget_of(request, pull, data.base) if data.base else None
+    allow = await _allowance_of(request, pull, data)
     replaces_labels = bool(data.labels) and await request.allowed(may_write)
     ids, names = label_rules.ids_and_names(data.labels or []) if replaces_labels else ([], [])
     context = await request.context()
     async with request.db.transaction() as tx:
-        edited = await pulls.edit_pull(tx, context, pull, edit, retarget)
+        edited = await pulls.edit_pull(tx, context, pull, edit, retarget, allow_maintainer_edit=allow)
         if replaces_labels:
             edited = await issue_labels.replace_on_issue(tx, context, pull, ids, names) or edited
     return await present(request, edited)
+
+
+async def _allowance_of(
+    request: IssuesRequest, pull: PullDetails, data: EditPullRequestOption
+) -> bool | None:
+    """Return the new ``allow_maintainer_edit``, or None if it stays.
+
+    Raises Denied unless the caller is the author of the pull request and may write to its head.
+    """
+    if data.allow_maintainer_edit in (UNSET, pull.allow_maintainer_edit):
+        return None
+    refusal = Denied("only the author of the pull request, with write access to its head, may change that")
+    if pull.author_id != request.principal.id:
+        raise refusal
+    if data.allow_maintainer_edit is False:
+        return False
+    try:
+        head = await request.components.repos.access_by_id(pull.head_repository_id, request.principal_token)
+    except NotFound:
+        raise refusal from None
+    if not may_write(in_unit(head, "code")):
+        raise refusal
+    return True
 
 
 async def _retarget_of(request: IssuesRequest, pull: PullDetails, base: str) -> Retarget | None:

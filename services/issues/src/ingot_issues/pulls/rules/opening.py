@@ -43,7 +43,13 @@ class Retarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def open_pull(
-    tx: Tx, context: RepositoryContext, new_issue: NewIssue, branches: Branches, comparison: Comparison
+    tx: Tx,
+    context: RepositoryContext,
+    new_issue: NewIssue,
+    branches: Branches,
+    comparison: Comparison,
+    *,
+    allow_maintainer_edit: bool = False,
 ) -> IssueDetails:
     """Open a pull request between repositories whose copies are saved. Raises Invalid or Conflict.
 
@@ -54,7 +60,7 @@ async def open_pull(
     await context.lock(tx)
     await refuse_duplicate(tx, context.repository.id, branches)
     issue_id = (await insert_issue(tx, context, new_issue, is_pull=True)).id
-    await store.add(tx, issue_id, branches, comparison)
+    await store.add(tx, issue_id, branches, comparison, allow_maintainer_edit=allow_maintainer_edit)
     check = CheckMergeability(
         repository_id=context.repository.id,
         base_branch=branches.base_branch,
@@ -75,12 +81,17 @@ async def edit_pull(
     pull: PullDetails,
     edit: IssueEdit,
     retarget: Retarget | None,
+    *,
+    allow_maintainer_edit: bool | None = None,
 ) -> IssueDetails:
     """Change the fields of an issue, and with ``retarget`` the base branch.
 
     Raises Conflict, Invalid or NotFound.
     """
     edited = await edit_issue(tx, context, pull, edit)
+    if allow_maintainer_edit not in (None, pull.allow_maintainer_edit):
+        await store.allow_maintainer_edit(tx, pull.pull_id, allow=bool(allow_maintainer_edit))
+        edited = await announce(tx, context, pull.id, "edited")
     return edited if retarget is None else await _change_base(tx, context, pull, retarget)
 
 

@@ -61,9 +61,26 @@ class TakesBranchRow(TypedRow):
     takes_branch: bool
 
 
-async def add(db: Executor, issue_id: int, branches: Branches, comparison: Comparison) -> None:
-    values = {"issue_id": issue_id, **branches._asdict(), **_compared_values(comparison)}
+async def add(
+    db: Executor,
+    issue_id: int,
+    branches: Branches,
+    comparison: Comparison,
+    *,
+    allow_maintainer_edit: bool,
+) -> None:
+    values = {
+        "issue_id": issue_id,
+        "allow_maintainer_edit": allow_maintainer_edit,
+        **branches._asdict(),
+        **_compared_values(comparison),
+    }
     await db.execute(pull.insert().values(values))
+
+
+async def allow_maintainer_edit(db: Executor, pull_id: int, *, allow: bool) -> None:
+    """Let users with write access to the base push to the head branch, or no longer."""
+    await db.execute(update(pull).where(pull.c.id == pull_id).values(allow_maintainer_edit=allow))
 
 
 async def get_newest_details(db: Executor, repository_id: int, branches: Branches) -> IssueDetails | None:

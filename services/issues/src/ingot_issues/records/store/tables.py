@@ -71,6 +71,8 @@ pull = Table(
     Column("merge_claimed_until", UtcDateTime),
     Column("takes_branch", Boolean, nullable=False, default=False, server_default=false()),
     Column("head_hidden", Boolean, nullable=False, default=False, server_default=false()),
+    # Users with write access to the base may push to the head branch.
+    Column("allow_maintainer_edit", Boolean, nullable=False, default=False, server_default=false()),
     # The commit to which a push moved the head branch after the last comparison, or empty.
     Column("head_tip", String(64), nullable=False, default="", server_default=""),
     Index("ix_pull_head", "head_repository_id", "head_branch"),

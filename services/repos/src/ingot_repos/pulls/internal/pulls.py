@@ -9,12 +9,13 @@ from itertools import dropwhile
 import msgspec
 from litestar import Response, get, post
 
-from ingot_chassis.errors import Invalid, NotFound, TooLarge, Unavailable
+from ingot_chassis.errors import Denied, Invalid, NotFound, TooLarge, Unavailable
 from ingot_contracts.limits import DESCRIPTION_CHARACTERS, TEXT_CHARACTERS
 from ingot_contracts.repos.commits import Verification
 from ingot_contracts.repos.comparisons import ChangedPath, ChangedPaths
 from ingot_contracts.repos.histories import History
 from ingot_contracts.repos.merges import Merge, Merged, UpdateBranch, UpdatedBranch
+from ingot_repos.access.api.maintainers import maintained_branches
 from ingot_repos.access.api.policies import own_account, require_on_disk, resolve_by_id, resolve_for_peer
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.rules import levels as access
@@ -45,11 +46,28 @@ from ingot_repos.protection.rules.contents import ContentJudge
 from ingot_repos.protection.rules.decisions import actor_of, branch_rules_of, merge_rule
 from ingot_repos.pulls import rules as merges
 from ingot_repos.pushes.rules.journal import Pushes
+from ingot_repos.pushes.rules.rights import PROTECTED
 from ingot_repos.repositories.internal.lookups import ISSUES, act_as
 
 REPOSITORY = "/internal/repositories/{repository_id:int}"
 MOST_COMMITS = 1000
 MOST_DIFFS = 200
+
+
+async def _resolve_for_update(
+    request: RepositoryRequest, repository_id: int, branch: str
+) -> ResolvedRepository:
+    """Find a repository whose branch the caller may move. Raises NotFound, Unauthenticated, Denied."""
+    try:
+        return await resolve_by_id(request, repository_id, "write")
+    except Denied:
+        repository = await resolve_by_id(request, repository_id, "signed-in")
+        if branch not in await maintained_branches(request, repository):
+            raise
+    async with request.db.read() as db:
+        if (await branch_rules_of(db, repository_id)).of_branch(branch) is not None:
+            raise Denied(PROTECTED)
+    return repository
 
 
 @post(REPOSITORY + "/merge", policy=ISSUES, include_in_schema=False, status_code=200)
@@ -109,8 +127,11 @@ async def merge_branch(
 
 @post(REPOSITORY + "/update-branch", policy=ISSUES, include_in_schema=False, status_code=200)
 async def update_branch(request: RepositoryRequest, repository_id: int, data: UpdateBranch) -> UpdatedBranch:
-    """Merge or rebase a base branch into a branch of this repository. The caller needs write access here."""
-    repository = await resolve_by_id(request, repository_id, "write")
+    """Merge or rebase a base branch into a branch of this repository.
+
+    The caller needs write access here, or to the base if the pull request allows edits by maintainers.
+    """
+    repository = await _resolve_for_update(request, repository_id, data.head_branch)
     require_on_disk(request, repository)
     base = repository
     if data.base_repository_id != repository_id:

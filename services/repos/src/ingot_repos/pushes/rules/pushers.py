@@ -9,9 +9,11 @@ class Pusher(msgspec.Struct, frozen=True):
     """The account that events name, and the actor for the rules. ``restricted``: see ``PushReceived``.
 
     ``reads_pulls``: the actor may read pull requests of the repository, so may open one by a push.
+    ``maintained`` are the branches to which the actor may push without write access to the repository.
     """
 
     account_id: int
     actor: Actor
     restricted: bool
     reads_pulls: bool = True
+    maintained: frozenset[str] = frozenset()

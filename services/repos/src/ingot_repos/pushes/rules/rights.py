@@ -13,13 +13,15 @@ from ingot_repos.git.changes.proposals import FOR
 from ingot_repos.git.hooks.hook_questions import UNKNOWN
 from ingot_repos.git.hooks.update_hook import RefRefusal
 from ingot_repos.git.process.configuration import HIDDEN_REFS
-from ingot_repos.git.refs.refs import RefChange
+from ingot_repos.git.refs.refs import BRANCHES, ZERO_OID, RefChange
 from ingot_repos.protection.rules.decisions import Rules, rules_of
 from ingot_repos.pushes.rules.pushers import Pusher
 
 ENDED = "your access to the repository ended while the push was on its way"
 OTHER_RULES = "the rules of the repository changed while the push was on its way; push again"
 NEEDS_WRITE = "needs write access to the repository; refs/for/<branch> opens a pull request"
+MAINTAINED = "its pull request lets you push commits to this branch, and neither create nor delete it"
+PROTECTED = "a rule protects the branch; only users with write access to the repository may push to it"
 NO_PULLS = "you have no access to the pull requests of the repository"
 BLOCKED = "the owner of the repository has blocked you"
 
@@ -31,11 +33,28 @@ Renew = Callable[[], Awaitable[tuple[ResolvedRepository, Pusher]]]
 def find_refusals(rules: Rules, pusher: Pusher, commands: Sequence[RefChange]) -> list[RefRefusal]:
     """Of what moves refs and proposes nothing."""
     if not reaches(pusher.actor.level, "write"):
-        return [RefRefusal(one.name, NEEDS_WRITE) for one in commands]
+        return [
+            RefRefusal(one.name, reason)
+            for one in commands
+            if (reason := _refusal_of_maintainer(rules, pusher, one))
+        ]
     hidden = [one.name for one in commands if one.name.startswith(HIDDEN_REFS)]
     return rules.refusals(pusher.actor, commands) + [
         RefRefusal(name, "no push may name this ref") for name in hidden
     ]
+
+
+def _refusal_of_maintainer(rules: Rules, pusher: Pusher, change: RefChange) -> str:
+    """The reason for which a pusher without write access may not make a change; empty for a maintained branch.
+
+    Maintainers neither create nor delete branches, and no rule lets them push to a protected one.
+    """
+    branch = change.name.removeprefix(BRANCHES)
+    if branch == change.name or branch not in pusher.maintained:
+        return NEEDS_WRITE
+    if ZERO_OID in (change.before, change.after):
+        return MAINTAINED
+    return PROTECTED if rules.of_branch(branch) is not None else ""
 
 
 async def refusal_of_proposals(identity: HttpIdentity, row: RepositoryRow, pusher: Pusher) -> str:

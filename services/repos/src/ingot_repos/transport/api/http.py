@@ -8,6 +8,7 @@ from ingot_chassis.errors import ApiError, Denied, NotFound, Unauthenticated
 from ingot_chassis.http.policy import anyone
 from ingot_contracts.identity.units import Unit
 from ingot_repos.access.api.error_forms import for_git, sign_in_first
+from ingot_repos.access.api.maintainers import maintained_branches
 from ingot_repos.access.api.policies import (
     require_on_disk,
     require_readable,
@@ -73,7 +74,7 @@ async def receive_pack(request: RepositoryRequest) -> GitAnswer:
     """A push."""
     _require_type(request, "git-receive-pack")
     repository = await _resolve(request, "git-receive-pack")
-    pusher = _pusher(request, repository)
+    pusher = await _pusher(request, repository)
     return push(request, repository, pusher, partial(_renew, request, repository))
 
 
@@ -92,13 +93,14 @@ async def bundle(request: RepositoryRequest) -> GitAnswer:
     return send_bundle(request, fetched_repository, commit, _renew_reader(request, repository))
 
 
-def _pusher(request: RepositoryRequest, repository: ResolvedRepository) -> Pusher:
+async def _pusher(request: RepositoryRequest, repository: ResolvedRepository) -> Pusher:
     actor = actor_of(request.principal, repository.row, repository.level)
     return Pusher(
         request.principal.id,
         actor,
         restricted=request.principal.restricted_to is not None,
         reads_pulls=repository.access.of("pulls") != "none",
+        maintained=await maintained_branches(request, repository),
     )
 
 
@@ -124,7 +126,7 @@ async def _renew(request: RepositoryRequest, before: ResolvedRepository) -> tupl
         repository = await resolve_by_id(request, id_, "signed-in")
     repository = await with_files(request, repository, unit)
     require_changeable(repository.row)
-    return repository, _pusher(request, repository)
+    return repository, await _pusher(request, repository)
 
 
 async def _advertisement(

@@ -309,14 +309,19 @@ async def _new_comment(
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/edit", policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest, index: int) -> Response[Any]:
-    """Change title and text, and into which branch a pull request is to be merged."""
+    """Change title and text, and of a pull request the base branch and who may push to its head."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
         return await preview(frame, form, "Save")
     into, path = form.text("into"), frame.api("issues", index)
+    of_pull: dict[str, Any] = {}
+    if into != form.text("into_shown"):  # another person may have changed the base since
+        of_pull["base"] = into
+    if form.has("maintainers_shown") and form.has("maintainers") != (form.text("maintainers_shown") == "1"):
+        of_pull["allow_maintainer_edit"] = form.has("maintainers")
     try:
-        if into != form.text("into_shown"):  # another person may have changed the base since
-            await frame.forge.send("PATCH", "issues", frame.api("pulls", index), {"base": into})
+        if of_pull:
+            await frame.forge.send("PATCH", "issues", frame.api("pulls", index), of_pull)
         await _send_text(frame, form, path)
     except ApiError as error:
         return await preview(frame, form, "Save", problem=error)

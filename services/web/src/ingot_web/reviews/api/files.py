@@ -86,6 +86,7 @@ def line_context(
         "can_resolve": changes_pull,
         "can_attach": changes_pull and frame.request.takes_attachments,
         "can_apply": viewer.signed_in and _may_push_to_head(frame, pull, can_push=can_push),
+        "can_update": viewer.signed_in and _may_update_head(frame, pull, can_push=can_push),
         "link": "",
         "file": 0,
         "draft": "",
@@ -102,6 +103,15 @@ def _may_push_to_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> b
     if head["full_name"] == frame.repository["full_name"]:
         return can_push
     return bool(head["owner"]["login"] == frame.request.principal.name)
+
+
+def _may_update_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> bool:
+    """True if the viewer is offered to update the head: also a maintainer of the base, if that is allowed."""
+    if _may_push_to_head(frame, pull, can_push=can_push):
+        return True
+    head = pull["head"]["repo"]
+    is_open = pull["state"] == "open" and head is not None and not head["archived"]
+    return bool(can_push and is_open and pull.get("allow_maintainer_edit"))
 
 
 def _name_of_page(file: int, number: int, hides: int, shown: Mapping[str, str]) -> str:
