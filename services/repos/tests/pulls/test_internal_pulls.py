@@ -27,6 +27,15 @@ async def test_a_comparison_says_what_a_merge_would_bring(ann, base):
     assert (await compared(ann, base, base_branch="..")).status_code == 404
 
 
+async def test_the_tip_of_a_branch_comes_with_its_commit_on_request(ann, base):
+    tip = (await ann.internal("GET", f"{base}/branches/topic")).json()
+    whole = (await ann.internal("GET", f"{base}/branches/topic?commit=true")).json()
+    assert ("commit" in tip, whole["sha"]) == (False, tip["sha"])
+    commit = whole["commit"]
+    assert (commit["id"], commit["message"]) == (tip["sha"], "topic\n")
+    assert (commit["added"], commit["removed"], commit["modified"]) == (["b.txt"], [], [])
+
+
 async def test_comparing_needs_access_to_both(world, ann, bob, base):
     other = await ann.create("secret", private=True)
     assert (await compared(bob, base)).status_code == 200

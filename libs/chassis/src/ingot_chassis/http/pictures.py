@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from litestar import Response
+from litestar.datastructures import Headers
 
 from ingot_chassis.errors import Invalid
 from ingot_chassis.http.downloads import INERT
@@ -68,7 +69,7 @@ def is_digest(text: str) -> bool:
 
 
 def picture_response(
-    headers: Any, content: bytes, *, etag: str, media_type: str, cache_control: str
+    headers: Headers, content: bytes, *, etag: str, media_type: str, cache_control: str
 ) -> Response[Any]:
     """Serve a picture. ``headers`` are those of the request: 304 if the client has this picture."""
     answered = INERT | {"Cache-Control": cache_control, "ETag": etag}

@@ -13,7 +13,7 @@ PASSED: frozenset[StatusState] = frozenset(("success", "skipped"))
 NO_COMMIT = "0" * 40
 
 
-class BranchTip(msgspec.Struct, frozen=True, kw_only=True):
+class BranchTip(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """GET /internal/repositories/{id}/branches/{name}.
 
     DELETE with ``?tip={sha}`` deletes it as the caller: 409 when its tip moved, or when it is the default

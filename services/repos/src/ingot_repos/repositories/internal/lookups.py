@@ -309,7 +309,14 @@ async def _with_commit(
         left -= encoded_bytes(file.filename)
         if left >= 0:
             paths[file.status].append(file.filename)
-    commit = request.presenter.commit(repository.full_name, info, logins, **paths)
+    commit = request.presenter.commit(
+        repository.full_name,
+        info,
+        logins,
+        added=paths["added"],
+        removed=paths["removed"],
+        modified=paths["modified"],
+    )
     return msgspec.structs.replace(tip, commit=commit)
 
 
