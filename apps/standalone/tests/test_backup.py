@@ -1,4 +1,7 @@
-"""Backup and restore: the drill. Everything is there again, events are sent again, and no hook is sent twice."""
+"""Backup and restore: the drill.
+
+Everything is there again, events are sent again, and no hook is sent twice.
+"""
 
 import asyncio
 import json

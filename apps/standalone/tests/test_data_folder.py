@@ -1,4 +1,7 @@
-"""The data folder: its lock, its permissions and its secrets. What an operator can fix is one line on stderr."""
+"""The data folder: its lock, its permissions and its secrets.
+
+What an operator can fix is one line on stderr.
+"""
 
 import pytest
 

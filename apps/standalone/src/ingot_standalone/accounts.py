@@ -22,7 +22,7 @@ from ingot_standalone.settings import ServiceSettingsReader
 
 
 class Identity(NamedTuple):
-    """What the use cases of identity need."""
+    """Objects that the use cases of identity need."""
 
     database: Database
     presenter: Presenter

@@ -1,7 +1,7 @@
 """Backups of a data folder, also while `ingot up` runs on it, and their restoration.
 
-The databases are copied between two passes over the files, those of consumers before those of whom they listen to: what
-a row needs is there, and what a consumer has missed is still in the outbox that it comes from.
+The databases are copied between two passes over the files, so every file of a row is in the backup. Consumers
+are copied before their emitters: an event that a consumer has missed is still in the outbox.
 """
 
 import contextlib
@@ -68,7 +68,7 @@ def _copy_files(source: Path, new: Path, before: Path | None) -> None:
 
 
 def keep_databases(folder: DataFolder) -> Path:
-    """Copy the databases that are there into the data folder itself, before an upgrade; where. Raises CannotStart."""
+    """Copy the databases into the data folder before an upgrade; return the copy. Raises CannotStart."""
     copies = folder.path / "before-upgrade" / name_of(now())
     try:
         copies.mkdir(mode=0o700, parents=True)
@@ -96,7 +96,7 @@ def copy_databases(folder: DataFolder, to: Path) -> None:
 
 
 def restore(source: Path, folder: DataFolder) -> Path:
-    """Put a backup in the place of a data folder that is not there; the backup that it was. Raises CannotStart.
+    """Restore a backup into a data folder that does not exist; return the backup. Raises CannotStart.
 
     ``source`` is a backup, or a folder with backups, of which the newest is taken.
     """

@@ -1,4 +1,4 @@
-"""Several apps as one ASGI app: it runs the lifespans of all and what runs beside them; one app gets the requests."""
+"""Several apps as one ASGI app: it runs the lifespans of all, and one app gets the requests."""
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -14,7 +14,10 @@ from litestar.types import (
 
 
 class ComposedApp:
-    """Enters the lifespans of ``apps`` in order, then ``beside``, and leaves all in reverse; the last app gets the requests."""
+    """Enters the lifespans of ``apps`` in order, then ``beside``, and leaves all in reverse order.
+
+    The last app gets the requests.
+    """
 
     def __init__(
         self, apps: Sequence[Litestar], beside: Sequence[AbstractAsyncContextManager[None]] = ()
@@ -30,7 +33,7 @@ class ComposedApp:
             await self._apps[-1](scope, receive, send)
 
     async def _run_lifespans(self, receive: LifeSpanReceive, send: LifeSpanSend) -> None:
-        # One task enters and leaves: a cancel scope inside a lifespan must be left by the task that entered it.
+        # One task enters and leaves: a cancel scope in a lifespan must be left by the task that entered it.
         await receive()
         async with AsyncExitStack() as lifespans:
             try:

@@ -1,4 +1,4 @@
-"""What the command prints for the person who runs it; everything else goes to the log."""
+"""Output of the command for its user; everything else goes to the log."""
 
 
 def say(line: str = "") -> None:

@@ -18,7 +18,7 @@ SEALING = ("identity", "repos", "hooks")
 
 
 class Secrets(msgspec.Struct, kw_only=True):
-    """``secrets.json``: Ed25519 keys of all services, and Fernet keys of those that encrypt secrets at rest."""
+    """``secrets.json``: Ed25519 keys of all services, and Fernet keys for encrypted secrets."""
 
     service_keys: dict[str, str] = {}
     sealing_keys: dict[str, str] = {}
@@ -85,7 +85,7 @@ class DataFolder:
         return self.database_url(service)
 
     def remember_public_url(self, url: str) -> None:
-        """Write the root URL, for commands that run beside the server."""
+        """Write the root URL for commands that run next to the server."""
         self._write(self._public_url, url.encode())
 
     def public_url(self) -> str:

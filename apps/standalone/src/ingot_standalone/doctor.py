@@ -1,4 +1,4 @@
-"""Finds problems in a data folder, also while the server runs, and repairs what can be repaired on request."""
+"""Finds problems in a data folder, also while the server runs. Repairs some of them on request."""
 
 from sqlalchemy import MetaData
 from sqlalchemy.exc import DatabaseError

@@ -47,7 +47,10 @@ def find_binary() -> str:
 
 
 def configuration(*, port: int, store: Path, token: str) -> str:
-    """The configuration file. JetStream acknowledges a message when it is on disk (``sync_interval: always``)."""
+    """The configuration file.
+
+    JetStream acknowledges a message when it is on disk (``sync_interval: always``).
+    """
     return (
         f'listen: "127.0.0.1:{port}"\n'
         f'authorization {{ token: "{token}" }}\n'
@@ -84,7 +87,10 @@ class NatsServer:
         return self.url
 
     async def watch(self) -> None:
-        """Until cancelled, start the server again at its URL and with its files when it has ended. Raises as ``start``."""
+        """Until cancelled, start the server again at its URL and with its files when it has ended.
+
+        Raises as ``start``.
+        """
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             if self._child is not None and self._child.poll() is not None:
@@ -151,7 +157,7 @@ class NatsServer:
 
 
 async def _answers(url: str) -> bool:
-    """Whether a server answers and accepts the token of ``url``."""
+    """True if a server answers and accepts the token of ``url``."""
     client = Client()
     try:
         async with asyncio.timeout(ANSWER_SECONDS):

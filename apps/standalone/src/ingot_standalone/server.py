@@ -1,6 +1,6 @@
-"""Serves a data folder that nobody else uses, until a signal comes: databases, NATS, apps.
+"""Serves a locked data folder until a signal comes: databases, NATS, apps.
 
-What this imports takes a second or two, so `up.py` has looked before whether it can start at all.
+The imports take a second or two. So `up.py` checks first that the server can start.
 """
 
 import contextlib
@@ -100,7 +100,7 @@ async def _migrate(folder: DataFolder) -> None:
 
 
 async def _is_older(folder: DataFolder) -> bool:
-    """Whether an older release wrote a database of the folder. One that cannot be read is reported by its migration."""
+    """True if an older release wrote a database of the folder. Its migration reports an unreadable one."""
     with contextlib.suppress(DatabaseNewer, DatabaseError):
         for service, scripts in SCHEMAS.items():
             if folder.database_file(service).exists() and await pending(

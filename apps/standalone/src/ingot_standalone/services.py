@@ -99,10 +99,10 @@ class Services:
         return SshServer(Repos(AppUpstream(repos), identity), self._repos)
 
     def apps(self, bus: Bus, *, inner_urls: Sequence[str], public_urls: Sequence[str]) -> list[Litestar]:
-        """The apps, each after those that it calls; the gateway is the last. Raises SettingsError.
+        """Return the apps, each after those that it calls; the gateway is the last. Raises SettingsError.
 
-        ``inner_urls``: where this Ingot listens for itself alone; nothing that a user names leads there. ``public_urls``:
-        where it listens for everybody. No webhook reaches it; a mirror may be of a repository here.
+        ``inner_urls`` are internal addresses of this Ingot: no webhook, import or mirror reaches them.
+        ``public_urls`` are its public addresses: mirrors may fetch from them, webhooks may not reach them.
         """
         apps: dict[str, Litestar] = {}
 

@@ -1,7 +1,7 @@
 """Settings of the `ingot` command; the only reader of its environment.
 
-The command decides the settings that connect the five services: databases, keys, NATS. Every other setting of a
-service, such as ``INGOT_PAGE_SIZE``, is read from the environment as in a cluster.
+The command decides the settings that connect the five services: databases, keys, NATS. Every other setting of
+a service, such as ``INGOT_PAGE_SIZE``, is read from the environment as in a cluster.
 """
 
 import os
@@ -21,7 +21,7 @@ DEFAULT_SSH_PORT = 2222
 
 
 class Settings(msgspec.Struct, kw_only=True):
-    """What the command itself reads."""
+    """Settings of the command itself."""
 
     host: Annotated[str, msgspec.Meta(description="Address to listen on.", extra=_SHARED)] = "127.0.0.1"
     port: Annotated[
@@ -74,7 +74,7 @@ def read(options: Mapping[str, Any]) -> Settings:
 
 
 def is_named(variable: str) -> bool:
-    """Whether the environment names a setting, which its value does not tell when that is the default."""
+    """True if the environment sets a variable, also to the value of its default."""
     return bool(os.environ.get(variable))
 
 

@@ -32,9 +32,9 @@ def ssh_socket(settings: Settings) -> Iterator[tuple[socket.socket | None, str]]
 
 
 def set_urls(repos: ingot_repos.settings.Settings, public_url: str, port: int) -> None:
-    """What `ssh_url` says where git over SSH listens at ``port``; 0: nowhere, so there is none.
+    """Set the host and port of `ssh_url` for a server that listens on ``port``; 0 hides the URL.
 
-    Another port is named on purpose, as users may reach this one through it.
+    A port in the settings is kept: users may reach this port through it.
     """
     repos.ssh_host = (repos.ssh_host or urlsplit(public_url).hostname or "") if port else ""
     if not is_named("INGOT_REPOS_SSH_PORT"):

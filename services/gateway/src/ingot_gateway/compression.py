@@ -1,10 +1,10 @@
 """JSON answers and pages in gzip, for clients that ask for it.
 
-Only answers to GET are compressed. The length of a compressed answer shows if a guess in the request is also
-in the answer (the attack BREACH). So no answer with a secret is compressed: tokens and secrets of
-applications are only in answers to POST, and the token of a page's forms differs in each answer. Requests of
-a browser for a page of another site are not compressed either: such a page can make its visitors send
-guesses. Files and git pass unchanged.
+Only answers to GET are compressed. The length of a compressed answer shows if it contains a guess from the
+request (the attack BREACH). So no answer with a secret is compressed: tokens and secrets of applications are
+only in answers to POST. The token of a page's forms differs in each answer. Requests of a browser for a page
+of another site are not compressed either: such a page can make its visitors send guesses. Files and git pass
+unchanged.
 """
 
 import asyncio

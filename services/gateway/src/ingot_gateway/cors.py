@@ -38,8 +38,8 @@ class CorsRules:
         if credentials and ANY in origins:
             raise SettingsError(
                 [
-                    "INGOT_GATEWAY_CORS_CREDENTIALS: name the origins; * would let every page act for its "
-                    "visitors"
+                    "INGOT_GATEWAY_CORS_CREDENTIALS: name the origins; "
+                    + "* would let every page act for its visitors"
                 ]
             )
         self._origins = frozenset(origin.rstrip("/").lower().encode() for origin in origins)

@@ -116,7 +116,7 @@ class Settings(ServiceSettings, kw_only=True):
     rate_limit_address: Annotated[
         int,
         msgspec.Meta(
-            ge=0, le=1_000_000, description="The same for each address whose requests are anonymous."
+            ge=0, le=1_000_000, description="Points of an address in a minute, for anonymous requests."
         ),
     ] = 0
 

@@ -39,7 +39,7 @@ def add_shard_commands(parser: ArgumentParser) -> None:
     rebalance = commands.add_parser("rebalance", help="move repositories until shards have about the same")
     rebalance.add_argument("--dry-run", action="store_true", help="only say what would move")
     for name, purpose in (
-        ("drain", "move everything away from a shard, which gets nothing new"),
+        ("drain", "move all repositories to other shards; the shard gets no new ones"),
         ("remove", "forget a shard that holds nothing"),
     ):
         commands.add_parser(name, help=purpose).add_argument("name")

@@ -109,8 +109,8 @@ class Settings(ServiceSettings, kw_only=True):
         int,
         msgspec.Meta(
             ge=0,
-            description="Least size of a repository, in bytes, for which clones with transfer.bundleURI get "
-            "most of it as a file that is made once a day; 0: never.",
+            description="Least size in bytes of a repository that has a file for clones with "
+            "transfer.bundleURI. The file is made once a day and has most of the repository. 0: never.",
         ),
     ] = 100_000_000
     max_push_bytes: Annotated[
@@ -129,8 +129,8 @@ class Settings(ServiceSettings, kw_only=True):
         int,
         msgspec.Meta(
             ge=0,
-            description="Most bytes of private memory of each git process of a fetch, a push, an archive, a "
-            "search through a history or a large file; mapped packs do not count. 0: no limit.",
+            description="Most bytes of private memory of one git process, without mapped packs. It is for "
+            "fetches, pushes, archives, large files and searches through a history. 0: no limit.",
         ),
     ] = 2_000_000_000
     max_asset_bytes: Annotated[
