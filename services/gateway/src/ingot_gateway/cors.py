@@ -37,10 +37,7 @@ class CorsRules:
         """Raises SettingsError."""
         if credentials and ANY in origins:
             raise SettingsError(
-                [
-                    "INGOT_GATEWAY_CORS_CREDENTIALS: name the origins; "
-                    + "* would let every page act for its visitors"
-                ]
+                ["INGOT_GATEWAY_CORS_CREDENTIALS: name the origins; * lets every page act for its visitors"]
             )
         self._origins = frozenset(origin.rstrip("/").lower().encode() for origin in origins)
         self._any = ANY in origins

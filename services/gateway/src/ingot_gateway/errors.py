@@ -96,10 +96,7 @@ class ErrorWriter:
 
 
 class ErrorPages:
-    """A ``send`` that passes on what a service answers to a browser.
-
-    In place of an error object it writes the page of the error.
-    """
+    """A ``send`` that forwards answers of a service to a browser, with a page in place of an error object."""
 
     def __init__(self, send: Send, errors: ErrorWriter, sign_in: str) -> None:
         self._send, self._errors, self._sign_in = send, errors, sign_in

@@ -17,7 +17,10 @@ Answer = TypeVar("Answer")
 
 
 class LatestAnswers(Generic[Answer]):
-    """If a service does not answer, what it answered before stays, and ``complaint`` is in the log."""
+    """Latest answers of the services.
+
+    If a service fails, its last answer stays and ``complaint`` is logged.
+    """
 
     def __init__(
         self, question: Callable[[str], Awaitable[Answer]], seconds: float, *, complaint: str

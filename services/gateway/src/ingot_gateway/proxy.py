@@ -148,11 +148,9 @@ class Proxy:
     def _send_for_reader(
         self, send: Send, scope: HTTPScope, route: Route, caller: Caller, query: Query
     ) -> Send:
-        """``send``.
+        """Return ``send``, or one that writes error pages if a browser opens a route that pages link to.
 
-        Where a browser opens what a service without pages may refuse, one that writes pages of errors.
-
-        Below the API it is programs that read.
+        Below the API all clients are programs.
         """
         is_for_people = (route.linked or route.signs_in) and not route.pattern.startswith("/api/")
         if not is_for_people or scope["method"] != "GET" or _reader(route, scope["headers"]) != "browser":
@@ -190,7 +188,7 @@ def _credential(
 
 
 def _client_headers(sanitized: SanitizedRequest, route: Route, cookies: Cookies) -> Headers:
-    """With the credentials of the client, where the service finds out by itself who is calling."""
+    """Return the headers with the client's credentials, for a service that authenticates callers itself."""
     if "/info/lfs/" in route.pattern:
         return _with_lfs_token(sanitized)
     if route.pages and cookies.rest:

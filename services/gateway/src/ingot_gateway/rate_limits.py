@@ -230,7 +230,7 @@ def _remember(memory: dict[tuple[Bucket, ...], _T], buckets: tuple[Bucket, ...],
 
 
 def _seconds_of(advance: Advance, buckets: Sequence[Bucket], now: float) -> list[float]:
-    """The level of each bucket, with what is left of the advance back in it."""
+    """Return the level of each bucket, with the unused advance added back."""
     return [
         max(0.0, seconds - advance.left * WINDOW / bucket.points - (now - advance.at))
         for seconds, bucket in zip(advance.seconds, buckets, strict=True)

@@ -73,7 +73,7 @@ async def holder_of_key(request: RepositoryRequest, fingerprint: str) -> KeyHold
     request_max_body_size=None,
 )
 async def run_git(request: RepositoryRequest) -> GitAnswer:
-    """One session of git: what the client says is the body, what git says the answer, both at once."""
+    """Run one session of git. The body is the client's output, the answer is git's output, both at once."""
     session = cast("SshSession", request.scope["resource"])  # type: ignore[typeddict-item]
     request.acquire_slot()
     repository = session.repository

@@ -54,7 +54,7 @@ class HttpOperations:
         return await self._ask_each(SERVICES, "/internal/dead-lettered", list[DeadLetteredEvent])
 
     async def replay(self, service: str) -> Replayed:
-        """Apply and send once more what a service could not. Raises NotFound."""
+        """Apply and send the dead-lettered events of a service again. Raises NotFound."""
         if service not in SERVICES:
             raise NotFound
         answer = await self._peers[service].call("POST", "/internal/dead-lettered", timeout=RUN_SECONDS)

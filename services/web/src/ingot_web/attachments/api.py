@@ -64,12 +64,10 @@ def _link(stored: Any) -> str:
 async def send_with_files(
     frame: RepositoryFrame, form: Form, owner: str, method: str, path: str, body: Callable[[str], Any]
 ) -> Any:
-    """Send a text with files that are attached to ``owner``; ``body`` is made of the text with links to them.
+    """Send a text with files that are attached to ``owner``; return the answer.
 
-    What it answers.
-
-    ``owner`` is an existing issue or comment. A comment on a line has no files of its own, so its issue is
-    the owner. Raises ApiError; then no file is left.
+    ``body`` builds the text with links to the files. ``owner`` is an existing issue or comment. A comment on
+    a line has no files of its own, so its issue is the owner. Raises ApiError; then no file is left.
     """
     require_few_files(form)
     text, ids = form.lines("body"), []

@@ -45,7 +45,7 @@ Parameter = str | int | bool | list[str]
 
 
 class TextCache(Protocol):
-    """Keeps HTML by what it was made of."""
+    """A cache of HTML, by its source text."""
 
     def get(self, key: Hashable) -> Markup | None: ...
 
@@ -139,9 +139,9 @@ class Forge:
         return msgspec.json.decode(answer.body) if answer.body and is_json else None
 
     async def change(self, method: str, service: str, path: str, body: Any = None) -> PeerAnswer:
-        """Change something; the answer as it came.
+        """Send a change; return the raw answer.
 
-        Raises Invalid where a field of a form that names what is to change was left empty.
+        Raises Invalid if the form left the name of the changed thing empty.
         """
         if "" in path.split("/")[1:]:
             raise Invalid.field("name", "missing", "is empty; write it, and send the form again")
@@ -195,7 +195,7 @@ class Forge:
         return views.changes
 
     async def view_file(self, repository: str, number: int, view: ViewFile) -> None:
-        """Note that the caller has looked at a file, or has not."""
+        """Mark a file as viewed by the caller, or remove the mark."""
         path = f"/internal/repos{repository}/pulls/{number}/file-views"
         await self._peers["issues"].call("PUT", path, msgspec.json.encode(view), principal=self._principal)
         self._on_change()

@@ -61,7 +61,7 @@ class SharedDigests:
         self._pause, self._paused_until = 0.0, float("-inf")
 
     async def add(self, digest: bytes) -> bool:
-        """False if it is there already."""
+        """Store a digest. Return False if it was stored before."""
         return await self._ask(lambda: self._add(_key(digest)), otherwise=True)
 
     async def _add(self, key: str) -> bool:

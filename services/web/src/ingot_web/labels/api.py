@@ -45,7 +45,7 @@ async def _labels_page(frame: RepositoryFrame, form: Form, problem: ApiError | N
 
 @post([f"{LABELS}/{act}" for act in LABEL_ACTS], policy=anyone(), include_in_schema=False)
 async def change_label(request: WebRequest) -> Response[Any]:
-    """Make a label, change or remove one; what is refused is said above the list."""
+    """Create, edit or delete a label. The error is shown above the list."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     try:
         await send_label(request, frame.api("labels"), form)
@@ -55,7 +55,7 @@ async def change_label(request: WebRequest) -> Response[Any]:
 
 
 async def send_label(request: WebRequest, path: str, form: Form) -> None:
-    """Do with the labels at ``path`` of the API what the end of the address says, one of LABEL_ACTS."""
+    """Apply the action at the end of the address, one of LABEL_ACTS, to the labels at ``path`` of the API."""
     body = {name: form.text(name) for name in ("name", "color", "description")}
     own = path + at(form.text("id"))
     match request.rest(0).rpartition("/")[-1]:

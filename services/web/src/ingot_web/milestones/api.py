@@ -77,7 +77,7 @@ async def new_milestone(request: WebRequest) -> Response[str]:
 
 @get(f"{MILESTONES}/{{milestone_id:int}}/edit", policy=anyone(), include_in_schema=False)
 async def milestone(request: WebRequest, milestone_id: int) -> Response[str]:
-    """The form of a milestone that is there."""
+    """The form to edit an existing milestone."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     (shown,) = await frame.load(frame.forge.get("issues", frame.api("milestones", milestone_id)))

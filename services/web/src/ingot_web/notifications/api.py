@@ -17,9 +17,9 @@ UNREAD_AGE = 30
 
 @get("/notifications", policy=anyone(), include_in_schema=False)
 async def notifications(request: WebRequest) -> Response[Any]:
-    """Notifications of the caller: unread ones, read ones with ``?q=read``; ``?open=`` leads to one of them.
+    """List notifications of the caller: unread ones, read ones with ``?q=read``.
 
-    What was offered and waits for an answer is unread.
+    ``?open=`` redirects to one. Pending transfers are listed as unread.
     """
     request.require_signed_in()
     if thread_id := whole_number(request.query_params.get("open", "")):
@@ -39,9 +39,9 @@ async def notifications(request: WebRequest) -> Response[Any]:
 
 
 def _link(request: WebRequest, thread: Any) -> str:
-    """To what a thread is about.
+    """Return the link to the subject of a thread.
 
-    Of an unread one it also marks it as read, which no address does that another site made.
+    For an unread thread the link also marks it as read. Links of other sites cannot do that.
     """
     if not thread["unread"]:
         return request.root + _place(request, thread)
@@ -90,7 +90,7 @@ def _place(request: WebRequest, thread: Any) -> str:
 
 @post("/notifications/read", policy=anyone(), include_in_schema=False)
 async def mark_read(request: WebRequest) -> Response[bytes]:
-    """Mark one thread as read, or everything if no thread was sent. Raises NotFound for what is no id."""
+    """Mark one thread as read, or all without one. Raises NotFound for an invalid id."""
     form = await request.sent_form()
     if "thread" in form:
         thread_id = whole_number(form.text("thread"))

@@ -71,7 +71,7 @@ async def create(request: WebRequest) -> Response[Any]:
 class OrganizationPages:
     """The settings of one organization, for one request.
 
-    ``is_owner`` and what ``render`` shows are there after ``load``.
+    ``load`` sets ``is_owner`` and the values for ``render``.
     """
 
     def __init__(self, request: WebRequest, org: str) -> None:
@@ -328,7 +328,7 @@ async def change_team(request: WebRequest, org: str, team: int) -> Response[Any]
 
 @get(f"{SETTINGS}/teams/{{team:int}}/edit", policy=anyone(), include_in_schema=False)
 async def edit_team(request: WebRequest, org: str, team: int) -> Response[str]:
-    """The form of a team that is there."""
+    """The form to edit an existing team."""
     return await _edit_team_page(OrganizationPages(request, org), team)
 
 
@@ -344,7 +344,7 @@ async def _edit_team_page(
 
 @post(f"{SETTINGS}/teams/{{team:int}}/edit", policy=anyone(), include_in_schema=False)
 async def save_team(request: WebRequest, org: str, team: int) -> Response[Any]:
-    """Change what a team is called and what it may."""
+    """Change the name and the rights of a team."""
     form, pages = await request.sent_form(), OrganizationPages(request, org)
     try:
         await pages.forge.send("PATCH", "identity", at("teams", team), _team_of(form))

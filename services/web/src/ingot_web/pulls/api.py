@@ -49,7 +49,7 @@ async def pulls(request: WebRequest) -> Response[str]:
 
 @post("/{owner:str}/{repo:str}/compare/{basehead:path}", policy=anyone(), include_in_schema=False)
 async def create(request: WebRequest) -> Response[Any]:
-    """Open a pull request for what is compared."""
+    """Open a pull request for the compared branches."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
         return await preview(frame, form, "Open the pull request")
@@ -252,7 +252,7 @@ async def merge(request: WebRequest, index: int) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/update", policy=anyone(), include_in_schema=False)
 async def update(request: WebRequest, index: int) -> Response[Any]:
-    """Put the head branch on top of what the base branch has now, or say on the page why not."""
+    """Bring the base branch into the head branch; the page shows a refusal."""
     await request.sent_form()
     frame = RepositoryFrame(request)
     try:

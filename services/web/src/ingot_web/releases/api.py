@@ -150,7 +150,7 @@ async def _with_files(frame: RepositoryFrame, form: Form, release: Any) -> Respo
 
 @get("/{owner:str}/{repo:str}/releases/edit/{tag:path}", policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest) -> Response[str]:
-    """The form of a release that is there, with its files."""
+    """The form to edit an existing release, with its files."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     page = await _edit_page(frame, request.rest(4))

@@ -145,7 +145,7 @@ _PUSHER_AND_AUTHORS = PreparedQuery(
 async def pusher_and_authors(
     db: Executor, account_id: int, addresses: Collection[str]
 ) -> tuple[AccountRow | None, dict[str, str]]:
-    """An account, and what ``logins_by_email`` says, in one statement."""
+    """Return an account, and the logins of ``logins_by_email``, in one statement."""
     lower = {address.lower() for address in addresses} - {""}
     rows = await _PUSHER_AND_AUTHORS.all(db, account_id=account_id, addresses=sorted(lower))
     pusher = next((row for row in rows if row.id == account_id), None)

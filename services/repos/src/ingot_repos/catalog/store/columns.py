@@ -79,7 +79,7 @@ async def fill(db: Executor, after: int) -> int | None:
 
 
 async def list_without_licenses(db: Executor, shard: str, after: int) -> Sequence[UnreadRow]:
-    """``BATCH`` repositories of a shard at most, beyond the id ``after``, whose licences were never read."""
+    """Return at most ``BATCH`` repositories with unread licenses on a shard, with ids beyond ``after``."""
     row = repository.c
     is_unread = row.licenses.is_(None), row.shard == shard, row.state == RepositoryState.READY
     statement = select(row.id, row.default_branch).where(*is_unread, row.id > after)

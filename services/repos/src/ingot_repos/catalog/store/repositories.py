@@ -284,7 +284,7 @@ def _change(names: tuple[str, ...]) -> PreparedWrite:
 
 
 async def change(db: Executor, repository_id: int, **values: Any) -> bool:
-    """Change columns and the time of the last change; whether the repository is there."""
+    """Set columns and the time of the last change. Return True if the repository exists."""
     values["updated_at"] = now()
     bound = {f"new_{name}": value for name, value in values.items()}
     return await _change(tuple(sorted(values))).run(db, of=repository_id, **bound) == 1

@@ -91,7 +91,7 @@ async def list_to_check(db: Executor, shard: str, *, before: datetime, most: int
 
 
 async def save(tx: Tx, repository_id: int, **values: Any) -> None:
-    """Note what was done; other columns stay."""
+    """Store the results of upkeep; other columns stay."""
     statement = insert(tx, upkeep).values({"repository_id": repository_id, **values})
     await tx.execute(statement.on_conflict_do_update(index_elements=["repository_id"], set_=values))
 

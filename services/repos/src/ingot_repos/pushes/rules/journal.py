@@ -207,9 +207,9 @@ class Pushes:
             return await refs.add_push(tx, **values, lease=now() + self._lease)
 
     async def sweep(self) -> int:
-        """Settle the entries that dead processes left; how many there were.
+        """Settle the entries that dead processes left; return their number.
 
-        One that cannot be settled waits until its lease has expired again, and the others go on.
+        An entry that fails waits until its lease expires again; the others are settled.
         """
         async with self._db.read() as db:
             expired = await refs.list_expired(db, self._shard)
@@ -278,7 +278,7 @@ class Pushes:
         return True
 
     async def _mark_filled(self, entry: PushRow, ledger: dict[str, str], names: Sequence[str]) -> None:
-        """Show what a first push has brought, also while its commits are being read."""
+        """Mark the repository as filled by its first push, even while its commits are being read."""
         path = self._storage.path(entry.repository_id)
         try:
             result = await self._storage.call(

@@ -39,7 +39,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 def proposal_ref(proposal_id: int) -> str:
-    """The ref that keeps what was proposed."""
+    """The ref that keeps the proposed commits."""
     return f"{PROPOSALS}{proposal_id}"
 
 
@@ -178,7 +178,7 @@ async def announce(
     account_id: int,
     restricted: bool,
 ) -> dict[str, str]:
-    """Tell issues what was proposed. Gives reasons by ref for what is no proposal after all."""
+    """Announce proposals to issues. Return reasons by ref for those that are rejected after all."""
     messages, reasons = await _read_messages(storage, repository_id, proposed)
     async with db.transaction() as tx:
         row = await repositories.get_unfiltered(tx, repository_id)

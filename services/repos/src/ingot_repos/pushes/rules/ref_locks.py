@@ -46,7 +46,7 @@ async def remove_before_change(
 
 
 async def remove_of_dead(db: Database, storage: Storage, push_id: int) -> None:
-    """Remove what the dead process of an entry of the journal has locked."""
+    """Remove the locks that the dead process of a journal entry left."""
     async with db.read() as reader:
         entry = await refs.get_push(reader, push_id)
     if entry is None:

@@ -124,7 +124,7 @@ class PlannedPush:
 
     @property
     def is_judged(self) -> bool:
-        """True if the hooks have to look at it, whatever files it brings."""
+        """True if hooks must inspect the push, whatever files it contains."""
         return bool(self.plan.refusals or self.plan.proposals or self.looks_for_lfs)
 
 
@@ -204,7 +204,7 @@ class PushSession:
         await self._client.write(last, more=False)
 
     async def _plan(self, push: Push) -> PlannedPush:
-        """Decide what git does and what it refuses."""
+        """Decide which ref updates git performs and which are rejected."""
         parts, pusher, id_ = self._parts, self._pusher, self._repository.id
         async with parts.db.read() as db:
             conditions = await parts.find_conditions(db, id_, pusher.account_id)
@@ -306,7 +306,7 @@ class PushSession:
         await asyncio.shield(announcing)
 
     async def _end_of_report(self, planned: PlannedPush, report: PushReport) -> bytes:
-        """Announce what was proposed, and say where it is."""
+        """Announce the proposals, and report their addresses."""
         accepted, refusals = await self._announce_proposals(planned, report)
         announced, all_ = accepted.difference(refusals), planned.plan.proposals
         proposed = [proposal for proposal in all_ if proposal.ref in announced]

@@ -80,7 +80,7 @@ async def receive_pack(request: RepositoryRequest) -> GitAnswer:
 
 @get("/{owner:str}/{repo:str}/clone.bundle", policy=anyone(), include_in_schema=False)
 async def bundle(request: RepositoryRequest) -> GitAnswer:
-    """Most of what a clone needs, as a file (`bundle-uri`), where a fetch says that there is one."""
+    """Return most of a clone as a file (`bundle-uri`), if a fetch has announced it."""
     repository = await _resolve(request, "git-upload-pack")
     require_on_disk(request, repository)
     fetched_repository = fetched(request, repository)

@@ -237,7 +237,7 @@ class Connection(asyncssh.SSHServer):
         self._last_use, self.heard = self.server.clock(), 0
 
     def hear(self, size: int) -> None:
-        """The client said so many bytes more; a few of them are nothing."""
+        """Count received bytes; very few of them do not count as activity."""
         self.heard += size
         if self.heard >= LEAST_BYTES:
             self.touch()

@@ -77,7 +77,7 @@ async def change_avatar(request: WebRequest) -> Response[Any]:
 
 
 async def send_avatar(forge: Forge, service: Literal["identity", "repos"], path: str, form: Form) -> None:
-    """Send the picture of a form to ``path`` of the API, or remove the one that is there.
+    """Send the picture of a form to ``path`` of the API, or remove the current one.
 
     Raises Invalid without either.
     """

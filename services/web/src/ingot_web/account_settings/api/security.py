@@ -95,7 +95,10 @@ async def two_factor(request: WebRequest) -> Response[str]:
 async def _factor_page(
     request: WebRequest, problem: ApiError | None = None, *, enrolment: Any = None, codes: Any = ()
 ) -> Response[str]:
-    """``enrolment`` is what the app needs, ``codes`` are new recovery codes; both are shown this once."""
+    """Return the page of the second factor.
+
+    ``enrolment`` is the data for the app, ``codes`` are new recovery codes. Both are shown only once.
+    """
     state = await request.forge.get("identity", FACTOR)
     return page(
         request,
@@ -111,7 +114,7 @@ async def _factor_page(
 
 @post("/user/settings/two_factor", policy=anyone(), include_in_schema=False)
 async def change_two_factor(request: WebRequest) -> Response[Any]:
-    """Begin with a second factor, confirm it, get new recovery codes, or go on without it."""
+    """Begin, confirm or remove a second factor, or create new recovery codes."""
     form = await request.sent_form()
     password, code = {"password": form["password"]}, {"code": form.text("code")}
     try:

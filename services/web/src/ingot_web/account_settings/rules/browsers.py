@@ -12,7 +12,7 @@ SYSTEMS = {
 
 
 def browser(user_agent: str) -> str:
-    """In a few words, such as “Firefox on Windows”; all that it says where that is not plain."""
+    """Return a short name such as “Firefox on Windows”, or the whole header of an unknown browser."""
     name = next((words for sign, words in NAMES.items() if f"{sign}/" in user_agent), "")
     system = next((words for sign, words in SYSTEMS.items() if sign in user_agent), "")
     return f"{name} on {system}" if name and system else user_agent or "a browser"

@@ -8,9 +8,9 @@ MOST_BYTES = 1000
 
 
 def qr_code(text: str, label: str) -> Markup:
-    """A picture of the text, or nothing where it is empty or too long.
+    """Return a picture of the text; empty if the text is empty or too long.
 
-    ``label`` is for those who do not see it.
+    ``label`` is the text for screen readers.
     """
     if not 0 < len(text.encode()) <= MOST_BYTES:
         return Markup()

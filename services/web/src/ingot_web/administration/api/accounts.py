@@ -21,7 +21,7 @@ async def administration(request: WebRequest) -> Response[bytes]:
 
 @get("/admin/users", policy=anyone(), include_in_schema=False)
 async def people(request: WebRequest) -> Response[str]:
-    """Everybody who has an account; those whose name or address has the words, if there are some."""
+    """List all accounts, or those whose name or address contains the words."""
     request.require_signed_in()
     return await _people_page(request, Form())
 

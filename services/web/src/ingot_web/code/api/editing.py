@@ -94,7 +94,7 @@ async def new(request: WebRequest) -> Response[str]:
 
 @get(f"{SHARED}_edit/{{ref:path}}", policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest) -> Response[str]:
-    """The form of a file that is there."""
+    """The form to edit an existing file."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     ref = await _branch(frame)

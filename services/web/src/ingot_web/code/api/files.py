@@ -60,9 +60,9 @@ async def _contents_if_there(frame: RepositoryFrame) -> tuple[Any, int]:
 
 
 async def file_in_git(frame: RepositoryFrame, ref: NamedRef, path: str) -> tuple[Any, bytes]:
-    """A file and its bytes as git has them: of one that LFS keeps the pointer, whatever its size.
+    """Return a file and its bytes as git has them: for an LFS file its pointer.
 
-    Raises Invalid for what is no file, TooLarge where repos has no room for it in an answer.
+    Raises Invalid if the path is no file, TooLarge if repos cannot send it.
     """
     listed = await frame.forge.get(
         "repos",
@@ -335,7 +335,10 @@ async def _shown(frame: RepositoryFrame, ref: NamedRef, file: Any) -> ShownFile:
     include_in_schema=False,
 )
 async def raw(request: WebRequest) -> Response[Any]:
-    """A file as it is, of a type that a browser does not run; ``media``: of one that LFS keeps, its bytes."""
+    """Return a raw file, with a type that a browser does not run.
+
+    ``media`` returns the bytes of an LFS object.
+    """
     frame = RepositoryFrame(request)
     operation = request.scope["path"].strip("/").split("/")[2]
     if redirect := await frame.redirect_from_old_address(operation):

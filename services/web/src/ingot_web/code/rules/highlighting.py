@@ -46,7 +46,7 @@ Piece = tuple[str, str]
 
 
 def highlight(name: str, text: str) -> Sequence[Markup]:
-    """The lines of a file as git counts them, coloured by the language that its name says."""
+    """Return the lines of a file as git counts them, coloured for the language of its name."""
     text = text.replace("\r\n", "\n").replace("\r", " ")  # Pygments would begin a line there, git does not
     try:
         coloured = _coloured(name, text) if len(text) <= LARGEST else None

@@ -22,9 +22,9 @@ _SHIFT = re.compile(r"-?[0-9]{1,7}")
 
 @get("/{owner:str}/{repo:str}/blob_excerpt/{sha:str}", policy=anyone(), include_in_schema=False)
 async def excerpt(request: WebRequest, sha: str) -> Response[str] | Response[bytes]:
-    """Some lines of a gap in a diff as rows, with the way to the others.
+    """Return some lines of a gap in a diff as rows, with links to the others.
 
-    Without JavaScript the way to them in the file.
+    Without JavaScript the links lead to the lines in the whole file.
     """
     frame = RepositoryFrame(request)
     query = request.query_params
@@ -65,9 +65,9 @@ async def _lines(frame: RepositoryFrame, sha: str, path: str) -> list[str]:
 
 
 def _part(gap: Gap, *, is_open: bool, goes_down: bool) -> tuple[range, Gap | None]:
-    """The numbers of the lines that are shown, and what is left out then.
+    """Return the range of shown lines, and the rest of the gap.
 
-    ``is_open``: to the end of the file.
+    ``is_open``: the gap reaches the end of the file.
     """
     if gap.last - gap.first < MORE:
         return range(gap.first, gap.last + 1), None

@@ -29,7 +29,7 @@ Ranges = list[tuple[int, int]]
 
 
 def coloured_diff(diff: Diff) -> Diff:
-    """With the HTML of its lines in as many files as LARGEST says."""
+    """Return the diff with coloured lines, for at most LARGEST characters."""
     room = LARGEST
     for file in diff.files:
         size = sum([len(line.text) for line in file.lines])

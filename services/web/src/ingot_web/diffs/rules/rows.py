@@ -107,7 +107,7 @@ def _texts(lines: Sequence[DiffLine]) -> list[str]:
 
 
 def _talk(line: DiffLine | None, below: Below) -> str:
-    """The row below a line; empty where nothing is said."""
+    """Return the row of comments below a line; empty without comments."""
     if line is None or not (line.conversations or line.has_form):
         return ""
     return f'<tr class="talk"><td colspan="4">{below(line)}</td></tr>\n'

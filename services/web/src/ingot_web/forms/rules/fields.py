@@ -62,7 +62,7 @@ class Form(dict[str, str]):
         return self.get(name, "").strip()
 
     def branch_to_make(self) -> str:
-        """The branch that is to be made for a commit; empty if that goes to one that is there.
+        """Return the name of the new branch for a commit; empty for an existing branch.
 
         Raises Invalid.
         """

@@ -16,7 +16,7 @@ PARAMETERS = ("outcome", "proof")
 
 
 class Outcomes:
-    """Makes the queries, and finds in them what is to be said."""
+    """Writes outcomes of forms into queries, and reads them."""
 
     def __init__(self, tokens: FormTokens) -> None:
         self._tokens, self._proofs = tokens, RecentDigests()

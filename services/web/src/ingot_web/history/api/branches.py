@@ -38,7 +38,7 @@ async def branches(request: WebRequest) -> Response[str]:
 async def _branches_page(
     frame: RepositoryFrame, form: Form, problem: ApiError | None = None, *, follows: str = ""
 ) -> Response[str]:
-    """``follows``: the branch that was to get what the parent has."""
+    """Return the page of branches. ``follows`` is the branch that should be synced with the parent."""
     name, sha, proof = (frame.request.query_params.get(key, "") for key in ("deleted", "sha", "proof"))
     is_own = frame.request.proves(_deletion(frame, name, sha), proof)
     return await frame.list_page(

@@ -134,7 +134,7 @@ async def revert(request: WebRequest, sha: str) -> Response[Any]:
 async def _commit_page(
     frame: RepositoryFrame, sha: str, form: Form, problem: ApiError | None = None
 ) -> Response[str]:
-    """With the form that reverts the commit, and what was wrong with it."""
+    """Return the page of a commit, with the form to revert it and the error of that form."""
     shown, (changes, pages), checks = await frame.load(
         frame.forge.get("repos", frame.api("git", "commits", sha), stat=False, files=False),
         read_diff(frame, "repos", frame.api("git", "commits", f"{sha}.diff")),

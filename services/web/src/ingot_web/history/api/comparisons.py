@@ -60,9 +60,9 @@ async def compare(request: WebRequest) -> Response[str]:
 async def comparison_page(
     frame: RepositoryFrame, *, problem: ApiError | None = None, form: Form | None = None
 ) -> Response[str]:
-    """The comparison with the form of a new pull request, and what was wrong with the last one.
+    """Return the comparison, with the form of a new pull request and its error.
 
-    A choice if a branch is unknown.
+    Return the page to choose branches if one is unknown.
     """
     basehead = frame.request.rest(3)
     base, separator, head = basehead.partition("..." if "..." in basehead else "..")

@@ -82,9 +82,9 @@ def comment_page(
     files: Sequence[Any] = (),
     fields: Sequence[tuple[str, str]] = (),
 ) -> Response[str]:
-    """The form at ``own``, with more ``fields``; ``back`` is where who changes nothing goes.
+    """Return the form at ``own``, with more ``fields``. ``back`` is the path for leaving without a change.
 
-    Both are below the repository.
+    Both paths are below the repository.
     """
     return frame.render(
         "issues/comment.html",
@@ -103,7 +103,7 @@ def comment_page(
 
 @post(COMMENT, policy=anyone(), include_in_schema=False)
 async def save(request: WebRequest, comment_id: int) -> Response[Any]:
-    """Change what a comment says, or remove one of its files."""
+    """Edit a comment, or remove one of its files."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     path = frame.api("issues", "comments", comment_id)
     if form.has("remove"):

@@ -165,7 +165,7 @@ async def show(request: WebRequest, index: int) -> Response[Any]:
 
 
 async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | None = None) -> Response[Any]:
-    """With what was wrong with a form. Raises that for a pull request, whose page is another one."""
+    """Return the page of an issue with the error of a form. For a pull request, raise that error."""
     issue, timeline, counts, blockers, blocks = await frame.load(
         frame.forge.get("issues", frame.api("issues", index)),
         *issue_questions(frame, index),
@@ -243,7 +243,7 @@ async def conversation(
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/comments", policy=anyone(), include_in_schema=False)
 async def comment(request: WebRequest, index: int) -> Response[Any]:
-    """Say something, and close or reopen if the button says so."""
+    """Add a comment, and close or reopen the issue with the button for it."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
         return await preview(frame, form, "Comment")
@@ -273,7 +273,7 @@ async def comment(request: WebRequest, index: int) -> Response[Any]:
 
 
 async def page_of_entry(frame: RepositoryFrame, index: int | str, entry_id: int) -> int:
-    """The page of the timeline that has an entry; of one that is gone, the entries before it."""
+    """Return the number of the page with an entry; for a deleted entry, the page of the entries before it."""
     path = frame.api("issues", index, "timeline")
     timeline = await frame.forge.listing("issues", path, limit=1, up_to=entry_id)
     return int(frame.request.pages_of(timeline.total, ENTRIES)["last"])

@@ -144,7 +144,7 @@ async def _unblock(frame: RepositoryFrame, index: int, form: Form) -> None:
 
 
 async def _measure(frame: RepositoryFrame, index: int, form: Form) -> None:
-    """Start or stop the stopwatch of the caller, or forget what it measured."""
+    """Start, stop or discard the stopwatch of the caller."""
     match form.text("stopwatch"):
         case "start" | "stop" as act:
             await frame.forge.send("POST", "issues", frame.api("issues", index, "stopwatch", act))

@@ -15,9 +15,9 @@ _TEXTS = ("milestone", "assignee", "poster", "q", "sort")
 
 @dataclass(frozen=True)
 class ListFilter:
-    """An issue of the list has all of ``labels``, and nothing of what ``without`` names.
+    """The filter of a list: all of ``labels``, and nothing of ``without``.
 
-    What is empty narrows nothing.
+    Empty fields do not filter.
     """
 
     state: str = "open"
@@ -31,7 +31,7 @@ class ListFilter:
 
     @classmethod
     def of(cls, parameters: Iterable[tuple[str, str]]) -> "ListFilter":
-        """As the parameters of an address say; what makes no sense there says nothing."""
+        """Parse the parameters of an address. Invalid ones are ignored."""
         pairs = [(name, value) for name, value in parameters if value]
         last = dict(pairs)
         return cls(
@@ -66,18 +66,18 @@ class ListFilter:
         return _address(replace(self._cleared(name), **changes))
 
     def choose_none(self, name: str) -> str:
-        """The address of the list of what has none of ``name``, one of ABSENCES."""
+        """Return the address of the list of issues without any ``name``, one of ABSENCES."""
         cleared = self._cleared(name)
         return _address(replace(cleared, without=(*cleared.without, name)))
 
     def toggle_label(self, label: str) -> str:
-        """The address of the list of what has this label, too, or may lack it again."""
+        """Return the address of the list with this label added to the filter, or removed from it."""
         others = tuple(one for one in self.labels if one != label)
         labels = others if label in self.labels else (*self.labels, label)
         return _address(replace(self._cleared("labels"), labels=labels))
 
     def pairs_without(self, name: str) -> list[tuple[str, str]]:
-        """Names and values of what a form for ``name`` keeps."""
+        """Return names and values of the other filters, for the form of ``name``."""
         return _pairs(self._cleared(name))
 
     def _cleared(self, name: str) -> "ListFilter":

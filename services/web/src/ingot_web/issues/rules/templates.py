@@ -17,9 +17,9 @@ EMPTY_DRAFT = IssueDraft("", "", ())
 
 
 def draft_of(template: Mapping[str, Any]) -> IssueDraft:
-    """That of a template.
+    """Return the draft of a template.
 
-    The questions of one that is a form become headings, for the answers to be written below them.
+    Questions of a form become headings, with room for answers below them.
     """
     sections = [_section(field) for field in template["body"]]
     body = "\n\n".join(section for section in sections if section) or template["content"]
@@ -27,7 +27,10 @@ def draft_of(template: Mapping[str, Any]) -> IssueDraft:
 
 
 def _section(field: Mapping[str, Any]) -> str:
-    """One question, with what is said of it as a comment; empty for what only readers of the form see."""
+    """Return one question, with its description as a comment.
+
+    Empty for text that only readers of the form see.
+    """
     if field["type"] == "markdown":
         return ""
     attributes: Mapping[str, Any] = field["attributes"]

@@ -33,7 +33,7 @@ TITLES = {
 def error_page(
     request: WebRequest, status: int, message: str, error: ApiError | None = None
 ) -> Response[str]:
-    """``message`` is what the service said, ``error`` what may say in how many seconds to ask again."""
+    """Return an error page. ``message`` is the text of the service; ``error`` may contain Retry-After."""
     title = TITLES.get(status, "Something went wrong here")
     return request.render(
         "pages/error.html",

@@ -72,7 +72,7 @@ class WebRequest(ApiRequest):
         return Forge(self.peers, self.principal_token, self.part(RenderedTextCache), self._remember_form)
 
     def _remember_form(self) -> None:
-        """The form has changed something: it is not taken again, whatever the page that answers it says."""
+        """Remember that the form has changed something: a second submission is rejected."""
         if (digest := self.scope["state"].pop("sent_form", None)) is not None:
             self.scope["state"]["changed_form"] = digest
 
@@ -229,7 +229,7 @@ class WebRequest(ApiRequest):
         return f"{address}?{urlencode({'to': here}, safe='/')}"
 
     def redirect(self, path: str) -> Response[bytes]:
-        """To a page of this site, with GET. What a header cannot hold is quoted."""
+        """Redirect to a page of this site, with GET. Characters that a header cannot hold are quoted."""
         location = self.root + quote(path, safe=LOCATION)
         if not self.wants_part:
             return Response(b"", status_code=303, headers={"Location": location, **HEADERS})
@@ -251,7 +251,7 @@ class WebRequest(ApiRequest):
         return outcome if is_new else ""
 
     def redirect_with_query(self, path: str) -> Response[bytes]:
-        """To the page of another address, with what the query asks of it."""
+        """Redirect to another address, and keep the query."""
         query = self.scope["query_string"].decode("ascii", "replace")
         return self.redirect(f"{path}{'&' if '?' in path else '?'}{query}" if query else path)
 
@@ -278,6 +278,6 @@ class WebRequest(ApiRequest):
 
 
 def retry_after(error: ApiError) -> str:
-    """In how many seconds to ask again, as the header says; empty if it does not."""
+    """Return the seconds of the header Retry-After; empty without it."""
     # A header of a service comes in lower case.
     return next((value for name, value in error.headers.items() if name.lower() == "retry-after"), "")

@@ -15,7 +15,7 @@ ENTRY_BYTES = 600
 
 
 class RenderedTextCache:
-    """HTML by what it was made of, the least recently used first to go.
+    """A cache of HTML by its source text, which evicts the least recently used text.
 
     It is kept as UTF-8: as a str, one rare character makes every other one take four bytes.
     """

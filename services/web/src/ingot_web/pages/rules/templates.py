@@ -128,7 +128,7 @@ def _parsed(time: str) -> datetime:
 def ago(time: str) -> str:
     """Describe the distance between a time in an answer and now.
 
-    Clocks differ: what is less than five minutes ahead is now.
+    Clocks differ, so a time less than five minutes ahead counts as now.
     """
     seconds = (now() - _parsed(time)).total_seconds()
     for length, unit in _UNITS:
@@ -182,6 +182,6 @@ def subject(message: str) -> str:
 
 
 def excerpt(text: str) -> str:
-    """The beginning of a text in one line, as those show it who link to it."""
+    """Return the beginning of a text in one line, for link previews."""
     words = " ".join(text[: 2 * EXCERPT].split())
     return words if len(words) <= EXCERPT else words[:EXCERPT].rstrip() + "…"

@@ -124,7 +124,7 @@ async def fork(request: WebRequest) -> Response[Any]:
 
 @get("/{owner:str}/{repo:str}/generate", policy=anyone(), include_in_schema=False)
 async def new_of_template(request: WebRequest) -> Response[str]:
-    """The form of a repository that begins with what a template has."""
+    """The form of a repository from a template."""
     request.require_signed_in()
     return await _template_page(RepositoryFrame(request), Form([("git_content", "1")]))
 

@@ -107,17 +107,14 @@ def render_part(
 
 
 async def load_own(frame: RepositoryFrame, *questions: Any) -> list[Any]:
-    """Ask for what only those see who administer the repository.
-
-    Its list of hooks is refused to all others.
-    """
+    """Load data that only administrators of the repository may read, such as its hooks."""
     _, *answers = await frame.load(frame.forge.get("hooks", frame.api("hooks"), limit=1), *questions)
     return answers
 
 
 @post("/{owner:str}/{repo:str}/settings", policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest) -> Response[Any]:
-    """Change what the form has."""
+    """Save the fields of the form."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     # A default that is not changed may be one of the styles that are: then repos chooses another one.
     body: dict[str, Any] = {

@@ -130,9 +130,9 @@ def _body_of(form: Form, groups: Groups) -> dict[str, Any]:
 
 
 def _form_of(rule: Any, groups: Groups) -> Form:
-    """A form as it stands on the page of a rule that is there.
+    """Return the form of an existing rule.
 
-    Empty what a repos of an older release does not have.
+    Fields that an older release of repos does not send are empty.
     """
     pairs = []
     for field in (field for fields in groups.values() for field in fields):
@@ -164,7 +164,7 @@ async def _list_page(frame: RepositoryFrame, problem: ApiError | None = None) ->
 async def _rule_page(
     frame: RepositoryFrame, kind: str, name: str, form: Form, problem: ApiError | None = None
 ) -> Response[str]:
-    """The form of a rule; ``name`` is that of one that is there, for tags its id."""
+    """Return the form of a rule. ``name`` is the name of an existing rule, for tags its id."""
     await load_own(frame)
     words = "rule for tags" if kind == "tag" else "rule for branches"
     title = words.capitalize() if name else f"New {words}"
@@ -250,7 +250,7 @@ async def new_tag_rule(request: WebRequest) -> Response[str]:
 
 @get(f"{SHARED}/tags/{{rule_id:int}}", policy=anyone(), include_in_schema=False)
 async def tag_rule(request: WebRequest, rule_id: int) -> Response[str]:
-    """The form of a rule for tags that is there."""
+    """The form to edit an existing rule for tags."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     (rule,) = await load_own(frame, frame.forge.get("repos", frame.api("tag_protections", rule_id)))

@@ -72,7 +72,7 @@ async def _page(
 
 @post(COMMENT, policy=anyone(), include_in_schema=False)
 async def save(request: WebRequest, index: int, comment_id: int) -> Response[Any]:
-    """Change what a comment says."""
+    """Edit a comment."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
         return await preview(frame, form, "Save the comment")

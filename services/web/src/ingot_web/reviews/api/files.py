@@ -205,7 +205,7 @@ def committed_words(sha: str) -> str:
 
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/reviews", policy=anyone(), include_in_schema=False)
 async def review(request: WebRequest, index: int) -> Response[Any]:
-    """Say what one thinks of the changes as a whole; what was said to single lines before goes with it."""
+    """Submit a review with the pending comments on lines."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
         return await preview(frame, form, SEND)

@@ -53,7 +53,7 @@ class Conversation:
 
     @property
     def hunk(self) -> list[str]:
-        """The end of the changes to which it was said, without empty lines before it."""
+        """Return the end of the commented hunk, without empty lines before it."""
         lines = str(self.comments[0][0]["diff_hunk"]).split("\n")[-4:]
         return list(dropwhile(lambda line: not line[1:].strip(), lines))
 

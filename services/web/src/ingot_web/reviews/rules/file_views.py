@@ -7,9 +7,9 @@ from ingot_web.diffs.rules.parsing import Diff, FileView
 
 
 def note_views(diff: Diff, views: Mapping[str, str]) -> None:
-    """Say so of each file; ``views`` has the changes that were looked at, as issues has them.
+    """Mark viewed files. ``views`` has the viewed changes, as issues stores them.
 
-    A diff without changes of white space is not all that changed, so nothing is said there.
+    A diff that hides white space is not the whole change, so no file is marked there.
     """
     if diff.hides_spaces:
         return

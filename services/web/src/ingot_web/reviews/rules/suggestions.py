@@ -33,7 +33,7 @@ def suggestion_in(body: str) -> str | None:
 
 
 def suggestion_draft(line: str) -> str:
-    """The body of a comment that suggests the line as it is, to be changed by its author."""
+    """Return the body of a comment that suggests the current line, for the author to change."""
     text = line.removesuffix("\r")
     fence = "`" * (1 + max((2, *map(len, re.findall("`+", text)))))
     return f"{fence}suggestion\n{text}\n{fence}"

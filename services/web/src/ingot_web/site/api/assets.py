@@ -74,7 +74,7 @@ async def favicon() -> Response[bytes]:
 
 @get("/-/styleguide", policy=anyone(), include_in_schema=False)
 async def styleguide(request: WebRequest) -> Response[str]:
-    """Every part of which pages are made, once; only where the setting says so."""
+    """A page with every part of pages once; only if the setting allows it."""
     if not request.app.state.settings.styleguide:
         raise NotFound
     texts = (CHANGES, CHANGES.replace("lamp.py", "horn.py"))

@@ -62,7 +62,7 @@ NAMES = {
 def _route(name: str, page: str) -> HTTPRouteHandler:
     @get(name, policy=anyone(), include_in_schema=False)
     async def other_name(request: WebRequest) -> Response[bytes]:
-        """To the page, with what the query asks of it."""
+        """Redirect to the page, and keep the query."""
         values = {key: quote(str(value)) for key, value in request.path_params.items()}
         return request.redirect_with_query(page.format(**values))
 

@@ -86,7 +86,7 @@ class _Hooks:
         return await self.render("hook", "Webhook", problem, hook=hook, deliveries=deliveries, pages=pages)
 
     async def _deliveries(self, hook_id: int) -> ListPage | None:
-        """None for members of an organization: they see its webhooks, but what was sent is for owners."""
+        """Return deliveries, or None for members of an organization: only owners see them."""
         path = self.api(hook_id, "deliveries")
         try:
             return await self.forge.listing("hooks", path, page=self.request.number, limit=SHOWN)
@@ -133,7 +133,7 @@ async def create(request: WebRequest) -> Response[Any]:
 
 @get(HOOK, policy=anyone(), include_in_schema=False)
 async def show(request: WebRequest, hook_id: int) -> Response[str]:
-    """A webhook and what was sent."""
+    """A webhook and its deliveries."""
     return await _Hooks(request).hook_page(hook_id)
 
 
@@ -150,13 +150,13 @@ async def change(request: WebRequest, hook_id: int) -> Response[Any]:
 
 @get(EDIT, policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest, hook_id: int) -> Response[str]:
-    """The form of a webhook that is there."""
+    """The form to edit an existing webhook."""
     return await _Hooks(request).edit_page(hook_id)
 
 
 @post(EDIT, policy=anyone(), include_in_schema=False)
 async def save(request: WebRequest, hook_id: int) -> Response[Any]:
-    """Change its address, its secret, or what it hears of."""
+    """Change the address, the secret or the events of a webhook."""
     form, owned = await request.sent_form(), _Hooks(request)
     try:
         await owned.forge.send("PATCH", "hooks", owned.api(hook_id), edited_hook(form))

@@ -108,9 +108,9 @@ def edited_hook(form: Form) -> dict[str, Any]:
 
 
 def form_of_hook(hook: Any) -> Form:
-    """The form of a webhook that is there.
+    """Return the form of an existing webhook.
 
-    Events that no box stands for have one under their name of the API.
+    Events without a box of their own are shown by their name in the API.
     """
     boxes = {event for event, _ in EVENTS}
     return Form(
@@ -126,7 +126,7 @@ def form_of_hook(hook: Any) -> Form:
 
 @get("/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}", policy=anyone(), include_in_schema=False)
 async def show(request: WebRequest, hook_id: int) -> Response[str]:
-    """A webhook and what was sent."""
+    """A webhook and its deliveries."""
     request.require_signed_in()
     return await _hook_page(RepositoryFrame(request), hook_id)
 
@@ -168,7 +168,10 @@ async def change(request: WebRequest, hook_id: int) -> Response[Any]:
 
 
 async def change_hook(forge: Forge, path: str, action: str) -> bool:
-    """Do ``action`` to the webhook at ``path`` of the API; whether it is there afterwards. Raises Invalid."""
+    """Apply ``action`` to the webhook at ``path`` of the API.
+
+    Return True if it still exists. Raises Invalid.
+    """
     match action:
         case "delete":
             await forge.send("DELETE", "hooks", path)
@@ -184,7 +187,7 @@ async def change_hook(forge: Forge, path: str, action: str) -> bool:
 
 @get("/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}/edit", policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest, hook_id: int) -> Response[str]:
-    """The form of a webhook that is there."""
+    """The form to edit an existing webhook."""
     request.require_signed_in()
     return await _edit_page(RepositoryFrame(request), hook_id)
 
@@ -198,7 +201,7 @@ async def _edit_page(
 
 @post("/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}/edit", policy=anyone(), include_in_schema=False)
 async def save(request: WebRequest, hook_id: int) -> Response[Any]:
-    """Change its address, its secret, or what it hears of."""
+    """Change the address, the secret or the events of a webhook."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     try:
         await frame.forge.send("PATCH", "hooks", frame.api("hooks", hook_id), edited_hook(form))
