@@ -121,7 +121,7 @@ class OrganizationPages:
         return await self.forge.get("identity", at("users", principal.name, "orgs", self.org, "permissions"))
 
     def require_owner(self, what: str) -> None:
-        """Raises Denied. ``what`` is what they may change."""
+        """Raise Denied if the caller is no owner. ``what`` is the thing that owners change."""
         if not self.is_owner:
             raise Denied(f"only owners of the organization change {what}")
 

@@ -1,4 +1,4 @@
-"""Routes."""
+"""Routes of webhooks, by owner."""
 
 from ingot_web.webhooks.api import owners, repositories
 
