@@ -51,7 +51,7 @@ GROUPS = [
     ),
     Group(
         "signing",
-        r"/signing-key\.|/user/gpg_key_",
+        r"/signing-key\.",
         "not built yet",
     ),
 ]

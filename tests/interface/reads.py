@@ -16,6 +16,7 @@ from .scene import (
     OWNER,
     PASSWORD,
     REPOSITORY,
+    Body,
     Place,
     Scene,
     caller,
@@ -58,6 +59,7 @@ class Furnished:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._of_operations: dict[str, Place] = {}
+        self._bodies: dict[str, Body] = {}
         self._defaults: Place = default_place(scene)
         for fill in (
             self._account,
@@ -74,7 +76,8 @@ class Furnished:
         if operation.id in QUERIES:
             path += f"?{QUERIES[operation.id]}"
         who = FRIEND if "/transfer/" in path else BY_TOKEN if path == "token" else caller(operation)
-        return self._scene.request(operation.method, path, who=who, file=path.endswith("/assets"))
+        body = self._bodies.get(operation.id)
+        return self._scene.request(operation.method, path, body, who=who, file=path.endswith("/assets"))
 
     def _on(self, place: Place, *operation_ids: str) -> None:
         for name in operation_ids:
@@ -90,9 +93,10 @@ class Furnished:
         key = do("POST", "user/keys", title="laptop", key=scene.key())["id"]
         self._on({"id": key}, "userCurrentGetKey")
         armored = scene.openpgp_key()
-        self._on(
-            {"id": do("POST", "user/gpg_keys", armored_public_key=armored)["id"]}, "userCurrentGetGPGKey"
-        )
+        key = do("POST", "user/gpg_keys", armored_public_key=armored)
+        self._on({"id": key["id"]}, "userCurrentGetGPGKey")
+        proof = {"key_id": key["key_id"], "armored_signature": scene.openpgp_proof()}
+        self._bodies["userVerifyGPGKey"] = proof
         new = {"name": scene.fresh(), "redirect_uris": ["https://app.example.org/"]}
         application = do("POST", "user/applications/oauth2", **new)["id"]
         self._on({"id": application}, "userGetOAuth2Application")

@@ -7,7 +7,7 @@ from typing import Any
 
 import asyncssh
 import httpx
-from pysequoia import Tsk
+from pysequoia import SignatureMode, Tsk, sign
 
 from ..e2e.deployments import ADMINISTRATOR
 from .gitea import TYPES, Field, Operation, inner
@@ -128,7 +128,13 @@ class Scene:
         return int(answer.json()["id"])
 
     def openpgp_key(self) -> str:
-        return str(Tsk.generate(f"{OWNER}@example.org").extract_certificate())
+        self._openpgp = Tsk.generate(f"{OWNER}@example.org")
+        return str(self._openpgp.extract_certificate())
+
+    def openpgp_proof(self) -> str:
+        """Sign a token with the latest key."""
+        token = self.request("GET", "user/gpg_key_token").text
+        return sign(self._openpgp.signer(), token.encode(), mode=SignatureMode.DETACHED).decode()
 
     def key(self) -> str:
         return asyncssh.generate_private_key("ssh-ed25519").export_public_key().decode()
@@ -475,6 +481,7 @@ VALUES: dict[str, Any] = {
     "content_version": 0,
     "projects": [],
     "armored_public_key": Scene.openpgp_key,
+    "armored_signature": Scene.openpgp_proof,
     **dict.fromkeys(LISTS_OF_USERS, PEOPLE),
     **{name: ["crew"] for name in LISTS_OF_TEAMS},
 }

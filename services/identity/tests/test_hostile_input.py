@@ -34,6 +34,7 @@ READING = [
     "PATCH /user/emails",
     "DELETE /user/emails",
     "POST /user/keys",
+    "POST /user/gpg_key_verify",
     "POST /user/gpg_keys",
     "POST /user/actions/variables/{fresh}",
     "PUT /user/actions/variables/{variable}",

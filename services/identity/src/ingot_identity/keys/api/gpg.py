@@ -18,18 +18,29 @@ from ingot_identity.access.api import of_user
 from ingot_identity.access.rules import SignIn
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.keys.rules import gpg as gpg_keys
+from ingot_identity.keys.rules.gpg_proofs import ProofTokens
 from ingot_identity.keys.store import gpg as store
 from ingot_identity.keys.store.tables import GpgKeyRow
 
 NEVER = datetime(1, 1, 1, tzinfo=UTC)
+Proof = Annotated[str, msgspec.Meta(max_length=gpg_keys.LONGEST_PROOF)]
+KeyId = Annotated[str, msgspec.Meta(min_length=1, max_length=40)]
 Armored = Annotated[str, msgspec.Meta(max_length=gpg_keys.LONGEST)]
 
 
 class CreateGPGKeyOption(msgspec.Struct):
-    """Forms may call it `armored_key`."""
+    """Forms may call the key `armored_key`. `armored_signature` signs the token of `gpg_key_token`."""
 
     armored_public_key: Armored = ""
     armored_key: Armored = ""
+    armored_signature: Proof = ""
+
+
+class VerifyGPGKeyOption(msgspec.Struct):
+    """`armored_signature` signs the token of `GET /user/gpg_key_token` with the key or a subkey."""
+
+    key_id: KeyId
+    armored_signature: Proof = ""
 
 
 class GPGKeyEmail(msgspec.Struct):
@@ -40,8 +51,7 @@ class GPGKeyEmail(msgspec.Struct):
 class GPGKey(msgspec.Struct, kw_only=True):
     """`emails` are addresses of the owner; empty for others if the owner hides them.
 
-    `expires_at` is in the year 1 for a key that never does. `verified` is false: there is no challenge to
-    sign.
+    `expires_at` is in the year 1 for a key that never does. `verified`: the owner has signed a token with it.
     """
 
     id: int
@@ -56,7 +66,7 @@ class GPGKey(msgspec.Struct, kw_only=True):
     can_certify: bool
     created_at: datetime
     expires_at: datetime
-    verified: bool = False
+    verified: bool
 
 
 _KEY_FIELDS = field_copier(GpgKeyRow, GPGKey, without=("expires_at",))
@@ -92,12 +102,50 @@ async def list_gpg_keys(request: IdentityRequest) -> Response[list[GPGKey]]:
     status_code=201,
 )
 async def add_gpg_key(request: IdentityRequest, data: CreateGPGKeyOption) -> GPGKey:
-    """Add an OpenPGP key that names an address of the caller's."""
+    """Add an OpenPGP key that names an address of the caller's, or that has signed a token of the caller."""
     keys = await asyncio.to_thread(gpg_keys.read, data.armored_public_key or data.armored_key)
+    tokens = _tokens(request)
+    verified = await asyncio.to_thread(gpg_keys.read_proof, keys, tokens, data.armored_signature)
     async with request.db.transaction() as tx:
-        row = await gpg_keys.add(tx, request.principal.id, keys)
+        row = await gpg_keys.add(tx, request.principal.id, keys, tokens, verified=verified)
         await request.audit(tx, "gpg_key.add", f"user {request.principal.name}", key_id=row.key_id)
         return (await _present_keys(tx, [row], request.principal.id))[0]
+
+
+@get(
+    "/api/v1/user/gpg_key_token",
+    policy=signed_in("read:user"),
+    operation_id="getVerificationToken",
+    tags=["user"],
+)
+async def get_proof_token(request: IdentityRequest) -> Response[str]:
+    """Get the token to sign, as text: `gpg --armor --detach-sign` makes the signature of it."""
+    return Response(_tokens(request).current, media_type="text/plain")
+
+
+@post(
+    "/api/v1/user/gpg_key_verify",
+    policy=signed_in("write:user"),
+    operation_id="userVerifyGPGKey",
+    tags=["user"],
+    status_code=201,
+)
+async def verify_gpg_key(request: IdentityRequest, data: VerifyGPGKeyOption) -> GPGKey:
+    """Prove that the caller has one of the caller's keys. Then it vouches for all confirmed addresses."""
+    account_id, tokens = request.principal.id, _tokens(request)
+    async with request.db.read() as db:
+        row = await gpg_keys.own_key(db, account_id, data.key_id)
+    if row is None:
+        raise NotFound
+    if not await asyncio.to_thread(tokens.are_signed, row.certificate or b"", data.armored_signature):
+        raise gpg_keys.not_signed(tokens)
+    async with request.db.transaction() as tx:
+        await store.verify(tx, row.key_id)
+        verified = await store.get(tx, row.id)
+        if verified is None:
+            raise NotFound
+        await request.audit(tx, "gpg_key.verify", f"user {request.principal.name}", key_id=row.key_id)
+        return (await _present_keys(tx, [verified], account_id))[0]
 
 
 @get(
@@ -130,6 +178,10 @@ async def delete_gpg_key(request: IdentityRequest, key_id: int) -> None:
         access.require_own_key(request.principal, row.account_id)
         await store.remove(tx, row.key_id)
         await request.audit(tx, "gpg_key.delete", f"user {request.principal.name}", key_id=row.key_id)
+
+
+def _tokens(request: IdentityRequest) -> ProofTokens:
+    return ProofTokens(request.settings.sealing_key, request.principal.id)
 
 
 async def _list(request: IdentityRequest, account_id: int) -> Response[list[GPGKey]]:
@@ -170,4 +222,12 @@ def _present_key(row: GpgKeyRow, emails: list[GPGKeyEmail] | None, subkeys: list
     )
 
 
-routes = [list_own_gpg_keys, list_gpg_keys, add_gpg_key, get_gpg_key, delete_gpg_key]
+routes = [
+    list_own_gpg_keys,
+    list_gpg_keys,
+    add_gpg_key,
+    get_proof_token,
+    verify_gpg_key,
+    get_gpg_key,
+    delete_gpg_key,
+]

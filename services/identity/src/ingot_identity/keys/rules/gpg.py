@@ -8,13 +8,17 @@ from typing import NamedTuple
 from pysequoia import Cert
 from pysequoia.packet import Packet, PacketPile, SignatureType, Tag
 
+from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_identity.accounts.rules.locks import lock_for_share
+from ingot_identity.keys.rules.gpg_proofs import ProofTokens
 from ingot_identity.keys.store import gpg as store
 from ingot_identity.keys.store.tables import GpgKeyRow
 
 FIELD = "armored_public_key"
+PROOF_FIELD = "armored_signature"
+LONGEST_PROOF = 16_384
 LONGEST = 200_000
 MOST_SUBKEYS = 50
 LONGEST_CERTIFICATE = 64 * 1024
@@ -65,18 +69,50 @@ def read(armored: str) -> list[Key]:
     return keys
 
 
-async def add(tx: Tx, account_id: int, keys: Sequence[Key]) -> GpgKeyRow:
-    """Add a key, one of whose addresses must be the user's; the row of the primary key. Raises Invalid."""
+def read_proof(keys: Sequence[Key], tokens: ProofTokens, armored: str) -> bool:
+    """True if a signature proves that the user has a key that was read, False without one. Raises Invalid.
+
+    Checks signatures, so run it in a thread.
+    """
+    if not armored.strip():
+        return False
+    if not tokens.are_signed(keys[0].certificate or b"", armored):
+        raise not_signed(tokens)
+    return True
+
+
+def not_signed(tokens: ProofTokens) -> Invalid:
+    text = f"is no signature of the token {tokens.current} by this key, or the token is too old"
+    return Invalid.field(PROOF_FIELD, "signature", text)
+
+
+async def add(
+    tx: Tx, account_id: int, keys: Sequence[Key], tokens: ProofTokens, *, verified: bool
+) -> GpgKeyRow:
+    """Add a key; return the row of the primary key. Raises Invalid.
+
+    The key must name an address of the user, unless the user has proved to have it (``verified``).
+    """
     await lock_for_share(tx, account_id)
     named = {(account_id, address) for address in keys[0].addresses.split()}
-    if named.isdisjoint(await store.addresses_of(tx, [account_id], account_id)):
-        raise Invalid.field(FIELD, "email", "names no address of yours")
-    if await store.add(tx, account_id, [key._asdict() for key in keys]) != len(keys):
+    if not verified and named.isdisjoint(await store.addresses_of(tx, [account_id], account_id)):
+        text = f"names no address of yours; it needs {PROOF_FIELD}, a signature of the token {tokens.current}"
+        raise Invalid.field(FIELD, "email", text)
+    rows = [key._asdict() | {"verified": verified} for key in keys]
+    if await store.add(tx, account_id, rows) != len(keys):
         raise Invalid.field(FIELD, "taken", "is in use")
     row = await store.get_by_key_id(tx, keys[0].key_id)
     if row is None:
         raise NotFound
     return row
+
+
+async def own_key(db: Executor, account_id: int, key_id: str) -> GpgKeyRow | None:
+    """Return the primary key of the account with this id, or the one that has the subkey with it."""
+    row = await store.get_by_key_id(db, key_id.strip().upper()[-16:])
+    if row is not None and row.primary_key_id:
+        row = await store.get_by_key_id(db, row.primary_key_id)
+    return row if row is not None and row.account_id == account_id else None
 
 
 def _addresses(cert: Cert, packets: Sequence[Packet]) -> str:

@@ -14,7 +14,8 @@ from ingot_identity.keys.store import ssh as ssh_keys
 async def find(db: Executor, presenter: Presenter, query: FindSignatureKeys) -> list[SignatureKey]:
     """The keys that accounts have.
 
-    An SSH key vouches for all confirmed addresses of its owner, an OpenPGP key for those that it names.
+    An SSH key, and an OpenPGP key by which its owner has signed a token, vouches for all confirmed addresses
+    of its owner; another OpenPGP key for those that it names.
 
     The address that stands for a private one needs no confirmation: it is made of the name of the account.
     """
@@ -35,7 +36,7 @@ async def find(db: Executor, presenter: Presenter, query: FindSignatureKeys) -> 
             SignatureKey(
                 id=key.key_id,
                 owner=owners[key.account_id],
-                addresses=[address for address in own[key.account_id] if address in named],
+                addresses=[address for address in own[key.account_id] if key.verified or address in named],
                 certificate=key.certificate,
             )
         )

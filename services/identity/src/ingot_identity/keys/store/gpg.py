@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import case, delete, or_, select
+from sqlalchemy import case, delete, or_, select, update
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
@@ -14,12 +14,16 @@ from ingot_identity.keys.store.tables import GpgKeyRow, gpg_key
 
 
 class CertifiedKeyRow(TypedRow):
-    """A key or subkey, with the certificate that it is part of and the addresses that this names."""
+    """A key or subkey, with the certificate that it is part of and the addresses that this names.
+
+    ``verified``: the owner has signed a token with it.
+    """
 
     key_id: str
     account_id: int
     certificate: bytes
     addresses: str
+    verified: bool
 
 
 async def add(db: Executor, account_id: int, keys: Sequence[dict[str, Any]]) -> int:
@@ -54,7 +58,13 @@ async def list_certified(db: Executor, key_ids: Collection[str]) -> Sequence[Cer
     named, primary = gpg_key.alias(), gpg_key.alias()
     primary_id = case((named.c.primary_key_id == "", named.c.key_id), else_=named.c.primary_key_id)
     statement = (
-        select(named.c.key_id, named.c.account_id, primary.c.certificate, primary.c.addresses)
+        select(
+            named.c.key_id,
+            named.c.account_id,
+            primary.c.certificate,
+            primary.c.addresses,
+            primary.c.verified,
+        )
         .join(primary, primary.c.key_id == primary_id)
         .where(named.c.key_id.in_(key_ids), named.c.can_sign, primary.c.certificate.is_not(None))
     )
@@ -75,6 +85,12 @@ async def addresses_of(
     )
     rows = await fetch_all(db, statement, EmailRow)
     return {(row.account_id, row.address): row.confirmed_at is not None for row in rows}
+
+
+async def verify(db: Executor, key_id: str) -> None:
+    """Mark a primary key and its subkeys as verified."""
+    of_key = or_(gpg_key.c.key_id == key_id, gpg_key.c.primary_key_id == key_id)
+    await db.execute(update(gpg_key).where(of_key).values(verified=True))
 
 
 async def remove(db: Executor, key_id: str) -> None:

@@ -56,6 +56,8 @@ gpg_key = Table(
     Column("can_certify", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("expires_at", UtcDateTime),
+    # The owner has signed a token with it.
+    Column("verified", Boolean, nullable=False, server_default=false()),
     **LASTING_IDS,
 )
 
@@ -74,3 +76,4 @@ class GpgKeyRow(TypedRow):
     can_certify: bool
     created_at: datetime
     expires_at: datetime | None
+    verified: bool
