@@ -94,15 +94,9 @@ e2e: .venv/.dev ## Run the end-to-end tests, in both modes
 	@$(PYTEST) -n auto tests/e2e $(ARGS)
 
 .PHONY: clients
-clients: .venv/.dev ## Run the tests of real clients against Ingot; needs Go
-	@echo "running real clients …"
-	@$(PYTEST) -n auto -rs tests/clients $(ARGS)
-
-.PHONY: renovate
-renovate: .venv/.dev ## Install Renovate from npm and run it against Ingot; needs npm
-	@mkdir -p .tools/renovate && cp tests/clients/renovate/package.json .tools/renovate/
-	@npm install --prefix .tools/renovate --no-audit --no-fund --no-package-lock --loglevel=error
-	@$(PYTEST) -rs tests/clients/test_renovate.py $(ARGS)
+clients: .venv/.dev ## Install client programs from their registries and run them against Ingot (minutes; ARGS="--write git-lfs JGit")
+	@echo "installing and running client programs …"
+	@$(BIN)/python -m tests.clients.run $(ARGS)
 
 .PHONY: oracle
 oracle: .venv/.dev ## Compare answers about git with those of git itself (INGOT_GIT_ORACLE=number, INGOT_GIT_ORACLE_SEED=word)

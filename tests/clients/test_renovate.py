@@ -1,7 +1,7 @@
 """Renovate against a running Ingot: from its first pull request to an update that it merges by itself.
 
-The packages that it looks up are in a registry of the test's own, so nothing depends on the internet. `make renovate`
-installs Renovate into `.tools/renovate`; without it the test is skipped.
+The packages that it looks up are in a registry of the test's own, so nothing depends on the internet.
+`make clients ARGS=Renovate` installs Renovate and runs this test; without it the test is skipped.
 """
 
 import json
@@ -18,7 +18,7 @@ import pytest
 
 from ..e2e.deployments import Standalone, running
 
-MODULES = Path(__file__).parents[2] / ".tools" / "renovate" / "node_modules"
+MODULES = Path(__file__).parents[2] / ".tools/clients/Renovate/node_modules"
 BOT = ("bot", "the password of bot")
 PACKAGES = {"left-pad": ["1.0.0", "1.3.0", "2.0.0"], "small-lib": ["0.1.0", "0.1.4"]}
 """The versions that the registry has; the repository begins with the first of each."""
@@ -130,7 +130,7 @@ class Demo:
 def demo(tmp_path) -> Iterator[Demo]:
     """A repository whose dependencies are out of date."""
     if not (MODULES / "renovate").is_dir():
-        pytest.skip("Renovate is not installed: make renovate")
+        pytest.skip("Renovate is not installed: make clients ARGS=Renovate")
     name, password = BOT
     variables = {
         "INGOT_ADMIN_USERNAME": name,
