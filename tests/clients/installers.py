@@ -38,12 +38,12 @@ def python_packages(*requirements: str) -> Install:
 
     def install(folder: Path) -> None:
         stamp = folder / ".requirements"
-        wanted = "\n".join(requirements)
-        if stamp.exists() and stamp.read_text() == wanted:
+        listed = "\n".join(requirements)
+        if stamp.exists() and stamp.read_text() == listed:
             return
         call([str(ROOT / "tools/uv"), "pip", "install", "--quiet", "--python", sys.executable, "--target",
               str(folder), *requirements], folder)  # fmt: skip
-        stamp.write_text(wanted)
+        stamp.write_text(listed)
 
     return install
 

@@ -118,10 +118,10 @@ def run(program: Program, instance: Instance) -> Report:
     return Report(program, program.checks(INSTALLED / program.name, replace(instance, folder=folder)))
 
 
-def run_all(wanted: Sequence[Program]) -> Iterator[Report]:
+def run_all(chosen: Sequence[Program]) -> Iterator[Report]:
     """Install and run programs. Those without settings of their own share one instance."""
     installed = []
-    for program in wanted:
+    for program in chosen:
         folder = INSTALLED / program.name
         folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -147,19 +147,19 @@ def write(reports: Sequence[Report], page: str) -> str:
     order = [program.name for program in programs()]
     for section in SECTIONS:
         start, end = f"<!-- begin {section} -->\n", f"<!-- end {section} -->"
-        before, found, rest = page.partition(start)
+        before, start_marker, rest = page.partition(start)
         body, closed, after = rest.partition(end)
-        if not (found and closed):
+        if not (start_marker and closed):
             raise SystemExit(f"{PAGE.name} has no section {section!r}")
         lines = body.splitlines()
         head, old = lines[:2], lines[2:]
-        kept = [line for line in old if name_of(line) not in ran and name_of(line) in order]
+        others = [line for line in old if name_of(line) not in ran and name_of(line) in order]
         new = [
             line
             for report in reports
             for line in ([report.row()] if section == "programs" else report.rest())
         ]
-        rows = sorted([*kept, *new], key=lambda line: order.index(name_of(line)))
+        rows = sorted([*others, *new], key=lambda line: order.index(name_of(line)))
         page = before + start + "\n".join([*head, *rows]) + "\n" + end + after
     return page
 

@@ -62,7 +62,7 @@ def changed(head_id, base_id, *, state="open", allow=True):
     return PullRequestChanged(action="edited", pull_request=pull, repository=repository, sender=ANN)
 
 
-async def pushed(url, work, person, *refs):
+async def succeeds_to_push(url, work, person, *refs):
     """True if the push succeeds."""
     code, _ = await git("push", url, *refs, cwd=work, person=person, check=False)
     return code == 0
@@ -71,9 +71,9 @@ async def pushed(url, work, person, *refs):
 async def test_a_maintainer_of_the_base_pushes_to_the_head_while_it_is_open(
     world, ann, bob, base, upstream, url, work
 ):
-    assert not await pushed(url, work, bob, "HEAD:topic")
+    assert not await succeeds_to_push(url, work, bob, "HEAD:topic")
     await world.deliver(changed(base, upstream))
-    assert await pushed(url, work, bob, "HEAD:topic")
+    assert await succeeds_to_push(url, work, bob, "HEAD:topic")
     closings = (
         changed(base, upstream, state="closed"),
         changed(base, upstream, allow=False),
@@ -82,16 +82,16 @@ async def test_a_maintainer_of_the_base_pushes_to_the_head_while_it_is_open(
     for number, closing in enumerate(closings):
         await world.deliver(closing)
         await commit(work, f"later-{number}.txt")
-        assert not await pushed(url, work, bob, "HEAD:topic")
+        assert not await succeeds_to_push(url, work, bob, "HEAD:topic")
         await world.deliver(changed(base, upstream))
-    assert await pushed(url, work, bob, "HEAD:topic")
+    assert await succeeds_to_push(url, work, bob, "HEAD:topic")
 
 
 @pytest.mark.parametrize("ref", ["HEAD:master", "HEAD:new", ":topic", "HEAD:refs/tags/v1"])
 async def test_a_maintainer_moves_no_other_ref(world, bob, base, upstream, url, work, ref):
     await world.deliver(changed(base, upstream))
-    assert not await pushed(url, work, bob, ref)
-    assert not await pushed(url, work, bob, "--atomic", "HEAD:topic", ref)
+    assert not await succeeds_to_push(url, work, bob, ref)
+    assert not await succeeds_to_push(url, work, bob, "--atomic", "HEAD:topic", ref)
 
 
 async def test_who_may_not_write_to_the_base_pushes_nothing(world, bob, base, upstream, url, work):
@@ -101,18 +101,18 @@ async def test_who_may_not_write_to_the_base_pushes_nothing(world, bob, base, up
         if permission:
             path = "/api/v1/repos/bob/upstream/collaborators/carl"
             await bob.call("PUT", path, {"permission": permission})
-        assert not await pushed(url, work, carl, "HEAD:topic")
+        assert not await succeeds_to_push(url, work, carl, "HEAD:topic")
     await bob.call("PUT", path, {"permission": "write"})
-    assert not await pushed(url, work, carl.but(restricted_to=[base]), "HEAD:topic")
-    assert await pushed(url, work, carl, "HEAD:topic")
+    assert not await succeeds_to_push(url, work, carl.but(restricted_to=[base]), "HEAD:topic")
+    assert await succeeds_to_push(url, work, carl, "HEAD:topic")
 
 
 async def test_a_protected_head_stays_protected(world, ann, bob, base, upstream, url, work):
     await world.deliver(changed(base, upstream))
     rule = {"rule_name": "topic", "enable_push": True}
     assert (await ann.post("/repos/ann/app/branch_protections", rule)).status_code == 201
-    assert not await pushed(url, work, bob, "HEAD:topic")
-    assert await pushed(url, work, ann, "HEAD:topic")
+    assert not await succeeds_to_push(url, work, bob, "HEAD:topic")
+    assert await succeeds_to_push(url, work, ann, "HEAD:topic")
 
 
 async def test_nothing_is_pushed_to_a_fork_that_the_maintainer_may_not_read(
@@ -120,7 +120,7 @@ async def test_nothing_is_pushed_to_a_fork_that_the_maintainer_may_not_read(
 ):
     await world.deliver(changed(base, upstream))
     await ann.call("PATCH", "/api/v1/repos/ann/app", {"private": True})
-    assert not await pushed(url, work, bob, "HEAD:topic")
+    assert not await succeeds_to_push(url, work, bob, "HEAD:topic")
 
 
 async def test_over_ssh_the_same_holds(world, ann, bob, base, upstream, work, tmp_path):

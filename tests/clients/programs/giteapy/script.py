@@ -16,14 +16,14 @@ def main() -> None:
     configuration.api_key["Authorization"] = f"token {TOKEN}"
     configuration.api_key["access_token"] = TOKEN
     client = giteapy.ApiClient(configuration)
-    admin, organizations, repositories, issues, users, misc = (
+    admin, organizations, repositories, issues, users, server = (
         getattr(giteapy, f"{group}Api")(client)
         for group in ("Admin", "Organization", "Repository", "Issue", "User", "Miscellaneous")
     )
     with check("version"):
-        assert misc.get_version().version
+        assert server.get_version().version
     with check("render Markdown"):
-        assert misc.render_markdown(body=giteapy.MarkdownOption(text="*a*", mode="markdown")) is not None
+        assert server.render_markdown(body=giteapy.MarkdownOption(text="*a*", mode="markdown")) is not None
     with check("create, change and list users"):
         option = giteapy.CreateUserOption(
             username="old-bob",
@@ -35,7 +35,7 @@ def main() -> None:
         admin.admin_edit_user(
             "old-bob", body=giteapy.EditUserOption(email="old-bob@example.org", full_name="Bob")
         )
-        assert "old-bob" in {found.login for found in admin.admin_get_all_users()}
+        assert "old-bob" in {answer.login for answer in admin.admin_get_all_users()}
         assert users.user_get("old-bob").full_name == "Bob"
         assert users.user_get_current().login == USER
     with check("search users"):
@@ -43,7 +43,7 @@ def main() -> None:
     with check("follow"):
         users.user_current_put_follow("old-bob")
         users.user_current_check_following("old-bob")
-        assert [found.login for found in users.user_current_list_following()] == ["old-bob"]
+        assert [answer.login for answer in users.user_current_list_following()] == ["old-bob"]
         users.user_current_delete_follow("old-bob")
     with check("organizations and teams"):
         organizations.org_create(giteapy.CreateOrgOption(username="old-org"))
@@ -53,11 +53,11 @@ def main() -> None:
         )
         team = organizations.org_create_team("old-org", body=option)
         organizations.org_add_team_member(team.id, "old-bob")
-        assert [found.login for found in organizations.org_list_team_members(team.id)] == ["old-bob"]
+        assert [answer.login for answer in organizations.org_list_team_members(team.id)] == ["old-bob"]
         organizations.create_org_repo("old-org", body=giteapy.CreateRepoOption(name="first"))
         organizations.org_add_team_repository(team.id, "old-org", "first")
-        assert [found.name for found in organizations.org_list_team_repos(team.id)] == ["first"]
-        assert {found.name for found in organizations.org_list_teams("old-org")} == {"Owners", "writers"}
+        assert [answer.name for answer in organizations.org_list_team_repos(team.id)] == ["first"]
+        assert {answer.name for answer in organizations.org_list_teams("old-org")} == {"Owners", "writers"}
     with check("repositories"):
         option = giteapy.CreateRepoOption(name="old", auto_init=True, readme="Default", description="text")
         assert users.create_current_user_repo(body=option).full_name == f"{USER}/old"
@@ -92,9 +92,9 @@ def main() -> None:
         repositories.repo_add_collaborator(
             USER, "old", "old-bob", body=giteapy.AddCollaboratorOption(permission="write")
         )
-        assert [found.login for found in repositories.repo_list_collaborators(USER, "old")] == ["old-bob"]
+        assert [answer.login for answer in repositories.repo_list_collaborators(USER, "old")] == ["old-bob"]
         users.user_current_put_star(USER, "old")
-        assert [found.login for found in repositories.repo_list_stargazers(USER, "old")] == [USER]
+        assert [answer.login for answer in repositories.repo_list_stargazers(USER, "old")] == [USER]
         assert repositories.user_current_put_subscription(USER, "old").subscribed
         repositories.repo_update_topics(USER, "old", body=giteapy.RepoTopicOptions(topics=["one"]))
         assert repositories.repo_list_topics(USER, "old").topics == ["one"]
@@ -109,7 +109,7 @@ def main() -> None:
             title="It crashes", body="text", assignees=[USER], labels=[label.id], milestone=milestone.id
         )
         issue = issues.issue_create_issue(USER, "old", body=option)
-        assert [found.name for found in issue.labels] == ["bug"]
+        assert [answer.name for answer in issue.labels] == ["bug"]
         changed = issues.issue_edit_issue(
             USER, "old", issue.number, body=giteapy.EditIssueOption(state="closed")
         )
@@ -122,9 +122,9 @@ def main() -> None:
         issues.issue_edit_comment(
             USER, "old", comment.id, body=giteapy.EditIssueCommentOption(body="changed")
         )
-        assert [found.body for found in issues.issue_get_comments(USER, "old", issue.number)] == ["changed"]
+        assert [answer.body for answer in issues.issue_get_comments(USER, "old", issue.number)] == ["changed"]
         issues.issue_add_time(USER, "old", issue.number, body=giteapy.AddTimeOption(time=60))
-        assert [found.time for found in issues.issue_tracked_times(USER, "old", issue.number)] == [60]
+        assert [answer.time for answer in issues.issue_tracked_times(USER, "old", issue.number)] == [60]
     with check("pull requests"):
         option = giteapy.CreatePullRequestOption(
             title="A change", head="feature", base=repositories.repo_get(USER, "old").default_branch
@@ -141,10 +141,10 @@ def main() -> None:
         Path("file.txt").write_text("text")
         repositories.repo_create_release_attachment(USER, "old", release.id, "file.txt", name="file.txt")
         assert len(repositories.repo_list_release_attachments(USER, "old", release.id)) == 1
-        assert [found.tag_name for found in repositories.repo_list_releases(USER, "old")] == ["v1"]
+        assert [answer.tag_name for answer in repositories.repo_list_releases(USER, "old")] == ["v1"]
     with check("forks"):
         repositories.create_fork(USER, "old", body=giteapy.CreateForkOption(organization="old-org"))
-        assert [found.owner.login for found in repositories.list_forks(USER, "old")] == ["old-org"]
+        assert [answer.owner.login for answer in repositories.list_forks(USER, "old")] == ["old-org"]
     with check("delete everything"):
         for owner, name in (("old-org", "old"), ("old-org", "first"), (USER, "old")):
             repositories.repo_delete(owner, name)

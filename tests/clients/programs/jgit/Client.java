@@ -47,7 +47,7 @@ public class Client {
         var request = HttpRequest.newBuilder(URI.create(URL + "/api/v1/user/repos"))
             .header("Authorization", "token " + TOKEN).header("Content-Type", "application/json")
             .POST(HttpRequest.BodyPublishers.ofString(body)).build();
-        require(HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString()).statusCode() == 201, "no repository");
+        require(HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build().send(request, HttpResponse.BodyHandlers.ofString()).statusCode() == 201, "no repository");
         String remote = URL + "/" + USER + "/jgit.git";
         var account = new UsernamePasswordCredentialsProvider(USER, TOKEN);
         Git git = check("clone with a token", () -> Git.cloneRepository().setURI(remote).setDirectory(new File("clone"))

@@ -21,7 +21,7 @@ def main() -> None:
         user = gitea.create_user("py-ann", "py-ann@example.org", "a long password of ann", send_notify=False)
         assert user.username == "py-ann"
     with check("list users, and find one by name and address"):
-        assert "py-ann" in {found.username for found in gitea.get_users()}
+        assert "py-ann" in {answer.username for answer in gitea.get_users()}
         assert gitea.get_user_by_name("py-ann").id == gitea.get_user_by_email("py-ann@example.org").id
     with check("change a user"):
         user = User.request(gitea, "py-ann")
@@ -43,7 +43,7 @@ def main() -> None:
         assert organization.get_repository("first").id == repository.id
     with check("create a repository of a user"):
         gitea.create_repo(user, "second", "text", default_branch="main")
-        assert [found.name for found in user.get_repositories()] == ["second"]
+        assert [answer.name for answer in user.get_repositories()] == ["second"]
     with check("change a repository"):
         repository = Repository.request(gitea, "py-org", "first")
         repository.description = "changed"
@@ -56,10 +56,10 @@ def main() -> None:
         assert repository.get_commits()
     with check("create, read, change and delete a file"):
         repository.create_file("file.txt", base64.b64encode(b"text").decode())
-        (content,) = [found for found in repository.get_git_content() if found.name == "file.txt"]
+        (content,) = [answer for answer in repository.get_git_content() if answer.name == "file.txt"]
         assert base64.b64decode(repository.get_file_content(content)) == b"text"
         repository.change_file("file.txt", content.sha, base64.b64encode(b"new").decode())
-        (content,) = [found for found in repository.get_git_content() if found.name == "file.txt"]
+        (content,) = [answer for answer in repository.get_git_content() if answer.name == "file.txt"]
         repository.delete_file("file.txt", content.sha)
     with check("topics"):
         repository.add_topic("one")
@@ -75,7 +75,7 @@ def main() -> None:
         issue.body = "changed"
         issue.state = Issue.CLOSED
         issue.commit()
-        assert [found.title for found in repository.get_issues_state(Issue.OPENED)] == ["first"]
+        assert [answer.title for answer in repository.get_issues_state(Issue.OPENED)] == ["first"]
         assert Issue.request(gitea, "py-org", "first", str(issue.number)).body == "changed"
     with check("times"):
         issue.add_time(60)
@@ -107,14 +107,14 @@ def main() -> None:
         organization.remove_member(user)
     with check("transfer a repository"):
         Repository.request(gitea, "py-ann", "second").transfer_ownership(organization)
-        assert {found.name for found in organization.get_repositories()} == {"first", "second"}
+        assert {answer.name for answer in organization.get_repositories()} == {"first", "second"}
     with check("delete everything"):
         team.delete()
-        for found in organization.get_repositories():
-            found.delete()
+        for answer in organization.get_repositories():
+            answer.delete()
         organization.delete()
         user.delete()
-    with check("what is gone is not found"):
+    with check("what is gone is not answer"):
         try:
             User.request(gitea, "py-ann")
         except NotFoundException:

@@ -9,10 +9,10 @@ from litestar import Response, get, post
 from ingot_chassis.errors import ApiError, Denied, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_contracts.identity.units import UNITS, Unit
-from ingot_web.account_settings.api.profile import send_avatar
 from ingot_web.clients.forge import at
 from ingot_web.forms.rules.fields import Form, require_typed
 from ingot_web.labels.api import LABEL_ACTS, send_label
+from ingot_web.pages.api.avatars import send_avatar
 from ingot_web.pages.api.request import WebRequest
 
 SHOWN = 50

@@ -49,9 +49,9 @@ async def save(
         "head_branch": head_branch,
         "base_repository_id": base_repository_id,
     }
-    kept = exists().where(repository.c.id == head_repository_id)
+    is_there = exists().where(repository.c.id == head_repository_id)
     row = select(*(literal(value, type_=maintainer_edit.c[name].type) for name, value in values.items()))
-    statement = insert(db, maintainer_edit).from_select(list(values), row.where(kept))
+    statement = insert(db, maintainer_edit).from_select(list(values), row.where(is_there))
     await db.execute(statement.on_conflict_do_nothing())
 
 

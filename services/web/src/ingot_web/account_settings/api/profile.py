@@ -1,16 +1,14 @@
 """The profile and the picture of the caller, and the frame of all pages of settings."""
 
 from asyncio import gather
-from base64 import b64encode
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, Invalid
+from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import anyone
-from ingot_web.clients.forge import Forge
-from ingot_web.forms.rules.fields import Form
+from ingot_web.pages.api.avatars import send_avatar
 from ingot_web.pages.api.request import WebRequest
 
 PROFILE = ("full_name", "description", "location", "website")
@@ -74,19 +72,6 @@ async def change_avatar(request: WebRequest) -> Response[Any]:
     except ApiError as error:
         return await _profile_page(request, error)
     return request.redirect_with_outcome("/user/settings", "saved")
-
-
-async def send_avatar(forge: Forge, service: Literal["identity", "repos"], path: str, form: Form) -> None:
-    """Send the picture of a form to ``path`` of the API, or remove the current one.
-
-    Raises Invalid without either.
-    """
-    if form.has("remove"):
-        await forge.send("DELETE", service, path)
-    elif not form.files:
-        raise Invalid.field("files", "required", "choose a picture first")
-    else:
-        await forge.send("POST", service, path, {"image": b64encode(form.files[0].content).decode()})
 
 
 routes = [profile, edit_profile, change_avatar]

@@ -8,6 +8,7 @@ from email.utils import format_datetime
 from litestar import Response
 
 from ingot_web.pages.api.request import HEADERS, WebRequest
+from ingot_web.pages.rules.templates import Templates
 
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """Characters that XML cannot contain."""
@@ -32,7 +33,7 @@ def _rfc_822(time: str) -> str:
 def _feed(
     request: WebRequest, kind: str, title: str, entries: Sequence[dict[str, str]], **values: object
 ) -> Response[str]:
-    text = request.components.templates.render(
+    text = request.part(Templates).render(
         f"pages/{kind}.xml", title=title, entries=entries, here=request.scope["path"], **values
     )
     return Response(

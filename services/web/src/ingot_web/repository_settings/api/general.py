@@ -7,8 +7,8 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import anyone
-from ingot_web.account_settings.api.profile import send_avatar
 from ingot_web.forms.rules.fields import Form, require_typed
+from ingot_web.pages.api.avatars import send_avatar
 from ingot_web.pages.api.request import WebRequest
 from ingot_web.repositories.api.frames import RepositoryFrame
 
