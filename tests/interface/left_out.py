@@ -61,7 +61,7 @@ GROUPS = [
 def table() -> str:
     """The table for readers, a row for each group."""
     lines = ["| left out | why | operations |", "|---|---|---|"]
-    lines += [f"| {group.name} | {group.why} | {', '.join(_paths(group))} |" for group in GROUPS]
+    lines += [f"| {group.name} | {group.why} | `{', '.join(_paths(group))}` |" for group in GROUPS]
     return "\n".join(lines)
 
 
@@ -70,4 +70,4 @@ def _paths(group: Group) -> Iterator[str]:
     for operation in group.operations:
         methods.setdefault(operation.path, []).append(operation.method)
     for path, names in methods.items():
-        yield f"`{' '.join(names)} {path}`"
+        yield f"{' '.join(names)} {path}"

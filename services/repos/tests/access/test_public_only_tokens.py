@@ -5,7 +5,7 @@ import pytest
 
 @pytest.fixture
 async def token(world):
-    """A token of ann, who owns `open` and `secret`. She is a collaborator of `bob/shared`, which is private."""
+    """A token of ann, who owns `open` and `secret` and is a collaborator of the private `bob/shared`."""
     ann, bob = world.user(1, "ann"), world.user(2, "bob")
     for name, private in (("open", False), ("secret", True)):
         await ann.create(name, private=private, auto_init=True)

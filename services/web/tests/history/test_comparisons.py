@@ -82,7 +82,7 @@ async def test_maintainers_may_push_to_the_branch_of_a_fork_if_its_author_says_s
     forge.answers[f"{HOME}/compare/main...bob:topic"] = COMPARED
     page = "/ann/demo/compare/main...bob:topic"
     chosen = {"maintainers": "1"} if allow else {}
-    await pages.submit(page, "Open the pull request", to="bob:topic", title="T", **chosen)
+    await pages.submit(page, "Open the pull request", to="bob%3Atopic", title="T", **chosen)
     (body,) = (body for method, path, body in forge.sent if (method, path) == ("POST", f"{HOME}/pulls"))
     assert body["allow_maintainer_edit"] is allow
 

@@ -48,7 +48,8 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
     credential: "" (anonymous), "basic" (password), "session" (browser) or "token". ``sudo_by`` is the
     administrator who acts as them. ``restricted_to`` lists the ids of repositories that a restricted token
     may reach; None means all. ``public_only``: the token may also reach whatever every caller may read, with
-    all rights of its owner. Its ``restricted_to`` is empty. ``token_id`` and ``session_id`` are the ids of their token or session, or 0.
+    all rights of its owner. Its ``restricted_to`` is empty. ``token_id`` and ``session_id`` are the ids of
+    their token or session, or 0.
     ``credential`` lets identity check that the credential is still valid; it is empty if that is not
     possible.
     """

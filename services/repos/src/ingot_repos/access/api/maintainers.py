@@ -1,4 +1,4 @@
-"""Branches of a fork to which a caller may push who only may write to the base of a pull request."""
+"""Branches of a fork to which writers of the base of a pull request may push."""
 
 from ingot_contracts.repos.access import reaches
 from ingot_repos.access.api.request import RepositoryRequest

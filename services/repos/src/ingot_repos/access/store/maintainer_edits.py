@@ -33,7 +33,7 @@ maintainer_edit = Table(
 
 
 class MaintainerEditRow(TypedRow):
-    """Who may write to the base repository may push to the head branch."""
+    """A branch, and the repository whose writers may push to it."""
 
     head_branch: str
     base_repository_id: int

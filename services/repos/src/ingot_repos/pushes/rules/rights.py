@@ -45,7 +45,7 @@ def find_refusals(rules: Rules, pusher: Pusher, commands: Sequence[RefChange]) -
 
 
 def _refusal_of_maintainer(rules: Rules, pusher: Pusher, change: RefChange) -> str:
-    """The reason for which a pusher without write access may not make a change; empty for a maintained branch.
+    """Return the reason why a pusher without write access may not make a change. Empty if they may.
 
     Maintainers neither create nor delete branches, and no rule lets them push to a protected one.
     """

@@ -33,7 +33,7 @@ class Remove(msgspec.Struct, frozen=True):
 
 
 class DeleteAll(msgspec.Struct, frozen=True, kw_only=True):
-    """Delete the repositories of an account. ``newest_id`` is the newest of them at the time of the request."""
+    """Delete the repositories of an account up to the id ``newest_id``: those at the time of the request."""
 
     account_id: int
     newest_id: int
