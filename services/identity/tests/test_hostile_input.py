@@ -100,7 +100,7 @@ async def test_every_bad_body_gets_an_error_that_names_the_field(world, route):
 
     async def send(body):
         target = f"/api/v1{await things.filled(path, caller)}"
-        headers = await world._headers(caller, "") | {"content-type": "application/json"}
+        headers = await world.headers_of(caller, "") | {"content-type": "application/json"}
         before = await world.emitted_types()
         answer = await world.http.request(method, target, content=body, headers=headers)
         if answer.is_success:
@@ -170,7 +170,7 @@ async def test_in_paths_and_queries_that_are_described(world):
     """Other values come from the description itself (tests/e2e/test_schema.py)."""
     ordinary = dict.fromkeys(("username", "org", "user"), "root")
     requests = in_addresses(openapi_description(world.app), [*STORED, "9" * 5000], ordinary)
-    assert await sent(world, requests, await world._headers("root", "")) > 300
+    assert await sent(world, requests, await world.headers_of("root", "")) > 300
 
 
 @everywhere

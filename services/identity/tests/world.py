@@ -64,15 +64,15 @@ class World:
         self, method: str, path: str, body: object = None, *, as_: str = "", token: str = ""
     ) -> httpx.Response:
         """One request as the person of that name (by password), or with a token, or anonymous."""
-        headers = await self._headers(as_, token)
+        headers = await self.headers_of(as_, token)
         return await self.http.request(method, f"/api/v1{path}", json=body, headers=headers)
 
     async def call_raw(self, method: str, path: str, body: str, *, as_: str) -> httpx.Response:
         """The same with a body that is not encoded."""
-        headers = await self._headers(as_, "") | {"content-type": "application/json"}
+        headers = await self.headers_of(as_, "") | {"content-type": "application/json"}
         return await self.http.request(method, f"/api/v1{path}", content=body.encode(), headers=headers)
 
-    async def _headers(self, as_: str, token: str) -> dict[str, str]:
+    async def headers_of(self, as_: str, token: str) -> dict[str, str]:
         credential = {"token": token} if token else {"name": as_, "password": PASSWORD}
         key = token or as_
         if key and key not in self._principal_tokens:

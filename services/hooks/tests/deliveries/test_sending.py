@@ -300,7 +300,9 @@ async def test_a_lane_goes_on_when_its_pause_is_over(world, receiver):
     world.repos.failures["level"] = (503, "not now")
     await world.deliver(push())
     run = asyncio.create_task(worker.run())
-    await asyncio.sleep(0.1)
+    async with asyncio.timeout(20):
+        while "level" not in world.repos.operations():
+            await asyncio.sleep(0.01)
     del world.repos.failures["level"]
     await world.deliver(push())
     await receiver.wait_for(2)

@@ -165,7 +165,7 @@ async def test_an_owner_is_not_deleted_while_they_get_a_repository(world):
 
 @pytest.mark.parametrize("caller", ["", "root"])
 async def test_only_repos_sends_owners_of_repositories(world, caller):
-    headers = await world._headers(caller, "")
+    headers = await world.headers_of(caller, "")
     body = {"owner_id": 1, "name": "app", "private": False}
     answer = await world.http.put("/internal/repositories/1", json=body, headers=headers)
     assert answer.status_code == 404

@@ -147,7 +147,7 @@ async def test_the_exchange_of_a_code_widens_no_scope(world, app):
     assert answer["scope"] == "read:user"
     claims = (await world.authenticate(token=answer["access_token"])).json()
     assert claims["user_id"]
-    bearer = await world._headers("", answer["access_token"])
+    bearer = await world.headers_of("", answer["access_token"])
     for method, path in (("PATCH", "/user/settings"), ("POST", "/orgs"), ("GET", "/admin/users")):
         assert (
             await world.http.request(method, f"/api/v1{path}", json={}, headers=bearer)
@@ -163,7 +163,7 @@ async def test_a_consent_to_less_is_no_consent_to_more(world, app, bob):
 
 async def test_a_token_of_an_application_makes_no_stronger_one(world, app):
     token = (await get_tokens(world, app, scope=""))["access_token"]
-    bearer = await world._headers("", token)
+    bearer = await world.headers_of("", token)
     for method, path, body in (
         ("POST", "/users/bob/tokens", {"name": "t", "scopes": ["all"]}),
         ("GET", "/users/bob/tokens", None),

@@ -210,7 +210,7 @@ async def test_an_application_that_keeps_no_secret_ends_its_tokens_by_its_name(w
 )
 async def test_userinfo_and_the_id_token_say_what_the_scopes_reach(world, app, scope, claims):
     tokens = await get_tokens(world, app, scope=scope, nonce="n1")
-    headers = await world._headers("", tokens["access_token"])
+    headers = await world.headers_of("", tokens["access_token"])
     info = (await world.http.get("/login/oauth/userinfo", headers=headers)).json()
     assert set(info) == claims | {"sub"}
     keys = KeySet.import_key_set((await world.http.get("/login/oauth/keys")).json())
@@ -226,7 +226,7 @@ async def test_userinfo_and_the_id_token_say_what_the_scopes_reach(world, app, s
 
 async def test_userinfo_is_for_tokens_with_openid(world, app):
     token = (await get_tokens(world, app, scope="read:user"))["access_token"]
-    headers = await world._headers("", token)
+    headers = await world.headers_of("", token)
     assert (await world.http.get("/login/oauth/userinfo", headers=headers)).status_code == 403
     assert (await world.http.get("/login/oauth/userinfo")).status_code == 401
 
