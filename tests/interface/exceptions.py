@@ -18,6 +18,12 @@ REFUSED: dict[tuple[str, str], tuple[list[object], str]] = {
 }
 """Refused values, by the type of the body or the operation: to ignore them would mean something else."""
 
+NOT_ASKED = dict.fromkeys(
+    ("getSigningKey", "getSigningKeySSH", "repoSigningKey", "repoSigningKeySSH"),
+    "404 without a key of the server, which services/repos tests",
+)
+"""Operations whose answer is text that this server does not have."""
+
 _LFS = "only of files of LFS, as in Gitea"
 _BY_REQUEST = "only where a request asks for it, as in Gitea"
 MISSING: dict[str, str] = {

@@ -49,11 +49,6 @@ GROUPS = [
         r"/reparent",
         "a fork keeps its parent: open pull requests and shared objects depend on it",
     ),
-    Group(
-        "signing",
-        r"/signing-key\.",
-        "not built yet",
-    ),
 ]
 """In the order of the table."""
 

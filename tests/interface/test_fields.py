@@ -10,7 +10,7 @@ import pytest
 from ..e2e.deployments import CHEAP_PASSWORDS, Standalone, running
 from ..safety.routes import ROUTES
 from .answers import Comparison
-from .exceptions import MISSING, REFUSED, UNSEEN
+from .exceptions import MISSING, NOT_ASKED, REFUSED, UNSEEN
 from .gitea import OPERATIONS, TYPES, Operation, inner, without_names
 from .reads import Furnished
 from .scene import Scene, caller, least, tries
@@ -18,7 +18,11 @@ from .scene import Scene, caller, least, tries
 SERVED = {(route.method, without_names(route.path.removeprefix("/api/v1"))) for route in ROUTES}
 SERVED_OPERATIONS = [operation for operation in OPERATIONS if operation.place in SERVED]
 WITH_BODIES = [operation for operation in SERVED_OPERATIONS if operation.body in TYPES]
-WITH_ANSWERS = [operation for operation in SERVED_OPERATIONS if operation.answers and not operation.body]
+WITH_ANSWERS = [
+    operation
+    for operation in SERVED_OPERATIONS
+    if operation.answers and not operation.body and operation.id not in NOT_ASKED
+]
 TEXTS = ("string", "file")
 
 

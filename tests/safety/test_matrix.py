@@ -47,6 +47,7 @@ NOTHING_THERE = {
         GET ~/git/notes/{sha}, GET ~/pulls/{index}/merge, GET ~/pulls/{index}/merge/scheduled, GET ~/transfer,
         POST ~/transfer/accept, POST ~/transfer/reject, GET /orgs/{org}/actions/variables/{name},
         GET /orgs/{org}/blocks/{username}, GET /orgs/{org}/hooks/{hook_id}/deliveries/{delivery_id},
+        GET ~/signing-key.gpg, GET ~/signing-key.pub, GET /signing-key.gpg, GET /signing-key.pub,
         GET /teams/{team_id}/members/{username}, GET /users/{username}/following/{followee}, GET /admin/hooks/{hook_id},
         GET /admin/hooks/{hook_id}/deliveries, GET /admin/users/{username}/purge,
         GET /admin/hooks/{hook_id}/deliveries/{delivery_id},

@@ -34,6 +34,7 @@ from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.access.rules.admission import Admission, LongRequests
 from ingot_repos.app import create_app
 from ingot_repos.clients.identity import HttpIdentity
+from ingot_repos.commits.rules.server_keys import ServerKeys
 from ingot_repos.commits.rules.signatures import Signatures
 from ingot_repos.git.history.archive import Archives
 from ingot_repos.git.hooks.hook_questions import HookQuestions
@@ -90,6 +91,7 @@ class Components:
         "pushes": Pushes,
         "push_parts": PushParts,
         "signatures": Signatures,
+        "server_keys": ServerKeys,
         "judge": ContentJudge,
         "loads": RepositoryLoads,
         "jobs": Jobs,

@@ -43,6 +43,8 @@ ROUTES: tuple[Route, ...] = (
     Route("/api/v1/gitignore/templates/*", "repos"),
     Route("/api/v1/licenses/*", "repos"),
     Route("/api/v1/label/templates/*", "repos"),
+    Route("/api/v1/signing-key.gpg", "repos"),
+    Route("/api/v1/signing-key.pub", "repos"),
     Route("/api/v1/admin/*", "identity"),
     Route("/api/v1/admin/audit", "gateway"),
     Route("/api/v1/admin/cron/*", "gateway"),

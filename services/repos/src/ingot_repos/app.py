@@ -50,8 +50,9 @@ from ingot_repos.changes.api import branches as branch_changes
 from ingot_repos.changes.api import files as file_changes
 from ingot_repos.changes.api import tags
 from ingot_repos.clients.identity import HttpIdentity
-from ingot_repos.commits.api import blame, commits, compare, statuses
+from ingot_repos.commits.api import blame, commits, compare, signing_keys, statuses
 from ingot_repos.commits.api import facts as code_facts
+from ingot_repos.commits.rules.server_keys import read_server_keys
 from ingot_repos.commits.rules.signatures import Signatures
 from ingot_repos.files.api import contents, file_contents, issue_forms
 from ingot_repos.files.api import git_objects as git_data
@@ -181,6 +182,7 @@ ROUTES = Router(
         *edits.routes,
         *repository_teams.routes,
         *search.routes,
+        *signing_keys.routes,
         *stars.routes,
         *statuses.routes,
         *tag_protections.routes,
@@ -351,7 +353,14 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
 
     identity = HttpIdentity(service.peers["identity"])
     accounts = AccountCopies(database, identity)
-    signatures = Signatures(database, identity, reads.verdicts, settings.default_trust_model)
+    server_keys = read_server_keys(
+        settings.signing_key,
+        passphrase=settings.signing_key_passphrase,
+        name=settings.signing_name,
+        email=settings.signing_email,
+        former=settings.former_signing_keys,
+    )
+    signatures = Signatures(database, identity, reads.verdicts, settings.default_trust_model, server_keys)
     judge = ContentJudge(storage, signatures)
     lfs_pushes = LfsPushes(storage, lfs)
     questions = HookQuestions(storage.root, judge.answer, lfs_pushes.answer)
@@ -375,6 +384,7 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
         lfs_pushes,
         reads,
         pushes,
+        server_keys,
         signatures,
         judge,
         loads,

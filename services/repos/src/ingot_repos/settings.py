@@ -51,6 +51,31 @@ class Settings(ServiceSettings, kw_only=True):
             "the repository."
         ),
     ] = "committer"
+    signing_key: Annotated[
+        str,
+        msgspec.Meta(
+            description="File with the private key by which the server signs the commits and tags that it makes, by its "
+            "absolute path: armored OpenPGP, or OpenSSH. Empty: it signs none."
+        ),
+    ] = ""
+    signing_key_passphrase: Annotated[str, msgspec.Meta(description="Passphrase of the signing key.")] = ""
+    signing_name: Annotated[
+        str, msgspec.Meta(description="Name of the server as the committer of what it signs.")
+    ] = "Ingot"
+    signing_email: Annotated[
+        str,
+        msgspec.Meta(
+            description="Address of the server as the committer of what it signs; an OpenPGP key must name it. A signing "
+            "key needs it."
+        ),
+    ] = ""
+    former_signing_keys: Annotated[
+        list[str],
+        msgspec.Meta(
+            description="Files with public keys by which the server signed earlier, and whose signatures are still "
+            "verified: absolute paths, by comma."
+        ),
+    ] = msgspec.field(default_factory=list)
     statuses_of_commits: Annotated[
         Literal["combined", "list"],
         msgspec.Meta(

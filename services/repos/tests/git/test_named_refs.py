@@ -9,7 +9,7 @@ import pytest
 from pygit2.enums import ObjectType
 
 from ingot_repos.git.history.named_refs import named_ref, named_root, split_named_path
-from ingot_repos.git.history.tags import write_tag
+from ingot_repos.git.history.new_objects import create_tag
 from ingot_repos.git.process.errors import RefNotFound
 from ingot_repos.git.refs.refs import ZERO_OID, set_ref
 from ingot_repos.git.refs.tag_targets import DEEPEST
@@ -62,7 +62,7 @@ def hidden(repo, app):
     repo.create_note("a note\n", who, who, oid, "refs/notes/commits")
     blob = str(repo[oid].tree["secret.txt"].id)
     tree = str(repo[oid].tree_id)
-    tag = write_tag(repo, "old", oid, "a tag", AUTHOR)
+    tag = create_tag(repo, "old", oid, "a tag", AUTHOR, None)
     return {"commit": oid, "short": oid[:12], "later": later, "tree": tree, "blob": blob, "tag": tag}
 
 

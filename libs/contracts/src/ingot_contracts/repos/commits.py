@@ -38,6 +38,8 @@ class CommitAuthor(msgspec.Struct, frozen=True, kw_only=True):
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """The verification of a signature. ``signer`` is the owner of the key, with the address of the commit.
 
+    A signer without a ``username`` is the server.
+
     Events leave it out.
     """
 

@@ -24,6 +24,7 @@ from ingot_repos.git.history import compare
 from ingot_repos.git.history.commits import Person
 from ingot_repos.git.history.heads import MoveBlock, borrowed_head, with_borrowed_head, with_commit, with_head
 from ingot_repos.git.history.lfs_pointers import pointers_between
+from ingot_repos.git.history.new_objects import Signer
 from ingot_repos.git.process.errors import (
     GitFailed,
     GitTimedOut,
@@ -212,7 +213,12 @@ async def _counts(
 
 
 async def update_branch(
-    storage: Storage, pushes: Pushes, updates: RefUpdates, base: RepositoryRow, request: UpdateBranch
+    storage: Storage,
+    pushes: Pushes,
+    updates: RefUpdates,
+    signer: Signer | None,
+    base: RepositoryRow,
+    request: UpdateBranch,
 ) -> UpdatedBranch:
     """Merge or rebase a branch of ``base`` into a branch, as the actor of ``updates``."""
     row, actor = updates.row, person(updates.actor)
@@ -226,6 +232,7 @@ async def update_branch(
         message=f"{title}\n",
         who=actor,
         ignore_whitespace=ignores_whitespace(base),
+        signer=signer,
     )
     async with pushes.turn(row.id):
         try:
@@ -248,6 +255,7 @@ async def merge_pull(
     pushes: Pushes,
     lfs: LfsObjects,
     judge: ContentJudge,
+    signer: Signer | None,
     row: RepositoryRow,
     actor: AccountRow,
     request: Merge,
@@ -285,7 +293,7 @@ async def merge_pull(
             row.id, actor.id, [base_ref], merged_pull=request.number, restricted=restricted
         ) as push_id:
             try:
-                sha = await _merge(storage, judge, contents, row, person(actor), request, ground)
+                sha = await _merge(storage, judge, signer, contents, row, person(actor), request, ground)
             except MergeTooExpensive as error:
                 raise NotAllowed(str(error)) from error
             except MergeConflict as error:
@@ -305,6 +313,7 @@ async def merge_pull(
 async def _merge(
     storage: Storage,
     judge: ContentJudge,
+    signer: Signer | None,
     contents: ContentRule | None,
     row: RepositoryRow,
     who: Person,
@@ -326,11 +335,12 @@ async def _merge(
         author=who,
         committer=who,
         ignore_whitespace=ignores_whitespace(row),
+        signer=signer,
     )
     sha = await storage.call(row.id, act)
     if contents is None or sha == ground.base:
         return sha
-    if contents.signed and sha != ground.head:
+    if contents.signed and signer is None and sha != ground.head:
         raise NotAllowed(
             f"the rule {contents.rule_name!r} protects the branch: it takes signed commits only, and the "
             "server signs none; merge by fast-forward"

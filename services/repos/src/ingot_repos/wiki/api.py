@@ -16,6 +16,7 @@ from ingot_repos.changes.api.files import Base64, decoded, ref_updates_in
 from ingot_repos.changes.rules.files import FileEditor
 from ingot_repos.commits.api.views import CommitUser, commit_user, named_or_default
 from ingot_repos.commits.rules.excerpts import clip_for_list
+from ingot_repos.commits.rules.server_keys import ServerKeys
 from ingot_repos.files.api.contents import INLINE_BYTES, file_response
 from ingot_repos.git.history import wiki_pages
 from ingot_repos.git.history.commits import CommitInfo, whole
@@ -305,7 +306,7 @@ async def _editor(request: RepositoryRequest) -> PageEditor:
     """Return the editor of the wiki for the caller."""
     request.acquire_slot()
     updates = await ref_updates_in(request, request.resource)
-    return PageEditor(FileEditor(request.storage, updates))
+    return PageEditor(FileEditor(request.storage, updates, request.part(ServerKeys).signer))
 
 
 routes = [create_page, list_pages, get_page, edit_page, delete_page, list_revisions, raw]

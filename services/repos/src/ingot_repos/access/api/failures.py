@@ -8,6 +8,7 @@ from ingot_repos.git.process.errors import (
     RepositoryDamaged,
     RepositoryNotFound,
     RepositorySuspect,
+    SigningFailed,
     StorageFull,
     UnsafeObject,
 )
@@ -29,5 +30,6 @@ TRANSLATIONS: Translations = {
     UnsafeObject: lambda error: Invalid(f"{getattr(error, 'path', '')}: {error}"),
     GitFailed: lambda _error: Damaged(),
     HooksNotRun: lambda _error: Unavailable("pushes are refused, because their hooks do not run"),
+    SigningFailed: lambda _error: Unavailable("the server cannot sign the commit"),
     StorageFull: lambda _error: InsufficientStorage(),
 }

@@ -18,13 +18,15 @@ from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.rules.resolved import ResolvedRepository
 from ingot_repos.catalog.rules import names
 from ingot_repos.changes.rules.files import CommitIdentity, CommitRequest, FileEditor, revert_message
-from ingot_repos.commits.api.views import CodePresenter, ContentsResponse, FileCommit
+from ingot_repos.commits.api.views import CodePresenter, ContentsResponse, FileCommit, verifications_of
+from ingot_repos.commits.rules.server_keys import ServerKeys
 from ingot_repos.commits.rules.signatures import UNSIGNED
 from ingot_repos.git.changes.file_changes import FileChange, PreparedCommit
 from ingot_repos.git.changes.patches import prepare_patch
 from ingot_repos.git.changes.reverts import prepare_revert
 from ingot_repos.git.history.history import named_commit
 from ingot_repos.git.history.named_refs import ResolvedName
+from ingot_repos.git.history.signatures import commit_signatures
 from ingot_repos.git.process.errors import ObjectNotFound, RefNotFound, RepositoryNotFound
 from ingot_repos.git.refs.refs import BRANCHES
 from ingot_repos.protection.rules.contents import ContentJudge
@@ -153,7 +155,9 @@ async def change_files(request: RepositoryRequest, data: ChangeFiles) -> FilesRe
     ]
     prepared = await _commit(request, data, changes)
     return FilesResponse(
-        _contents(request, prepared), CodePresenter.of(request).file_commit(prepared.info), UNSIGNED
+        _contents(request, prepared),
+        CodePresenter.of(request).file_commit(prepared.info),
+        await _verification(request, prepared),
     )
 
 
@@ -209,7 +213,7 @@ async def apply_patch(request: RepositoryRequest, data: ApplyPatch) -> FileRespo
     """Commit a patch, if it applies to the current branch."""
     patch = data.content.encode()
     prepared = await _commit(request, data, [], prepare=partial(prepare_patch, patch=patch))
-    return FileResponse(None, CodePresenter.of(request).file_commit(prepared.info), UNSIGNED)
+    return await _response(request, prepared, None)
 
 
 @post(
@@ -231,7 +235,7 @@ async def revert_commit(request: RepositoryRequest, sha: str, data: RevertCommit
     if not data.message.strip():
         data = msgspec.structs.replace(data, message=revert_message(commit))
     prepared = await _commit(request, data, [], prepare=partial(prepare_revert, oid=commit.oid))
-    return FileResponse(None, CodePresenter.of(request).file_commit(prepared.info), UNSIGNED)
+    return await _response(request, prepared, None)
 
 
 @delete(
@@ -279,16 +283,30 @@ async def ref_updates_in(request: RepositoryRequest, repository: ResolvedReposit
 
 async def _change_file(request: RepositoryRequest, data: CommitOptions, change: FileChange) -> FileResponse:
     prepared = await _commit(request, data, [change])
-    return FileResponse(
-        _contents(request, prepared)[0], CodePresenter.of(request).file_commit(prepared.info), UNSIGNED
-    )
+    return await _response(request, prepared, _contents(request, prepared)[0])
+
+
+async def _response(
+    request: RepositoryRequest, prepared: PreparedCommit, content: ContentsResponse | None
+) -> FileResponse:
+    commit = CodePresenter.of(request).file_commit(prepared.info)
+    return FileResponse(content, commit, await _verification(request, prepared))
+
+
+async def _verification(request: RepositoryRequest, prepared: PreparedCommit) -> Verification:
+    """Return the verification of a commit that the server has made."""
+    if request.part(ServerKeys).signer is None:
+        return UNSIGNED
+    repository_id, oid = request.resource.id, prepared.info.oid
+    signatures = await request.storage.call(repository_id, commit_signatures, [oid])
+    return (await verifications_of(request, repository_id, [prepared.info], signatures)).get(oid, UNSIGNED)
 
 
 async def _commit(
     request: RepositoryRequest, data: CommitOptions, changes: list[FileChange], **prepare: Any
 ) -> PreparedCommit:
     request.acquire_slot()
-    editor = FileEditor(request.storage, await ref_updates(request))
+    editor = FileEditor(request.storage, await ref_updates(request), request.part(ServerKeys).signer)
     return await editor.commit(data.request(), changes, **prepare)
 
 

@@ -14,9 +14,11 @@ from ingot_repos.catalog.rules import names
 from ingot_repos.changes.api.files import ref_updates
 from ingot_repos.commits.api.views import CodePresenter, CommitMeta, CommitUser, commit_user
 from ingot_repos.commits.rules.excerpts import clip_tag_for_list
+from ingot_repos.commits.rules.server_keys import ServerKeys
 from ingot_repos.commits.rules.signatures import UNSIGNED, Signatures, Signed
 from ingot_repos.git.history import tags
 from ingot_repos.git.history.named_refs import named_ref
+from ingot_repos.git.history.new_objects import create_tag as create_tag_object
 from ingot_repos.git.history.tags import TagInfo
 from ingot_repos.git.process.errors import ObjectNotFound, RefMoved, RefNotFound, RepositoryNotFound
 from ingot_repos.git.refs.refs import BRANCHES, TAGS, ZERO_OID, RefChange, ref_target
@@ -132,7 +134,13 @@ async def create_tag(request: RepositoryRequest, data: CreateTag) -> Tag:
     oid = target.commit
     if data.message.strip():
         oid = await request.storage.call(
-            repository.id, tags.write_tag, name, target.commit, data.message.strip(), person(updates.actor)
+            repository.id,
+            create_tag_object,
+            name,
+            target.commit,
+            data.message.strip(),
+            person(updates.actor),
+            request.part(ServerKeys).signer,
         )
     try:
         await updates.apply([RefChange(TAGS + name, ZERO_OID, oid)])

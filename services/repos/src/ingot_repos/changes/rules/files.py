@@ -16,6 +16,7 @@ from ingot_repos.git.changes.file_changes import (
     prepare_commit,
 )
 from ingot_repos.git.history.commits import CommitInfo, Person
+from ingot_repos.git.history.new_objects import Signer
 from ingot_repos.git.process.errors import (
     ObjectNotFound,
     RefMoved,
@@ -61,8 +62,8 @@ Prepare = Callable[..., PreparedCommit]
 class FileEditor:
     """Changes files of one repository for one caller."""
 
-    def __init__(self, storage: Storage, updates: RefUpdates) -> None:
-        self._storage, self._updates = storage, updates
+    def __init__(self, storage: Storage, updates: RefUpdates, signer: Signer | None) -> None:
+        self._storage, self._updates, self._signer = storage, updates, signer
 
     async def commit(
         self, request: CommitRequest, changes: Sequence[FileChange], prepare: Prepare = prepare_commit
@@ -102,7 +103,14 @@ class FileEditor:
         if request.signoff:
             message = f"{message}\n\nSigned-off-by: {committer.name} <{committer.email}>"
         return NewCommit(
-            branch, new_branch, tuple(changes), f"{message}\n", author, committer, force=request.force
+            branch,
+            new_branch,
+            tuple(changes),
+            f"{message}\n",
+            author,
+            committer,
+            force=request.force,
+            signer=self._signer,
         )
 
 

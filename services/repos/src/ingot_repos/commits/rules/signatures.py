@@ -1,6 +1,8 @@
 """Verifies signatures of commits and tags: OpenPGP with Sequoia, SSH like ``ssh-keygen -Y verify``.
 
-Only this module decides, for the API, for pages and for protected branches. A signature is verified if
+Only this module decides, for the API, for pages and for protected branches. Signatures of the server are
+verified: it signs only commits and tags that it makes, with itself as the committer. Its keys are compared
+first, because an account may have added the same public key. Another signature is verified if
 
 - a key of an account made it, and the account has confirmed the address of the committer or tagger. So the
   signer is always the committer, as in Gitea's trust model ``committer``.
@@ -23,6 +25,7 @@ from pysequoia.packet import PacketPile
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import ApiError, Unavailable
+from ingot_chassis.security.openpgp_armor import signature_packet
 from ingot_contracts.identity.credentials import MOST_SIGNATURE_KEYS, FindSignatureKeys, SignatureKey
 from ingot_contracts.repos.commits import CommitAuthor, Verification
 from ingot_repos.access.store import collaborations
@@ -30,6 +33,7 @@ from ingot_repos.catalog.rules.extra_settings import TrustModel, read_trust_sett
 from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.states import AccountKind
 from ingot_repos.clients.identity import HttpIdentity
+from ingot_repos.commits.rules.server_keys import ServerKey, ServerKeys
 from ingot_repos.git.history.signatures import CommitSignature
 from ingot_repos.git.storage.read_cache import SharedCache
 
@@ -54,14 +58,19 @@ class Signed(NamedTuple):
 
 
 class _OpenPgp(NamedTuple):
-    key_id: str
+    """An OpenPGP signature. ``id`` is the id of its key."""
+
+    id: str
     signature: Sig
 
 
 class _Ssh(NamedTuple):
-    """An SSH signature. ``signed`` is the signed data, ``blob`` the signature in SSH's format."""
+    """An SSH signature. ``id`` is the fingerprint of its key.
 
-    fingerprint: str
+    ``signed`` is the signed data, ``blob`` the signature in SSH's format.
+    """
+
+    id: str
     public_key: bytes
     signed: bytes
     blob: bytes
@@ -79,8 +88,9 @@ class Signatures:
         identity: HttpIdentity,
         verdicts: SharedCache[bool],
         default_model: TrustModel,
+        server: ServerKeys,
     ) -> None:
-        self._db, self._identity, self._verdicts = database, identity, verdicts
+        self._db, self._identity, self._verdicts, self._server = database, identity, verdicts, server
         self._default_model = default_model
 
     async def verify(self, repository_id: int, signed: Mapping[str, Signed]) -> dict[str, Verification]:
@@ -91,8 +101,31 @@ class Signatures:
         if not signed:
             return {}
         read = await asyncio.to_thread(_read_all, signed)
+        verifications = {
+            id_: await asyncio.to_thread(self._judge_server, signed[id_].signature, one, key)
+            for id_, one in read.items()
+            if one is not None and (key := self._server.by_id.get(one.id)) is not None
+        }
+        signed = {id_: one for id_, one in signed.items() if id_ not in verifications}
+        return verifications | await self._verify_accounts(repository_id, signed, read)
+
+    def _judge_server(
+        self, signature: CommitSignature, read: _OpenPgp | _Ssh, key: ServerKey
+    ) -> Verification:
+        """Judge a signature that names a key of the server. Blocks."""
+        if not _is_valid(signature, read, key.certificate, self._verdicts):
+            return _verification(signature, _BAD)
+        signer = CommitAuthor(name=self._server.name, email=self._server.email)
+        return _verification(signature, f"{signer.name} / {read.id}", signer)
+
+    async def _verify_accounts(
+        self, repository_id: int, signed: Mapping[str, Signed], read: Mapping[str, _Read]
+    ) -> dict[str, Verification]:
+        """Return the verifications by keys of accounts."""
+        if not signed:
+            return {}
         try:
-            keys = await _keys(self._identity, read.values())
+            keys = await _keys(self._identity, [read[id_] for id_ in signed])
             trusted = await self._trusted(repository_id) if keys else None
         except ApiError as error:
             if not isinstance(error, Unavailable):
@@ -128,8 +161,8 @@ def _read_all(signed: Mapping[str, Signed]) -> dict[str, _Read]:
 
 async def _keys(identity: HttpIdentity, read: Iterable[_Read]) -> dict[str, SignatureKey]:
     """Return the keys of these signatures by id or fingerprint, up to the limit of one request."""
-    key_ids = dict.fromkeys(one.key_id for one in read if isinstance(one, _OpenPgp))
-    fingerprints = dict.fromkeys(one.fingerprint for one in read if isinstance(one, _Ssh))
+    key_ids = dict.fromkeys(one.id for one in read if isinstance(one, _OpenPgp))
+    fingerprints = dict.fromkeys(one.id for one in read if isinstance(one, _Ssh))
     if not key_ids and not fingerprints:
         return {}
     query = FindSignatureKeys(
@@ -147,11 +180,11 @@ def _judge(
 ) -> Verification:
     if read is None:
         return _verification(signed.signature, _UNREADABLE)
-    key = keys.get(read.key_id if isinstance(read, _OpenPgp) else read.fingerprint)
+    key = keys.get(read.id)
     if key is None:
         return _verification(signed.signature, _NO_KEY)
     # Compare the address last: only the holder of the key may learn its owner's addresses.
-    if not _is_valid(signed.signature, read, key, verdicts):
+    if not _is_valid(signed.signature, read, key.certificate, verdicts):
         return _verification(signed.signature, _BAD)
     if signed.email.lower() not in key.addresses:
         return _verification(signed.signature, _NO_KEY)
@@ -163,11 +196,11 @@ def _judge(
 
 
 def _is_valid(
-    signature: CommitSignature, read: _OpenPgp | _Ssh, key: SignatureKey, verdicts: SharedCache[bool]
+    signature: CommitSignature, read: _OpenPgp | _Ssh, certificate: bytes, verdicts: SharedCache[bool]
 ) -> bool:
     """True if the key made the signature. The result for the same bytes never changes, so it is cached."""
     digest = hashlib.sha256()
-    for part in (signature.signature, signature.payload, key.certificate):
+    for part in (signature.signature, signature.payload, certificate):
         digest.update(len(part).to_bytes(8))
         digest.update(part)
     verdict = verdicts.get(digest.digest())
@@ -175,7 +208,7 @@ def _is_valid(
         if isinstance(read, _Ssh):
             verdict = _is_valid_ssh(read)
         else:
-            verdict = _is_valid_openpgp(read, signature.payload, key.certificate)
+            verdict = _is_valid_openpgp(read, signature.payload, certificate)
         verdicts.put(digest.digest(), verdict)
     return verdict
 
@@ -205,41 +238,11 @@ def _read(signature: CommitSignature) -> _Read:
     if signature.signature.lstrip().startswith(_SSH):
         return _read_ssh(signature)
     try:
-        packet = _first_packet(_dearmored(signature.signature))
-        sig = Sig.from_bytes(packet)
+        sig = Sig.from_bytes(signature_packet(signature.signature))
         issuer = next((one.issuer_key_id for one in PacketPile.from_bytes(bytes(sig))), None)
     except (RuntimeError, ValueError):
         return None
     return _OpenPgp(issuer.upper(), sig) if issuer else None
-
-
-def _dearmored(text: bytes) -> bytes:
-    """Decode the armor (RFC 9580, section 6.2) and ignore its checksum. Raises ValueError."""
-    lines = [line.strip() for line in text.strip().splitlines()]
-    start = lines.index(b"") if b"" in lines else 0
-    encoded = [line for line in lines[start + 1 :] if line and not line.startswith((b"-----", b"="))]
-    return base64.b64decode(b"".join(encoded), validate=True)
-
-
-def _first_packet(data: bytes) -> bytes:
-    """Return the signature packet (RFC 9580, section 4.2) without other packets. Raises ValueError."""
-    head = data[:1]
-    if head == b"\xc2":
-        first = int.from_bytes(data[1:2])
-        if first < 192:
-            start, length = 2, first
-        elif first < 224:
-            start, length = 3, ((first - 192) << 8) + int.from_bytes(data[2:3]) + 192
-        else:
-            start, length = 6, int.from_bytes(data[2:6])
-    elif head in (b"\x88", b"\x89", b"\x8a"):
-        start = 1 + (1 << (data[0] & 3))
-        length = int.from_bytes(data[1:start])
-    else:
-        raise ValueError("no signature")
-    if start + length > len(data):
-        raise ValueError("cut short")
-    return data[: start + length]
 
 
 def _read_ssh(signature: CommitSignature) -> _Ssh | None:

@@ -8,6 +8,7 @@ from ingot_contracts.limits import Name
 from ingot_repos.access.api.policies import in_repository, require_on_disk, resolve_by_id
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.changes.api.files import ref_updates
+from ingot_repos.commits.rules.server_keys import ServerKeys
 from ingot_repos.forks.rules.upstreams import MergeType, merge_upstream
 from ingot_repos.lfs.rules.objects import LfsObjects
 
@@ -42,6 +43,7 @@ async def follow_upstream(request: RepositoryRequest, data: MergeUpstream) -> Up
         request.storage,
         request.part(LfsObjects),
         await ref_updates(request),
+        request.part(ServerKeys).signer,
         parent.id,
         data.branch or row.default_branch,
         only_forward=data.ff_only,

@@ -7,6 +7,7 @@ from ingot_chassis.errors import Conflict, NotFound
 from ingot_repos.git.changes import merge
 from ingot_repos.git.history.heads import borrowed_head, with_commit
 from ingot_repos.git.history.lfs_pointers import pointers_between
+from ingot_repos.git.history.new_objects import Signer
 from ingot_repos.git.process.errors import InvalidName, MergeConflict, ObjectNotFound, RefMoved, RefNotFound
 from ingot_repos.git.refs.refs import BRANCHES, RefChange, ref_target
 from ingot_repos.git.storage.storage import Storage
@@ -19,7 +20,14 @@ MergeType = Literal["up-to-date", "fast-forward", "merge"]
 
 
 async def merge_upstream(
-    storage: Storage, lfs: LfsObjects, updates: RefUpdates, parent_id: int, branch: str, *, only_forward: bool
+    storage: Storage,
+    lfs: LfsObjects,
+    updates: RefUpdates,
+    signer: Signer | None,
+    parent_id: int,
+    branch: str,
+    *,
+    only_forward: bool,
 ) -> MergeType:
     """Bring all commits of the parent's branch into a branch of the fork.
 
@@ -38,6 +46,7 @@ async def merge_upstream(
                 only_forward=only_forward,
                 message=f"Merge branch '{branch}' of the parent\n",
                 who=person(updates.actor),
+                signer=signer,
             )
             async with borrowed_head(storage, row.id, source_id=parent_id, branch=branch) as head:
                 await updates.require_update(head, ref, before, make_commit)

@@ -4,6 +4,7 @@ This module moves no refs. The caller moves the branch and expects the commit th
 So of two concurrent changes one fails and is repeated on top of the other.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +13,7 @@ import pygit2
 
 from ingot_repos.git.history.commits import CommitInfo, Person, commit_info, signature
 from ingot_repos.git.history.file_contents import Content, read_change
+from ingot_repos.git.history.new_objects import Signer, create_commit
 from ingot_repos.git.history.objects import is_safe_file_path
 from ingot_repos.git.process.disk import writing
 from ingot_repos.git.process.errors import GitError, ObjectNotFound, RefNotFound
@@ -23,6 +25,7 @@ Operation = Literal["create", "update", "upload", "rename", "delete"]
 Refusal = Literal["path", "exists", "missing", "sha", "branch-exists", "patch", "conflict"]
 
 _FILE, _EXECUTABLE = 0o100644, 0o100755
+_TRAILER = re.compile(r"[A-Za-z0-9-]+: ")
 MOST_FOLDERS = 1_000
 """Folders that one commit may change: each is an object, which is flushed to disk."""
 
@@ -42,7 +45,10 @@ class FileChange(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class NewCommit:
-    """A commit of changes to ``branch``, written to ``new_branch``. ``force`` overwrites it."""
+    """A commit of changes to ``branch``, written to ``new_branch``. ``force`` overwrites it.
+
+    If ``signer`` takes the place of a committer who is not the author, the message names that committer.
+    """
 
     branch: str
     new_branch: str
@@ -51,6 +57,7 @@ class NewCommit:
     author: Person
     committer: Person
     force: bool = False
+    signer: Signer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +121,29 @@ def branch_tips(repo: pygit2.Repository, branch: str, new_branch: str, *, force:
     return tip or "", present or ZERO_OID
 
 
-@writing()
 def write_commit(repo: pygit2.Repository, parent: str, tree: str, new: NewCommit) -> str:
     """Write a commit and return its id. Without a parent it starts a history."""
-    parents: list[str | pygit2.Oid] = [parent] if parent else []
-    who = signature(new.author), signature(new.committer)
-    return str(repo.create_commit(None, *who, new.message, tree, parents))
+    author, committer = signature(new.author), signature(new.committer)
+    message = new.message
+    if new.signer is not None and (author.name, author.email) != (committer.name, committer.email):
+        message = _with_trailer(message, f"Co-committed-by: {committer.name} <{committer.email}>")
+    return create_commit(
+        repo,
+        author=new.author,
+        committer=new.committer,
+        message=message,
+        tree=tree,
+        parents=[parent] if parent else [],
+        signer=new.signer,
+    )
+
+
+def _with_trailer(message: str, trailer: str) -> str:
+    """Add a trailer to a message, in the last paragraph if that has trailers (git-interpret-trailers(1))."""
+    text = message.rstrip("\n")
+    *others, last = text.split("\n\n")
+    follows = others and all(_TRAILER.match(line) for line in last.split("\n"))
+    return f"{text}\n{trailer}\n" if follows else f"{text}\n\n{trailer}\n"
 
 
 def _content(repo: pygit2.Repository, tree: str, path: str, commit: str) -> Content | None:

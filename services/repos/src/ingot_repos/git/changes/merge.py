@@ -17,17 +17,24 @@ import pygit2
 from ingot_repos.git.changes.replays import replay
 from ingot_repos.git.changes.tree_merges import Result, clean_tree, merge_heads
 from ingot_repos.git.history import trivial_merges
-from ingot_repos.git.history.commits import Person, find_commit, signature
+from ingot_repos.git.history.commits import Person, find_commit
+from ingot_repos.git.history.new_objects import Signer, create_commit
 from ingot_repos.git.history.reachability import merge_base
 from ingot_repos.git.history.trivial_merges import is_trivial
-from ingot_repos.git.process.disk import writing
 from ingot_repos.git.process.errors import GitFailed, MergeConflict, MergeTooExpensive, RefMoved, RefNotFound
 from ingot_repos.git.refs.refs import RefChange, move_ref, ref_target
 from ingot_repos.git.storage.scratch import scratch, staged
 
 MergeStyle = Literal["merge", "rebase", "rebase-merge", "squash", "fast-forward-only"]
-_Signatures = tuple[pygit2.Signature, pygit2.Signature]
-"""The signatures of the author and of the committer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Makers:
+    """The author and the committer of new commits, and the key that signs them."""
+
+    author: Person
+    committer: Person
+    signer: Signer | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +126,7 @@ def merge(
     author: Person,
     committer: Person,
     ignore_whitespace: bool = False,
+    signer: Signer | None = None,
 ) -> str:
     """Merge `head` into `base_ref` and return the new target of the ref. Blocks.
 
@@ -135,6 +143,7 @@ def merge(
         author=author,
         committer=committer,
         ignore_whitespace=ignore_whitespace,
+        signer=signer,
     )
     if new != expected_base:
         move_ref(repo, RefChange(base_ref, expected_base, new))
@@ -152,6 +161,7 @@ def merged(
     author: Person,
     committer: Person,
     ignore_whitespace: bool = False,
+    signer: Signer | None = None,
 ) -> str:
     """Create and return the commit that `base_ref` must move to for a merge of `head`. Blocks.
 
@@ -168,6 +178,7 @@ def merged(
         author: author of the new commit; replayed commits keep theirs.
         committer: committer of every new commit.
         ignore_whitespace: see the module.
+        signer: signs every new commit, and becomes its committer.
 
     Raises:
         RefMoved: the base ref has another id; nothing changed.
@@ -182,17 +193,17 @@ def merged(
     )
     if sides.ancestor == head:
         return expected_base
-    who = (signature(author), signature(committer))
+    makers = _Makers(author, committer, signer)
     parents = [sides.ours.id, sides.theirs.id]
     match style:
         case "merge":
-            return _commit_merge(repo, sides, who, message, parents, ignore_whitespace)
+            return _commit_merge(repo, sides, makers, message, parents, ignore_whitespace)
         case "squash":
-            return _commit_merge(repo, sides, who, message, parents[:1], ignore_whitespace)
+            return _commit_merge(repo, sides, makers, message, parents[:1], ignore_whitespace)
         case "rebase":
-            return _rebase(repo, sides, committer, ignore_whitespace)
+            return _rebase(repo, sides, makers, ignore_whitespace)
         case "rebase-merge":
-            return _rebase(repo, sides, committer, ignore_whitespace, merge_commit=(who, message))
+            return _rebase(repo, sides, makers, ignore_whitespace, merge_message=message)
         case "fast-forward-only":
             if sides.ancestor != expected_base:
                 raise MergeConflict(reason="not a fast-forward")
@@ -211,6 +222,7 @@ def update(
     message: str,
     who: Person,
     ignore_whitespace: bool = False,
+    signer: Signer | None = None,
 ) -> str:
     """Create and return the commit that `head_ref` must move to for all commits of `base` (full id).
 
@@ -231,11 +243,11 @@ def update(
         return expected_head
     if ancestor == expected_head:
         return base
+    makers = _Makers(who, who, signer)
     if style == "rebase":
-        return _rebase(repo, _Sides(onto, head, ancestor), who, ignore_whitespace)
-    by = signature(who)
+        return _rebase(repo, _Sides(onto, head, ancestor), makers, ignore_whitespace)
     parents = [head.id, onto.id]
-    return _commit_merge(repo, _Sides(head, onto, ancestor), (by, by), message, parents, ignore_whitespace)
+    return _commit_merge(repo, _Sides(head, onto, ancestor), makers, message, parents, ignore_whitespace)
 
 
 def follow(
@@ -247,12 +259,20 @@ def follow(
     only_forward: bool,
     message: str,
     who: Person,
+    signer: Signer | None = None,
 ) -> str:
     """Return `update` with a merge; with `only_forward` raise MergeConflict if it needs a commit."""
     if only_forward and merge_base(repo, expected_head, base) not in (expected_head, base):
         raise MergeConflict(reason="the branch has commits of its own")
     return update(
-        repo, base, head_ref=head_ref, expected_head=expected_head, style="merge", message=message, who=who
+        repo,
+        base,
+        head_ref=head_ref,
+        expected_head=expected_head,
+        style="merge",
+        message=message,
+        who=who,
+        signer=signer,
     )
 
 
@@ -268,7 +288,7 @@ class _Sides:
 def _commit_merge(
     repo: pygit2.Repository,
     sides: _Sides,
-    who: _Signatures,
+    makers: _Makers,
     message: str,
     parents: list[pygit2.Oid],
     ignore_whitespace: bool,
@@ -276,11 +296,11 @@ def _commit_merge(
     """Create and return the commit of the merged tree. Raises MergeConflict."""
     planned = trivial_merges.plan_merge(repo, sides.ours, sides.theirs, sides.ancestor)
     if planned is not None:
-        return _commit(repo, who, message, planned.write(repo), parents)
+        return _commit(repo, makers, message, planned.write(repo), parents)
     with staged(repo) as view:
         ours, theirs = str(sides.ours.id), str(sides.theirs.id)
         (result,) = merge_heads(view, ours, [theirs], ignore_whitespace=ignore_whitespace, keep=True)
-        oid = _commit(view, who, message, clean_tree(result), parents)
+        oid = _commit(view, makers, message, clean_tree(result), parents)
         view.keep(oid)
         return oid
 
@@ -288,33 +308,47 @@ def _commit_merge(
 def _rebase(
     repo: pygit2.Repository,
     sides: _Sides,
-    committer: Person,
+    makers: _Makers,
     ignore_whitespace: bool,
-    merge_commit: tuple[_Signatures, str] | None = None,
+    merge_message: str | None = None,
 ) -> str:
     """Return the tip after replaying theirs on ours, or a merge of it. Raises MergeConflict."""
     ours, theirs = str(sides.ours.id), str(sides.theirs.id)
     is_ahead = sides.ancestor == ours
-    if is_ahead and merge_commit is None:
+    if is_ahead and merge_message is None:
         return theirs
     with staged(repo) as view:
         tip = theirs
         if not is_ahead:
             tip = replay(
-                view, ours, theirs, sides.ancestor, committer=committer, ignore_whitespace=ignore_whitespace
+                view,
+                ours,
+                theirs,
+                sides.ancestor,
+                committer=makers.committer,
+                ignore_whitespace=ignore_whitespace,
+                signer=makers.signer,
             )
-        if merge_commit is not None and tip != ours:
-            tip = _commit(view, *merge_commit, find_commit(view, tip).tree_id, [sides.ours.id, tip])
+        if merge_message is not None and tip != ours:
+            tree = find_commit(view, tip).tree_id
+            tip = _commit(view, makers, merge_message, tree, [sides.ours.id, tip])
         view.keep(tip)
         return tip
 
 
-@writing()
 def _commit(
     repo: pygit2.Repository,
-    who: _Signatures,
+    makers: _Makers,
     message: str,
     tree: pygit2.Oid | str,
     parents: Sequence[pygit2.Oid | str],
 ) -> str:
-    return str(repo.create_commit(None, *who, message, tree, list(parents)))
+    return create_commit(
+        repo,
+        author=makers.author,
+        committer=makers.committer,
+        message=message,
+        tree=tree,
+        parents=parents,
+        signer=makers.signer,
+    )

@@ -9,12 +9,12 @@ import pygit2
 from pygit2.enums import FileMode, SortMode
 
 from ingot_repos.git.changes import tree_merges
-from ingot_repos.git.history.commits import Person, describe, find_commit, signature
+from ingot_repos.git.history.commits import Person, describe, find_commit
+from ingot_repos.git.history.new_objects import Signer, create_commit
 from ingot_repos.git.history.reachability import only_in
 from ingot_repos.git.history.trivial_merges import line_between, plan_tree_merge
 from ingot_repos.git.process.command import GitArgs, run_git
 from ingot_repos.git.process.cpu_time import CpuBudget
-from ingot_repos.git.process.disk import writing
 from ingot_repos.git.refs.trees import EMPTY_TREE
 from ingot_repos.git.storage.scratch import ScratchRepository
 
@@ -31,17 +31,20 @@ def replay(
     *,
     committer: Person,
     ignore_whitespace: bool,
+    signer: Signer | None = None,
 ) -> str:
     """Replay the commits of ``head`` that ``base`` lacks on ``base`` (full ids); return the new tip.
 
     Blocks; may run git. A commit whose changes are already in the base is dropped, an empty commit is not.
-    Merges are skipped: their commits are replayed themselves. ``ancestor`` is a merge base.
+    Merges are skipped: their commits are replayed themselves. ``ancestor`` is a merge base. Signatures of the
+    originals would not fit the new commits; ``signer`` signs each of them.
 
     Raises:
         MergeConflict: one of them cannot be replayed.
         GitFailed, GitTimedOut: git could not merge them.
+        SigningFailed: one of them cannot be signed.
     """
-    tip, by, budget = find_commit(view, base), signature(committer), CpuBudget(tree_merges.CPU_SECONDS)
+    tip, budget = find_commit(view, base), CpuBudget(tree_merges.CPU_SECONDS)
     for original in _commits_to_replay(view, tip, find_commit(view, head), ancestor):
         before = str(original.parents[0].tree_id) if original.parents else EMPTY_TREE
         planned = plan_tree_merge(view, before, str(tip.tree_id), str(original.tree_id))
@@ -56,9 +59,16 @@ def replay(
             continue
         # describe() reads any encoding; the copy is UTF-8.
         info = describe(original)
-        with writing():
-            new = view.create_commit(None, signature(info.author), by, info.message, tree, [tip.id])
-        tip = find_commit(view, str(new))
+        new = create_commit(
+            view,
+            author=info.author,
+            committer=committer,
+            message=info.message,
+            tree=tree,
+            parents=[tip.id],
+            signer=signer,
+        )
+        tip = find_commit(view, new)
     return str(tip.id)
 
 

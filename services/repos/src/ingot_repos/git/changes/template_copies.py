@@ -6,7 +6,8 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import FileMode
 
-from ingot_repos.git.history.commits import Person, find_commit, signature
+from ingot_repos.git.history.commits import Person, find_commit
+from ingot_repos.git.history.new_objects import Signer, create_commit
 from ingot_repos.git.history.objects import is_safe_file_path
 from ingot_repos.git.process.disk import writing
 from ingot_repos.git.process.errors import ObjectNotFound, OutputTooLarge, RepositoryDamaged
@@ -36,6 +37,7 @@ def copy_template(
     author: Person,
     fill: Callable[[str], str],
     find_paths: FindPaths,
+    signer: Signer | None = None,
 ) -> str:
     """Create the first commit of ``branch`` from the latest files of ``source_branch``; return its id.
 
@@ -56,9 +58,17 @@ def copy_template(
     filled = find_paths(_patterns(template, tree), [entry.path for entry in files])
     with staged(repo) as view:
         index = _index(view, template, files, filled, fill)
-        who = signature(author)
         with writing():
-            commit = str(view.create_commit(None, who, who, "Initial commit\n", index.write_tree(view), []))
+            first_tree = index.write_tree(view)
+        commit = create_commit(
+            view,
+            author=author,
+            committer=author,
+            message="Initial commit\n",
+            tree=first_tree,
+            parents=[],
+            signer=signer,
+        )
         view.keep(commit)
     move_ref(repo, RefChange(BRANCHES + branch, ZERO_OID, commit))
     return commit

@@ -13,7 +13,8 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import FileMode, ObjectType
 
-from ingot_repos.git.history.commits import Person, find_commit, signature
+from ingot_repos.git.history.commits import Person, find_commit
+from ingot_repos.git.history.new_objects import Signer, create_commit
 from ingot_repos.git.history.reachability import any_contains, contains
 from ingot_repos.git.process.command import GitArgs
 from ingot_repos.git.process.disk import writing
@@ -141,6 +142,7 @@ def initial_commit(
     author: Person,
     *,
     message: str = "Initial commit\n",
+    signer: Signer | None = None,
 ) -> str:
     """Write files as the first commit of a new branch; return its id.
 
@@ -153,11 +155,15 @@ def initial_commit(
     for path in files:
         if not is_safe_file_path(path):
             raise InvalidName(f"not a file path: {path!r}")
-    index, who = pygit2.Index(), signature(author)
-    with staged(repo) as view, writing():
-        for path, content in files.items():
-            index.add(pygit2.IndexEntry(path, view.create_blob(content), FileMode.BLOB))
-        oid = str(view.create_commit(None, who, who, message, index.write_tree(view), []))
+    index = pygit2.Index()
+    with staged(repo) as view:
+        with writing():
+            for path, content in files.items():
+                index.add(pygit2.IndexEntry(path, view.create_blob(content), FileMode.BLOB))
+            tree = index.write_tree(view)
+        oid = create_commit(
+            view, author=author, committer=author, message=message, tree=tree, parents=[], signer=signer
+        )
         view.keep(oid)
     move_ref(repo, RefChange(BRANCHES + branch, ZERO_OID, oid))
     return oid

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import pygit2
 from pygit2.enums import ObjectType
 
-from ingot_repos.git.history.commits import CommitInfo, Person, commit_info, person_in, signature
+from ingot_repos.git.history.commits import CommitInfo, Person, commit_info, person_in
 from ingot_repos.git.history.signatures import CommitSignature, tag_signature
-from ingot_repos.git.process.disk import writing
 from ingot_repos.git.process.errors import ObjectNotFound, RefNotFound
 from ingot_repos.git.refs.refs import TAGS, each_ref, is_object_id, ref_target
 from ingot_repos.git.refs.tag_targets import commit_of, next_object
@@ -91,17 +90,6 @@ def annotated_tag(repo: pygit2.Repository, oid: str) -> AnnotatedTag:
         tagger=person_in(raw.partition(b"\n\n")[0], b"tagger"),
         signature=signed,
     )
-
-
-def write_tag(repo: pygit2.Repository, name: str, commit: str, message: str, tagger: Person) -> str:
-    """Write a tag object for a commit (full id) and return its id. No ref points to it yet."""
-    who = signature(tagger)
-    sign = "-" if who.offset < 0 else "+"
-    zone = f"{sign}{abs(who.offset) // 60:02}{abs(who.offset) % 60:02}"
-    head = f"object {commit}\ntype commit\ntag {name}\n"
-    text = f"{head}tagger {who.name} <{who.email}> {who.time} {zone}\n\n{message}\n"
-    with writing():
-        return str(repo.odb.write(ObjectType.TAG, text.encode()))
 
 
 def _info(repo: pygit2.Repository, name: str, oid: str) -> TagInfo:

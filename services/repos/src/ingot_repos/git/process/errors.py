@@ -57,6 +57,10 @@ class MergeTooExpensive(MergeConflict):
         )
 
 
+class SigningFailed(GitError):
+    """The server could not sign a commit or tag, so it was not made."""
+
+
 class UnsafeObject(GitError):
     """git would reject this new object in a push. Nothing was written.
 

@@ -25,6 +25,7 @@ from ingot_repos.changes.api.files import ref_updates_in
 from ingot_repos.commits.api.commits import diff_of_files
 from ingot_repos.commits.api.views import verifications_of
 from ingot_repos.commits.rules.excerpts import clip_for_list
+from ingot_repos.commits.rules.server_keys import ServerKeys
 from ingot_repos.commits.rules.signatures import UNSIGNED
 from ingot_repos.git.history import compare
 from ingot_repos.git.history.commit_files import files_of
@@ -113,6 +114,7 @@ async def merge_branch(
                 request.part(Pushes),
                 request.part(LfsObjects),
                 request.part(ContentJudge),
+                request.part(ServerKeys).signer,
                 repository.row,
                 account,
                 data,
@@ -140,7 +142,10 @@ async def update_branch(request: RepositoryRequest, repository_id: int, data: Up
     updates = await ref_updates_in(request, repository)
     with missing_repository_is_not_found():
         try:
-            return await merges.update_branch(request.storage, request.part(Pushes), updates, base.row, data)
+            signer = request.part(ServerKeys).signer
+            return await merges.update_branch(
+                request.storage, request.part(Pushes), updates, signer, base.row, data
+            )
         except (GitTimedOut, GitFailed) as error:
             raise Unavailable("the branch could not be updated") from error
 

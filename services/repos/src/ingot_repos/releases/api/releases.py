@@ -15,6 +15,7 @@ from ingot_contracts.repos.access import reaches
 from ingot_contracts.repos.releases import Release
 from ingot_repos.access.api.policies import in_repository, own_account, writable
 from ingot_repos.access.api.request import RepositoryRequest
+from ingot_repos.commits.rules.server_keys import ServerKeys
 from ingot_repos.presentation.rules.presenter import Presenter
 from ingot_repos.protection.rules.decisions import actor_of
 from ingot_repos.pushes.rules.journal import Pushes
@@ -199,6 +200,7 @@ def _editor(request: RepositoryRequest) -> ReleaseEditor:
         request.part(Pushes),
         request.part(Jobs),
         request.part(Presenter),
+        request.part(ServerKeys).signer,
         actor_of(request.principal, request.resource.row, request.resource.access.of("releases")),
     )
 

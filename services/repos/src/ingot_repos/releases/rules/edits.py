@@ -22,7 +22,7 @@ from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.git.history.commits import commit_info
 from ingot_repos.git.history.named_refs import named_ref
-from ingot_repos.git.history.tags import write_tag
+from ingot_repos.git.history.new_objects import Signer, create_tag
 from ingot_repos.git.process.errors import RefMoved, RefNotFound, RepositoryNotFound
 from ingot_repos.git.refs.refs import BRANCHES, TAGS, ZERO_OID, RefChange, move_ref, ref_target, tag_commit
 from ingot_repos.git.storage.storage import Storage
@@ -66,9 +66,10 @@ class ReleaseEditor:
         pushes: Pushes,
         jobs: Jobs,
         presenter: Presenter,
+        signer: Signer | None,
         mover: Actor,
     ) -> None:
-        self._mover = mover
+        self._mover, self._signer = mover, signer
         self._db, self._storage, self._pushes = database, storage, pushes
         self._jobs, self._presenter = jobs, presenter
 
@@ -234,7 +235,9 @@ class ReleaseEditor:
             return tagged
         name, oid = TAGS + tag, commit
         if message:
-            oid = await self._storage.call(repository.id, write_tag, tag, commit, message, person(actor))
+            oid = await self._storage.call(
+                repository.id, create_tag, tag, commit, message, person(actor), self._signer
+            )
         async with self._pushes.journaled(repository.id, actor.id, [name]) as push_id:
             try:
                 await self._storage.call(repository.id, move_ref, RefChange(name, ZERO_OID, oid))

@@ -18,6 +18,7 @@ from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.catalog.rules.extra_settings import TrustModel
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.clients.identity import HttpIdentity
+from ingot_repos.commits.rules.server_keys import ServerKeys
 from ingot_repos.placement.api.forwarding import require_accepting
 from ingot_repos.presentation.rules.presenter import Presenter
 from ingot_repos.repositories.rules import templates
@@ -77,6 +78,7 @@ async def create_new(request: RepositoryRequest, owner: AccountRow, new: NewRepo
         request.part(Presenter),
         request.part(HttpIdentity),
         request.settings.shard,
+        request.part(ServerKeys).signer,
     )
     mode = access.mode_of_creator(owner, request.principal)
     new = msgspec.structs.replace(new, mode_of_creator=mode)

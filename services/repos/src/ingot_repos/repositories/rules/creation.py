@@ -21,6 +21,7 @@ from ingot_repos.catalog.store.states import RepositoryState
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.git.changes.template_copies import copy_template
 from ingot_repos.git.history.licenses import licenses_column
+from ingot_repos.git.history.new_objects import Signer
 from ingot_repos.git.history.objects import initial_commit
 from ingot_repos.git.process.errors import OutputTooLarge, RefNotFound, UnsafeObject
 from ingot_repos.git.refs.refs import BRANCHES
@@ -82,10 +83,16 @@ class RepositoryCreator:
     """
 
     def __init__(
-        self, database: Database, storage: Storage, presenter: Presenter, identity: HttpIdentity, shard: str
+        self,
+        database: Database,
+        storage: Storage,
+        presenter: Presenter,
+        identity: HttpIdentity,
+        shard: str,
+        signer: Signer | None,
     ) -> None:
         self._db, self._storage, self._presenter, self._shard = database, storage, presenter, shard
-        self._identity = identity
+        self._identity, self._signer = identity, signer
 
     async def create(
         self, owner: AccountRow, creator: AccountRow, new: NewRepository, *, most: int
@@ -147,6 +154,7 @@ class RepositoryCreator:
                     person(creator),
                     template_names.filler(new.copy.names),
                     template_names.filled_paths,
+                    self._signer,
                 )
             except RefNotFound:  # the template is empty
                 return {}
@@ -163,6 +171,7 @@ class RepositoryCreator:
             new.default_branch,
             {path: text.encode() for path, text in new.files.items()},
             person(creator),
+            signer=self._signer,
         )
         return {BRANCHES + new.default_branch: oid}
 

@@ -1,0 +1,63 @@
+"""Writes the commits and tags that the server makes, and signs them if it has a key.
+
+The committer of a signed commit is the server: whoever has the key vouches for the commit. The author stays.
+The tagger of a tag stays, too: it is the account that asked for the tag, and no request can name another.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import pygit2
+from pygit2.enums import ObjectType
+
+from ingot_repos.git.history.commits import Person, signature
+from ingot_repos.git.process.disk import writing
+
+
+class Signer(Protocol):
+    """A key of the server, and the name under which it commits."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def email(self) -> str: ...
+
+    def sign(self, payload: bytes) -> bytes:
+        """Return the armored signature. Blocks. Raises SigningFailed."""
+
+
+def create_commit(
+    repo: pygit2.Repository,
+    *,
+    author: Person,
+    committer: Person,
+    message: str,
+    tree: str | pygit2.Oid,
+    parents: Sequence[str | pygit2.Oid],
+    signer: Signer | None,
+) -> str:
+    """Write a commit and return its id. No ref moves. Raises SigningFailed."""
+    if signer is None:
+        with writing():
+            who = signature(author), signature(committer)
+            return str(repo.create_commit(None, *who, message, tree, list(parents)))
+    who = signature(author), signature(Person(signer.name, signer.email, committer.when))
+    text = str(repo.create_commit_string(*who, message, tree, list(parents)))
+    signed = signer.sign(text.encode()).decode("ascii")
+    with writing():
+        return str(repo.create_commit_with_signature(text, signed.rstrip("\n")))
+
+
+def create_tag(
+    repo: pygit2.Repository, name: str, commit: str, message: str, tagger: Person, signer: Signer | None
+) -> str:
+    """Write a tag object for a commit (full id) and return its id. No ref moves. Raises SigningFailed."""
+    who = signature(tagger)
+    sign = "-" if who.offset < 0 else "+"
+    zone = f"{sign}{abs(who.offset) // 60:02}{abs(who.offset) % 60:02}"
+    head = f"object {commit}\ntype commit\ntag {name}\n"
+    text = f"{head}tagger {who.name} <{who.email}> {who.time} {zone}\n\n{message}\n".encode()
+    if signer is not None:
+        text += signer.sign(text)
+    with writing():
+        return str(repo.odb.write(ObjectType.TAG, text))
