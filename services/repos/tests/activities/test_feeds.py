@@ -106,8 +106,8 @@ def pull(repository, **fields):
         "head": PullRequestBranch(**branch, repo=repository),
         **fields,
     }
-    names = {field.name for field in msgspec.structs.fields(PullRequest)}
-    return PullRequest(**{name: value for name, value in sample.items() if name in names})
+    own = {field.name for field in msgspec.structs.fields(PullRequest)}
+    return PullRequest(**{name: value for name, value in sample.items() if name in own})
 
 
 def pull_event(repository, action="opened", **fields):

@@ -78,7 +78,10 @@ async def get_heatmap(request: RepositoryRequest) -> list[UserHeatmapData]:
     tags=["organization"],
 )
 async def list_organization_feed(request: RepositoryRequest, date: str = "") -> Response[list[Activity]]:
-    """List activities in the repositories of an organization, the latest first. `date`: of that day, in UTC."""
+    """List activities in the repositories of an organization, the latest first.
+
+    `date`: only those of that day, in UTC.
+    """
     account_id = request.account.id
     return await _page_of(request, store.OF_OWNER, date, user_id=account_id, account_id=account_id)
 
