@@ -85,6 +85,7 @@ class Furnished:
 
     def _account(self) -> None:
         do, scene = self._scene.do, self._scene
+        do("POST", f"admin/users/{OWNER}/badges", who="root", badge_slugs=["mentor"])
         do("PUT", f"user/following/{FRIEND}")
         do("PUT", f"user/following/{OWNER}", who=FRIEND)
         do("PUT", f"user/blocks/{scene.person()}")

@@ -427,6 +427,7 @@ VALUES: dict[str, Any] = {
     "CreateHookOption.config": HOOK["config"],
     "EditHookOption.config": HOOK["config"],
     "events": ["push"],
+    "MarkupOption.Mode": "gfm",
     "gitignores": "Python",
     "license": "MIT",
     "readme": "Default",
