@@ -18,7 +18,7 @@ REFUSED: dict[tuple[str, str], tuple[list[object], str]] = {
 }
 """Refused values, by the type of the body or the operation: to ignore them would mean something else."""
 
-NOT_ASKED = dict.fromkeys(
+UNREAD = dict.fromkeys(
     ("getSigningKey", "getSigningKeySSH", "repoSigningKey", "repoSigningKeySSH"),
     "404 without a key of the server, which services/repos tests",
 )

@@ -10,7 +10,7 @@ import pytest
 from ..e2e.deployments import CHEAP_PASSWORDS, Standalone, running
 from ..safety.routes import ROUTES
 from .answers import Comparison
-from .exceptions import MISSING, NOT_ASKED, REFUSED, UNSEEN
+from .exceptions import MISSING, UNREAD, REFUSED, UNSEEN
 from .gitea import OPERATIONS, TYPES, Operation, inner, without_names
 from .reads import Furnished
 from .scene import Scene, caller, least, tries
@@ -21,7 +21,7 @@ WITH_BODIES = [operation for operation in SERVED_OPERATIONS if operation.body in
 WITH_ANSWERS = [
     operation
     for operation in SERVED_OPERATIONS
-    if operation.answers and not operation.body and operation.id not in NOT_ASKED
+    if operation.answers and not operation.body and operation.id not in UNREAD
 ]
 TEXTS = ("string", "file")
 

@@ -80,8 +80,8 @@ async def judge(world, ann, tmp_path, kind):
 
 def people(repo, oid):
     """The names and addresses of author and committer."""
-    found = repo[oid]
-    return (found.author.name, found.author.email), (found.committer.name, found.committer.email)
+    commit_object = repo[oid]
+    return (commit_object.author.name, commit_object.author.email), (commit_object.committer.name, commit_object.committer.email)
 
 
 def content(text):
@@ -127,10 +127,10 @@ async def test_changes_of_files_are_signed(world, ann, judge):
     created = await ann.create("app", auto_init=True)
     repo = opened(world, created["id"])
     initial = (await newest(ann))["id"]
-    made = await ann.post("/repos/ann/app/contents/a.txt", {"content": content("a\n")})
-    assert made.status_code == 201, made.text
-    first = made.json()["commit"]["sha"]
-    assert made.json()["verification"]["verified"] is True
+    answer = await ann.post("/repos/ann/app/contents/a.txt", {"content": content("a\n")})
+    assert answer.status_code == 201, answer.text
+    first = answer.json()["commit"]["sha"]
+    assert answer.json()["verification"]["verified"] is True
     many = {"files": [{"operation": "create", "path": "b", "content": content("b")}]}
     second = (await ann.post("/repos/ann/app/contents", many)).json()
     assert second["verification"]["signer"] == {"name": NAME, "email": ADDRESS, "username": ""}
@@ -308,5 +308,5 @@ async def test_a_former_key_still_verifies_what_it_signed(tmp_path, ann, world, 
 
 async def test_several_threads_sign_at_once(world):
     signer = world.components.server_keys.signer
-    made = await asyncio.gather(*(asyncio.to_thread(signer.sign, b"%d" % number) for number in range(20)))
-    assert all(one.startswith(b"-----BEGIN ") for one in made)
+    answer = await asyncio.gather(*(asyncio.to_thread(signer.sign, b"%d" % number) for number in range(20)))
+    assert all(one.startswith(b"-----BEGIN ") for one in answer)
