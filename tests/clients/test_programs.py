@@ -1,4 +1,4 @@
-"""The runner of client programs, and the programs that need nothing but git and the development environment."""
+"""The runner of client programs, and those that need only git and the development environment."""
 
 import re
 import shutil

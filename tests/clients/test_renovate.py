@@ -26,7 +26,7 @@ SECONDS = 180
 
 
 class Registry(BaseHTTPRequestHandler):
-    """What npm's registry says of ``PACKAGES``."""
+    """The answer of npm's registry about ``PACKAGES``."""
 
     def do_GET(self):
         """The versions of the package in the path."""

@@ -130,7 +130,7 @@ class Repository:
     def folder(self) -> Path:
         """The folder of its files on a server.
 
-        No pattern goes into the folders of repositories: git removes some of its own meanwhile.
+        No pattern goes into the folders of repositories, because git removes some of its own.
         """
         root = self.ingot.deployment.folder
         patterns = (f"{start}/repositories/*/*/{self.id}.git" for start in ("*", "*/*"))

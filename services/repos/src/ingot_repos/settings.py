@@ -54,8 +54,8 @@ class Settings(ServiceSettings, kw_only=True):
     signing_key: Annotated[
         str,
         msgspec.Meta(
-            description="File with the private key by which the server signs the commits and tags that it makes, by its "
-            "absolute path: armored OpenPGP, or OpenSSH. Empty: it signs none."
+            description="Absolute path of the private key that signs the commits and tags of the server: "
+            "armored OpenPGP, or OpenSSH. Empty: it signs none."
         ),
     ] = ""
     signing_key_passphrase: Annotated[str, msgspec.Meta(description="Passphrase of the signing key.")] = ""
@@ -65,15 +65,15 @@ class Settings(ServiceSettings, kw_only=True):
     signing_email: Annotated[
         str,
         msgspec.Meta(
-            description="Address of the server as the committer of what it signs; an OpenPGP key must name it. A signing "
-            "key needs it."
+            description="Address of the server as the committer of what it signs. Required with a signing "
+            "key; an OpenPGP key must name it."
         ),
     ] = ""
     former_signing_keys: Annotated[
         list[str],
         msgspec.Meta(
-            description="Files with public keys by which the server signed earlier, and whose signatures are still "
-            "verified: absolute paths, by comma."
+            description="Absolute paths of former public keys of the server, by comma. Their signatures are "
+            "still verified."
         ),
     ] = msgspec.field(default_factory=list)
     statuses_of_commits: Annotated[

@@ -54,7 +54,7 @@ class Judge:
         return "good" in self._run("git", f"--git-dir={path}", f"verify-{what}", oid).lower()
 
     def signatures(self, path, revision):
-        """What ``git log`` says of the signatures of a history: G for a good one, U for one of unknown trust."""
+        """The verdicts of ``git log`` on the signatures of a history: G is good, U is of unknown trust."""
         shown = self._run("git", f"--git-dir={path}", "log", "--show-signature", "--format=%G?", revision)
         return [line for line in shown.split("\n") if len(line) == 1]
 
@@ -81,7 +81,8 @@ async def judge(world, ann, tmp_path, kind):
 def people(repo, oid):
     """The names and addresses of author and committer."""
     commit_object = repo[oid]
-    return (commit_object.author.name, commit_object.author.email), (commit_object.committer.name, commit_object.committer.email)
+    author, committer = commit_object.author, commit_object.committer
+    return (author.name, author.email), (committer.name, committer.email)
 
 
 def content(text):
@@ -93,7 +94,7 @@ async def newest(person, branch="master", repository="ann/app"):
 
 
 async def merge_of_two_sides(world, person, repository_id, style):
-    """Merge a branch with two commits, and give the commits that the base has since then, the newest first."""
+    """Merge a branch with two commits. Return the commits that the base has since then, the newest first."""
     repo = opened(world, repository_id)
     start = builders.commit(repo, {"a": LINES})
     main = builders.commit(repo, {"a": b"main\n" + LINES}, [start])

@@ -80,7 +80,8 @@ def main() -> None:
     run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "key")
     add_ssh_key("git", Path("key.pub").read_text())
     os.environ["GIT_SSH_COMMAND"] = (
-        f"ssh -i {Path('key').resolve()} -o IdentitiesOnly=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
+        f"ssh -i {Path('key').resolve()} -o IdentitiesOnly=yes"
+        " -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
     )
     name = new_repository("git-ssh")["full_name"]
     exercise("SSH", f"ssh://git@127.0.0.1:{SSH_PORT}/{name}.git", name)

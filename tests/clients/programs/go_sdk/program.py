@@ -26,7 +26,7 @@ LEFT_OUT: Mapping[str, str] = {
 
 
 def tests() -> list[str]:
-    """Every test of the package, in the order in which Go runs them: some count what those before them created."""
+    """Every test of the package, in the order of Go: some count what earlier ones created."""
     command = ["go", "list", "-f", "{{.Dir}}", PACKAGE]
     folder = subprocess.run(command, cwd=MODULE, capture_output=True, text=True, check=True).stdout.strip()
     sources = "".join(file.read_text() for file in sorted(Path(folder).glob("*_test.go")))
@@ -39,7 +39,7 @@ def run(folder: Path, instance: Instance) -> list[Check]:
 
 
 def run_test(folder: Path, instance: Instance, test: str) -> Check:
-    """Run a test. One that fails gets a second try: some wait for a fixed time, which a loaded machine exceeds."""
+    """Run a test, twice if it fails: some wait for a fixed time, which a loaded machine exceeds."""
     variables = os.environ | {
         "GITEA_SDK_TEST_URL": instance.url.rstrip("/"),
         "GITEA_SDK_TEST_USERNAME": instance.user,

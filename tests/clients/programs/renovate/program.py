@@ -1,4 +1,4 @@
-"""Renovate: the test beside this runner, which gives it a registry of its own."""
+"""Renovate: the test next to this runner, which gives it a registry of its own."""
 
 import os
 import sys

@@ -30,7 +30,7 @@ class Organization(msgspec.Struct, kw_only=True):
 
 
 _ORGANIZATION_FIELDS = field_copier(AccountRow, Organization)
-"""Whoever sees an organization sees these. Fields of users depend on the viewer and are named one by one."""
+"""Fields that every reader of an organization sees. Those of users depend on the viewer, so they are named."""
 
 
 class UserProfile(User, frozen=True, kw_only=True):

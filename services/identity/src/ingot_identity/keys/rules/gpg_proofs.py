@@ -13,11 +13,11 @@ from ingot_chassis.security.openpgp_armor import signature_packet
 
 STEP_SECONDS = 600
 _ENDS = ("", "\n", "\r\n")
-"""What echo(1), or an editor, adds to a token before it is signed."""
+"""Line ends that echo(1), or an editor, adds to a token before it is signed."""
 
 
 class ProofTokens:
-    """The tokens of an account. Other accounts, and whoever does not know ``secret``, cannot foretell them."""
+    """The tokens of an account. Only a program that knows ``secret`` can foretell them."""
 
     def __init__(self, secret: str, account_id: int) -> None:
         self._secret, self._account_id = secret, account_id
@@ -27,7 +27,7 @@ class ProofTokens:
         return self._token(0)
 
     def are_signed(self, certificate: bytes, armored: str) -> bool:
-        """True if the key of a certificate made this signature of a valid token. Blocks: run it in a thread."""
+        """True if the key of a certificate made this signature of a valid token. Blocks."""
         try:
             signature = Sig.from_bytes(signature_packet(armored.encode()))
             key = Cert.from_bytes(certificate)

@@ -14,8 +14,8 @@ from ingot_identity.keys.store import ssh as ssh_keys
 async def find(db: Executor, presenter: Presenter, query: FindSignatureKeys) -> list[SignatureKey]:
     """The keys that accounts have.
 
-    An SSH key, and an OpenPGP key by which its owner has signed a token, vouches for all confirmed addresses
-    of its owner; another OpenPGP key for those that it names.
+    An SSH key vouches for all confirmed addresses of its owner. So does an OpenPGP key by which its owner has
+    signed a token. Another OpenPGP key vouches for those that it names.
 
     The address that stands for a private one needs no confirmation: it is made of the name of the account.
     """

@@ -51,7 +51,7 @@ class ServerKey(NamedTuple):
 
 
 class ServerKeys:
-    """The keys of the server by id. ``signer`` is None, and ``current`` as well, if the server signs nothing."""
+    """The keys of the server by id. ``signer`` and ``current`` are None if the server signs nothing."""
 
     def __init__(
         self,

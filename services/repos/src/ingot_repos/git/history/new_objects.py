@@ -1,6 +1,6 @@
 """Writes the commits and tags that the server makes, and signs them if it has a key.
 
-The committer of a signed commit is the server: whoever has the key vouches for the commit. The author stays.
+The committer of a signed commit is the server, since the owner of the key vouches for it. The author stays.
 The tagger of a tag stays, too: it is the account that asked for the tag, and no request can name another.
 """
 

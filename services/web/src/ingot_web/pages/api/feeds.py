@@ -15,7 +15,7 @@ UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def atom(request: WebRequest, title: str, entries: Sequence[dict[str, str]]) -> Response[str]:
-    """Return an Atom feed. An entry has title, url, time, author, text, and an id if its url is not unique."""
+    """Return an Atom feed. An entry has title, url, time, author, text, and an id if its url is shared."""
     times = (entry["time"] for entry in entries)
     updated = max(times, key=datetime.fromisoformat, default="1970-01-01T00:00:00Z")
     return _feed(request, "atom", title, entries, updated=updated)
