@@ -10,7 +10,7 @@ import pytest
 from ..e2e.deployments import CHEAP_PASSWORDS, Standalone, running
 from ..safety.routes import ROUTES
 from .answers import Comparison
-from .exceptions import MISSING, UNREAD, REFUSED, UNSEEN
+from .exceptions import MISSING, REFUSED, UNREAD, UNSEEN
 from .gitea import OPERATIONS, TYPES, Operation, inner, without_names
 from .reads import Furnished
 from .scene import Scene, caller, least, tries

@@ -30,7 +30,7 @@ class Organization(msgspec.Struct, kw_only=True):
 
 
 _ORGANIZATION_FIELDS = field_copier(AccountRow, Organization)
-"""Fields that every reader of an organization sees. Those of users depend on the viewer, so they are named."""
+"""Fields that every reader of an organization sees. Fields of users depend on the viewer."""
 
 
 class UserProfile(User, frozen=True, kw_only=True):
