@@ -98,6 +98,11 @@ clients: .venv/.dev ## Install client programs from their registries and run the
 	@echo "installing and running client programs …"
 	@$(BIN)/python -m tests.clients.run $(ARGS)
 
+.PHONY: oidc-provider
+oidc-provider: ## Install the provider of OpenID Connect that tests sign in with, from npm; needs Node.js
+	@mkdir -p .tools/oidc-provider && cp services/identity/tests/providers/package.json .tools/oidc-provider/
+	@npm install --prefix .tools/oidc-provider --no-audit --no-fund --no-package-lock --loglevel=error
+
 .PHONY: oracle
 oracle: .venv/.dev ## Compare answers about git with those of git itself (INGOT_GIT_ORACLE=number, INGOT_GIT_ORACLE_SEED=word)
 	@echo "asking git and Ingot …"

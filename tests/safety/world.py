@@ -20,6 +20,7 @@ FILE = base64.b64encode(b"# Hello\n").decode()
 NOWHERE = "http://127.0.0.1:9/"
 HOOK = {"type": "gitea", "config": {"url": NOWHERE, "content_type": "json"}, "active": False}
 OAUTH2 = {"name": "app", "redirect_uris": ["https://app.example.org/"]}
+SOURCE = {"kind": "oidc", "issuer": "https://id.example.org", "client_id": "ingot"}
 BODY: dict[str, Any] = {
     **HOOK,
     **dict.fromkeys(("body", "title", "description", "subject", "rule_name", "name_pattern"), "text"),
@@ -142,12 +143,14 @@ class World:
         """What belongs to no repository and no organization."""
         hook = self.do(OWNER, "POST", "user/hooks", **HOOK)
         application = self.do(OWNER, "POST", "user/applications/oauth2", **OAUTH2)
+        source = self.do("root", "POST", "admin/auths", name="corp", config=SOURCE)
         blob = b"\0\0\0\x0bssh-ed25519\0\0\0 " + b"k" * 32
         key = self.do(
             OWNER, "POST", "user/keys", title="k", key=f"ssh-ed25519 {base64.b64encode(blob).decode()}"
         )
         return {
             "own hook_id": hook["id"],
+            "source_id": source["id"],
             "application_id": application["id"],
             "client_id": application["client_id"],
             "task": "sweep",

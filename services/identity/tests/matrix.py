@@ -11,6 +11,11 @@ NAMES = {"stranger": "sam", "member": "mia", "owner": "ann", "administrator": "r
 
 MATRIX = {
     "GET /admin/users": (403, 403, 403, 403, 200),
+    "GET /admin/auths": (403, 403, 403, 403, 200),
+    "POST /admin/auths": (403, 403, 403, 403, 201),
+    "GET /admin/auths/{source}": (403, 403, 403, 403, 200),
+    "PATCH /admin/auths/{source}": (403, 403, 403, 403, 200),
+    "DELETE /admin/auths/{source}": (403, 403, 403, 403, 204),
     "GET /admin/orgs": (403, 403, 403, 403, 200),
     "GET /admin/emails": (403, 403, 403, 403, 200),
     "GET /admin/emails/search": (403, 403, 403, 403, 200),
@@ -133,6 +138,7 @@ GIF = "R0lGODlhAQABAAAAACw="
 BODIES = {
     "POST /user/avatar": lambda _n, _who: {"image": GIF},
     "POST /orgs/{org}/avatar": lambda _n, _who: {"image": GIF},
+    "POST /admin/auths": lambda n, _who: source(n),
     "POST /admin/users": lambda n, _who: {"username": f"n{n}", "email": f"n{n}@x.io", "password": PASSWORD},
     "POST /admin/users/{user}/badges": lambda _n, _who: {"badge_slugs": ["mentor"]},
     "DELETE /admin/users/{user}/badges": lambda _n, _who: {"badge_slugs": ["mentor"]},
@@ -155,6 +161,11 @@ BODIES = {
     "POST /orgs/{org}/rename": lambda n, _who: {"new_name": f"n{n}"},
     "POST /orgs/{org}/teams": lambda n, _who: {"name": f"n{n}"},
 }
+
+
+def source(n):
+    config = {"kind": "oidc", "issuer": "https://id.example.org", "client_id": "ingot"}
+    return {"name": f"n{n}", "config": config}
 
 
 def application(n):
@@ -214,6 +225,10 @@ class Things:
             body, own = application(next(self.numbers)), "/user/applications/oauth2"
             answer = await self._identity.call("POST", own, body, as_=caller)
             self._names["application"] = answer.json()["id"]
+        if "{source}" in path:
+            body = source(next(self.numbers))
+            answer = await self._identity.call("POST", "/admin/auths", body, as_="root")
+            self._names["source"] = answer.json()["id"]
         for name in ("user", "key", "pgp", "org", "team", "public"):
             if "{" + name + "}" in path and name not in self._names:
                 await getattr(self, f"_{name}")(f"x{next(self.numbers)}")

@@ -110,7 +110,9 @@ class Services:
             identity = ServiceIdentity(service, SigningKey.read(self._keys[service]))
             return Peers.in_process({name: apps[name] for name in CALLS[service]}, identity)
 
-        apps["identity"] = ingot_identity.app.create_app(self._identity, bus=bus, peers=peers("identity"))
+        apps["identity"] = ingot_identity.app.create_app(
+            self._identity, bus=bus, peers=peers("identity"), own_urls=inner_urls
+        )
         apps["repos"] = ingot_repos.app.create_app(
             self._repos, bus=bus, peers=peers("repos"), own_urls=inner_urls
         )

@@ -1,16 +1,18 @@
 """Puts the app of identity together."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from litestar import Litestar
 
-from ingot_chassis.errors import CannotStart, Invalid
+from ingot_chassis.errors import CannotStart, Conflict, Invalid
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.http.app import service_app
 from ingot_chassis.http.parts import PARTS, Parts
 from ingot_chassis.jobs.periodic import PeriodicTask
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import Jwks
+from ingot_chassis.security.own_servers import own_servers
 from ingot_chassis.service import assemble
 from ingot_identity.accounts import internal as account_internal
 from ingot_identity.accounts.components import AccountComponents
@@ -51,9 +53,18 @@ from ingot_identity.passwords.rules import throttle as throttling
 from ingot_identity.passwords.rules.hashing import Passwords
 from ingot_identity.passwords.rules.proofs import PasswordChecks
 from ingot_identity.passwords.store import open_values
+from ingot_identity.providers.clients.http import ProviderHttp
+from ingot_identity.providers.clients.metadata import PublishedMetadata
+from ingot_identity.providers.components import ProviderComponents
+from ingot_identity.providers.rules.requests import Envelope, PersonReader
 from ingot_identity.sessions import api as sessions
 from ingot_identity.settings import Settings
+from ingot_identity.sign_in.api import oidc as oidc_sign_in
 from ingot_identity.sign_in.api import pages as sign_in
+from ingot_identity.sources.api import admin as source_admin
+from ingot_identity.sources.components import SourceComponents
+from ingot_identity.sources.rules.declarations import read_declared
+from ingot_identity.sources.rules.sources import Secrets, declare
 from ingot_identity.teams import api as teams
 from ingot_identity.teams import internal as team_internal
 from ingot_identity.tokens import api as tokens
@@ -93,7 +104,9 @@ ROUTES = [
     *organizations.routes,
     *passwords.routes,
     *sessions.routes,
+    *oidc_sign_in.routes,
     *sign_in.routes,
+    *source_admin.routes,
     *ssh_keys.routes,
     *team_internal.routes,
     *teams.routes,
@@ -106,8 +119,17 @@ ROUTES = [
 ]
 
 
-def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
-    """The app of identity. It calls no other service, so ``peers`` stays empty. Raises SettingsError."""
+def create_app(
+    settings: Settings,
+    *,
+    bus: Bus | None = None,
+    peers: Peers | None = None,
+    own_urls: Sequence[str] | None = None,
+) -> Litestar:
+    """The app of identity. It calls no other service, so ``peers`` stays empty. Raises SettingsError.
+
+    ``own_urls``: addresses of Ingot; None: those of the settings.
+    """
 
     async def own_keys() -> Jwks:
         return await signing_keys.published()
@@ -131,11 +153,17 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     throttle = throttling.SignInThrottle(values, free=settings.free_sign_ins)
     signing_keys = SigningKeys(database, settings)
     id_token_keys = IdTokenKeys(database, settings)
+    secrets, declared = Secrets(settings.sealing_key), read_declared(settings.sources)
+    own = own_servers(settings, (), own_urls, ())
+    http = ProviderHttp(settings.allowed_providers, own, authorities=settings.provider_authorities)
+    published = PublishedMetadata(http)
     components = Parts(
         AccountComponents(presenter),
         PasswordComponents(PasswordChecks(hashing, throttle)),
         TwoFactorComponents(SignIns(hashing, throttle, TwoFactors(settings))),
         AuthenticationComponents(signing_keys),
+        SourceComponents(secrets),
+        ProviderComponents(published, PersonReader(http, published), Envelope(settings.sealing_key)),
         OAuth2Components(id_token_keys, issuer=settings.public_url.rstrip("/")),
     )
 
@@ -160,9 +188,16 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         async with database.transaction() as tx:
             await built_in.register(tx, enabled=settings.git_clients_enabled)
 
+    async def sources_of_settings() -> None:
+        try:
+            async with database.transaction() as tx:
+                await declare(tx, secrets, declared)
+        except (Conflict, Invalid) as error:
+            raise CannotStart(f"INGOT_IDENTITY_SOURCES: {error}") from error
+
     parts.subscribe(EventSubscriptions(presenter).subscriptions())
     parts.close.append(values.close)
-    parts.start += [first_administrator, built_in_applications]
+    parts.start += [first_administrator, built_in_applications, sources_of_settings]
     parts.tasks += [
         PeriodicTask("identity_rotate_signing_keys", ROTATE_EVERY, signing_keys.rotate),
         PeriodicTask("identity_rotate_id_token_keys", ROTATE_EVERY, id_token_keys.rotate),

@@ -68,3 +68,24 @@ class Settings(ServiceSettings, kw_only=True):
             "waits for news of them.",
         ),
     ] = 1.0
+    sources: Annotated[
+        str,
+        msgspec.Meta(
+            description="Sources of accounts, such as providers of OpenID Connect, as a JSON list, or the path "
+            "of a file with it; empty: those of the administration alone."
+        ),
+    ] = ""
+    allowed_providers: Annotated[
+        list[str],
+        msgspec.Meta(
+            description="Providers of OpenID Connect at private addresses, at other ports than 443, or without "
+            "TLS: networks, addresses or host names, by comma, with or without a port behind a colon."
+        ),
+    ] = []  # noqa: RUF012 - msgspec copies it
+    provider_authorities: Annotated[
+        str,
+        msgspec.Meta(
+            description="PEM file of certificate authorities that providers are trusted by, next to those of "
+            "the system."
+        ),
+    ] = ""

@@ -42,7 +42,7 @@ class Picture(NamedTuple):
     content: bytes
 
 
-def read_picture(image: str, most_bytes: int) -> Picture:
+def read_picture(image: str, most_bytes: int, *, field: str = "image") -> Picture:
     """The picture in ``image``, which is base64, also in a data URL. Its type is what its content says.
 
     Raises Invalid.
@@ -52,15 +52,15 @@ def read_picture(image: str, most_bytes: int) -> Picture:
     try:
         content = base64.b64decode("".join(text[url.end() if url else 0 :].split()), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise Invalid.field("image", "format", "is not base64") from error
+        raise Invalid.field(field, "format", "is not base64") from error
     if not content:
-        raise Invalid.field("image", "required", "is required")
+        raise Invalid.field(field, "required", "is required")
     if len(content) > most_bytes:
-        raise Invalid.field("image", "length", f"has more than {most_bytes} bytes")
+        raise Invalid.field(field, "length", f"has more than {most_bytes} bytes")
     for start, media_type in _TYPES:
         if start.match(content):
             return Picture(hashlib.sha256(content).hexdigest(), media_type, content)
-    raise Invalid.field("image", "type", "is no PNG, JPEG, GIF or WebP")
+    raise Invalid.field(field, "type", "is no PNG, JPEG, GIF or WebP")
 
 
 def is_digest(text: str) -> bool:

@@ -6,7 +6,7 @@ from sqlalchemy import Column, ForeignKey, String, Table, delete, select
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_page
-from ingot_chassis.db.tables import BigId
+from ingot_chassis.db.tables import LASTING_IDS, BigId
 from ingot_chassis.db.transaction import insert
 from ingot_identity.accounts.store.tables import metadata
 
@@ -17,7 +17,7 @@ badge = Table(
     metadata,
     Column("id", BigId, primary_key=True, autoincrement=True),
     Column("slug", String(SLUG_LENGTH), nullable=False, unique=True),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 user_badge = Table(
     "user_badge",

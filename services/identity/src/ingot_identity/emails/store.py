@@ -160,3 +160,13 @@ async def get_by_email(db: Executor, address: str) -> AccountRow | None:
         .where(email.c.address == address.lower(), email.c.is_primary)
     )
     return await fetch_first(db, statement, AccountRow)
+
+
+async def get_confirmed_owner(db: Executor, address: str) -> AccountRow | None:
+    """The user who has the address, if it is confirmed."""
+    statement = (
+        select(account)
+        .join(email, email.c.account_id == account.c.id)
+        .where(email.c.address == address.lower(), email.c.confirmed_at.is_not(None))
+    )
+    return await fetch_first(db, statement, AccountRow)

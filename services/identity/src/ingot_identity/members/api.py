@@ -60,7 +60,7 @@ async def remove_member(request: IdentityRequest, username: str) -> None:
     user = await request.user(username)
     async with request.db.transaction() as tx:
         await access.require_owner(tx, request.principal, organization_id)
-        await members.remove(tx, organization_id, user.id)
+        await members.remove_by_hand(tx, organization_id, user.id)
         subject = f"organization {request.organization.login}"
         await request.audit(tx, "member.remove", subject, user=user.login)
 

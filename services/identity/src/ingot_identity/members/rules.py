@@ -1,10 +1,10 @@
 """Members of an organization, and the visibility of memberships."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.transaction import Tx
-from ingot_chassis.errors import Denied, Invalid
+from ingot_chassis.errors import Conflict, Denied, Invalid
 from ingot_chassis.security.principal import Membership, Principal
 from ingot_contracts.identity.events import MembershipChanged
 from ingot_identity.access import rules as access
@@ -13,6 +13,7 @@ from ingot_identity.access.store import teams as team_rows
 from ingot_identity.access.store.teams import TeamPermission
 from ingot_identity.accounts.rules.locks import lock_for_share, lock_for_update
 from ingot_identity.members import store
+from ingot_identity.sources.store import marks
 
 
 async def join(tx: Tx, organization_id: int, user_id: int) -> None:
@@ -28,6 +29,19 @@ async def remove(tx: Tx, organization_id: int, user_id: int) -> None:
     await require_another_owner(tx, organization_id, user_id)
     if await store.remove(tx, organization_id, user_id):
         await announce(tx, organization_id, user_id)
+
+
+async def remove_by_hand(tx: Tx, organization_id: int, user_id: int) -> None:
+    """Repeat ``remove``, and raise Conflict for a member by the groups of a source."""
+    await lock_for_update(tx, organization_id)
+    await require_not_mapped(tx, await team_rows.ids_of(tx, organization_id, user_id), user_id)
+    await remove(tx, organization_id, user_id)
+
+
+async def require_not_mapped(tx: Tx, team_ids: Collection[int], user_id: int) -> None:
+    """Raises Conflict for a user whom the groups of a source put into one of these teams."""
+    if title := await marks.source_of_member(tx, team_ids, user_id):
+        raise Conflict(f"the groups of {title} put this user into the team; change them there")
 
 
 async def require_another_owner(tx: Tx, organization_id: int, user_id: int) -> None:

@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import secrets
 from datetime import timedelta
+from typing import NamedTuple
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.transaction import Tx
@@ -18,6 +19,14 @@ from ingot_identity.tokens import rules as tokens
 
 LIFETIME = timedelta(hours=12)
 LONGEST_ADDRESS, LONGEST_USER_AGENT = 64, 255
+
+
+class ProviderSession(NamedTuple):
+    """The session of a provider by which a person signs in; the fields are columns."""
+
+    source_id: int
+    provider_session: str
+    sealed_id_token: bytes | None
 
 
 def new_secret() -> str:
@@ -33,6 +42,7 @@ async def start(
     replaced: str = "",
     address: str = "",
     user_agent: str = "",
+    provider: ProviderSession | None = None,
 ) -> str:
     """Sign the account in; the secret. ``replaced`` is that of the session before in the same browser.
 
@@ -52,6 +62,7 @@ async def start(
         expires_at=now() + LIFETIME,
         address=address[:LONGEST_ADDRESS],
         user_agent=user_agent[:LONGEST_USER_AGENT],
+        **(provider._asdict() if provider else {}),
     )
     return secret
 
@@ -61,6 +72,18 @@ async def end(tx: Tx, secret: str) -> None:
     account_id = await store.remove(tx, tokens.digest(secret))
     if account_id is not None:
         tx.emit(CredentialsRevoked(user_id=account_id), key=account_id)
+
+
+async def end_of_source(
+    tx: Tx, source_id: int, *, provider_session: str = "", account_id: int = 0
+) -> set[int]:
+    """End the sessions that a provider began: those of its session, or of an account; their accounts."""
+    ended = await store.remove_of_source(
+        tx, source_id, provider_session=provider_session, account_id=account_id
+    )
+    for id_ in sorted(ended):
+        tx.emit(CredentialsRevoked(user_id=id_), key=id_)
+    return ended
 
 
 async def end_one(tx: Tx, account_id: int, session_id: int) -> None:

@@ -9,8 +9,9 @@ from sqlalchemy import Column, ForeignKey, LargeBinary, String, Table, delete, i
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
-from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime, partial_index
 from ingot_identity.accounts.store.tables import AccountRow, account, metadata
+from ingot_identity.sources.store.tables import LOCAL
 
 browser_session = Table(
     "browser_session",
@@ -25,6 +26,11 @@ browser_session = Table(
     # From where it began, and with which program.
     Column("address", String(64), nullable=False, server_default=""),
     Column("user_agent", String(255), nullable=False, server_default=""),
+    # Where a provider began it: its source, its id of the session, and its id token, for the sign-out there.
+    Column("source_id", BigId, nullable=False, default=0, server_default="0"),
+    Column("provider_session", String(255), nullable=False, default="", server_default=""),
+    Column("sealed_id_token", LargeBinary),
+    partial_index("ix_browser_session_provider", "source_id <> 0", "source_id", "provider_session"),
     **LASTING_IDS,
 )
 
@@ -44,6 +50,13 @@ class SessionHolderRow(AccountRow):
     signed_in_at: datetime
     session_id: int
     used_at: datetime | None
+
+
+class ProviderSessionRow(TypedRow):
+    """The part of a session that its provider knows."""
+
+    source_id: int
+    sealed_id_token: bytes | None
 
 
 async def add(db: Executor, account_id: int, **values: Any) -> None:
@@ -73,6 +86,14 @@ async def get(db: Executor, sha256: bytes) -> SessionHolderRow | None:
     return await fetch_first(db, statement, SessionHolderRow)
 
 
+async def get_provider(db: Executor, sha256: bytes) -> ProviderSessionRow | None:
+    """What the provider of a session knows; None for a session that began here."""
+    statement = select(browser_session.c.source_id, browser_session.c.sealed_id_token).where(
+        browser_session.c.sha256 == sha256, browser_session.c.source_id != LOCAL
+    )
+    return await fetch_first(db, statement, ProviderSessionRow)
+
+
 async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[BrowserSessionRow], int]:
     """Those of an account that have not ended, newest first."""
     own = (browser_session.c.account_id == account_id, browser_session.c.expires_at > now())
@@ -96,6 +117,21 @@ async def remove_of(db: Executor, account_id: int, session_id: int) -> bool:
         browser_session.c.account_id == account_id, browser_session.c.id == session_id
     )
     return (await db.execute(statement.returning(browser_session.c.id))).scalar() is not None
+
+
+async def remove_of_source(
+    db: Executor, source_id: int, *, provider_session: str = "", account_id: int = 0
+) -> set[int]:
+    """End sessions that a provider began: those of its session, of an account, or both; their accounts."""
+    ended = [browser_session.c.source_id == source_id]
+    if provider_session:
+        ended.append(browser_session.c.provider_session == provider_session)
+    if account_id:
+        ended.append(browser_session.c.account_id == account_id)
+    if len(ended) == 1:
+        return set()
+    statement = delete(browser_session).where(*ended).returning(browser_session.c.account_id)
+    return set((await db.execute(statement)).scalars())
 
 
 async def remove_of_account(db: Executor, account_id: int) -> None:

@@ -301,7 +301,7 @@ async def remove_member(request: IdentityRequest, team_id: int, username: str) -
     user = await request.user(username)
     async with request.db.transaction() as tx:
         await access.require_team_owner(tx, request.principal, _team(request))
-        await teams.remove_member(tx, team_id, user.id)
+        await teams.remove_member_by_hand(tx, team_id, user.id)
         await request.audit(tx, "team.remove_member", _subject(_team(request)), user=user.login)
 
 

@@ -125,6 +125,13 @@ async def remove_member(tx: Tx, team_id: int, user_id: int) -> None:
     await members.announce(tx, team.organization_id, user_id)
 
 
+async def remove_member_by_hand(tx: Tx, team_id: int, user_id: int) -> None:
+    """Repeat ``remove_member``, and raise Conflict for a member by the groups of a source."""
+    await lock_team(tx, team_id)
+    await members.require_not_mapped(tx, [team_id], user_id)
+    await remove_member(tx, team_id, user_id)
+
+
 def columns_of(fields: Mapping[str, Any], team: TeamRow | None = None) -> dict[str, Any]:
     """The columns for the ``fields`` of a request about ``team``.
 

@@ -9,7 +9,7 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.audit import OPERATOR, add_entry
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.transaction import Tx
-from ingot_chassis.errors import Invalid
+from ingot_chassis.errors import Conflict, Invalid
 from ingot_contracts.identity.events import UserCreated
 from ingot_identity.accounts.rules import names
 from ingot_identity.accounts.rules.edits import announce_edit, get_account
@@ -22,6 +22,9 @@ from ingot_identity.emails import rules as emails
 from ingot_identity.emails import store as email_store
 from ingot_identity.oauth2.rules import flow
 from ingot_identity.passwords.rules.hashing import Passwords
+from ingot_identity.sources.rules import identities
+from ingot_identity.sources.store import marks
+from ingot_identity.sources.store.tables import LOCAL
 
 CREDENTIAL_COLUMNS = {"password_hash", "active", "login_prohibited", "admin"}
 """The columns that a cached credential depends on: a change of one revokes it everywhere."""
@@ -30,7 +33,6 @@ CREDENTIAL_COLUMNS = {"password_hash", "active", "login_prohibited", "admin"}
 SUPPORTED: dict[str, object] = {
     "visibility": "public",
     "restricted": False,
-    "source_id": 0,
     "max_repo_creation": -1,
 }
 """Fields that restrict users, and the one value that they can have here: another one would not be obeyed."""
@@ -54,12 +56,16 @@ async def create_user(
     login: str,
     email: str,
     password_hash: str,
+    email_confirmed: bool = True,
     created_at: datetime | None = None,
+    source_id: int = LOCAL,
+    login_name: str = "",
     **details: Any,
 ) -> AccountRow:
     """Create a user who may sign in at once; the row. ``details`` are further columns. Raises Invalid.
 
-    ``created_at`` is for users who come from another server.
+    ``created_at`` is for users who come from another server. ``login_name`` is the id of the person at the
+    source.
     """
     if created_at is not None and created_at > now():
         raise Invalid.field("created_at", "future", "is in the future")
@@ -77,9 +83,14 @@ async def create_user(
     if account_id is None:
         raise Invalid.field("username", "taken", f"{login!r} is taken")
     await take_name(tx, login, account_id, field="username")
-    if not await email_store.add(tx, account_id, {address: email}, is_primary=True, confirmed=True):
+    if not await email_store.add(
+        tx, account_id, {address: email}, is_primary=True, confirmed=email_confirmed
+    ):
         raise Invalid.field("email", "taken", f"{address!r} is in use")
     row = await get_account(tx, account_id)
+    if source_id != LOCAL or login_name:
+        await identities.assign(tx, row, source_id, login_name)
+        row = await get_account(tx, account_id)
     tx.emit(UserCreated(account=presenter.account(row)), key=account_id)
     return row
 
@@ -109,6 +120,15 @@ async def edit_user(tx: Tx, presenter: Presenter, account_id: int, changes: dict
         await require_another_administrator(tx, account_id)
     before = await lock_for_update(tx, account_id)
     changes = dict(changes)
+    if changes.keys() & {"source_id", "login_name"}:
+        source_id, login_name = changes.pop("source_id", before.source_id), changes.pop("login_name", None)
+        is_kept = source_id == before.source_id
+        await identities.assign(
+            tx,
+            before,
+            source_id,
+            login_name if login_name is not None else before.login_name if is_kept else "",
+        )
     if "email" in changes:
         changes["email"] = await emails.set_primary(tx, account_id, changes["email"])
     if changes:
@@ -116,6 +136,18 @@ async def edit_user(tx: Tx, presenter: Presenter, account_id: int, changes: dict
     if "password_hash" in changes:
         await flow.end_all(tx, account_id)
     return await announce_edit(tx, presenter, before, revoked=bool(CREDENTIAL_COLUMNS & set(changes)))
+
+
+async def edit_user_by_hand(
+    tx: Tx, presenter: Presenter, account_id: int, changes: dict[str, Any]
+) -> AccountRow:
+    """Repeat ``edit_user``, and raise Conflict for a change of a right that groups of a source gave."""
+    row = await get_account(tx, account_id)
+    if changes.get("admin", row.admin) != row.admin and (
+        title := await marks.source_of_column(tx, account_id, "admin")
+    ):
+        raise Conflict(f"the groups of {title} make this user an administrator; change them there")
+    return await edit_user(tx, presenter, account_id, changes)
 
 
 async def rename_user(

@@ -47,13 +47,14 @@ async def search_users(
 
 
 class UserFilter(msgspec.Struct, frozen=True):
-    """An administrator's filter of users; None and an empty ``login_name`` match all.
+    """An administrator's filter of users; None, 0 and an empty ``login_name`` match all.
 
     ``text`` is part of a name or address.
     """
 
     text: str = ""
     login_name: str = ""
+    source_id: int = 0
     admin: bool | None = None
     active: bool | None = None
     login_prohibited: bool | None = None
@@ -83,6 +84,8 @@ async def list_users(
     if user_filter.login_name:  # what most have is written out: an index leaves them out
         has_login_name = account.c.login_name != literal_column("''")
         few += [account.c.login_name == user_filter.login_name, has_login_name]
+    if user_filter.source_id:
+        few += [account.c.source_id == user_filter.source_id, account.c.source_id != literal_column("0")]
     for column, value, of_few in (
         (account.c.admin, user_filter.admin, True),
         (account.c.active, user_filter.active, False),

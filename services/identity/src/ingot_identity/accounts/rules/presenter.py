@@ -36,8 +36,8 @@ _ORGANIZATION_FIELDS = field_copier(AccountRow, Organization)
 class UserProfile(User, frozen=True, kw_only=True):
     """A user, or an organization in the form of one, with counts that only identity knows.
 
-    `is_admin`, `active`, `prohibit_login`, `language`, `login_name` and `last_login` are shown to the user
-    and to site administrators, and empty for others. `last_login` is in the year 1 if it is empty or there
+    `is_admin`, `active`, `prohibit_login`, `language`, `login_name`, `source_id` and `last_login` are shown to
+    the user and to site administrators, and empty for others. `last_login` is in the year 1 if it is empty or there
     was none.
     """
 
@@ -94,6 +94,7 @@ class Presenter:
             prohibit_login=is_own and row.login_prohibited,
             language=row.language if is_own else "",
             login_name=row.login_name if is_own else "",
+            source_id=row.source_id if is_own else 0,
             last_login=whole_seconds(row.last_login_at) if is_own and row.last_login_at else NEVER,
         )
 

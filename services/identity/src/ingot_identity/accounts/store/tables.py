@@ -78,6 +78,8 @@ account = Table(
     Column("may_create_organizations", Boolean, nullable=False, default=True, server_default=true()),
     # For clients that send and read it; nothing asks for it. It ends when the person changes the password.
     Column("must_change_password", Boolean, nullable=False, default=False, server_default=false()),
+    # The source of the account, 0 for this server; and its id of the person (`sources`).
+    Column("source_id", BigId, nullable=False, default=0, server_default="0"),
     Column("login_name", String(255), nullable=False, default="", server_default=""),
     Column("language", String(35), nullable=False, default="", server_default=""),
     Column("theme", String(255), nullable=False, default="", server_default=""),
@@ -101,6 +103,7 @@ account = Table(
     partial_index(
         "ix_account_login_prohibited", "login_prohibited", *BY_NAME, on_sqlite="login_prohibited = 1"
     ),
+    partial_index("ix_account_source", "source_id <> 0", "source_id", "lower_login", "id"),
     partial_index("ix_account_login_name", "login_name <> ''", "login_name", "lower_login", "id"),
     **LASTING_IDS,
 )
@@ -124,6 +127,7 @@ class AccountRow(TypedRow):
     login_prohibited: bool
     may_create_organizations: bool
     must_change_password: bool
+    source_id: int
     login_name: str
     language: str
     theme: str

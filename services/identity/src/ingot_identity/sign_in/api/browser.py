@@ -37,6 +37,9 @@ class Browser:
         self._session_name, self._form_name = session_cookie(request.public_url), f"{prefix}ingot-form"
         self.session_secret = self._cookie(self._session_name)
         self.form_secret = self._cookie(self._form_name)
+        self._attempt_name = f"{prefix}ingot-attempt"
+        self.attempt = request.cookies.get(self._attempt_name, "")
+        """The sealed sign-in that this browser began with a provider."""
 
     @property
     def root(self) -> str:
@@ -107,6 +110,15 @@ class Browser:
             return None
         self.form_secret = browser_sessions.new_secret()
         return self._new_cookie(self._form_name, self.form_secret, None)
+
+    def form_cookie_again(self) -> Cookie:
+        """The same cookie, also for a browser that has it."""
+        self.form_secret = self.form_secret or browser_sessions.new_secret()
+        return self._new_cookie(self._form_name, self.form_secret, None)
+
+    def attempt_cookie(self, text: str, seconds: int) -> Cookie:
+        """The cookie of a sign-in with a provider; it ends with an empty text."""
+        return self._new_cookie(self._attempt_name, text, seconds)
 
     def _new_cookie(self, name: str, value: str, max_age: int | None) -> Cookie:
         return Cookie(

@@ -17,10 +17,26 @@ class Page(NamedTuple):
     body: str
 
 
+class Button(NamedTuple):
+    """The way to a provider: its title, the address, and that of its picture, which may be empty."""
+
+    title: str
+    address: str
+    icon: str
+
+
 def sign_in_page(
-    *, action: str, hidden: Mapping[str, str], application: str = "", name: str = "", problem: str = ""
+    *,
+    action: str,
+    hidden: Mapping[str, str],
+    application: str = "",
+    name: str = "",
+    problem: str = "",
+    providers: Sequence[Button] = (),
 ) -> Page:
     """``application`` is the name of the one that asks."""
+    links = "".join(map(_provider_link, providers))
+    others = f'<hr><div class="actions">{links}</div>' if links else ""
     purpose = f"<p>to go on to <strong>{escape(application)}</strong></p>" if application else ""
     return Page(
         "Sign in",
@@ -32,6 +48,7 @@ def sign_in_page(
         '<div class="field"><label for="password">Password</label>'
         '<input id="password" name="password" type="password" autocomplete="current-password" required></div>'
         '<button class="primary">Sign in</button></form>'
+        f"{others}"
         '<p class="muted small">No account, or the password is lost? '
         "Those who run this site make accounts, and set new passwords.</p>",
     )
@@ -49,6 +66,80 @@ def code_page(*, action: str, hidden: Mapping[str, str], problem: str = "") -> P
         '<button class="primary">Sign in</button></form>'
         '<p class="muted small">Both are lost? Those who run this site can remove the second factor.</p>',
     )
+
+
+def proof_page(
+    *,
+    title: str,
+    login: str,
+    action: str,
+    hidden: Mapping[str, str],
+    asks_password: bool,
+    asks_code: bool,
+    problem: str = "",
+) -> Page:
+    """After a provider of that title identified the person."""
+    purpose = (
+        f"{escape(title)} knows you by an address of the account <strong>{escape(login)}</strong>. "
+        "Give its password to link the two. From then on you sign in without it."
+        if asks_password
+        else "Give the code that your app shows, or a recovery code."
+    )
+    return Page(
+        f"Sign in with {title}",
+        f"<p>{purpose}</p>{_problem(problem)}"
+        f'<form method="post" action="{escape(action)}">{_hidden(hidden)}'
+        f"{_proof_fields(asks_password=asks_password, asks_code=asks_code)}"
+        '<button class="primary">Sign in</button></form>',
+    )
+
+
+def link_page(
+    *,
+    title: str,
+    login: str,
+    action: str,
+    hidden: Mapping[str, str],
+    asks_password: bool,
+    asks_code: bool,
+    problem: str = "",
+) -> Page:
+    """Before an account is linked with a provider of that title."""
+    return Page(
+        f"Link with {title}",
+        f"<p>Your account there will sign in as <strong>{escape(login)}</strong> here.</p>{_problem(problem)}"
+        f'<form method="post" action="{escape(action)}">{_hidden(hidden)}'
+        f"{_proof_fields(asks_password=asks_password, asks_code=asks_code)}"
+        '<button class="primary">Link accounts</button></form>',
+    )
+
+
+def signed_out_page(address: str) -> Page:
+    """It leads on to the provider, whose session ends there."""
+    return Page(
+        "You are signed out",
+        f'<p>Your provider ends its session next: <a href="{escape(address)}">go on</a>.</p>',
+    )
+
+
+def _proof_fields(*, asks_password: bool, asks_code: bool) -> str:
+    fields = ""
+    if asks_password:
+        fields += (
+            '<div class="field"><label for="password">Password</label><input id="password" name="password" '
+            'type="password" autocomplete="current-password" autofocus required></div>'
+        )
+    if asks_code:
+        fields += (
+            '<div class="field"><label for="code">Code</label><input id="code" name="code" '
+            'autocomplete="one-time-code" autocapitalize="off" required></div>'
+        )
+    return fields
+
+
+def _provider_link(button: Button) -> str:
+    icon = f'<img src="{escape(button.icon)}" alt="" width="16" height="16"> ' if button.icon else ""
+    return f'<a class="button" href="{escape(button.address)}">{icon}Sign in with {escape(button.title)}</a> '
 
 
 def consent_page(

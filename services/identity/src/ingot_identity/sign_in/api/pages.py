@@ -6,6 +6,7 @@ Redirects go only to addresses that the application registered.
 
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from litestar import Response, get, post
 
@@ -27,10 +28,14 @@ from ingot_identity.oauth2.rules import scopes as oauth2_scopes
 from ingot_identity.oauth2.rules.protocol import Answer
 from ingot_identity.oauth2.rules.requests import Consent, check_authorization_request
 from ingot_identity.sessions import rules as browser_sessions
+from ingot_identity.sessions import store as session_store
 from ingot_identity.sessions.rules import stamp_of
 from ingot_identity.sessions.store import SessionHolderRow
 from ingot_identity.sign_in.api import html
 from ingot_identity.sign_in.api.browser import Browser, checked_query, local_path
+from ingot_identity.sign_in.api.oidc import sign_out_url
+from ingot_identity.sources.store import sources as source_store
+from ingot_identity.sources.store.tables import SourceKind
 from ingot_identity.two_factors.components import TwoFactorComponents
 from ingot_identity.two_factors.rules.proofs import CodeRequired, require_code
 
@@ -54,12 +59,12 @@ async def authorize(request: IdentityRequest) -> Page:
         # Requests without a page are the exception (RFC 9700, section 4.11.2).
         is_silent = "none" in dict(pairs_of(query)).get("prompt", "").split()
         waits = session is None and not is_silent and _goes_to(consent)
-        return _sign_in_page(browser, query, consent) if waits else _refusal(browser, consent)
+        return await _sign_in_page(request, browser, query, consent) if waits else _refusal(browser, consent)
     silent = consent.parameter("prompt") == "none"
     if session is None or _must_sign_in_again(consent, session):
         if silent:
             return browser.redirect(consent.error_location("login_required"))
-        return _sign_in_page(browser, query, consent)
+        return await _sign_in_page(request, browser, query, consent)
     async with request.db.read() as db:
         asks = await oauth2_flow.needs_consent(db, consent, session)
         owner_id = consent.application.account_id
@@ -107,7 +112,7 @@ async def sign_in_form(request: IdentityRequest) -> Page:
     session = await browser.session()
     to = request.query_params.get("to", "")
     if session is None:
-        return _sign_in_page(browser, "", None, to=local_path(to))
+        return await _sign_in_page(request, browser, "", None, to=local_path(to))
     if to:
         return browser.redirect(browser.root + local_path(to))
     hidden = {"token": browser_sessions.form_token(browser.session_secret)}
@@ -139,8 +144,8 @@ async def sign_in(request: IdentityRequest) -> Page:
         if ticket and not isinstance(error, Denied):
             return _code_page(browser, query, consent, error, ticket, to=to, began=not form.get("ticket"))
         name = form.get("username", "")
-        page = _sign_in_page(
-            browser, query, consent, to=to, name=name, problem=error.message, status=error.status
+        page = await _sign_in_page(
+            request, browser, query, consent, to=to, name=name, problem=error.message, status=error.status
         )
         page.headers.update(error.headers or {})
         return page
@@ -157,14 +162,25 @@ async def sign_out(request: IdentityRequest) -> Page:
         return _unknown_form(browser)
     query = checked_query(form.get("query", ""))
     session = await browser.session()
+    async with request.db.read() as db:
+        provider = await session_store.get_provider(db, browser.session_sha256)
     async with request.db.transaction() as tx:
         await browser_sessions.end(tx, browser.session_secret)
         if session is not None:
             actor = Actor(session.id, session.login, via="session", address=client_address())
             details: dict[str, Detail] = {"id": session.session_id}
             await add_entry(tx, actor, "session.end", f"user {session.login}", details)
+    ended = [browser.session_cookie("")]
     target = f"{browser.root}{AUTHORIZE}?{query}" if query else f"{browser.root}/"
-    return browser.redirect(target, cookies=[browser.session_cookie("")])
+    address = ""
+    if provider is not None and not query:
+        address = await sign_out_url(request, provider.source_id, provider.sealed_id_token)
+    if not address:
+        return browser.redirect(target, cookies=ended)
+    # Not a redirect: the page of the form allows none to other sites.
+    page = browser.page(html.signed_out_page(address), cookies=ended)
+    page.headers["Refresh"] = f"0; url={address}"
+    return page
 
 
 async def _checked(
@@ -244,7 +260,8 @@ def _must_sign_in_again(consent: Consent, session: SessionHolderRow) -> bool:
     return age > max(JUST_SIGNED_IN, timedelta(seconds=int(longest[:9])))
 
 
-def _sign_in_page(
+async def _sign_in_page(
+    request: IdentityRequest,
     browser: Browser,
     query: str,
     consent: Consent | Answer | None,
@@ -261,8 +278,25 @@ def _sign_in_page(
         application=consent.application.name if isinstance(consent, Consent) else "",
         name=name,
         problem=problem,
+        providers=await _providers(request, browser.root, query=query, to=to),
     )
     return browser.page(page, status=status, leads_to=_leads_to(consent), cookies=[cookie] if cookie else [])
+
+
+async def _providers(request: IdentityRequest, root: str, *, query: str, to: str) -> list[html.Button]:
+    """The ways to the providers, which keep the request of an application, or the next page."""
+    async with request.db.read() as db:
+        rows = await source_store.list_enabled(db)
+    kept = urlencode({"query": query} if query else {"to": to})
+    return [
+        html.Button(
+            row.title,
+            f"{root}/login/oidc/{row.name}?{kept}",
+            f"{root}/login/sources/{row.name}/icon" if row.icon_type else "",
+        )
+        for row in rows
+        if row.kind == SourceKind.OIDC
+    ]
 
 
 def _code_page(

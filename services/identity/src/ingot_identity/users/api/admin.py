@@ -20,6 +20,7 @@ from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.accounts.rules.presenter import UserProfile
 from ingot_identity.passwords.components import PasswordComponents
 from ingot_identity.passwords.rules.hashing import LONGEST, Passwords
+from ingot_identity.sources.store.tables import LOCAL
 from ingot_identity.users import rules as accounts
 
 Password = Annotated[str, msgspec.Meta(max_length=LONGEST)]
@@ -27,20 +28,22 @@ Password = Annotated[str, msgspec.Meta(max_length=LONGEST)]
 
 COLUMNS = {"prohibit_login": "login_prohibited", "allow_create_organization": "may_create_organizations"}
 """Columns that have another name than their field."""
-SHOWN_CHANGES = {"admin", "active", "login_prohibited", "email"}
+SHOWN_CHANGES = {"admin", "active", "login_prohibited", "email", "source_id", "login_name"}
 """Changes whose new value the audit log has; of the others it has the name of the field."""
 
 
 class CreateUserOption(msgspec.Struct, kw_only=True):
     """A user who may sign in at once. No mail is sent, whatever `send_notify` says.
 
-    `must_change_password` is kept for clients. Accounts sign in here and nowhere else, and there are no
-    restricted or hidden ones: another `source_id`, `restricted` or `visibility` is refused.
+    `must_change_password` is kept for clients. There are no restricted or hidden users: another `restricted`
+    or `visibility` is refused. `source_id` is a source of `/admin/auths`, and `login_name` its id of the
+    user, who then signs in there; the password may be empty. Without a source it is 0, and `login_name` has
+    no meaning.
     """
 
     username: Name
     email: Name
-    password: Password
+    password: Password = ""
     full_name: Text100 = ""
     login_name: Name = ""
     source_id: int = 0
@@ -54,8 +57,9 @@ class CreateUserOption(msgspec.Struct, kw_only=True):
 class EditUserOption(msgspec.Struct, kw_only=True):
     """Absent fields stay; so does the password if it is empty.
 
-    Unsupported features are refused: another `source_id`, `restricted`, hidden accounts. So are hooks that
-    run on the server, imports from its disk, and a limit of repositories for one user.
+    Unsupported features are refused: `restricted`, hidden accounts. So are hooks that run on the server,
+    imports from its disk, and a limit of repositories for one user. `source_id` and `login_name` are as in a
+    new user.
     """
 
     email: Name | UnsetType = UNSET
@@ -96,7 +100,9 @@ class RenameUser(msgspec.Struct):
 async def create_user(request: IdentityRequest, data: CreateUserOption) -> UserProfile:
     """Create a user."""
     accounts.require_supported(set_fields(data))
-    password_hash = await request.part(PasswordComponents).checks.passwords.hash(data.password)
+    password_hash = ""
+    if data.password or data.source_id == LOCAL:
+        password_hash = await request.part(PasswordComponents).checks.passwords.hash(data.password)
     async with request.db.transaction() as tx:
         row = await accounts.create_user(
             tx,
@@ -105,11 +111,12 @@ async def create_user(request: IdentityRequest, data: CreateUserOption) -> UserP
             email=data.email,
             password_hash=password_hash,
             full_name=data.full_name,
+            source_id=data.source_id,
             login_name=data.login_name,
             must_change_password=data.must_change_password,
             created_at=in_utc(data.created_at, "created_at") if data.created_at else None,
         )
-        await request.audit(tx, "user.create", f"user {row.login}", id=row.id)
+        await request.audit(tx, "user.create", f"user {row.login}", id=row.id, source_id=row.source_id)
         return await request.present_user(tx, row)
 
 
@@ -125,7 +132,7 @@ async def edit_user(request: IdentityRequest, data: EditUserOption) -> UserProfi
         access.require_other_password(request.principal, request.account)
     changes = await data.columns(request.part(PasswordComponents).checks.passwords)
     async with request.db.transaction() as tx:
-        row = await accounts.edit_user(tx, request.presenter, request.account.id, changes)
+        row = await accounts.edit_user_by_hand(tx, request.presenter, request.account.id, changes)
         details = {name: changes[name] for name in SHOWN_CHANGES & changes.keys()}
         await request.audit(tx, "user.edit", f"user {row.login}", fields=sorted(set_fields(data)), **details)
         return await request.present_user(tx, row)

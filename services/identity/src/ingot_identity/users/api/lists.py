@@ -30,7 +30,8 @@ async def list_users(
 ) -> Response[list[UserProfile]]:
     """Users, by name unless `sort` is created, updated or id; `order` is asc or desc.
 
-    All users sign in here, are public and not restricted, so other values of these filters match no user.
+    `source_id` 0 matches all. All users are public and not restricted, so other values of these filters match
+    no user.
     """
     _require_one_of("sort", sort, SORT_COLUMNS)
     _require_one_of("order", order, ("asc", "desc"))
@@ -38,11 +39,12 @@ async def list_users(
     user_filter = UserFilter(
         text=q.strip(),
         login_name=login_name,
+        source_id=source_id,
         admin=is_admin,
         active=is_active,
         login_prohibited=is_prohibit_login,
         two_factor=is_2fa_enabled,
-        matches_none=bool(source_id or is_restricted) or visibility not in ("", AccountVisibility.PUBLIC),
+        matches_none=bool(is_restricted) or visibility not in ("", AccountVisibility.PUBLIC),
     )
     page = request.page()
     async with request.db.read() as db:

@@ -1,0 +1,1 @@
+"""What groups of a source give to its accounts."""

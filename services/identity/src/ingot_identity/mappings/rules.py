@@ -1,0 +1,137 @@
+"""Applies the groups of a person to teams and rights, at each sign-in and at each change that a source sends.
+
+What a group gave is marked (`sources/store/marks.py`): it ends with the group, and is not changed by hand.
+"""
+
+from collections.abc import Collection, Sequence
+
+import structlog
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Conflict, Invalid
+from ingot_identity.access.store import teams as team_rows
+from ingot_identity.access.store.teams import TeamPermission
+from ingot_identity.accounts.rules.presenter import Presenter
+from ingot_identity.accounts.store import queries as accounts
+from ingot_identity.accounts.store.tables import AccountKind
+from ingot_identity.sources.rules.configs import GroupRules
+from ingot_identity.sources.store import identities, marks
+from ingot_identity.sources.store.tables import SourceRow
+from ingot_identity.teams import rules as teams
+from ingot_identity.teams import store as team_store
+from ingot_identity.users import rules as users
+
+log = structlog.get_logger()
+
+
+async def apply_groups(
+    db: Database,
+    presenter: Presenter,
+    source: SourceRow,
+    rules: GroupRules,
+    account_id: int,
+    groups: Collection[str],
+) -> dict[str, list[str]]:
+    """Give what ``groups`` give now, and take what they gave before; the changes, for the audit log.
+
+    The last owner of an organization and the last administrator keep their right: the next sign-in tries
+    again.
+    """
+    async with db.transaction() as tx:
+        changes = await _apply_teams(tx, source, rules, account_id, groups)
+    changes |= await _apply_admin(db, presenter, source, rules, account_id, groups)
+    return {name: values for name, values in changes.items() if values}
+
+
+async def _apply_teams(
+    tx: Tx, source: SourceRow, rules: GroupRules, account_id: int, groups: Collection[str]
+) -> dict[str, list[str]]:
+    now_given = await _teams_of(tx, rules, groups)
+    before = {row.team_id: row.organization_id for row in await marks.list_teams(tx, account_id, source.id)}
+    added, removed = list[str](), list[str]()
+    # Organizations are locked one after the other, so all transactions need one order.
+    for team_id, _ in sorted((now_given | before).items(), key=lambda item: (item[1], item[0])):
+        if team_id in now_given:
+            is_new = team_id not in before
+            if is_new or not await team_store.has_member(tx, team_id, account_id):
+                try:
+                    await teams.add_member(tx, team_id, account_id)
+                except Conflict as error:
+                    log.warning("a group cannot give a team", team=team_id, reason=error.message)
+                    continue
+            if is_new:
+                await marks.add(tx, team_id, account_id, source.id)
+                added.append(str(team_id))
+        elif await _take_team(tx, team_id, account_id, source.id):
+            removed.append(str(team_id))
+    return {"teams_added": added, "teams_removed": removed}
+
+
+async def _take_team(tx: Tx, team_id: int, account_id: int, source_id: int) -> bool:
+    """Take a user out of a team, unless another source put them there as well. False for the last owner."""
+    team = await teams.lock_team(tx, team_id)
+    is_owners = team.permission == TeamPermission.OWNER
+    if is_owners and await team_rows.owner_ids(tx, team.organization_id, limit=2) == [account_id]:
+        log.warning("the last owner keeps the team that a group gave", team=team_id, user=account_id)
+        return False
+    await marks.remove(tx, team_id, account_id, source_id)
+    if not await marks.is_marked(tx, team_id, account_id):
+        await teams.remove_member(tx, team_id, account_id)
+    return True
+
+
+async def _teams_of(tx: Tx, rules: GroupRules, groups: Collection[str]) -> dict[int, int]:
+    """The teams that these groups give, each with its organization. What does not exist gives nothing."""
+    found = dict[int, int]()
+    for group in sorted(set(groups) & rules.group_team_map.keys()):
+        for login, names in rules.group_team_map[group].items():
+            organization = await accounts.get_by_login(tx, login)
+            if organization is None or organization.kind != AccountKind.ORGANIZATION:
+                log.warning("a group is mapped to an organization that does not exist", name=login)
+                continue
+            for name in names:
+                team_id = await team_store.id_by_name(tx, organization.id, name)
+                if team_id is None:
+                    log.warning("a group is mapped to a team that does not exist", name=f"{login}/{name}")
+                    continue
+                found[team_id] = organization.id
+    return found
+
+
+async def _apply_admin(
+    db: Database,
+    presenter: Presenter,
+    source: SourceRow,
+    rules: GroupRules,
+    account_id: int,
+    groups: Collection[str],
+) -> dict[str, list[str]]:
+    is_given = not {*rules.admin_groups}.isdisjoint(groups)
+    async with db.read() as reader:
+        link = await identities.get_of_account(reader, account_id, source.id)
+        row = await accounts.get(reader, account_id)
+    if link is None or row is None or is_given == link.gave_admin:
+        return {}
+    try:
+        async with db.transaction() as tx:
+            await accounts.lock_administrators(tx)
+            await identities.change(tx, link.id, gave_admin=is_given)
+            # Another source may give it as well.
+            if row.admin != is_given and (is_given or not await _is_given_admin(tx, account_id)):
+                await users.edit_user(tx, presenter, account_id, {"admin": is_given})
+    except Invalid as error:
+        log.warning("the last administrator keeps the right that a group gave", reason=error.message)
+        return {}
+    return {"admin": [str(is_given).lower()]}
+
+
+async def _is_given_admin(tx: Tx, account_id: int) -> bool:
+    return bool(await marks.source_of_column(tx, account_id, "admin"))
+
+
+def groups_of(value: object) -> Sequence[str]:
+    """The groups in a claim or an attribute: a list of texts, or one text. Other values are no group."""
+    if isinstance(value, str):
+        return [value] if value else []
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

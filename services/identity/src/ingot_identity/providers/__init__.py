@@ -1,0 +1,1 @@
+"""Providers of OpenID Connect, of which this server is a client."""

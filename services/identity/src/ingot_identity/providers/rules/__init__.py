@@ -1,0 +1,1 @@
+"""Decisions about what providers say of a person."""

@@ -1,0 +1,100 @@
+"""The account of a person whom a provider has identified.
+
+An account is found by the id of the person at the provider alone. Names and addresses never sign in: people
+choose them, and providers hand them to other people.
+"""
+
+from typing import NamedTuple
+
+from ingot_chassis.db.audit import Actor, add_entry
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.errors import Denied, Invalid
+from ingot_identity.accounts.rules.presenter import Presenter
+from ingot_identity.accounts.store import queries as accounts
+from ingot_identity.accounts.store.tables import AccountRow
+from ingot_identity.emails import store as emails
+from ingot_identity.mappings import rules as mappings
+from ingot_identity.providers.rules.people import Person, login_candidates
+from ingot_identity.sessions import rules as sessions
+from ingot_identity.sources.rules.configs import OidcConfig
+from ingot_identity.sources.store import identities
+from ingot_identity.sources.store.tables import SourceRow
+from ingot_identity.users import rules as users
+
+UNKNOWN = "No account of this site is linked with this person. Ask those who run this site."
+NO_ACCOUNT = "An account cannot be made from what the provider says. Ask those who run this site."
+
+
+class Account(NamedTuple):
+    """The account of a person. ``must_prove``: the person has to give its password, and it is not linked."""
+
+    row: AccountRow
+    must_prove: bool = False
+
+
+async def find_account(
+    db: Database, presenter: Presenter, source: SourceRow, config: OidcConfig, person: Person, address: str
+) -> Account:
+    """The account of the person, which is made if the provider may do that. Raises Denied."""
+    async with db.read() as reader:
+        link = await identities.get(reader, source.id, person.subject)
+        row = await accounts.get(reader, link.account_id) if link else None
+    if person.refusal:
+        if row is not None:
+            await _end(db, presenter, source, config, row)
+        raise Denied(person.refusal)
+    if row is not None:
+        return Account(row)
+    if config.first_sign_in in ("link", "link_or_create") and person.email_verified:
+        async with db.read() as reader:
+            owner = await _owner_of(reader, person.email)
+            # An account has one link with a source; another person must not replace it.
+            if owner is not None and await identities.get_of_account(reader, owner.id, source.id) is None:
+                return Account(owner, must_prove=True)
+    if config.first_sign_in in ("create", "link_or_create"):
+        return Account(await _create(db, presenter, source, person, address))
+    raise Denied(UNKNOWN)
+
+
+async def _owner_of(reader: Executor, email: str) -> AccountRow | None:
+    """The user who has the address and has confirmed it. A claimed address is not enough."""
+    row = await emails.get_confirmed_owner(reader, email)
+    return row if row is not None and row.password_hash else None
+
+
+async def _create(
+    db: Database, presenter: Presenter, source: SourceRow, person: Person, address: str
+) -> AccountRow:
+    """Raises Denied, with one text for all reasons: they would tell which names and addresses exist."""
+    for login in login_candidates(person) if person.email else []:
+        try:
+            async with db.transaction() as tx:
+                row = await users.create_user(
+                    tx,
+                    presenter,
+                    login=login,
+                    email=person.email,
+                    email_confirmed=person.email_verified,
+                    password_hash="",
+                    full_name=person.full_name,
+                    source_id=source.id,
+                    login_name=person.subject,
+                )
+                actor = Actor(row.id, row.login, via=source.kind, address=address)
+                details = {"id": row.id, "source_id": source.id}
+                await add_entry(tx, actor, "user.create", f"user {row.login}", details)
+                return row
+        except Invalid as error:
+            if error.errors[0].field != "username":
+                break
+    raise Denied(NO_ACCOUNT)
+
+
+async def _end(
+    db: Database, presenter: Presenter, source: SourceRow, config: OidcConfig, row: AccountRow
+) -> None:
+    """End what the provider gave to a person who may not come any more, and the sessions that it began."""
+    await mappings.apply_groups(db, presenter, source, config, row.id, [])
+    async with db.transaction() as tx:
+        await sessions.end_of_source(tx, source.id, account_id=row.id)

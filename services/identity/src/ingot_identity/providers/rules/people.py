@@ -1,0 +1,115 @@
+"""A person as a provider describes them, and whether they may come."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ingot_chassis.errors import Invalid
+from ingot_identity.accounts.rules import names
+from ingot_identity.mappings.rules import groups_of
+from ingot_identity.sources.rules.configs import OidcConfig
+
+FULL_NAME_LENGTH = 100
+SESSION_ID_LENGTH = 255
+_NO_LOGIN = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    """What verified tokens say. ``email`` is in lower case, and empty unless it looks like an address."""
+
+    subject: str
+    login: str = ""
+    full_name: str = ""
+    email: str = ""
+    email_verified: bool = False
+    groups: list[str] = []
+    session_id: str = ""
+    id_token: str = ""
+    refusal: str = ""
+    """Why the person may not come; empty if they may."""
+
+
+def claims_needed(config: OidcConfig) -> set[str]:
+    """The claims that are asked for at the userinfo endpoint unless the id token has them."""
+    needed = {config.login_claim, config.name_claim, config.email_claim, config.required_claim}
+    if config.required_groups or config.group_team_map or config.admin_groups:
+        needed.add(config.groups_claim)
+    return needed - {""}
+
+
+def claim(claims: Mapping[str, Any], name: str) -> Any:
+    """The claim of that name, or where it has dots and there is none, inside objects (``realm_access.roles``)."""
+    if name in claims or "." not in name:
+        return claims.get(name)
+    value: Any = claims
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def person_of(config: OidcConfig, claims: Mapping[str, Any], id_token: str) -> Person:
+    email, is_verified = _email(config, claims)
+    groups = list(groups_of(claim(claims, config.groups_claim)))
+    person = Person(
+        subject=claims["sub"],
+        login=_text(claims, config.login_claim),
+        full_name=_text(claims, config.name_claim)[:FULL_NAME_LENGTH],
+        email=email,
+        email_verified=is_verified,
+        groups=groups,
+        session_id=_text(claims, "sid")[:SESSION_ID_LENGTH],
+        id_token=id_token,
+    )
+    return msgspec.structs.replace(person, refusal=_refusal(config, person, claims))
+
+
+def login_candidates(person: Person) -> list[str]:
+    """Names for a new account, the best one first."""
+    text = person.login or person.email
+    name = _NO_LOGIN.sub("-", text.partition("@")[0]).strip("-.")[: names.USERNAME_LENGTH - 3].strip("-.")
+    if not name:
+        return []
+    return [name, *(f"{name}-{number}" for number in range(2, 20))]
+
+
+def _email(config: OidcConfig, claims: Mapping[str, Any]) -> tuple[str, bool]:
+    text = _text(claims, config.email_claim)
+    try:
+        address = names.check_email(text)
+    except Invalid:
+        return "", False
+    # Some providers write the word instead of the value.
+    is_verified = config.trust_email or claims.get("email_verified") in (True, "true")
+    return address, is_verified
+
+
+def _refusal(config: OidcConfig, person: Person, claims: Mapping[str, Any]) -> str:
+    if config.allowed_domains:
+        domain = person.email.rpartition("@")[2]
+        if not person.email_verified or domain not in config.allowed_domains:
+            return "Only people with a verified address of certain domains may come."
+    if config.required_claim and not _has_value(claim(claims, config.required_claim), config.required_values):
+        return "The account at the provider lacks what is required here."
+    if config.required_groups and {*config.required_groups}.isdisjoint(person.groups):
+        return "Only members of certain groups may come."
+    return ""
+
+
+def _has_value(value: Any, allowed: list[str]) -> bool:
+    if not allowed:
+        return value not in (None, False, "", [])
+    values = value if isinstance(value, list) else [value]
+    return any(_word(item) in allowed for item in values)
+
+
+def _word(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, str | int) else None
+
+
+def _text(claims: Mapping[str, Any], name: str) -> str:
+    value = claim(claims, name)
+    return value.strip()[:255] if isinstance(value, str) and value.isprintable() else ""

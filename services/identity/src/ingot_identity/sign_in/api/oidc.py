@@ -1,0 +1,470 @@
+"""Sign-in with a provider of OpenID Connect: to the provider, back, and what is still asked here.
+
+Every way here begins in the same browser: the attempt is in a sealed cookie, and tickets name the browser.
+"""
+
+import hashlib
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import structlog
+from litestar import Response, get, post
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.audit import Actor, add_entry
+from ingot_chassis.errors import Conflict, Denied, Invalid, NotFound, TooManyRequests, Unavailable
+from ingot_chassis.http.downloads import INERT
+from ingot_chassis.http.policy import anyone
+from ingot_chassis.operations import Detail
+from ingot_chassis.telemetry import client_address
+from ingot_identity.accounts.request import IdentityRequest
+from ingot_identity.accounts.store import queries as accounts
+from ingot_identity.accounts.store.tables import AccountRow
+from ingot_identity.mappings import rules as mappings
+from ingot_identity.oauth2.rules import redirect_uris
+from ingot_identity.passwords.rules.proofs import require_password
+from ingot_identity.providers.clients.http import ProviderFailed
+from ingot_identity.providers.components import ProviderComponents
+from ingot_identity.providers.rules.admission import find_account
+from ingot_identity.providers.rules.logouts import end_sessions
+from ingot_identity.providers.rules.people import Person
+from ingot_identity.providers.rules.requests import (
+    ATTEMPT_SECONDS,
+    Attempt,
+    ProviderRefused,
+    Ticket,
+    authorization_url,
+    code_of,
+    new_attempt,
+)
+from ingot_identity.providers.rules.tokens import InvalidToken
+from ingot_identity.sessions import rules as browser_sessions
+from ingot_identity.sessions.rules import ProviderSession, stamp_of
+from ingot_identity.sign_in.api import html
+from ingot_identity.sign_in.api.browser import Browser, checked_query, local_path
+from ingot_identity.sources.components import SourceComponents
+from ingot_identity.sources.rules.configs import OidcConfig, read_config
+from ingot_identity.sources.rules.identities import link
+from ingot_identity.sources.store import identities
+from ingot_identity.sources.store import sources as source_store
+from ingot_identity.sources.store.tables import SourceKind, SourceRow
+from ingot_identity.two_factors.components import TwoFactorComponents
+from ingot_identity.two_factors.rules.proofs import (
+    CodeRequired,
+    is_enabled,
+    require_code,
+    require_password_and_code,
+)
+
+log = structlog.get_logger()
+
+FINISH = "/login/oidc"
+LINKED_ACCOUNTS = "/user/settings/external_accounts"
+RECENT = timedelta(minutes=10)
+"""So old is a sign-in at most when an account without a password is linked with a provider."""
+TOO_LATE = "That took too long, or it began in another browser. Sign in again."
+NOT_NOW = "The provider cannot be used at the moment. Try again later, or ask those who run this site."
+NOT_ACCEPTED = "The answer of the provider is not accepted. Sign in again."
+Page = Response[Any]
+
+
+@get("/login/sources/{name:str}/icon", policy=anyone(), include_in_schema=False)
+async def icon(request: IdentityRequest, name: str) -> Page:
+    """The picture of a source on the sign-in page."""
+    async with request.db.read() as db:
+        row = await source_store.get_by_name(db, name)
+    if row is None or not row.enabled or row.icon is None:
+        raise NotFound
+    return Response(row.icon, media_type=row.icon_type, headers=INERT | {"Cache-Control": "max-age=3600"})
+
+
+@get("/login/oidc/{name:str}", policy=anyone(), include_in_schema=False)
+async def begin(request: IdentityRequest, name: str) -> Page:
+    """Lead to the provider. ``to`` in the query is the next page, or ``query`` a request of an application."""
+    source, config = await _provider(request, name)
+    to = local_path(request.query_params.get("to", "/"))
+    query = checked_query(request.query_params.get("query", ""))
+    return await _to_provider(request, Browser(request), source, config, to=to, query=query)
+
+
+@get("/login/oidc/{name:str}/callback", policy=anyone(), include_in_schema=False)
+async def callback(request: IdentityRequest, name: str) -> Page:
+    """Take the answer of the provider."""
+    browser = Browser(request)
+    source, config = await _provider(request, name)
+    parts = request.part(ProviderComponents)
+    attempt = parts.envelope.open_attempt(browser.attempt)
+    if attempt is None or attempt.source_id != source.id:
+        return _refused(browser, TOO_LATE, status=400)
+    try:
+        person = await _read_person(request, source, config, attempt)
+        if attempt.link_to:
+            return await _link_signed_in(request, browser, source, config, person, attempt.link_to)
+        found = await find_account(request.db, request.presenter, source, config, person, client_address())
+    except (Denied, InvalidToken, ProviderFailed, ProviderRefused) as error:
+        return await _failure(request, browser, source, error)
+    needs_code = await is_enabled(request.db, found.row.id) and not (
+        config.trust_second_factor and not found.must_prove
+    )
+    browser.form_cookie()
+    ticket = Ticket(
+        source_id=source.id,
+        person=person,
+        browser=_digest(browser.form_secret),
+        account_id=found.row.id,
+        is_new_link=found.must_prove,
+        to=attempt.to,
+        query=attempt.query,
+    )
+    if found.must_prove or needs_code:
+        return _proof_page(request, browser, source, ticket, found.row.login, needs_code=needs_code)
+    return await _start_session(request, browser, source, config, ticket, found.row)
+
+
+@post(FINISH, policy=anyone(), include_in_schema=False, status_code=303)
+async def finish(request: IdentityRequest) -> Page:
+    """Sign in with the password or the code of the account that a provider has identified."""
+    browser = Browser(request)
+    form = await browser.form()
+    if not browser.sent(form, browser.form_secret):
+        return _refused(browser, TOO_LATE, status=403)
+    parts = request.part(ProviderComponents)
+    ticket = parts.envelope.open_ticket(form.get("ticket", ""), _digest(browser.form_secret))
+    async with request.db.read() as db:
+        source = await source_store.get(db, ticket.source_id) if ticket else None
+        row = await accounts.get(db, ticket.account_id) if ticket else None
+    if ticket is None or source is None or not source.enabled or row is None:
+        return _refused(browser, TOO_LATE, status=403)
+    needs_code = await is_enabled(request.db, row.id)
+    try:
+        await _require_proof(request, row, form, password=ticket.is_new_link, code=needs_code)
+        return await _start_session(request, browser, source, read_config(source.config), ticket, row)
+    except (CodeRequired, Invalid, TooManyRequests, Unavailable, Conflict, Denied) as error:
+        problem = "The password or the code is wrong." if isinstance(error, Invalid) else error.message
+        page = _proof_page(
+            request, browser, source, ticket, row.login, needs_code=needs_code, problem=problem,
+            status=error.status,
+        )  # fmt: skip
+        page.headers.update(error.headers or {})
+        return page
+
+
+@get("/login/oidc/{name:str}/link", policy=anyone(), include_in_schema=False)
+async def link_form(request: IdentityRequest, name: str) -> Page:
+    """Ask the signed-in person whether to link the account with the provider, and for the password."""
+    browser = Browser(request)
+    source, config = await _provider(request, name)
+    return await _link_page(request, browser, source, config)
+
+
+@post("/login/oidc/{name:str}/link", policy=anyone(), include_in_schema=False, status_code=303)
+async def begin_link(request: IdentityRequest, name: str) -> Page:
+    """Lead to the provider, to link the account of the signed-in person with the one there."""
+    browser = Browser(request)
+    source, config = await _provider(request, name)
+    form = await browser.form()
+    session = await browser.session()
+    if session is None or not browser.sent(form, browser.session_secret):
+        return _refused(browser, TOO_LATE, status=403)
+    needs_code = await is_enabled(request.db, session.id)
+    if not session.password_hash and now() - session.signed_in_at > RECENT:
+        return _refused(browser, "Sign out and in again first.", status=403)
+    try:
+        has_password = bool(session.password_hash)
+        await _require_proof(request, session, form, password=has_password, code=needs_code)
+        return await _to_provider(request, browser, source, config, to=LINKED_ACCOUNTS, link_to=session.id)
+    except (CodeRequired, Invalid, TooManyRequests, Unavailable) as error:
+        return await _link_page(request, browser, source, config, problem=error.message, status=error.status)
+
+
+@post("/login/oidc/{name:str}/logout", policy=anyone(), include_in_schema=False, status_code=200)
+async def end_by_provider(request: IdentityRequest, name: str) -> Page:
+    """Back-channel logout: end the sessions that the provider names."""
+    source, config = await _provider(request, name)
+    token = (await Browser(request).form()).get("logout_token", "")
+    published = request.part(ProviderComponents).published
+    try:
+        await end_sessions(request.db, published, source, config, token, client_address())
+    except InvalidToken as error:
+        log.warning("a logout token is refused", source=source.name, reason=str(error))
+        return _logout_answer(400, "invalid_request")
+    except ProviderFailed as error:
+        log.warning("a provider failed", source=source.name, reason=str(error))
+        return _logout_answer(400, "temporarily_unavailable")
+    return _logout_answer(200, "")
+
+
+async def sign_out_url(request: IdentityRequest, source_id: int, sealed_id_token: bytes | None) -> str:
+    """Where a session of a provider is ended as well; "" if it cannot be, or is not to be."""
+    async with request.db.read() as db:
+        source = await source_store.get(db, source_id)
+    if source is None or not source.enabled or source.kind != SourceKind.OIDC:
+        return ""
+    config = read_config(source.config)
+    if not config.sign_out_there:
+        return ""
+    parts = request.part(ProviderComponents)
+    try:
+        metadata = await parts.published.metadata(config.issuer)
+    except ProviderFailed as error:
+        log.warning("a provider failed", source=source.name, reason=str(error))
+        return ""
+    hint = request.part(SourceComponents).secrets.open(sealed_id_token)
+    return metadata.end_session_url(config.client_id, hint, request.public_url)
+
+
+async def _provider(request: IdentityRequest, name: str) -> tuple[SourceRow, OidcConfig]:
+    """Raises NotFound, also for a provider that is disabled."""
+    async with request.db.read() as db:
+        row = await source_store.get_by_name(db, name)
+    if row is None or not row.enabled or row.kind != SourceKind.OIDC:
+        raise NotFound
+    return row, read_config(row.config)
+
+
+async def _to_provider(
+    request: IdentityRequest,
+    browser: Browser,
+    source: SourceRow,
+    config: OidcConfig,
+    *,
+    to: str = "/",
+    query: str = "",
+    link_to: int = 0,
+) -> Page:
+    parts = request.part(ProviderComponents)
+    try:
+        metadata = await parts.published.metadata(config.issuer)
+    except ProviderFailed as error:
+        log.warning("a provider failed", source=source.name, reason=str(error))
+        return _refused(browser, NOT_NOW, status=503)
+    attempt = new_attempt(source.id, to=to, query=query, link_to=link_to)
+    location = authorization_url(metadata, config, attempt, _redirect_uri(request, source))
+    cookie = browser.attempt_cookie(parts.envelope.close_attempt(attempt), ATTEMPT_SECONDS)
+    return browser.redirect(location, cookies=[cookie])
+
+
+async def _link_page(
+    request: IdentityRequest,
+    browser: Browser,
+    source: SourceRow,
+    config: OidcConfig,
+    *,
+    problem: str = "",
+    status: int = 200,
+) -> Page:
+    session = await browser.session()
+    if session is None:
+        return browser.redirect(f"{browser.root}/login?to=/login/oidc/{source.name}/link")
+    try:
+        metadata = await request.part(ProviderComponents).published.metadata(config.issuer)
+    except ProviderFailed as error:
+        log.warning("a provider failed", source=source.name, reason=str(error))
+        return _refused(browser, NOT_NOW, status=503)
+    page = html.link_page(
+        title=source.title,
+        login=session.login,
+        action=f"{browser.root}/login/oidc/{source.name}/link",
+        hidden={"token": browser_sessions.form_token(browser.session_secret)},
+        asks_password=bool(session.password_hash),
+        asks_code=await is_enabled(request.db, session.id),
+        problem=problem,
+    )
+    leads_to = [redirect_uris.form_action(metadata.authorization_endpoint)]
+    return browser.page(page, status=status, leads_to=leads_to)
+
+
+def _proof_page(
+    request: IdentityRequest,
+    browser: Browser,
+    source: SourceRow,
+    ticket: Ticket,
+    login: str,
+    *,
+    needs_code: bool,
+    problem: str = "",
+    status: int = 200,
+) -> Page:
+    """It asks for the password, the code, or both."""
+    cookies = [browser.attempt_cookie("", 0), browser.form_cookie_again()]
+    page = html.proof_page(
+        title=source.title,
+        login=login,
+        action=f"{browser.root}{FINISH}",
+        hidden={
+            "token": browser_sessions.form_token(browser.form_secret),
+            "ticket": request.part(ProviderComponents).envelope.close_ticket(ticket),
+        },
+        asks_password=ticket.is_new_link,
+        asks_code=needs_code,
+        problem=problem,
+    )
+    return browser.page(page, status=status, cookies=cookies)
+
+
+async def _require_proof(
+    request: IdentityRequest, row: AccountRow, form: dict[str, str], *, password: bool, code: bool
+) -> None:
+    """Raises Invalid, CodeRequired, TooManyRequests, Unavailable."""
+    sign_ins, address = request.part(TwoFactorComponents).sign_ins, client_address()
+    given, typed = form.get("password", ""), form.get("code", "")
+    if password and code:
+        await require_password_and_code(request.db, sign_ins, row, given, typed, address=address)
+    elif password:
+        await require_password(request.db, sign_ins, row, given, field="password", address=address)
+    elif code:
+        await require_code(request.db, sign_ins, row, typed, address=address)
+
+
+async def _link_signed_in(
+    request: IdentityRequest,
+    browser: Browser,
+    source: SourceRow,
+    config: OidcConfig,
+    person: Person,
+    account_id: int,
+) -> Page:
+    """Link the account that is still signed in. Raises Denied."""
+    session = await browser.session()
+    if session is None or session.id != account_id:
+        raise Denied(TOO_LATE)
+    if person.refusal:
+        raise Denied(person.refusal)
+    actor = Actor(session.id, session.login, via="session", address=client_address())
+    try:
+        await _link(request, source, person, session, actor)
+    except Conflict as error:
+        raise Denied(error.message) from error
+    await _apply_groups(request, source, config, person, session, actor)
+    return browser.redirect(f"{browser.root}{LINKED_ACCOUNTS}", cookies=[browser.attempt_cookie("", 0)])
+
+
+async def _link(
+    request: IdentityRequest, source: SourceRow, person: Person, row: AccountRow, actor: Actor
+) -> None:
+    """Raises Conflict."""
+    async with request.db.transaction() as tx:
+        await link(
+            tx, row.id, source, person.subject, login_name=person.login or person.email, email=person.email
+        )
+        details: dict[str, Detail] = {"source": source.name}
+        await add_entry(tx, actor, "source.link", f"user {row.login}", details)
+
+
+async def _apply_groups(
+    request: IdentityRequest,
+    source: SourceRow,
+    config: OidcConfig,
+    person: Person,
+    row: AccountRow,
+    actor: Actor,
+) -> None:
+    changes = await mappings.apply_groups(
+        request.db, request.presenter, source, config, row.id, person.groups
+    )
+    if changes:
+        async with request.db.transaction() as tx:
+            details: dict[str, Detail] = {"source": source.name, **changes}
+            await add_entry(tx, actor, "source.apply_groups", f"user {row.login}", details)
+
+
+async def _start_session(
+    request: IdentityRequest,
+    browser: Browser,
+    source: SourceRow,
+    config: OidcConfig,
+    ticket: Ticket,
+    row: AccountRow,
+) -> Page:
+    """Sign in. Raises Denied, Conflict."""
+    if row.login_prohibited or not row.active:
+        return _refused(browser, "This account may not sign in.", status=403)
+    person, address = ticket.person, client_address()
+    actor = Actor(row.id, row.login, via=source.kind, address=address)
+    if ticket.is_new_link:
+        await _link(request, source, person, row, actor)
+    await _apply_groups(request, source, config, person, row, actor)
+    sealed = request.part(SourceComponents).secrets.close(person.id_token)
+    async with request.db.transaction() as tx:
+        secret = await browser_sessions.start(
+            tx,
+            row.id,
+            stamp_of(row.password_hash),
+            replaced=browser.session_secret,
+            address=address,
+            user_agent=request.headers.get("user-agent", ""),
+            provider=ProviderSession(source.id, person.session_id, sealed),
+        )
+        identity = await identities.get(tx, source.id, person.subject)
+        if identity is None or identity.account_id != row.id:
+            raise Denied(TOO_LATE)
+        await identities.change(
+            tx,
+            identity.id,
+            login_name=person.login or person.email,
+            email=person.email,
+            last_sign_in_at=now(),
+        )
+        await accounts.mark_signed_in(tx, row.id)
+        await add_entry(tx, actor, "session.start", f"user {row.login}", {"source": source.name})
+    to = ticket.to if not ticket.query else f"/login/oauth/authorize?{ticket.query}"
+    cookies = [browser.session_cookie(secret), browser.attempt_cookie("", 0)]
+    return browser.redirect(f"{browser.root}{to}", cookies=cookies)
+
+
+async def _read_person(
+    request: IdentityRequest, source: SourceRow, config: OidcConfig, attempt: Attempt
+) -> Person:
+    """Raises InvalidToken, ProviderFailed, ProviderRefused."""
+    parts = request.part(ProviderComponents)
+    metadata = await parts.published.metadata(config.issuer)
+    code = code_of(metadata, attempt, request.scope["query_string"].decode("latin-1"))
+    secret = request.part(SourceComponents).secrets.open(source.sealed_secret)
+    return await parts.people.read(config, secret, attempt, code, _redirect_uri(request, source))
+
+
+async def _failure(request: IdentityRequest, browser: Browser, source: SourceRow, error: Exception) -> Page:
+    """The page for a sign-in that failed. It tells no more than the person may know; the log has the reason."""
+    log.warning("a sign-in with a provider failed", source=source.name, reason=str(error))
+    match error:
+        case ProviderRefused():
+            return _refused(browser, f"{source.title} did not sign you in.", status=403)
+        case ProviderFailed():
+            return _refused(browser, NOT_NOW, status=503)
+        case _:
+            await _audit_failure(request, source, str(error))
+            if isinstance(error, Denied):
+                return _refused(browser, error.message, status=403)
+            return _refused(browser, NOT_ACCEPTED, status=400)
+
+
+async def _audit_failure(request: IdentityRequest, source: SourceRow, reason: str) -> None:
+    async with request.db.transaction() as tx:
+        actor = Actor(via=source.kind, address=client_address())
+        await add_entry(tx, actor, "sign_in.fail", "user", {"source": source.name, "reason": reason[:200]})
+
+
+def _redirect_uri(request: IdentityRequest, source: SourceRow) -> str:
+    return f"{request.public_url}login/oidc/{source.name}/callback"
+
+
+def _refused(browser: Browser, reason: str, *, status: int) -> Page:
+    page = html.refusal_page(reason)
+    return browser.page(page, status=status, cookies=[browser.attempt_cookie("", 0)])
+
+
+def _logout_answer(status: int, error: str) -> Page:
+    return Response(
+        msgspec.json.encode({"error": error}) if error else b"",
+        status_code=status,
+        media_type="application/json",
+        headers={"Cache-Control": "no-store"},
+    )
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+routes = [icon, begin, callback, finish, link_form, begin_link, end_by_provider]

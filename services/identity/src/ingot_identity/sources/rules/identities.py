@@ -1,0 +1,73 @@
+"""The link of an account with a source that knows the person under an id of its own."""
+
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Conflict, Invalid, NotFound
+from ingot_contracts.identity.events import CredentialsRevoked
+from ingot_identity.accounts.rules.locks import lock_for_update
+from ingot_identity.accounts.store import queries as accounts
+from ingot_identity.accounts.store.tables import AccountRow
+from ingot_identity.sources.store import identities as store
+from ingot_identity.sources.store import marks, sources
+from ingot_identity.sources.store.tables import LOCAL, IdentityRow, SourceRow
+
+
+async def link(
+    tx: Tx, account_id: int, source: SourceRow, subject: str, *, login_name: str = "", email: str = ""
+) -> IdentityRow:
+    """Link the account; the link. Raises Conflict when either has another link for it, NotFound."""
+    await lock_for_update(tx, account_id)
+    present = await store.get(tx, source.id, subject)
+    if present is not None and present.account_id == account_id:
+        return present
+    values = {"source_id": source.id, "account_id": account_id, "subject": subject}
+    if present is not None or not await store.add(tx, **values, login_name=login_name, email=email):
+        raise Conflict(f"another account of this site, or of {source.title}, is linked already")
+    row = await store.get(tx, source.id, subject)
+    if row is None:
+        raise NotFound
+    return row
+
+
+async def unlink(tx: Tx, account_id: int, source_id: int) -> None:
+    """End the link. Raises NotFound, or Conflict for the only way to sign in."""
+    row = await lock_for_update(tx, account_id)
+    links = await store.list_of_account(tx, account_id)
+    if source_id not in {link.source_id for link in links}:
+        raise NotFound
+    if not row.password_hash and len(links) == 1:
+        raise Conflict("it is the only way to sign in to this account; ask for a password first")
+    await _remove(tx, account_id, source_id)
+    if row.source_id == source_id:
+        await accounts.change(tx, account_id, source_id=LOCAL, login_name="")
+    tx.emit(CredentialsRevoked(user_id=account_id), key=account_id)
+
+
+async def assign(tx: Tx, before: AccountRow, source_id: int, login_name: str) -> None:
+    """Make ``source_id`` the source of a locked account, which calls the person ``login_name``.
+
+    Raises Invalid. ``LOCAL`` keeps ``login_name`` as a text without meaning.
+    """
+    if before.source_id not in (LOCAL, source_id):
+        await _remove(tx, before.id, before.source_id)
+    if source_id != LOCAL:
+        source = await sources.get(tx, source_id)
+        if source is None:
+            raise Invalid.field("source_id", "unknown", "is no source of this site")
+        if not login_name:
+            raise Invalid.field("login_name", "required", "is required: the id of the person at the source")
+        present = await store.get_of_account(tx, before.id, source_id)
+        if present is not None and present.subject != login_name:
+            await _remove(tx, before.id, source_id)
+        try:
+            await link(tx, before.id, source, login_name)
+        except Conflict as error:
+            raise Invalid.field("login_name", "taken", "is linked with another account") from error
+    await accounts.change(tx, before.id, source_id=source_id, login_name=login_name)
+    if before.source_id != source_id or (source_id != LOCAL and before.login_name != login_name):
+        tx.emit(CredentialsRevoked(user_id=before.id), key=before.id)
+
+
+async def _remove(tx: Tx, account_id: int, source_id: int) -> None:
+    """Remove a link. What groups of the source gave is from then on as if it was given by hand."""
+    await store.remove(tx, account_id, source_id)
+    await marks.remove_all(tx, account_id, source_id)

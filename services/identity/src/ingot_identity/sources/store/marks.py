@@ -1,0 +1,91 @@
+"""SQL for what groups of sources gave to accounts."""
+
+from collections.abc import Collection, Sequence
+
+from sqlalchemy import delete, exists, select
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
+from ingot_chassis.db.transaction import insert
+from ingot_identity.access.store.teams import team
+from ingot_identity.sources.store.tables import auth_source, external_identity, mapped_member
+
+
+class MappedTeamRow(TypedRow):
+    team_id: int
+    organization_id: int
+
+
+class GivenByRow(TypedRow):
+    """The source whose groups gave something, by its title."""
+
+    title: str
+
+
+async def list_teams(db: Executor, user_id: int, source_id: int) -> Sequence[MappedTeamRow]:
+    """The teams that the source put the user into."""
+    statement = (
+        select(mapped_member.c.team_id, team.c.organization_id)
+        .join(team, team.c.id == mapped_member.c.team_id)
+        .where(mapped_member.c.user_id == user_id, mapped_member.c.source_id == source_id)
+    )
+    return await fetch_all(db, statement, MappedTeamRow)
+
+
+async def source_of_member(db: Executor, team_ids: Collection[int], user_id: int) -> str:
+    """The title of a source that put the user into one of these teams, or ""."""
+    statement = (
+        select(auth_source.c.title)
+        .join(mapped_member, mapped_member.c.source_id == auth_source.c.id)
+        .where(mapped_member.c.user_id == user_id, mapped_member.c.team_id.in_(team_ids))
+        .order_by(auth_source.c.id)
+    )
+    row = await fetch_first(db, statement, GivenByRow)
+    return row.title if row else ""
+
+
+async def source_of_column(db: Executor, account_id: int, column: str) -> str:
+    """The title of a source whose groups gave the right ``column`` to the account, or ""."""
+    statement = (
+        select(auth_source.c.title)
+        .join(external_identity, external_identity.c.source_id == auth_source.c.id)
+        .where(external_identity.c.account_id == account_id, external_identity.c[f"gave_{column}"])
+        .order_by(auth_source.c.id)
+    )
+    row = await fetch_first(db, statement, GivenByRow)
+    return row.title if row else ""
+
+
+async def is_marked(db: Executor, team_id: int, user_id: int) -> bool:
+    """True if any source put the user into the team."""
+    statement = select(exists().where(mapped_member.c.team_id == team_id, mapped_member.c.user_id == user_id))
+    return bool((await db.execute(statement)).scalar())
+
+
+async def list_marked_members(db: Executor, team_id: int) -> set[int]:
+    """The members of a team whom a source put there."""
+    statement = select(mapped_member.c.user_id).where(mapped_member.c.team_id == team_id)
+    return set((await db.execute(statement)).scalars())
+
+
+async def add(db: Executor, team_id: int, user_id: int, source_id: int) -> None:
+    values = {"team_id": team_id, "user_id": user_id, "source_id": source_id}
+    await db.execute(insert(db, mapped_member).values(values).on_conflict_do_nothing())
+
+
+async def remove(db: Executor, team_id: int, user_id: int, source_id: int) -> None:
+    await db.execute(
+        delete(mapped_member).where(
+            mapped_member.c.team_id == team_id,
+            mapped_member.c.user_id == user_id,
+            mapped_member.c.source_id == source_id,
+        )
+    )
+
+
+async def remove_all(db: Executor, user_id: int, source_id: int) -> None:
+    await db.execute(
+        delete(mapped_member).where(
+            mapped_member.c.user_id == user_id, mapped_member.c.source_id == source_id
+        )
+    )
