@@ -23,8 +23,12 @@ from .matrix import BODIES, MATRIX, NAMES, ROLES, Things, shape
 from .world import GATEWAY, REPOS
 
 READING = [
+    "POST /admin/auths",
+    "PATCH /admin/auths/{source}",
     "POST /admin/users",
     "PATCH /admin/users/{user}",
+    "POST /admin/users/{user}/badges",
+    "DELETE /admin/users/{user}/badges",
     "POST /admin/users/{user}/rename",
     "POST /admin/users/{user}/orgs",
     "POST /admin/users/{user}/keys",
@@ -34,7 +38,6 @@ READING = [
     "PATCH /user/emails",
     "DELETE /user/emails",
     "POST /user/keys",
-    "POST /user/gpg_key_verify",
     "POST /user/gpg_keys",
     "POST /user/actions/variables/{fresh}",
     "PUT /user/actions/variables/{variable}",

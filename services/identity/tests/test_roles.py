@@ -136,6 +136,10 @@ async def answers_of(world, things, statements, route, policy):
     return answers
 
 
+NAMED_IN_THE_BODY = ("POST /user/gpg_key_verify", 404)
+"""The key that does not exist is named in the body."""
+
+
 @pytest.mark.parametrize("body", ["[5]", "{", '{"name": {}, "username": 5, "description": []}'])
 async def test_a_caller_is_refused_before_the_body_is_read(world, body):
     ids = {name: await world.add_user(name) for name in ("sam", "mia", "ann")} | {"root": 1}
@@ -143,7 +147,7 @@ async def test_a_caller_is_refused_before_the_body_is_read(world, body):
     for route, statuses in MATRIX.items():
         method, path = route.split(" ")
         for role, status in zip(ROLES, statuses, strict=True):
-            if method == "GET" or status not in (401, 403, 404):
+            if method == "GET" or status not in (401, 403, 404) or (route, status) == NAMED_IN_THE_BODY:
                 continue
             name = NAMES.get(role, "")
             principal = Principal(id=ids.get(name, 0), name=name, admin=role == "administrator", via="basic")
