@@ -12,12 +12,14 @@ from ingot_identity.access.store.teams import team, team_member
 from ingot_identity.accounts.store.follows import follow
 from ingot_identity.accounts.store.tables import account, metadata
 from ingot_identity.actions.store import action_variable
+from ingot_identity.badges.store import badge, user_badge
 from ingot_identity.blocks.store import block
 from ingot_identity.emails.store import email
 from ingot_identity.keys.store.tables import gpg_key, ssh_key
 from ingot_identity.oauth2.store.tables import oauth2_application, oauth2_grant
 from ingot_identity.repositories.store import owned_repository
 from ingot_identity.sessions.store import browser_session
+from ingot_identity.sources.store.tables import SourceKind, auth_source
 from ingot_identity.tokens.store import access_token, token_repository
 
 from .matrix import shape
@@ -29,6 +31,8 @@ LISTS = {
     "/admin/users": "root",
     "/admin/orgs": "root",
     "/admin/emails": "root",
+    "/admin/auths": "root",
+    "/admin/users/ann/badges": "root",
     "/admin/emails/search": "root",
     "/orgs": "",
     "/user/blocks": "ann",
@@ -58,7 +62,8 @@ LISTS = {
     "/users/ann/tokens": "ann",
 }
 
-TABLES = sorted(name for name in metadata.tables if name != "list_count")
+SMALL = ("list_count", "auth_source")
+TABLES = sorted(name for name in metadata.tables if name not in SMALL)
 
 
 async def fill(world, numbers):
@@ -176,6 +181,20 @@ async def fill(world, numbers):
                     "expires_at": now() + timedelta(hours=1),
                 },
             ),
+            (
+                auth_source,
+                lambda n: {
+                    "id": 100 + n,
+                    "kind": SourceKind.OIDC,
+                    "name": f"s{n}",
+                    "title": f"S{n}",
+                    "config": '{"issuer": "https://x.test", "client_id": "c"}',
+                    "created_at": now(),
+                    "updated_at": now(),
+                },
+            ),
+            (badge, lambda n: {"id": 100 + n, "slug": f"b{n}"}),
+            (user_badge, lambda n: {"account_id": ids["ann"], "badge_id": 100 + n}),
             (owned_repository, lambda n: {"repository_id": n, "owner_id": ids["ann"], "name": f"r{n}"}),
             (token_repository, lambda n: {"token_id": 100 + n, "repository_id": n}),
         ):

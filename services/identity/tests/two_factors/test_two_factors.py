@@ -2,15 +2,18 @@
 
 import asyncio
 import base64
+import runpy
 import time
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
-from sqlalchemy import select, text
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import create_async_engine
 
-from ingot_chassis.db.migrations import upgrade
 from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity.events import CredentialsRevoked
 from ingot_identity.migrations import SCRIPTS
@@ -193,18 +196,16 @@ async def test_what_was_begun_under_an_older_release_is_begun_again(world, ann):
     bob = await world.add_user("bob")
     await enrol(world)
     await world.call("POST", "/user/two_factor", as_="bob")
-    async with world.database.transaction() as tx:
-        for column in (
-            "email DROP COLUMN confirmed_at",
-            "ssh_key DROP COLUMN read_only",
-            "ssh_key DROP COLUMN last_used_at",
-            "team DROP COLUMN unit_levels",
-        ):
-            await tx.execute(text(f"ALTER TABLE {column}"))
-        await tx.execute(text("DROP TABLE purge"))
-        await tx.execute(text("UPDATE alembic_version SET version_num = '0021'"))
-    url = world.database.url.render_as_string(hide_password=False)
-    await asyncio.to_thread(lambda: asyncio.run(upgrade(url, SCRIPTS)))
+    revision = runpy.run_path(str(SCRIPTS / "versions/0022_forget_enrolments_that_nobody_confirmed.py"))
+
+    def upgrade(connection):
+        with Operations.context(MigrationContext.configure(connection)):
+            revision["upgrade"]()
+
+    engine = create_async_engine(world.database.url)
+    async with engine.begin() as connection:
+        await connection.run_sync(upgrade)
+    await engine.dispose()
     async with world.database.read() as db:
         rows = [await two_factors.get(db, account_id) for account_id in (ann, bob)]
     assert [row is not None for row in rows] == [True, False]
