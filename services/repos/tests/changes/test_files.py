@@ -367,7 +367,7 @@ async def test_a_change_is_judged_again_when_the_branch_moved_meanwhile(world, a
     updates = InterruptedUpdates(
         components.storage, components.pushes, row, actor, rules, mover, components.judge, restricted=False
     )
-    editor = FileEditor(components.storage, updates)
+    editor = FileEditor(components.storage, updates, None)
     updates.tip = commit(repo, {"README.md": b"of a push\n"}, [app["third"]])
     change = FileChange(operation="update", path="README.md", content=b"mine", sha=readme)
     with pytest.raises(Invalid):
