@@ -116,5 +116,6 @@ AFTER_0030 = (
     *(f"ALTER TABLE scheduled_merge DROP COLUMN {name}" for name in ("base_branch", "agreed_sha")),
     "DROP TABLE text_editor",
     "ALTER TABLE account DROP COLUMN profile",
+    "ALTER TABLE pull DROP COLUMN allow_maintainer_edit",
 )
 """Statements that undo the revisions after 0030, for tests of earlier ones."""

@@ -90,6 +90,8 @@ MATRIX = {
     f"GET {R}/branches/master": READ,
     f"GET {R}/raw/README.md": READ,
     f"GET {R}/archive/master.zip": READ,
+    f"GET {R}/signing-key.gpg": at("read", 404),  # the server has no key
+    f"GET {R}/signing-key.pub": at("read", 404),
     f"GET {R}/editorconfig/README.md": at("read", 404),  # there is no .editorconfig
     f"GET {R}/collaborators": WRITE,
     f"GET {R}/collaborators/reader": at("write", 204),
@@ -184,6 +186,8 @@ MATRIX = {
     "GET /label/templates/Default": ANYBODY,
     "GET /gitignore/templates/Go": ANYBODY,
     "GET /licenses": ANYBODY,
+    "GET /signing-key.gpg": (404,) * 8,
+    "GET /signing-key.pub": (404,) * 8,
     "GET /licenses/MIT": ANYBODY,
     "GET //{repo}.git/info/refs?service=git-upload-pack": GIT_READ,
     "GET //{repo}/info/refs?service=git-receive-pack": GIT_READ,  # who may read may propose commits

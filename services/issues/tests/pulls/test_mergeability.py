@@ -26,7 +26,7 @@ LATER_TABLES = (
 )  # fmt: skip
 LATER_COLUMNS = (
     "account.profile", "counter.deleted_issues", "issue.content_version", "issue.pin_order", "issue.ref",
-    "pull.additions",
+    "pull.additions", "pull.allow_maintainer_edit",
     "pull.changed_files", "pull.deletions", "pull.head_hidden", "pull.head_tip", "label.description",
     "label.exclusive", "label.is_archived", "label.organization_id",
     "milestone.created_at", "milestone.updated_at", "outbox.dead_lettered_at", "repository.has_issues",

@@ -16,7 +16,7 @@ from ingot_issues.migrations import SCRIPTS
 from ingot_issues.records.store import issues as issue_rows
 from ingot_issues.scheduled_merges.store import scheduled_merge as scheduled_merge_table
 
-from ..builders import APP, BASE, HEAD, JOINED, NEXT, THEN, comparison, push
+from ..builders import AFTER_0030, APP, BASE, HEAD, JOINED, NEXT, THEN, comparison, push
 
 REVIEWS = "/pulls/1/reviews"
 DISMISS, IGNORE = {"dismiss_stale_approvals": True}, {"ignore_stale_approvals": True}
@@ -298,14 +298,8 @@ async def test_of_two_changes_of_the_base_the_later_does_not_undo_the_earlier(wo
 async def upgrade_from_0030(world):
     """Let the migrations that follow run on the rows of ``world``."""
     async with world.db.transaction() as tx:
-        for table, names in {
-            "review": ("base_branch", "merge_base"),
-            "scheduled_merge": ("base_branch", "agreed_sha"),
-            "account": ("profile",),
-        }.items():
-            for name in names:
-                await tx.execute(text(f"ALTER TABLE {table} DROP COLUMN {name}"))
-        await tx.execute(text("DROP TABLE text_editor"))
+        for statement in AFTER_0030:
+            await tx.execute(text(statement))
         await tx.execute(text("UPDATE alembic_version SET version_num = '0030'"))
     url = world.db.url.render_as_string(hide_password=False)
     await asyncio.to_thread(lambda: asyncio.run(upgrade(url, SCRIPTS)))
