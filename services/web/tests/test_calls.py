@@ -10,7 +10,7 @@ from ingot_contracts.issues.reviews import PullReview
 
 from .forge import ANN, ANN_USER, HOME, MOMENT, issue, plain, release, repository
 from .repository_settings.test_protections import ON_THE_LIST
-from .test_forms import ANSWERS, COMMIT, ORGANIZATION, SUGGESTION, WIKI_PAGE
+from .test_forms import ANSWERS, COMMIT, ORGANIZATION, SOURCE, SUGGESTION, WIKI_PAGE
 from .webhooks.test_owners import DELIVERY, HOOK
 from .world import ROOT
 
@@ -73,6 +73,11 @@ def lists_of(count):
         "/users/ann/orgs": rows(ORGANIZATION), "/orgs/crew/teams": rows(TEAM), f"{HOME}/teams": rows(TEAM),
         "/user/gpg_keys": rows(GPG_KEY), "/user/keys": rows(key), f"{HOME}/keys": rows(key), "/users/root/tokens": rows({}, name="t"),
         "/user/sessions": rows({"user_agent": "x", "address": "1", "created_at": MOMENT, "last_used_at": None, "expires_at": MOMENT, "current": False}),
+        "/admin/auths": rows(SOURCE), "/user/external_accounts": rows({
+            "source_id": 1, "title": "Corp", "name": "corp", "enabled": True, "linked": True,
+            "login_name": "ann", "email": "",
+            "created_at": MOMENT, "last_sign_in_at": None,
+        }),
         "/user/emails": rows({"email": "a@example.org", "primary": False, "verified": True}),
         "/user/applications/oauth2": rows({"client_id": "1", "redirect_uris": []}, name="app"),
         "/user/oauth2_grants": rows({"application": "a", "owner": "o", "scopes": [], "created_at": MOMENT}),
@@ -103,6 +108,8 @@ PAGES = (
     "/user/settings/security", "/user/settings/emails", "/user/settings/oauth2", "/user/settings/hooks",
     "/user/settings/hooks/1", "/org/crew/settings/members", "/org/crew/settings/teams", "/org/crew/settings/teams/1",
     "/org/crew/settings/labels", "/org/crew/settings/hooks", "/org/crew/settings/hooks/1", "/admin/users", "/admin/orgs",
+    "/admin/auths",
+    "/user/settings/external_accounts",
     "/repo/create",
     *(f"/ann/demo{page}" for page in (
         "", "/src/branch/main", "/commits/branch/main", "/branches", "/tags", "/releases", "/compare/main...topic", "/forks",

@@ -62,7 +62,22 @@ WIKI_PAGE = {
     "sidebar": "", "footer": "",
     "last_commit": WIKI_COMMIT,
 }  # fmt: skip
+SOURCE = {
+    "id": 1, "name": "corp", "title": "Corp", "kind": "oidc", "enabled": True, "from_settings": False,
+    "has_secret": True, "icon_url": "", "accounts": 2, "redirect_uri": "http://x/callback",
+    "backchannel_logout_uri": "http://x/logout",
+    "post_logout_redirect_uri": "http://x/", "created_at": MOMENT, "updated_at": MOMENT,
+    "config": {
+        "kind": "oidc", "issuer": "https://id.example.org", "client_id": "ingot",
+        "scopes": ["openid", "email"], "login_claim": "preferred_username", "name_claim": "name",
+        "email_claim": "email", "groups_claim": "groups", "trust_email": False, "allowed_domains": [],
+        "required_claim": "", "required_values": [], "required_groups": [],
+        "first_sign_in": "link", "trust_second_factor": False, "sign_out_there": True, "clock_skew": 60,
+        "group_team_map": {"developers": {"crew": ["coders", "testers"]}}, "admin_groups": [],
+    },
+}  # fmt: skip
 ANSWERS = {
+    "/admin/auths/1": SOURCE,
     HOME: repository(has_wiki=True), f"{HOME}/wiki/page/Home": WIKI_PAGE,
     "/user": ANN_USER, "/user/settings": PROFILE, "/users/bob": ANN_USER | {"is_admin": False}, "/orgs/crew": ORGANIZATION,
     "/teams/1": {
@@ -94,7 +109,7 @@ FORM = {
 PARAMETERS = {
     "owner": "ann", "repo": "demo", "org": "crew", "username": "bob", "index": "1", "hook_id": "1", "delivery_id": "d1",
     "team": "1", "ref": "main/src/a.py", "basehead": "main...topic", "milestone_id": "1", "rule_id": "1", "comment_id": "5",
-    "tag": "v1", "review_id": "7", "sha": "1" * 40, "page": "Home",
+    "tag": "v1", "source_id": "1", "review_id": "7", "sha": "1" * 40, "page": "Home",
 }  # fmt: skip
 OTHERS = ("/admin/tasks", "/admin/events", "/admin/jobs", "/ann/demo/pulls/1/viewed")
 """Their answers do not come from the public API: see test_operations and test_file_views."""
@@ -113,6 +128,7 @@ FIELDS = {
     "/ann/demo/settings/avatar": {"remove": "1"},
     "/org/crew/settings": {"do": "save"},
     "/admin/users/bob": {"do": "save"},
+    "/admin/auths/1": {"do": "save"},
     **{
         path: {"do": "off"} for path in (f"{o}/settings/hooks/1" for o in ("/user", "/org/crew", "/ann/demo"))
     },

@@ -36,6 +36,7 @@ from ingot_identity.follows import api as follows
 from ingot_identity.keys import internal as key_internal
 from ingot_identity.keys.api import gpg as gpg_keys
 from ingot_identity.keys.api import ssh as ssh_keys
+from ingot_identity.mappings import api as mappings
 from ingot_identity.members import api as members
 from ingot_identity.members import internal as member_internal
 from ingot_identity.oauth2 import jobs as oauth2_jobs
@@ -95,6 +96,7 @@ ROUTES = [
     *follows.routes,
     *gpg_keys.routes,
     *key_internal.routes,
+    *mappings.routes,
     *member_internal.routes,
     *members.routes,
     *oauth2_applications.routes,

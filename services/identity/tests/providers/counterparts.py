@@ -1,4 +1,4 @@
-"""Providers of OpenID Connect for tests: a certified one that runs on Node.js, and one that lies with real keys."""
+"""Providers of OpenID Connect for tests: a certified one on Node.js, and one that lies with real keys."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from joserfc.jwk import RSAKey
 
 ROOT = Path(__file__).resolve().parents[4]
 MODULES = ROOT / ".tools" / "oidc-provider"
-"""Where ``make oidc-provider`` installs it."""
+"""The folder of ``make oidc-provider``."""
 CLIENT = {"client_id": "ingot", "client_secret": "a secret of the client"}
 PUBLIC_URL = "http://127.0.0.1:3000/"
 CALLBACK = f"{PUBLIC_URL}login/oidc/corp/callback"

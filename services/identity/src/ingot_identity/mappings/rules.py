@@ -15,6 +15,8 @@ from ingot_identity.access.store.teams import TeamPermission
 from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import AccountKind
+from ingot_identity.sessions import rules as sessions
+from ingot_identity.sources.rules import identities as identity_rules
 from ingot_identity.sources.rules.configs import GroupRules
 from ingot_identity.sources.store import identities, marks
 from ingot_identity.sources.store.tables import SourceRow
@@ -135,3 +137,16 @@ def groups_of(value: object) -> Sequence[str]:
     if isinstance(value, str):
         return [value] if value else []
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+async def unlink(db: Database, presenter: Presenter, source: SourceRow, account_id: int) -> None:
+    """End the link of an account with a source, what its groups gave, and the sessions that it began.
+
+    Raises NotFound, or Conflict for the only way to sign in.
+    """
+    async with db.transaction() as tx:
+        await identity_rules.require_removable(tx, account_id, source.id)
+    await apply_groups(db, presenter, source, GroupRules(), account_id, [])
+    async with db.transaction() as tx:
+        await identity_rules.unlink(tx, account_id, source.id)
+        await sessions.end_of_source(tx, source.id, account_id=account_id)

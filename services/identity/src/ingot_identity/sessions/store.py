@@ -94,6 +94,16 @@ async def get_provider(db: Executor, sha256: bytes) -> ProviderSessionRow | None
     return await fetch_first(db, statement, ProviderSessionRow)
 
 
+async def get_provider_of(db: Executor, account_id: int, session_id: int) -> ProviderSessionRow | None:
+    """Repeat ``get_provider`` for a session of an account by its id."""
+    statement = select(browser_session.c.source_id, browser_session.c.sealed_id_token).where(
+        browser_session.c.id == session_id,
+        browser_session.c.account_id == account_id,
+        browser_session.c.source_id != LOCAL,
+    )
+    return await fetch_first(db, statement, ProviderSessionRow)
+
+
 async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[BrowserSessionRow], int]:
     """Those of an account that have not ended, newest first."""
     own = (browser_session.c.account_id == account_id, browser_session.c.expires_at > now())

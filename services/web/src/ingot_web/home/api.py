@@ -2,11 +2,12 @@
 
 from asyncio import gather
 from contextlib import suppress
+from typing import Any
 
 from litestar import Response, get, post
 from litestar.datastructures import Cookie
 
-from ingot_chassis.errors import NotFound
+from ingot_chassis.errors import ApiError, NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_contracts.identity.credentials import session_cookie
 from ingot_web.clients.forge import at
@@ -99,12 +100,17 @@ async def pulls(request: WebRequest) -> Response[str]:
 
 
 @post("/user/logout", policy=anyone(), include_in_schema=False)
-async def sign_out(request: WebRequest) -> Response[bytes]:
-    """End the session of this browser."""
+async def sign_out(request: WebRequest) -> Response[Any]:
+    """End the session of this browser, and then the one at the provider by which it began."""
     await request.sent_form()
+    address = await _provider_address(request)
     with suppress(NotFound):  # it has ended already
         await request.forge.send("DELETE", "identity", at("user", "sessions", request.principal.session_id))
-    answer = request.redirect("/")
+    answer: Response[Any] = request.redirect("/")
+    if address:
+        # Not a redirect: pages allow their forms none to other sites.
+        answer = request.render("home/signed_out.html", title="You are signed out", address=address)
+        answer.headers["Refresh"] = f"0; url={address}"
     is_secure = request.public_url.startswith("https:")
     answer.set_cookie(
         Cookie(
@@ -118,6 +124,15 @@ async def sign_out(request: WebRequest) -> Response[bytes]:
         )
     )
     return answer
+
+
+async def _provider_address(request: WebRequest) -> str:
+    """Return the address that ends the session at the provider, or ""."""
+    path = at("user", "sessions", request.principal.session_id, "provider")
+    try:
+        return str((await request.forge.get("identity", path))["sign_out_url"])
+    except ApiError:  # the sign-out here must not depend on it
+        return ""
 
 
 routes = [home, issues, pulls, sign_out]

@@ -38,7 +38,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True):
     authorization_response_iss_parameter_supported: bool = False
 
     def end_session_url(self, client_id: str, id_token: str, back_to: str) -> str:
-        """Where a browser ends the session at the provider (OpenID Connect RP-Initiated Logout 1.0), or ""."""
+        """Return the address that ends the session of a browser (RP-Initiated Logout 1.0), or ""."""
         if not self.end_session_endpoint:
             return ""
         hint = [("id_token_hint", id_token)] if id_token else []

@@ -1,4 +1,4 @@
-"""Back-channel logout: a provider ends the sessions that it began (OpenID Connect Back-Channel Logout 1.0)."""
+"""Back-channel logout: a provider ends the sessions that it began (Back-Channel Logout 1.0)."""
 
 import hashlib
 from datetime import timedelta

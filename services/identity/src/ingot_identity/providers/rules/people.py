@@ -40,7 +40,7 @@ def claims_needed(config: OidcConfig) -> set[str]:
 
 
 def claim(claims: Mapping[str, Any], name: str) -> Any:
-    """The claim of that name, or where it has dots and there is none, inside objects (``realm_access.roles``)."""
+    """The claim of that name, or the one inside objects that it names with dots (``realm_access.roles``)."""
     if name in claims or "." not in name:
         return claims.get(name)
     value: Any = claims

@@ -15,7 +15,7 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.audit import Actor, add_entry
 from ingot_chassis.errors import Conflict, Denied, Invalid, NotFound, TooManyRequests, Unavailable
 from ingot_chassis.http.downloads import INERT
-from ingot_chassis.http.policy import anyone
+from ingot_chassis.http.policy import anyone, basic
 from ingot_chassis.operations import Detail
 from ingot_chassis.telemetry import client_address
 from ingot_identity.accounts.request import IdentityRequest
@@ -40,6 +40,7 @@ from ingot_identity.providers.rules.requests import (
 )
 from ingot_identity.providers.rules.tokens import InvalidToken
 from ingot_identity.sessions import rules as browser_sessions
+from ingot_identity.sessions import store as session_store
 from ingot_identity.sessions.rules import ProviderSession, stamp_of
 from ingot_identity.sign_in.api import html
 from ingot_identity.sign_in.api.browser import Browser, checked_query, local_path
@@ -195,8 +196,29 @@ async def end_by_provider(request: IdentityRequest, name: str) -> Page:
     return _logout_answer(200, "")
 
 
+class SessionProvider(msgspec.Struct, kw_only=True):
+    """`sign_out_url` is where a browser ends the session at the provider as well; it may be empty."""
+
+    sign_out_url: str
+
+
+@get(
+    "/api/v1/user/sessions/{session_id:int}/provider",
+    policy=basic(),
+    operation_id="userGetSessionProvider",
+    tags=["user"],
+)
+async def session_provider(request: IdentityRequest, session_id: int) -> SessionProvider:
+    """The provider by which a session of the caller began; 404 for one that began with a password."""
+    async with request.db.read() as db:
+        row = await session_store.get_provider_of(db, request.principal.id, session_id)
+    if row is None:
+        raise NotFound
+    return SessionProvider(sign_out_url=await sign_out_url(request, row.source_id, row.sealed_id_token))
+
+
 async def sign_out_url(request: IdentityRequest, source_id: int, sealed_id_token: bytes | None) -> str:
-    """Where a session of a provider is ended as well; "" if it cannot be, or is not to be."""
+    """Return the address that ends the session at the provider, or ""."""
     async with request.db.read() as db:
         source = await source_store.get(db, source_id)
     if source is None or not source.enabled or source.kind != SourceKind.OIDC:
@@ -467,4 +489,4 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-routes = [icon, begin, callback, finish, link_form, begin_link, end_by_provider]
+routes = [icon, begin, callback, finish, link_form, begin_link, end_by_provider, session_provider]

@@ -28,14 +28,20 @@ async def link(
     return row
 
 
-async def unlink(tx: Tx, account_id: int, source_id: int) -> None:
-    """End the link. Raises NotFound, or Conflict for the only way to sign in."""
+async def require_removable(tx: Tx, account_id: int, source_id: int) -> AccountRow:
+    """The locked account. Raises NotFound, or Conflict for the only way to sign in."""
     row = await lock_for_update(tx, account_id)
     links = await store.list_of_account(tx, account_id)
     if source_id not in {link.source_id for link in links}:
         raise NotFound
     if not row.password_hash and len(links) == 1:
         raise Conflict("it is the only way to sign in to this account; ask for a password first")
+    return row
+
+
+async def unlink(tx: Tx, account_id: int, source_id: int) -> None:
+    """End the link. Raises as ``require_removable``."""
+    row = await require_removable(tx, account_id, source_id)
     await _remove(tx, account_id, source_id)
     if row.source_id == source_id:
         await accounts.change(tx, account_id, source_id=LOCAL, login_name="")

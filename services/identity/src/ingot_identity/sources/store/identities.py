@@ -1,17 +1,18 @@
 """SQL for the accounts that sources know."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import and_, bindparam, delete, or_, select, update
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import fetch_all
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_page
 from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
-from ingot_identity.sources.store.tables import IdentityRow, external_identity
+from ingot_identity.sources.store.tables import IdentityRow, SourceKind, auth_source, external_identity
 
 _BY_SUBJECT = PreparedQuery(
     select(external_identity).where(
@@ -61,3 +62,40 @@ async def remove(db: Executor, account_id: int, source_id: int) -> bool:
         external_identity.c.account_id == account_id, external_identity.c.source_id == source_id
     )
     return (await db.execute(statement)).rowcount == 1
+
+
+class LinkableRow(TypedRow):
+    """A source, and the link of an account with it; its columns are null without one."""
+
+    source_id: int
+    kind: SourceKind
+    name: str
+    title: str
+    enabled: bool
+    icon_type: str
+    login_name: str | None
+    email: str | None
+    created_at: datetime | None
+    last_sign_in_at: datetime | None
+
+
+async def list_linkable(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[LinkableRow], int]:
+    """Sources that the account is or may be linked with, by title."""
+    linked = external_identity.c.account_id == account_id
+    statement = (
+        select(
+            auth_source.c.id.label("source_id"),
+            auth_source.c.kind,
+            auth_source.c.name,
+            auth_source.c.title,
+            auth_source.c.enabled,
+            auth_source.c.icon_type,
+            external_identity.c.login_name,
+            external_identity.c.email,
+            external_identity.c.created_at,
+            external_identity.c.last_sign_in_at,
+        )
+        .outerjoin(external_identity, and_(external_identity.c.source_id == auth_source.c.id, linked))
+        .where(or_(auth_source.c.enabled, external_identity.c.id.is_not(None)))
+    )
+    return await fetch_page(db, statement, page, LinkableRow, auth_source.c.title, auth_source.c.id)

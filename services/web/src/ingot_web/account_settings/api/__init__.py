@@ -1,5 +1,11 @@
 """Routes."""
 
-from ingot_web.account_settings.api import applications, keys, profile, security
+from ingot_web.account_settings.api import applications, external_accounts, keys, profile, security
 
-routes = [*profile.routes, *keys.routes, *applications.routes, *security.routes]
+routes = [
+    *profile.routes,
+    *keys.routes,
+    *applications.routes,
+    *external_accounts.routes,
+    *security.routes,
+]

@@ -1,5 +1,5 @@
 """Routes."""
 
-from ingot_web.administration.api import accounts, operations
+from ingot_web.administration.api import accounts, operations, sources
 
-routes = [*accounts.routes, *operations.routes]
+routes = [*accounts.routes, *operations.routes, *sources.routes]

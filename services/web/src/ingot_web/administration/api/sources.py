@@ -1,0 +1,98 @@
+"""Administration of sources: other systems that sign people in."""
+
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError, Invalid
+from ingot_chassis.http.policy import anyone
+from ingot_web.administration.rules.sources import CHOICES, NEW, fields_of, source_of
+from ingot_web.clients.forge import at
+from ingot_web.forms.rules.fields import Form, require_typed
+from ingot_web.pages.api.request import WebRequest
+
+SHOWN = 50
+SOURCES = "/admin/auths"
+
+
+@get("/admin/auths", policy=anyone(), include_in_schema=False)
+async def sources(request: WebRequest) -> Response[str]:
+    """The systems that sign people in, and a form for another one."""
+    request.require_signed_in()
+    return await _list_page(request, Form([*NEW.items()]))
+
+
+async def _list_page(request: WebRequest, form: Form, problem: ApiError | None = None) -> Response[str]:
+    listing = await request.forge.listing("identity", SOURCES, page=request.number, limit=SHOWN)
+    return request.render(
+        "administration/sources.html",
+        title="Sign-in with other systems",
+        part="auths",
+        error=problem,
+        form=form,
+        choices=CHOICES,
+        listing=listing,
+        pages=request.pages_of(listing.total, SHOWN),
+    )
+
+
+@post("/admin/auths", policy=anyone(), include_in_schema=False)
+async def add_source(request: WebRequest) -> Response[Any]:
+    """Add a source."""
+    form = await request.sent_form()
+    try:
+        body = {"name": form.text("name"), **source_of(form)}
+        source = await request.forge.send("POST", "identity", SOURCES, body)
+    except ApiError as error:
+        return await _list_page(request, form, error)
+    return request.redirect(f"/admin/auths/{source['id']}")
+
+
+@get("/admin/auths/{source_id:int}", policy=anyone(), include_in_schema=False)
+async def source(request: WebRequest, source_id: int) -> Response[str]:
+    """One source: what it has to know, and what it may do."""
+    request.require_signed_in()
+    return await _source_page(request, source_id, None)
+
+
+async def _source_page(
+    request: WebRequest, source_id: int, form: Form | None, problem: ApiError | None = None
+) -> Response[str]:
+    shown = await request.forge.get("identity", SOURCES + at(source_id))
+    return request.render(
+        "administration/source.html",
+        title=shown["title"],
+        part="auths",
+        error=problem,
+        source=shown,
+        form=form if form is not None and form["do"] == "save" else Form([*fields_of(shown).items()]),
+        choices=CHOICES,
+        typed=form["typed"] if form is not None else "",
+    )
+
+
+@post("/admin/auths/{source_id:int}", policy=anyone(), include_in_schema=False)
+async def change_source(request: WebRequest, source_id: int) -> Response[Any]:
+    """Change a source, or delete it if its name was typed."""
+    form = await request.sent_form()
+    path = SOURCES + at(source_id)
+    try:
+        match form.text("do"):
+            case "save":
+                body = source_of(form)
+                if form.has("no_secret"):
+                    body["secret"] = ""
+                await request.forge.send("PATCH", "identity", path, body)
+            case "delete":
+                name = (await request.forge.get("identity", path))["name"]
+                require_typed(form.text("typed"), name)
+                await request.forge.send("DELETE", "identity", path)
+                return request.redirect("/admin/auths")
+            case _:
+                raise Invalid.field("do", "unknown", "is nothing that is done here")
+    except ApiError as error:
+        return await _source_page(request, source_id, form, error)
+    return request.redirect_with_outcome(f"/admin/auths/{source_id}", "saved")
+
+
+routes = [sources, add_source, source, change_source]

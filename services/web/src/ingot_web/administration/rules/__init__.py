@@ -1,0 +1,1 @@
+"""Decisions of the pages of administration, without HTTP."""

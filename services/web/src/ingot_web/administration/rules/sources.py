@@ -1,0 +1,81 @@
+"""Sources of accounts in forms: the fields of the API, and groups as lines of text."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ingot_chassis.errors import Invalid
+from ingot_web.forms.rules.fields import Form
+
+WORDS = ("scopes", "allowed_domains")
+LINES = ("required_values", "required_groups", "admin_groups")
+TEXTS = ("issuer", "client_id", "login_claim", "name_claim", "email_claim", "groups_claim", "required_claim")
+BOXES = ("trust_email", "trust_second_factor", "sign_out_there")
+CHOICES = (
+    ("refuse", "Refuse"),
+    ("create", "Make an account"),
+    ("link", "Link the account with the same verified address, after its password"),
+    ("link_or_create", "Link it, or make an account if there is none"),
+)
+NEW = {
+    "scopes": "openid profile email",
+    "login_claim": "preferred_username",
+    "name_claim": "name",
+    "email_claim": "email",
+    "groups_claim": "groups",
+    "first_sign_in": "refuse",
+    "sign_out_there": "1",
+    "enabled": "1",
+}
+"""The fields of an empty form."""
+
+
+def source_of(form: Form) -> dict[str, Any]:
+    """The request of the API for a form, without the name. Raises Invalid."""
+    config: dict[str, Any] = {name: form.text(name) for name in TEXTS}
+    config |= {name: form.text(name).split() for name in WORDS}
+    config |= {name: _lines(form, name) for name in LINES}
+    config |= {name: form.has(name) for name in BOXES}
+    config |= {"kind": "oidc", "first_sign_in": form.text("first_sign_in") or "refuse"}
+    config["group_team_map"] = read_groups(form.lines("group_team_map"))
+    body: dict[str, Any] = {"title": form.text("title"), "enabled": form.has("enabled"), "config": config}
+    if form["secret"]:
+        body["secret"] = form["secret"]
+    return body
+
+
+def fields_of(source: Mapping[str, Any]) -> dict[str, str]:
+    """The fields of a form for a source of the API."""
+    config = source["config"]
+    fields = {name: str(config[name]) for name in (*TEXTS, "first_sign_in")}
+    fields |= {name: " ".join(config[name]) for name in WORDS}
+    fields |= {name: "\n".join(config[name]) for name in LINES}
+    fields |= {name: "1" for name in BOXES if config[name]}
+    fields |= {"title": source["title"], "group_team_map": write_groups(config["group_team_map"])}
+    return fields | ({"enabled": "1"} if source["enabled"] else {})
+
+
+def read_groups(text: str) -> dict[str, dict[str, list[str]]]:
+    """The map that lines like ``group = organization/team organization/team`` describe. Raises Invalid."""
+    groups = dict[str, dict[str, list[str]]]()
+    for line in filter(None, map(str.strip, text.splitlines())):
+        group, equals, teams = line.rpartition("=")
+        if not equals or not group.strip() or not teams.split():
+            raise Invalid.field("group_team_map", "format", f"{line!r} is not “group = organization/team”")
+        for name in teams.split():
+            organization, slash, team = name.partition("/")
+            if not slash or not organization or not team:
+                raise Invalid.field("group_team_map", "format", f"{name!r} is not organization/team")
+            groups.setdefault(group.strip(), {}).setdefault(organization, []).append(team)
+    return groups
+
+
+def write_groups(groups: Mapping[str, Mapping[str, list[str]]]) -> str:
+    """The lines for ``read_groups``."""
+    return "\n".join(
+        f"{group} = {' '.join(f'{name}/{team}' for name, teams in organizations.items() for team in teams)}"
+        for group, organizations in groups.items()
+    )
+
+
+def _lines(form: Form, name: str) -> list[str]:
+    return [line.strip() for line in form.lines(name).splitlines() if line.strip()]

@@ -1,0 +1,48 @@
+"""Providers as administrators add and change them on pages."""
+
+import pytest
+
+from ingot_chassis.errors import Invalid
+from ingot_web.administration.rules.sources import read_groups, write_groups
+
+from ..test_forms import SOURCE
+from ..world import ROOT
+
+PAGE = "/admin/auths/1"
+GROUPS = {"developers": {"acme": ["coders", "testers"], "nest": ["all"]}, "CN=a=b,DC=x y": {"acme": ["x"]}}
+
+
+def test_groups_are_lines_of_text_and_back():
+    text = write_groups(GROUPS)
+    assert text.splitlines()[0] == "developers = acme/coders acme/testers nest/all"
+    assert read_groups(f"\r\n{text}\n\n") == GROUPS
+
+
+@pytest.mark.parametrize(
+    "line", ["developers", "= acme/coders", "developers =", "developers = acme", "a = /x"]
+)
+def test_a_line_that_maps_nothing_is_refused(line):
+    with pytest.raises(Invalid, match="group_team_map"):
+        read_groups(line)
+
+
+async def test_a_saved_form_sends_what_it_shows(pages, forge):
+    forge.answers[PAGE] = SOURCE
+    shown = (await pages.get(PAGE, ROOT)).text
+    assert "developers = crew/coders crew/testers" in shown
+    assert SOURCE["redirect_uri"] in shown
+    assert (await pages.submit(PAGE, "Save", to=PAGE, caller=ROOT)).status_code == 303
+    body = forge.sent[-1][2]
+    kept = {name: value for name, value in SOURCE["config"].items() if name != "clock_skew"}
+    assert body == {"title": "Corp", "enabled": True, "config": kept}
+
+
+async def test_a_new_provider_is_added_and_shown(pages, forge):
+    forge.answers |= {"/admin/auths": [], PAGE: SOURCE}
+    forge.changed = SOURCE
+    fields = {"name": "corp", "issuer": "https://id.example.org", "client_id": "ingot", "secret": "s"}
+    done = await pages.submit("/admin/auths", "Add the provider", to="/admin/auths", caller=ROOT, **fields)
+    assert (done.status_code, done.headers["location"]) == (303, PAGE)
+    method, path, body = forge.sent[-1]
+    assert (method, path, body["name"], body["secret"]) == ("POST", "/admin/auths", "corp", "s")
+    assert body["config"]["scopes"] == ["openid", "profile", "email"]
