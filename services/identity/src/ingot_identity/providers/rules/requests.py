@@ -44,8 +44,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 class Ticket(msgspec.Struct, frozen=True, kw_only=True):
     """A person whom a provider has identified, who still has to give a password, or a code.
 
-    ``browser`` is the digest of a secret that only the browser has. ``password_stamp`` is that of the
-    password that was given.
+    ``browser`` is the digest of a secret that only the browser has. ``is_new_link``: the account is not linked
+    yet, so its password is asked.
     """
 
     source_id: int
@@ -53,7 +53,6 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=True):
     browser: str
     account_id: int = 0
     is_new_link: bool = False
-    password_stamp: str = ""
     to: str = "/"
     query: str = ""
 

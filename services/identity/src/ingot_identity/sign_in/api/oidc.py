@@ -120,7 +120,10 @@ async def callback(request: IdentityRequest, name: str) -> Page:
     )
     if found.must_prove or needs_code:
         return _proof_page(request, browser, source, ticket, found.row.login, needs_code=needs_code)
-    return await _start_session(request, browser, source, config, ticket, found.row)
+    try:
+        return await _start_session(request, browser, source, config, ticket, found.row)
+    except Denied as error:
+        return await _failure(request, browser, source, error)
 
 
 @post(FINISH, policy=anyone(), include_in_schema=False, status_code=303)
