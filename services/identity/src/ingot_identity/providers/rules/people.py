@@ -81,8 +81,8 @@ def _email(config: OidcConfig, claims: Mapping[str, Any]) -> tuple[str, bool]:
     except Invalid:
         return "", False
     # Some providers write the word instead of the value.
-    is_verified = config.trust_email or claims.get("email_verified") in (True, "true")
-    return address, is_verified
+    verified = claims.get("email_verified")
+    return address, config.trust_email or verified is True or verified == "true"
 
 
 def _refusal(config: OidcConfig, person: Person, claims: Mapping[str, Any]) -> str:
