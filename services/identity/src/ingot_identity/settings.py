@@ -71,15 +71,15 @@ class Settings(ServiceSettings, kw_only=True):
     sources: Annotated[
         str,
         msgspec.Meta(
-            description="Sources of accounts, such as providers of OpenID Connect, as a JSON list, or the path "
-            "of a file with it; empty: those of the administration alone."
+            description="JSON list of sources of accounts, such as providers of OpenID Connect, or the "
+            "path of a file with it. Empty: only those of the administration."
         ),
     ] = ""
     allowed_providers: Annotated[
         list[str],
         msgspec.Meta(
-            description="Providers of OpenID Connect at private addresses, at other ports than 443, or without "
-            "TLS: networks, addresses or host names, by comma, with or without a port behind a colon."
+            description="Providers of OpenID Connect at private addresses, at other ports than 443, or "
+            "without TLS: networks, addresses or host names, by comma, with or without a port behind a colon."
         ),
     ] = []  # noqa: RUF012 - msgspec copies it
     provider_authorities: Annotated[

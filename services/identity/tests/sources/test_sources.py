@@ -22,9 +22,9 @@ async def add_member(world, source_id, login_name="person-1", name="ann"):
 
 
 async def test_a_source_is_made_shown_changed_and_deleted(world):
-    made = (await add_source(world)).json()
-    path = f"/admin/auths/{made['id']}"
-    assert (made["kind"], made["config"]["issuer"], made["has_secret"]) == ("oidc", ISSUER, False)
+    created = (await add_source(world)).json()
+    path = f"/admin/auths/{created['id']}"
+    assert (created["kind"], created["config"]["issuer"], created["has_secret"]) == ("oidc", ISSUER, False)
     changed = await world.call("PATCH", path, {"title": "C", "config": {"client_id": "c2"}}, as_="root")
     assert (changed.json()["config"]["client_id"], changed.json()["config"]["issuer"]) == ("c2", ISSUER)
     assert (await world.call("GET", "/admin/auths", as_="root")).json() == [changed.json()]
@@ -33,11 +33,11 @@ async def test_a_source_is_made_shown_changed_and_deleted(world):
 
 
 async def test_a_secret_is_sealed_and_never_shown(world):
-    made = await add_source(world, secret="the secret of the client")
-    assert made.json()["has_secret"]
-    assert "the secret of" not in made.text
+    created = await add_source(world, secret="the secret of the client")
+    assert created.json()["has_secret"]
+    assert "the secret of" not in created.text
     async with world.database.read() as db:
-        row = await store.get(db, made.json()["id"])
+        row = await store.get(db, created.json()["id"])
     assert b"the secret of" not in row.sealed_secret
 
 
@@ -73,8 +73,8 @@ async def test_a_name_is_taken_once_and_is_a_part_of_addresses(world):
 
 async def test_a_user_of_a_source_needs_no_password(world):
     source_id = (await add_source(world)).json()["id"]
-    made = (await add_member(world, source_id)).json()
-    assert (made["source_id"], made["login_name"]) == (source_id, "person-1")
+    created = (await add_member(world, source_id)).json()
+    assert (created["source_id"], created["login_name"]) == (source_id, "person-1")
     for password in ("", PASSWORD):
         assert (await world.authenticate(name="ann", password=password)).json()["user_id"] == 0
     body = {"username": "bob", "email": "bob@example.com"}

@@ -33,8 +33,8 @@ async def test_a_saved_form_sends_what_it_shows(pages, forge):
     assert SOURCE["redirect_uri"] in shown
     assert (await pages.submit(PAGE, "Save", to=PAGE, caller=ROOT)).status_code == 303
     body = forge.sent[-1][2]
-    kept = {name: value for name, value in SOURCE["config"].items() if name != "clock_skew"}
-    assert body == {"title": "Corp", "enabled": True, "config": kept}
+    config = {name: value for name, value in SOURCE["config"].items() if name != "clock_skew"}
+    assert body == {"title": "Corp", "enabled": True, "config": config}
 
 
 async def test_a_new_provider_is_added_and_shown(pages, forge):

@@ -1,1 +1,1 @@
-"""What groups of a source give to its accounts."""
+"""Teams and rights that groups of a source give to its accounts."""

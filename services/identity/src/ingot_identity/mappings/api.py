@@ -18,7 +18,7 @@ from ingot_identity.sources.store.identities import LinkableRow
 class ExternalAccount(msgspec.Struct, kw_only=True):
     """A source that the caller is or may be linked with. Below `link_url` a browser links it.
 
-    `login_name` and `email` are as the source has them. A source that is not `enabled` signs nobody in.
+    `login_name` and `email` are as the source has them. A source that is not `enabled` takes no sign-ins.
     """
 
     source_id: int

@@ -1,6 +1,7 @@
-"""Applies the groups of a person to teams and rights, at each sign-in and at each change that a source sends.
+"""Applies the groups of a person to teams and rights: at each sign-in, and when a source changes them.
 
-What a group gave is marked (`sources/store/marks.py`): it ends with the group, and is not changed by hand.
+What a group gave is marked (`sources/store/mapped_members.py`). It ends with the group, and is not
+changed by hand.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,7 +19,7 @@ from ingot_identity.accounts.store.tables import AccountKind
 from ingot_identity.sessions import rules as sessions
 from ingot_identity.sources.rules import identities as identity_rules
 from ingot_identity.sources.rules.configs import GroupRules
-from ingot_identity.sources.store import identities, marks
+from ingot_identity.sources.store import identities, mapped_members
 from ingot_identity.sources.store.tables import SourceRow
 from ingot_identity.teams import rules as teams
 from ingot_identity.teams import store as team_store
@@ -49,12 +50,14 @@ async def apply_groups(
 async def _apply_teams(
     tx: Tx, source: SourceRow, rules: GroupRules, account_id: int, groups: Collection[str]
 ) -> dict[str, list[str]]:
-    now_given = await _teams_of(tx, rules, groups)
-    before = {row.team_id: row.organization_id for row in await marks.list_teams(tx, account_id, source.id)}
+    current = await _teams_of(tx, rules, groups)
+    before = {
+        row.team_id: row.organization_id for row in await mapped_members.list_teams(tx, account_id, source.id)
+    }
     added, removed = list[str](), list[str]()
     # Organizations are locked one after the other, so all transactions need one order.
-    for team_id, _ in sorted((now_given | before).items(), key=lambda item: (item[1], item[0])):
-        if team_id in now_given:
+    for team_id, _ in sorted((current | before).items(), key=lambda item: (item[1], item[0])):
+        if team_id in current:
             is_new = team_id not in before
             if is_new or not await team_store.has_member(tx, team_id, account_id):
                 try:
@@ -63,7 +66,7 @@ async def _apply_teams(
                     log.warning("a group cannot give a team", team=team_id, reason=error.message)
                     continue
             if is_new:
-                await marks.add(tx, team_id, account_id, source.id)
+                await mapped_members.add(tx, team_id, account_id, source.id)
                 added.append(str(team_id))
         elif await _take_team(tx, team_id, account_id, source.id):
             removed.append(str(team_id))
@@ -77,15 +80,15 @@ async def _take_team(tx: Tx, team_id: int, account_id: int, source_id: int) -> b
     if is_owners and await team_rows.owner_ids(tx, team.organization_id, limit=2) == [account_id]:
         log.warning("the last owner keeps the team that a group gave", team=team_id, user=account_id)
         return False
-    await marks.remove(tx, team_id, account_id, source_id)
-    if not await marks.is_marked(tx, team_id, account_id):
+    await mapped_members.remove(tx, team_id, account_id, source_id)
+    if not await mapped_members.is_marked(tx, team_id, account_id):
         await teams.remove_member(tx, team_id, account_id)
     return True
 
 
 async def _teams_of(tx: Tx, rules: GroupRules, groups: Collection[str]) -> dict[int, int]:
     """The teams that these groups give, each with its organization. What does not exist gives nothing."""
-    found = dict[int, int]()
+    teams = dict[int, int]()
     for group in sorted(set(groups) & rules.group_team_map.keys()):
         for login, names in rules.group_team_map[group].items():
             organization = await accounts.get_by_login(tx, login)
@@ -97,8 +100,8 @@ async def _teams_of(tx: Tx, rules: GroupRules, groups: Collection[str]) -> dict[
                 if team_id is None:
                     log.warning("a group is mapped to a team that does not exist", name=f"{login}/{name}")
                     continue
-                found[team_id] = organization.id
-    return found
+                teams[team_id] = organization.id
+    return teams
 
 
 async def _apply_admin(
@@ -109,27 +112,29 @@ async def _apply_admin(
     account_id: int,
     groups: Collection[str],
 ) -> dict[str, list[str]]:
-    is_given = not {*rules.admin_groups}.isdisjoint(groups)
+    is_in_admin_group = not {*rules.admin_groups}.isdisjoint(groups)
     async with db.read() as reader:
         link = await identities.get_of_account(reader, account_id, source.id)
         row = await accounts.get(reader, account_id)
-    if link is None or row is None or is_given == link.gave_admin:
+    if link is None or row is None or is_in_admin_group == link.gave_admin:
         return {}
     try:
         async with db.transaction() as tx:
             await accounts.lock_administrators(tx)
-            await identities.change(tx, link.id, gave_admin=is_given)
+            await identities.change(tx, link.id, gave_admin=is_in_admin_group)
             # Another source may give it as well.
-            if row.admin != is_given and (is_given or not await _is_given_admin(tx, account_id)):
-                await users.edit_user(tx, presenter, account_id, {"admin": is_given})
+            if row.admin != is_in_admin_group and (
+                is_in_admin_group or not await _has_admin_of_source(tx, account_id)
+            ):
+                await users.edit_user(tx, presenter, account_id, {"admin": is_in_admin_group})
     except Invalid as error:
         log.warning("the last administrator keeps the right that a group gave", reason=error.message)
         return {}
-    return {"admin": [str(is_given).lower()]}
+    return {"admin": [str(is_in_admin_group).lower()]}
 
 
-async def _is_given_admin(tx: Tx, account_id: int) -> bool:
-    return bool(await marks.source_of_column(tx, account_id, "admin"))
+async def _has_admin_of_source(tx: Tx, account_id: int) -> bool:
+    return bool(await mapped_members.source_of_column(tx, account_id, "admin"))
 
 
 def groups_of(value: object) -> Sequence[str]:

@@ -13,7 +13,7 @@ from ingot_identity.access.store import teams as team_rows
 from ingot_identity.access.store.teams import TeamPermission
 from ingot_identity.accounts.rules.locks import lock_for_share, lock_for_update
 from ingot_identity.members import store
-from ingot_identity.sources.store import marks
+from ingot_identity.sources.store import mapped_members
 
 
 async def join(tx: Tx, organization_id: int, user_id: int) -> None:
@@ -40,7 +40,7 @@ async def remove_by_hand(tx: Tx, organization_id: int, user_id: int) -> None:
 
 async def require_not_mapped(tx: Tx, team_ids: Collection[int], user_id: int) -> None:
     """Raises Conflict for a user whom the groups of a source put into one of these teams."""
-    if title := await marks.source_of_member(tx, team_ids, user_id):
+    if title := await mapped_members.source_of_member(tx, team_ids, user_id):
         raise Conflict(f"the groups of {title} put this user into the team; change them there")
 
 

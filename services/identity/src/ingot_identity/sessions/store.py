@@ -87,7 +87,7 @@ async def get(db: Executor, sha256: bytes) -> SessionHolderRow | None:
 
 
 async def get_provider(db: Executor, sha256: bytes) -> ProviderSessionRow | None:
-    """What the provider of a session knows; None for a session that began here."""
+    """Return what the provider of a session knows; None for a session that began here."""
     statement = select(browser_session.c.source_id, browser_session.c.sealed_id_token).where(
         browser_session.c.sha256 == sha256, browser_session.c.source_id != LOCAL
     )

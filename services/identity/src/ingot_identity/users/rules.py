@@ -23,7 +23,7 @@ from ingot_identity.emails import store as email_store
 from ingot_identity.oauth2.rules import flow
 from ingot_identity.passwords.rules.hashing import Passwords
 from ingot_identity.sources.rules import identities
-from ingot_identity.sources.store import marks
+from ingot_identity.sources.store import mapped_members
 from ingot_identity.sources.store.tables import LOCAL
 
 CREDENTIAL_COLUMNS = {"password_hash", "active", "login_prohibited", "admin"}
@@ -122,12 +122,12 @@ async def edit_user(tx: Tx, presenter: Presenter, account_id: int, changes: dict
     changes = dict(changes)
     if changes.keys() & {"source_id", "login_name"}:
         source_id, login_name = changes.pop("source_id", before.source_id), changes.pop("login_name", None)
-        is_kept = source_id == before.source_id
+        stays = source_id == before.source_id
         await identities.assign(
             tx,
             before,
             source_id,
-            login_name if login_name is not None else before.login_name if is_kept else "",
+            login_name if login_name is not None else before.login_name if stays else "",
         )
     if "email" in changes:
         changes["email"] = await emails.set_primary(tx, account_id, changes["email"])
@@ -144,7 +144,7 @@ async def edit_user_by_hand(
     """Repeat ``edit_user``, and raise Conflict for a change of a right that groups of a source gave."""
     row = await get_account(tx, account_id)
     if changes.get("admin", row.admin) != row.admin and (
-        title := await marks.source_of_column(tx, account_id, "admin")
+        title := await mapped_members.source_of_column(tx, account_id, "admin")
     ):
         raise Conflict(f"the groups of {title} make this user an administrator; change them there")
     return await edit_user(tx, presenter, account_id, changes)

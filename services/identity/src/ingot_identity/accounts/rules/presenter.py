@@ -36,9 +36,9 @@ _ORGANIZATION_FIELDS = field_copier(AccountRow, Organization)
 class UserProfile(User, frozen=True, kw_only=True):
     """A user, or an organization in the form of one, with counts that only identity knows.
 
-    `is_admin`, `active`, `prohibit_login`, `language`, `login_name`, `source_id` and `last_login` are shown to
-    the user and to site administrators, and empty for others. `last_login` is in the year 1 if it is empty or there
-    was none.
+    Only the user and site administrators see `is_admin`, `active`, `prohibit_login`, `language`,
+    `login_name`, `source_id` and `last_login`. They are empty for others. `last_login` is in the year 1 if
+    it is empty or there was none.
     """
 
     followers_count: int

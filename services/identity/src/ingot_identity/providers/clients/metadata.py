@@ -1,8 +1,8 @@
-"""What providers publish: their endpoints, and the keys that sign their tokens. Remembered for a time.
+"""Metadata of providers: their endpoints, and the keys that sign their tokens. Remembered for a time.
 
-Endpoints are read once an hour. Keys are read with them, and again for an unknown key, which is how a
-provider replaces its keys; but not more often than every ``REFETCH_SECONDS``, because anybody can send tokens
-of unknown keys.
+Endpoints are read once an hour, and keys with them. An unknown key is looked for again, since providers
+replace their keys. That is done every ``REFETCH_SECONDS`` at most, because any client can send tokens of
+unknown keys.
 """
 
 import time
@@ -47,7 +47,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Published:
-    """What one issuer published, and when it was read."""
+    """The metadata of one issuer, and the time when it was read."""
 
     def __init__(self, metadata: Metadata, keys: KeySet | None, read_at: float) -> None:
         self.metadata, self.keys, self.read_at = metadata, keys, read_at
@@ -55,7 +55,7 @@ class _Published:
 
 
 class PublishedMetadata:
-    """What all providers publish, by issuer."""
+    """The metadata of all providers, by issuer."""
 
     def __init__(self, http: ProviderHttp, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._http, self._clock = http, clock

@@ -17,7 +17,7 @@ _NO_LOGIN = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
-    """What verified tokens say. ``email`` is in lower case, and empty unless it looks like an address."""
+    """A person by verified tokens. ``email`` is in lower case, and empty unless it looks like an address."""
 
     subject: str
     login: str = ""

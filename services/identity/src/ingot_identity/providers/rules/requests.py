@@ -1,8 +1,8 @@
 """The authorization code flow: the way to a provider and back (OpenID Connect Core, section 3.1).
 
-An attempt is bound to its browser, because only that has the sealed cookie: state against forged answers,
-nonce against id tokens of other attempts, PKCE against stolen codes, and the source against answers of
-another provider (RFC 9207).
+An attempt is bound to its browser, because only that has the sealed cookie. Its state refuses forged answers,
+its nonce id tokens of other attempts, and PKCE stolen codes. Its source refuses answers of another provider
+(RFC 9207).
 """
 
 import base64
@@ -44,8 +44,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 class Ticket(msgspec.Struct, frozen=True, kw_only=True):
     """A person whom a provider has identified, who still has to give a password, or a code.
 
-    ``browser`` is the digest of a secret that only the browser has. ``is_new_link``: the account is not linked
-    yet, so its password is asked.
+    ``browser`` is the digest of a secret that only the browser has. ``is_new_link``: the account is not
+    linked yet, so its password is asked.
     """
 
     source_id: int
@@ -170,8 +170,8 @@ class PersonReader:
         )
         if metadata.userinfo_endpoint and any(claim(claims, name) is None for name in claims_needed(config)):
             claims = await self._userinfo(metadata.userinfo_endpoint, access_token, claims["sub"]) | claims
-        elsewhere = claims.get("_claim_names")
-        if isinstance(elsewhere, dict) and config.groups_claim in elsewhere:
+        distributed = claims.get("_claim_names")
+        if isinstance(distributed, dict) and config.groups_claim in distributed:
             raise ProviderFailed(
                 "it sends no groups, because the person has too many; send assigned ones only"
             )

@@ -1,4 +1,4 @@
-"""SQL for the logout tokens that came, so that none takes effect twice."""
+"""SQL for received logout tokens: none takes effect twice."""
 
 from datetime import datetime
 

@@ -82,7 +82,7 @@ async def icon(request: IdentityRequest, name: str) -> Page:
 
 @get("/login/oidc/{name:str}", policy=anyone(), include_in_schema=False)
 async def begin(request: IdentityRequest, name: str) -> Page:
-    """Lead to the provider. ``to`` in the query is the next page, or ``query`` a request of an application."""
+    """Lead to the provider. ``to`` is the next page, or ``query`` the request of an application."""
     source, config = await _provider(request, name)
     to = local_path(request.query_params.get("to", "/"))
     query = checked_query(request.query_params.get("query", ""))
@@ -102,26 +102,26 @@ async def callback(request: IdentityRequest, name: str) -> Page:
         person = await _read_person(request, source, config, attempt)
         if attempt.link_to:
             return await _link_signed_in(request, browser, source, config, person, attempt.link_to)
-        found = await find_account(request.db, request.presenter, source, config, person, client_address())
+        admitted = await find_account(request.db, request.presenter, source, config, person, client_address())
     except (Denied, InvalidToken, ProviderFailed, ProviderRefused) as error:
         return await _failure(request, browser, source, error)
-    needs_code = await is_enabled(request.db, found.row.id) and not (
-        config.trust_second_factor and not found.must_prove
+    needs_code = await is_enabled(request.db, admitted.row.id) and not (
+        config.trust_second_factor and not admitted.must_prove
     )
     browser.form_cookie()
     ticket = Ticket(
         source_id=source.id,
         person=person,
         browser=_digest(browser.form_secret),
-        account_id=found.row.id,
-        is_new_link=found.must_prove,
+        account_id=admitted.row.id,
+        is_new_link=admitted.must_prove,
         to=attempt.to,
         query=attempt.query,
     )
-    if found.must_prove or needs_code:
-        return _proof_page(request, browser, source, ticket, found.row.login, needs_code=needs_code)
+    if admitted.must_prove or needs_code:
+        return _proof_page(request, browser, source, ticket, admitted.row.login, needs_code=needs_code)
     try:
-        return await _start_session(request, browser, source, config, ticket, found.row)
+        return await _start_session(request, browser, source, config, ticket, admitted.row)
     except Denied as error:
         return await _failure(request, browser, source, error)
 
@@ -333,11 +333,11 @@ async def _require_proof(
 ) -> None:
     """Raises Invalid, CodeRequired, TooManyRequests, Unavailable."""
     sign_ins, address = request.part(TwoFactorComponents).sign_ins, client_address()
-    given, typed = form.get("password", ""), form.get("code", "")
+    password_text, typed = form.get("password", ""), form.get("code", "")
     if password and code:
-        await require_password_and_code(request.db, sign_ins, row, given, typed, address=address)
+        await require_password_and_code(request.db, sign_ins, row, password_text, typed, address=address)
     elif password:
-        await require_password(request.db, sign_ins, row, given, field="password", address=address)
+        await require_password(request.db, sign_ins, row, password_text, field="password", address=address)
     elif code:
         await require_code(request.db, sign_ins, row, typed, address=address)
 
@@ -450,7 +450,7 @@ async def _read_person(
 
 
 async def _failure(request: IdentityRequest, browser: Browser, source: SourceRow, error: Exception) -> Page:
-    """The page for a sign-in that failed. It tells no more than the person may know; the log has the reason."""
+    """The page for a failed sign-in. It tells no more than the person may know; the log has the reason."""
     log.warning("a sign-in with a provider failed", source=source.name, reason=str(error))
     match error:
         case ProviderRefused():

@@ -287,11 +287,11 @@ async def _providers(request: IdentityRequest, root: str, *, query: str, to: str
     """The ways to the providers, which keep the request of an application, or the next page."""
     async with request.db.read() as db:
         rows = await source_store.list_enabled(db)
-    kept = urlencode({"query": query} if query else {"to": to})
+    next_query = urlencode({"query": query} if query else {"to": to})
     return [
         html.Button(
             row.title,
-            f"{root}/login/oidc/{row.name}?{kept}",
+            f"{root}/login/oidc/{row.name}?{next_query}",
             f"{root}/login/sources/{row.name}/icon" if row.icon_type else "",
         )
         for row in rows

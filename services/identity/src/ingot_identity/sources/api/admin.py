@@ -54,8 +54,8 @@ class EditSourceOption(msgspec.Struct, kw_only=True):
 class Source(msgspec.Struct, kw_only=True):
     """`from_settings`: declared in the settings of the server, and only changed there.
 
-    `redirect_uri`, `backchannel_logout_uri` and `post_logout_redirect_uri` are what a provider of OpenID Connect has to
-    know. `accounts` counts linked accounts.
+    A provider of OpenID Connect has to know `redirect_uri`, `backchannel_logout_uri` and
+    `post_logout_redirect_uri`. `accounts` counts linked accounts.
     """
 
     id: int

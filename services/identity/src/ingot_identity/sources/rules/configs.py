@@ -21,7 +21,7 @@ _ISSUER = r"^https?://[^\s/?#@\\]+(/[^\s?#\\]*)?$(?!\n)"
 
 
 class GroupRules(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What groups of a source give.
+    """Teams and rights that groups of a source give.
 
     `group_team_map` maps a group to teams of organizations, `admin_groups` make site administrators.
     """
@@ -77,11 +77,11 @@ def write_config(config: Config) -> str:
 
 def checked(fields: dict[str, Any], *, before: Config | None = None) -> Config:
     """The configuration that ``fields`` describe; absent ones are as ``before``. Raises Invalid."""
-    kept = msgspec.to_builtins(before) if before is not None else {}
-    if kept and fields.get("kind", kept["kind"]) != kept["kind"]:
+    former = msgspec.to_builtins(before) if before is not None else {}
+    if former and fields.get("kind", former["kind"]) != former["kind"]:
         raise Invalid.field("config.kind", "fixed", "cannot be changed")
     try:
-        config = msgspec.convert(kept | fields, Config)
+        config = msgspec.convert(former | fields, Config)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$")
         field = f"config{path.rstrip('`')}" if path else "config"

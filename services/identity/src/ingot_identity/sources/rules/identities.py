@@ -7,7 +7,7 @@ from ingot_identity.accounts.rules.locks import lock_for_update
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.sources.store import identities as store
-from ingot_identity.sources.store import marks, sources
+from ingot_identity.sources.store import mapped_members, sources
 from ingot_identity.sources.store.tables import LOCAL, IdentityRow, SourceRow
 
 
@@ -76,4 +76,4 @@ async def assign(tx: Tx, before: AccountRow, source_id: int, login_name: str) ->
 async def _remove(tx: Tx, account_id: int, source_id: int) -> None:
     """Remove a link. What groups of the source gave is from then on as if it was given by hand."""
     await store.remove(tx, account_id, source_id)
-    await marks.remove_all(tx, account_id, source_id)
+    await mapped_members.remove_all(tx, account_id, source_id)

@@ -36,9 +36,9 @@ class CreateUserOption(msgspec.Struct, kw_only=True):
     """A user who may sign in at once. No mail is sent, whatever `send_notify` says.
 
     `must_change_password` is kept for clients. There are no restricted or hidden users: another `restricted`
-    or `visibility` is refused. `source_id` is a source of `/admin/auths`, and `login_name` its id of the
-    user, who then signs in there; the password may be empty. Without a source it is 0, and `login_name` has
-    no meaning.
+    or `visibility` is refused. `source_id` is a source of `/admin/auths`, where the user signs in then.
+    `login_name` is the id of the user there, and the password may be empty. Without a source it is 0, and
+    `login_name` has no meaning.
     """
 
     username: Name

@@ -16,7 +16,7 @@ class MappedTeamRow(TypedRow):
     organization_id: int
 
 
-class GivenByRow(TypedRow):
+class GroupSourceRow(TypedRow):
     """The source whose groups gave something, by its title."""
 
     title: str
@@ -40,7 +40,7 @@ async def source_of_member(db: Executor, team_ids: Collection[int], user_id: int
         .where(mapped_member.c.user_id == user_id, mapped_member.c.team_id.in_(team_ids))
         .order_by(auth_source.c.id)
     )
-    row = await fetch_first(db, statement, GivenByRow)
+    row = await fetch_first(db, statement, GroupSourceRow)
     return row.title if row else ""
 
 
@@ -52,7 +52,7 @@ async def source_of_column(db: Executor, account_id: int, column: str) -> str:
         .where(external_identity.c.account_id == account_id, external_identity.c[f"gave_{column}"])
         .order_by(auth_source.c.id)
     )
-    row = await fetch_first(db, statement, GivenByRow)
+    row = await fetch_first(db, statement, GroupSourceRow)
     return row.title if row else ""
 
 
