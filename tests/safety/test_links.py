@@ -40,6 +40,7 @@ QUERIES = {"/repos/{owner}/{repo}/file-contents": '?body={"files":["README.md"]}
 NO_PAGES = {
     "api/": "the API; what is there is asked itself",
     "login/oauth/": "what programs ask in OAuth2",
+    "login/oidc/": "for browsers that come back from a provider, and for providers",
     "avatars/": "pictures",
 }
 """How addresses that lead to no page begin, below the site."""

@@ -27,6 +27,7 @@ VARIES = {"date", "x-request-id", "traceparent"}
 NOT_OPENED = {
     "DELETE /api/v1/repos/{owner}/{repo}",
     "DELETE /api/v1/orgs/{org}",
+    "DELETE /api/v1/orgs/{org}/repos",
     "DELETE /api/v1/teams/{team_id}",
     "DELETE /api/v1/teams/{team_id}/repos/{org}/{repo}",
     "DELETE /api/v1/token",
@@ -51,6 +52,7 @@ NOTHING_THERE = {
         GET /teams/{team_id}/members/{username}, GET /users/{username}/following/{followee}, GET /admin/hooks/{hook_id},
         GET /admin/hooks/{hook_id}/deliveries, GET /admin/users/{username}/purge,
         GET /admin/hooks/{hook_id}/deliveries/{delivery_id},
+        GET //avatars/repositories/{repository_id}/{digest},
         GET //{owner}/{repo}/clone.bundle, GET //{owner}/{repo}/info/lfs/objects/{oid}
     """,
     "the caller has none": """

@@ -17,8 +17,8 @@ TARGET = REPOSITORIES[4]
 """A private repository in a private organization: no other person reads it."""
 CODE = """
     archive blame branches branch_protections commits compare contents contents-ext diffpatch editorconfig
-    file-contents generate git languages licenses media merge-upstream mirror-sync raw statuses
-    tag_protections tags
+    file-contents generate git languages licenses media merge-upstream mirror-sync raw
+    signing-key.gpg signing-key.pub statuses tag_protections tags
 """
 PREFIXES = {
     "code": {f"{REPOSITORY}/{name}" for name in CODE.split()},
@@ -31,7 +31,7 @@ PREFIXES = {
 }
 """The beginnings of the routes of each unit. Numbers in paths of this world are of a pull request."""
 OF_NO_UNIT = """
-    actions activities assignees collaborators forks hooks issue_config issue_templates issues/comments keys
+    actions activities assignees avatar collaborators forks hooks issue_config issue_templates issues/comments keys
     labels
     migration milestones new_pin_allowed notifications push_mirrors push_mirrors-sync reviewers stargazers
     subscribers subscription teams times topics transfer

@@ -73,6 +73,12 @@ async def test_accepting_and_rejecting_a_transfer_is_noted(world, ann, bob):
     assert noted == [("bob", "repository ann/two", "rejected"), ("bob", "repository ann/one", "done")]
 
 
+async def test_the_deletion_of_all_repositories_of_an_organization_is_noted(world, ann, app):
+    assert (await ann.call("DELETE", "/api/v1/orgs/acme/repos")).status_code == 202
+    newest = (await entries(world))[0]
+    assert (newest.action, newest.subject) == ("organization.delete_repositories", "organization acme")
+
+
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 async def test_a_push_mirror_is_noted_without_its_password(world, ann, app):
     body = {"remote_address": "http://me:hunter2@127.0.0.1:9/copy.git", "interval": "0"}
