@@ -10,7 +10,12 @@ from ingot_chassis.security.principal import ANONYMOUS
 from ingot_testing.service import analyze, rows_touched
 
 from .applications import Person, get_tokens, make_app
+from .keys.test_gpg_proofs import Key, token_of, verify
+from .keys.test_gpg_proofs import add as add_key
 from .matrix import application, pgp_key, ssh_key
+from .matrix import source as source_fields
+from .providers.counterparts import LyingProvider, served
+from .providers.test_attacks import add_source, attempt
 from .two_factors.test_two_factors import enrol
 from .world import GATEWAY, PASSWORD
 
@@ -249,3 +254,50 @@ async def test_entries_are_kept_for_their_time(world):
     assert not await entries(world)
     names = {task.name for task in world.app.state.parts.tasks}
     assert "identity_delete_old_audit_entries" in names
+
+
+async def test_a_proof_of_a_key_is_noted(world):
+    await world.add_user("ann")
+    key = Key()
+    added = (await add_key(world, key)).json()
+    assert (await verify(world, added["key_id"], key.sign(await token_of(world)))).status_code == 201
+    details = {"key_id": added["key_id"]}
+    assert await single_entry(world, "gpg_key.verify") == ("ann", "user ann", details)
+
+
+async def test_a_link_with_a_provider_is_noted(make_world):
+    provider = LyingProvider()
+    async with served(provider.handlers()) as issuer, make_world(allowed_providers=["127.0.0.1"]) as world:
+        provider.issuer = issuer
+        await world.add_user("ann")
+        await add_source(world, provider, first_sign_in="link")
+        visitor, page = await attempt(world, provider, email="ann@example.com", email_verified=True)
+        assert (await visitor.submit(page, password=PASSWORD)).status_code == 303
+        assert (await single_entry(world, "source.link"))[1] == "user ann"
+
+
+async def test_changes_of_sources_are_noted(world, acme):
+    source = (await world.call("POST", "/admin/auths", source_fields(1), as_="root")).json()["id"]
+    await world.call("PATCH", f"/admin/auths/{source}", {"title": "Corp"}, as_="root")
+    user = {"source_id": source, "login_name": "person-1"}
+    assert (await world.call("PATCH", "/admin/users/ann", user, as_="root")).is_success
+    assert (await world.call("DELETE", f"/user/external_accounts/{source}", as_="ann")).is_success
+    assert (await world.call("DELETE", f"/admin/auths/{source}", as_="root")).is_success
+    assert (await single_entry(world, "source.create"))[:2] == ("root", "source n1")
+    assert (await single_entry(world, "source.edit"))[2] == {"id": source, "fields": ["title"]}
+    assert await single_entry(world, "source.unlink") == ("ann", "user ann", {"source": "n1"})
+    assert await single_entry(world, "source.delete") == ("root", "source n1", {"id": source})
+
+
+async def test_a_sign_in_with_a_provider_is_noted_with_what_its_groups_give(make_world):
+    provider = LyingProvider()
+    async with served(provider.handlers()) as issuer, make_world(allowed_providers=["127.0.0.1"]) as world:
+        provider.issuer = issuer
+        teams = {"developers": {"acme": ["coders"]}}
+        for body, path in (({"username": "acme"}, "/orgs"), ({"name": "coders"}, "/orgs/acme/teams")):
+            assert (await world.call("POST", path, body, as_="root")).status_code == 201
+        await add_source(world, provider, group_team_map=teams)
+        claims = {"preferred_username": "cy", "email": "cy@corp.example", "email_verified": True}
+        _, answer = await attempt(world, provider, groups=["developers"], **claims)
+        assert answer.status_code == 303
+        assert (await single_entry(world, "source.apply_groups"))[1] == "user cy"

@@ -33,6 +33,7 @@ LISTS = {
     "/admin/emails": "root",
     "/admin/auths": "root",
     "/admin/users/ann/badges": "root",
+    "/user/external_accounts": "ann",
     "/admin/emails/search": "root",
     "/orgs": "",
     "/user/blocks": "ann",
