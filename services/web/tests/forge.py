@@ -137,7 +137,8 @@ class FakeForge:
 
     def __init__(self) -> None:
         self.answers = {HOME: repository(), f"{HOME}/issues/1": issue(), **_ownership()}
-        self.failures: dict[str, int] = {}
+        # The session began with a password.
+        self.failures: dict[str, int] = {"/user/sessions/11/provider": 404}
         """Path to the status with which it fails."""
         self.refusals: dict[str, tuple[int, bytes]] = {}
         """Path to the status and the answer with which changes are refused."""

@@ -124,6 +124,7 @@ FIELDS = {
     "/user/settings/applications": {"repository": "read"},
     "/user/settings/two_factor": {"do": "begin"},
     "/user/settings/avatar": {"remove": "1"},
+    "/user/settings/external_accounts": {"remove": "1"},
     "/org/crew/settings/avatar": {"remove": "1"},
     "/ann/demo/settings/avatar": {"remove": "1"},
     "/org/crew/settings": {"do": "save"},

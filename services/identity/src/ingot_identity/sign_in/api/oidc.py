@@ -102,26 +102,26 @@ async def callback(request: IdentityRequest, name: str) -> Page:
         person = await _read_person(request, source, config, attempt)
         if attempt.link_to:
             return await _link_signed_in(request, browser, source, config, person, attempt.link_to)
-        admitted = await find_account(request.db, request.presenter, source, config, person, client_address())
+        entrant = await find_account(request.db, request.presenter, source, config, person, client_address())
     except (Denied, InvalidToken, ProviderFailed, ProviderRefused) as error:
         return await _failure(request, browser, source, error)
-    needs_code = await is_enabled(request.db, admitted.row.id) and not (
-        config.trust_second_factor and not admitted.must_prove
+    needs_code = await is_enabled(request.db, entrant.row.id) and not (
+        config.trust_second_factor and not entrant.must_prove
     )
     browser.form_cookie()
     ticket = Ticket(
         source_id=source.id,
         person=person,
         browser=_digest(browser.form_secret),
-        account_id=admitted.row.id,
-        is_new_link=admitted.must_prove,
+        account_id=entrant.row.id,
+        is_new_link=entrant.must_prove,
         to=attempt.to,
         query=attempt.query,
     )
-    if admitted.must_prove or needs_code:
-        return _proof_page(request, browser, source, ticket, admitted.row.login, needs_code=needs_code)
+    if entrant.must_prove or needs_code:
+        return _proof_page(request, browser, source, ticket, entrant.row.login, needs_code=needs_code)
     try:
-        return await _start_session(request, browser, source, config, ticket, admitted.row)
+        return await _start_session(request, browser, source, config, ticket, entrant.row)
     except Denied as error:
         return await _failure(request, browser, source, error)
 
