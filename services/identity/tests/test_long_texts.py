@@ -26,6 +26,8 @@ async def test_whatever_is_too_long_is_refused_by_its_field(world):
         target = await things.filled(route.split(" ")[1], caller)
         before = await world.emitted_types()
         for field in group:
+            if field.keys[-2:] == ("config", "anything"):  # its keys are those of the kind alone
+                continue
             good = BODIES.get(route, lambda _n, _who: {})(next(things.numbers), caller)
             answer = await world.call(method, target, field.within(good, field.excess()), as_=caller)
             complaints[route, field.keys] = field.complaint(answer)

@@ -137,8 +137,9 @@ class FakeForge:
 
     def __init__(self) -> None:
         self.answers = {HOME: repository(), f"{HOME}/issues/1": issue(), **_ownership()}
-        # The session began with a password.
-        self.failures: dict[str, int] = {"/user/sessions/11/provider": 404}
+        # The sessions began with a password.
+        sessions = (f"/user/sessions/{number}/provider" for number in (11, 12, 19))
+        self.failures: dict[str, int] = dict.fromkeys(sessions, 404)
         """Path to the status with which it fails."""
         self.refusals: dict[str, tuple[int, bytes]] = {}
         """Path to the status and the answer with which changes are refused."""

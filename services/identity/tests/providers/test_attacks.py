@@ -20,6 +20,7 @@ from .counterparts import LyingProvider, Visitor, served
 
 ANN = {"preferred_username": "newcomer", "email": "newcomer@corp.example", "email_verified": True}
 MINUTE = 60
+DAY = 24 * 60 * MINUTE
 
 
 @pytest.fixture
@@ -69,8 +70,8 @@ LIES = {
     "no audience": {"aud": None},
     "expired": {"exp": int(time.time()) - 2 * MINUTE},
     "no end": {"exp": None},
-    "from the future": {"iat": int(time.time()) + 5 * MINUTE},
-    "not valid yet": {"nbf": int(time.time()) + 5 * MINUTE},
+    "from the future": {"iat": int(time.time()) + DAY},
+    "not valid yet": {"nbf": int(time.time()) + DAY},
     "the nonce of another attempt": {"nonce": "another"},
     "no nonce": {"nonce": None},
     "no subject": {"sub": None},
