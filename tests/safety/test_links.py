@@ -45,7 +45,7 @@ NO_PAGES = {
 }
 """How addresses that lead to no page begin, below the site."""
 NATIVE = ("gitea", "gogs")
-"""Types of hooks whose bodies have the fields of the API. Others are messages with addresses in their texts."""
+"""Types of hooks whose bodies have the fields of the API. Others send messages with addresses in texts."""
 FILES = re.compile(r"(\.diff|\.patch|\.zip|\.tar\.gz)$|/(attachments|releases/download)/")
 """Addresses of files: they answer, but not as pages. Those that end in ``.git`` are for git."""
 
