@@ -56,8 +56,10 @@ async def test_a_commit_does_not_close_what_is_blocked(world):
         await world.open_issue()
     await world.call("POST", "/issues/1/dependencies", {"index": 2})
     await world.deliver(push(commits=[new_commit("e" * 40, "closes #1")], total_commits=1))
+    await world.workers.step()
     assert await world.issue_states(1, 2) == ["open", "open"]
     await world.deliver(push(commits=[new_commit("f" * 40, "closes #2")], total_commits=1))
+    await world.workers.step()
     assert await world.issue_states(1, 2) == ["open", "closed"]
 
 
