@@ -22,7 +22,7 @@ FILLED = {
     "content": "eyes", "path": "x",
 }  # fmt: skip
 """Other fields that a request must have to be accepted."""
-RENDERS = {"renderMarkdown", "renderMarkdownRaw"}
+RENDERS = {"renderMarkdown", "renderMarkdownRaw", "renderMarkup"}
 """They store nothing, and bound their body as a whole."""
 
 
