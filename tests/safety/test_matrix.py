@@ -58,7 +58,7 @@ NOTHING_THERE = {
     "the caller has none": """
         GET ~/subscription, GET /notifications/threads/{thread_id}, GET /user/actions/variables/{name},
         GET /user/applications/oauth2/{application_id}, GET /user/blocks/{username}, GET /user/following/{username},
-        POST /user/gpg_key_verify,
+        POST /user/gpg_key_verify, GET /user/sessions/{session_id}/provider,
         GET /user/gpg_keys/{key_id}, GET /user/keys/{key_id}, GET /user/hooks/{hook_id}, GET /user/hooks/{hook_id}/deliveries,
         GET /user/hooks/{hook_id}/deliveries/{delivery_id}, GET /user/starred/{owner}/{repo}, DELETE /user/two_factor,
         POST /user/two_factor/recovery_codes
