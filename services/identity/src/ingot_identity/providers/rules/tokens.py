@@ -8,7 +8,6 @@ from authlib.oidc.core import CodeIDToken
 from joserfc import jws, jwt
 from joserfc.errors import JoseError
 
-from ingot_identity.providers.clients.http import ProviderFailed
 from ingot_identity.providers.clients.metadata import PublishedMetadata
 from ingot_identity.sources.rules.configs import OidcConfig
 
@@ -120,6 +119,3 @@ def _require_subject(claims: Mapping[str, Any]) -> None:
     subject = claims["sub"]
     if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT or not subject.isprintable():
         raise InvalidToken("the id token has no usable sub")
-
-
-__all__ = ["InvalidToken", "ProviderFailed", "verify_id_token", "verify_logout_token"]
