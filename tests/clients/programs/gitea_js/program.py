@@ -6,14 +6,8 @@ from ...installers import npm_packages
 from ...program import Program, script
 
 VERSION = "1.23.0"
-NOT_SERVED = "Ingot does not serve this operation"
 LEFT_OUT = {
     "admin.adminEditUser": "the number of repositories cannot be limited, so a limit is refused",
-    "admin.adminListUserBadges": NOT_SERVED,
-    "markup.renderMarkup": NOT_SERVED,
-    "repos.repoListActivityFeeds": NOT_SERVED,
-    "users.userGetHeatmapData": NOT_SERVED,
-    "users.userListActivityFeeds": NOT_SERVED,
 }
 PROGRAM = Program(
     name="gitea-js",

@@ -90,12 +90,15 @@ def main() -> None:
         assert organization.get_team("writers") == team
     with check("members and repositories of a team"):
         team.add_user(user)
-        team.add_repo(organization, repository)
+        team.add_repo(organization.username, repository)
         assert user in team.get_members()
-        assert repository in team.get_repos()
+        assert [answer.name for answer in team.get_repos()] == ["first"]
+    with check("members of an organization"):
         assert organization.is_member("py-ann")
+    with check("organizations of a user"):
         assert user.get_orgs() == [organization]
-        assert repository.get_user_permission("py-ann").permission == "write"
+    with check("people with access to a repository"):
+        assert repository.get_user_permission("py-ann").permission == "read"
         assert user in repository.get_users_with_access()
     with check("change a team"):
         team = Team.request(gitea, team.id)
