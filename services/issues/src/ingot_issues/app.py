@@ -67,7 +67,7 @@ from ingot_issues.pulls.api import file_views
 from ingot_issues.pulls.api import routes as pulls
 from ingot_issues.pulls.api import updates as pull_updates
 from ingot_issues.pulls.events import PullEvents
-from ingot_issues.pulls.jobs.heads import HeadJobs
+from ingot_issues.pulls.jobs.head_visibility import HeadJobs
 from ingot_issues.pulls.jobs.proposals import ProposalJobs
 from ingot_issues.reactions import api as reactions
 from ingot_issues.records.rules.presenter import Presenter

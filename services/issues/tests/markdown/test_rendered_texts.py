@@ -7,7 +7,7 @@ import pytest
 
 from ingot_contracts.rendering import EXCERPT_CHARACTERS, FULL_PAGE, PLAIN_CHARACTERS
 from ingot_contracts.testing.worst_markdown import footnote_comments
-from ingot_issues.markdown.rules import renderer
+from ingot_issues.markdown.rules import renderer_client
 from ingot_issues.markdown.rules import rendering as markdown
 from ingot_issues.markdown.rules.html_cache import ENTRY_BYTES, LARGEST_SHARE, HtmlCache
 from ingot_issues.markdown.rules.rendered_texts import (
@@ -17,7 +17,7 @@ from ingot_issues.markdown.rules.rendered_texts import (
     RenderedTexts,
     RequestBudget,
 )
-from ingot_issues.markdown.rules.renderer import RENDERER
+from ingot_issues.markdown.rules.renderer_client import RENDERER
 from ingot_issues.markdown.rules.rendering import LARGEST, MOST_HTML, TOO_MUCH_MARKUP, LinkContext, render
 from ingot_testing.lexers import SlowProcess
 
@@ -89,7 +89,7 @@ async def test_the_same_code_in_another_language_is_another_block():
 
 async def test_a_text_that_holds_up_the_renderer_holds_up_no_short_one(monkeypatch):
     texts, slow = RenderedTexts(), SlowProcess(monkeypatch, RENDERER)
-    monkeypatch.setattr(renderer, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(renderer_client, "WAIT_SECONDS", 0.01)
     long = asyncio.create_task(texts.html("*a* " * 1_000, APP))
     await slow.begun()
     assert await texts.html("*a*", APP) == ("<p><em>a</em></p>\n", "", True)
@@ -102,8 +102,10 @@ async def test_a_text_that_holds_up_the_renderer_holds_up_no_short_one(monkeypat
 
 async def test_of_many_texts_that_wait_the_last_do_not(monkeypatch):
     texts, slow = RenderedTexts(), SlowProcess(monkeypatch, RENDERER)
-    monkeypatch.setattr(renderer, "WAIT_SECONDS", 60)
-    many = [asyncio.create_task(texts.html(f"{n} *a* " * 1_000, APP)) for n in range(renderer.MOST_WAITING)]
+    monkeypatch.setattr(renderer_client, "WAIT_SECONDS", 60)
+    many = [
+        asyncio.create_task(texts.html(f"{n} *a* " * 1_000, APP)) for n in range(renderer_client.MOST_WAITING)
+    ]
     await slow.begun()
     assert (await texts.html("*b* " * 1_000, APP)).reason == BUSY
     slow.release()

@@ -2,7 +2,7 @@
 
 import re
 
-from ingot_issues.markdown.rules.renderer import plain_text_of
+from ingot_issues.markdown.rules.renderer_client import plain_text_of
 
 MOST = 50
 """Mentions of one text that count."""

@@ -14,7 +14,7 @@ import msgspec
 from ingot_chassis.db.transaction import Tx
 from ingot_contracts.repos.repositories import RepositoryAccess
 from ingot_issues.access.rules.repositories import in_unit, may_close_by_reference, reads
-from ingot_issues.markdown.rules.renderer import plain_text_of
+from ingot_issues.markdown.rules.renderer_client import plain_text_of
 from ingot_issues.records.rules.context import RepositoryContext
 from ingot_issues.records.store import issues as issue_rows
 from ingot_issues.records.store import timeline

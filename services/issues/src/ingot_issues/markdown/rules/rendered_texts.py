@@ -13,9 +13,15 @@ from typing import NamedTuple
 
 from ingot_chassis.cpu_process import ProcessBusy
 from ingot_contracts.rendering import EXCERPT_CHARACTERS, FULL_PAGE, plain_html
-from ingot_issues.markdown.rules import renderer
+from ingot_issues.markdown.rules import renderer_client
 from ingot_issues.markdown.rules.html_cache import HtmlCache
-from ingot_issues.markdown.rules.renderer import RENDER_SECONDS, RENDERER, Question, encodable, is_short
+from ingot_issues.markdown.rules.renderer_client import (
+    RENDER_SECONDS,
+    RENDERER,
+    Question,
+    encodable,
+    is_short,
+)
 from ingot_issues.markdown.rules.rendering import (
     HIGHLIGHT_SECONDS,
     LARGEST,
@@ -121,7 +127,7 @@ async def _rendered_in_process(text: str, context: LinkContext | None, budget: R
     question = Question(
         encodable(text), budget.seconds, cost.work.left, True, context, cost.highlight_seconds
     )
-    answer = await RENDERER.answer(question, wait=renderer.WAIT_SECONDS)
+    answer = await RENDERER.answer(question, wait=renderer_client.WAIT_SECONDS)
     if answer is None:
         budget.seconds = 0
         return RenderedText(plain_html(text, TOO_SLOW), TOO_SLOW)

@@ -6,7 +6,7 @@ import msgspec
 
 from ingot_chassis.cpu_process import answer_questions, deadline
 from ingot_issues.markdown.rules.html_cache import HtmlCache
-from ingot_issues.markdown.rules.renderer import Answer, Question
+from ingot_issues.markdown.rules.renderer_client import Answer, Question
 from ingot_issues.markdown.rules.rendering import Budget, RenderedText, plain_text, rendered
 from ingot_issues.markdown.rules.work import Work
 

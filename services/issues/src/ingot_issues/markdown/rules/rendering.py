@@ -1,4 +1,4 @@
-"""Markdown to safe HTML: parsed, highlighted, sanitised, and in mode gfm with links."""
+"""Markdown to safe HTML: parsed, highlighted, sanitized, and in mode gfm with links."""
 
 import itertools
 import re
@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-import nh3
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
@@ -21,6 +20,7 @@ from ingot_chassis.lexer import LEXER
 from ingot_contracts.rendering import plain_html
 from ingot_issues.markdown.rules.html_cache import HtmlCache
 from ingot_issues.markdown.rules.limits import OpenTags, limit_work
+from ingot_issues.markdown.rules.sanitizing import sanitize
 from ingot_issues.markdown.rules.work import TooMuchWork, Work, count_work, work_of
 
 LARGEST = 128 * 1024
@@ -58,21 +58,6 @@ _ADDRESS = re.compile(rf"(?<![\w/&#@.-]){_WEB}")
 _SHORT_LINK = re.compile(r"\[\[([^\[\]|\n]{1,255})(?:\|([^\[\]|\n]{1,255}))?\]\]")
 _MAY_REFER = re.compile(r"[#@]|\[\[|[0-9a-f]{7}|https?://|www\.")
 _SOURCE = re.compile(r"(?P<repository>[^/]+/[^/]+)/src/(?P<folder>(?:branch|tag|commit)/.+)")
-_CLASSES = re.compile(
-    r"(?:language-[\w+#.-]{1,40}|highlight|[a-z][a-z0-9]{0,2}|task-list-item|task-list-item-checkbox"
-    r"|contains-task-list|footnotes(?:-(?:list|sep))?|footnote-(?:item|ref|backref)|anchor|mention)"
-)
-_ID = re.compile(r"user-content-[\w%.:-]{1,200}|fn(?:ref)?[0-9]{1,6}(?::[0-9]{1,6})?")
-
-_TAGS = nh3.ALLOWED_TAGS | {"input", "section"}
-_ATTRIBUTES = {
-    **{tag: set(names) for tag, names in nh3.ALLOWED_ATTRIBUTES.items()},
-    "*": {"class", "id"},
-    "input": {"type", "checked", "disabled"},
-    "a": {"href", "title", "hreflang"},
-    "td": {"align"},
-    "th": {"align"},
-}
 
 
 @dataclass(frozen=True)
@@ -169,7 +154,7 @@ def rendered(
         html = PARSER.render(text, env)
     except TooMuchWork:
         return RenderedText(plain_html(text, TOO_MUCH_MARKUP), TOO_MUCH_MARKUP)
-    if not _is_too_large(html) and not _is_too_large(html := _sanitise(html)):
+    if not _is_too_large(html) and not _is_too_large(html := sanitize(html)):
         return RenderedText(html, lacks_colours=env.get("lacks_colours", False))
     return RenderedText(plain_html(text, TOO_LARGE), TOO_LARGE)
 
@@ -191,29 +176,6 @@ def plain_text(text: str, work: Work | None = None) -> str:
             parts.append(token.content if token.type == "text" and depth == 0 else " ")
         parts.append("\n")
     return "".join(parts)
-
-
-def _sanitise(html: str) -> str:
-    return nh3.clean(
-        html,
-        tags=_TAGS,
-        clean_content_tags={"script", "style"},
-        attributes=_ATTRIBUTES,
-        attribute_filter=_attribute,
-        url_schemes={"http", "https", "mailto"},
-        link_rel="nofollow noopener",
-    )
-
-
-def _attribute(tag: str, name: str, value: str) -> str | None:
-    """Return the allowed value, or None: no author's value may reach scripts or styles of the page."""
-    if name == "class":
-        return " ".join(part for part in value.split() if _CLASSES.fullmatch(part)) or None
-    if name == "id":
-        return value if _ID.fullmatch(value) else None
-    if tag == "input" and name == "type":
-        return "checkbox"
-    return value
 
 
 def _join(base: str, target: str) -> str:
@@ -396,4 +358,4 @@ def _add_block_attributes(state: Any) -> None:
 
 
 PARSER = _parser()
-"""Converts markdown by CommonMark 0.31.2, with extensions. The HTML is unsafe until it is sanitised."""
+"""Converts markdown by CommonMark 0.31.2, with extensions. The HTML is unsafe until it is sanitized."""

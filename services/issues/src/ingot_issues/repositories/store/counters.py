@@ -1,6 +1,6 @@
 """SQL for the counter of a repository: its lock, the numbers of issues, and counts of open issues.
 
-The numbers of issues come from the same row; ``issues.add`` takes them.
+``take_number`` numbers a new issue by the same row.
 """
 
 from sqlalchemy import Integer, bindparam, select, update
