@@ -59,6 +59,7 @@ from ingot_identity.providers.clients.metadata import PublishedMetadata
 from ingot_identity.providers.components import ProviderComponents
 from ingot_identity.providers.rules.requests import Envelope, PersonReader
 from ingot_identity.sessions import api as sessions
+from ingot_identity.sessions import jobs as session_jobs
 from ingot_identity.settings import Settings
 from ingot_identity.sign_in.api import oidc as oidc_sign_in
 from ingot_identity.sign_in.api import pages as sign_in
@@ -204,6 +205,7 @@ def create_app(
         PeriodicTask("identity_rotate_signing_keys", ROTATE_EVERY, signing_keys.rotate),
         PeriodicTask("identity_rotate_id_token_keys", ROTATE_EVERY, id_token_keys.rotate),
         *oauth2_jobs.tasks(database),
+        *session_jobs.tasks(database),
         *user_jobs.tasks(database),
     ]
     return service_app(

@@ -8,9 +8,10 @@ from sqlalchemy import update
 
 from ingot_chassis.clock import now
 from ingot_contracts.identity.events import CredentialsRevoked
+from ingot_identity.oauth2 import jobs as oauth2_jobs
 from ingot_identity.oauth2.components import OAuth2Components
-from ingot_identity.oauth2.rules import flow as oauth2_flow
 from ingot_identity.oauth2.store.tables import oauth2_authorization, oauth2_grant, oauth2_token
+from ingot_identity.sessions import jobs as session_jobs
 from ingot_identity.sessions.store import browser_session
 
 from ..applications import AUTHORIZE, REDIRECT, Person, came_back, get_tokens, make_app
@@ -159,15 +160,18 @@ async def test_codes_and_tokens_expire(world, app):
     assert (await app.refresh(tokens["refresh_token"])).json()["error"] == "invalid_grant"
 
 
+async def delete_expired(world):
+    for task in [*oauth2_jobs.tasks(world.database), *session_jobs.tasks(world.database)]:
+        await task.run_now()
+
+
 async def test_what_has_expired_is_deleted_in_time(world, app):
     await get_tokens(world, app)
-    async with world.database.transaction() as tx:
-        await oauth2_flow.remove_expired(tx)
+    await delete_expired(world)
     assert [await count(world, t) for t in (oauth2_token, oauth2_authorization, browser_session)] == [2, 1, 1]
     for table in (oauth2_authorization, browser_session):
         await make_older(world, table, "expires_at", timedelta(seconds=1))
-    async with world.database.transaction() as tx:
-        await oauth2_flow.remove_expired(tx)
+    await delete_expired(world)
     assert [await count(world, t) for t in (oauth2_token, oauth2_authorization, browser_session)] == [0, 0, 0]
 
 

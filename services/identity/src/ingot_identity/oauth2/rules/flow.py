@@ -160,12 +160,6 @@ async def get_application(db: Executor, client_id: str) -> OAuth2ApplicationRow 
     )
 
 
-async def remove_expired(tx: Tx) -> None:
-    """Delete sessions and grants' tokens that can no longer be used."""
-    await store.remove_expired(tx)
-    await browser_sessions.remove_expired(tx)
-
-
 async def _read_rows(
     tx: Tx, presenter: Presenter, key: RSAKey, form: Mapping[str, str], authorization: str
 ) -> RequestRows:
