@@ -16,6 +16,7 @@ from ingot_chassis.http.request import ApiRequest
 from ingot_web.clients.forge import Forge
 from ingot_web.forms.rules.fields import Form, SentFile, whole_number
 from ingot_web.forms.rules.outcomes import PARAMETERS, Outcomes
+from ingot_web.forms.rules.own_site import require_own_site
 from ingot_web.forms.rules.sent import SentForms, digest_of
 from ingot_web.forms.rules.tokens import FormTokens
 from ingot_web.pages.rules.rendered_text_cache import RenderedTextCache
@@ -122,12 +123,7 @@ class WebRequest(ApiRequest):
         refused as a whole.
         """
         self.require_signed_in()
-        own = urlsplit(self.public_url)
-        origin = self.headers.get("origin")
-        if origin is not None and origin != f"{own.scheme}://{own.netloc}":
-            raise Denied("the form was sent by another site")
-        if self.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            raise Denied("the form was sent by another site")
+        require_own_site(self.headers, self.public_url)
         form = await self._read_form()
         if not self.part(FormTokens).accepts(form.get("token", ""), self._caller, int(time.time())):
             raise Denied(

@@ -1,0 +1,15 @@
+"""Refusal of forms that another site sends (CSRF), by the headers of the browser."""
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from ingot_chassis.errors import Denied
+
+
+def require_own_site(headers: Mapping[str, str], public_url: str) -> None:
+    """Raise Denied if ``Origin`` or ``Sec-Fetch-Site`` (W3C Fetch Metadata) name another site."""
+    own = urlsplit(public_url)
+    origin = headers.get("origin", f"{own.scheme}://{own.netloc}")
+    site = headers.get("sec-fetch-site", "same-origin")
+    if origin != f"{own.scheme}://{own.netloc}" or site not in ("same-origin", "none"):
+        raise Denied("the form was sent by another site")
