@@ -51,7 +51,11 @@ class CreateRepoOption(msgspec.Struct, kw_only=True):
 
 async def create_for(request: RepositoryRequest, owner: AccountRow, data: CreateRepoOption) -> Repository:
     """Create a repository of ``owner`` as the caller. Raises Denied for a restricted token."""
-    files = first_files(data, owner.full_name or owner.login)
+    files = templates.first_files(
+        templates.readme(data.readme, data.name, data.description),
+        templates.gitignore(data.gitignores),
+        templates.licence(data.license, owner.full_name or owner.login),
+    )
     new = NewRepository(
         name=data.name,
         description=data.description,
@@ -84,16 +88,6 @@ async def create_new(request: RepositoryRequest, owner: AccountRow, new: NewRepo
     new = msgspec.structs.replace(new, mode_of_creator=mode)
     row = await repository_creator.create(owner, creator, new, most=request.max_repositories)
     return request.presenter.repository(row, "admin" if mode else "owner")
-
-
-def first_files(data: CreateRepoOption, holder: str) -> dict[str, str]:
-    """Return the files of the first commit by path. Raises Invalid for an unknown template."""
-    files = {
-        "README.md": templates.readme(data.readme, data.name, data.description),
-        ".gitignore": templates.gitignore(data.gitignores),
-        "LICENSE": templates.licence(data.license, holder) if data.license.strip() else "",
-    }
-    return {path: text for path, text in files.items() if text}
 
 
 def _create_in_organization_id(_handler: Any, _method: Any, path: list[Any]) -> str:

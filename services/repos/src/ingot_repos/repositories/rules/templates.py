@@ -42,7 +42,9 @@ def gitignore(names: str) -> str:
 
 
 def licence(name: str, holder: str) -> str:
-    """Return the named licence with this year and ``holder`` filled in. Raises Invalid."""
+    """Return the named licence with this year and ``holder`` filled in, or "". Raises Invalid."""
+    if not name.strip():
+        return ""
     text = LICENSES[named("license", name, LICENSES)]
     return text.replace("{year}", str(now().year)).replace("{holder}", holder)
 
@@ -57,3 +59,9 @@ def readme(name: str, title: str, description: str) -> str:
     if name.strip().lower() not in ("", "default"):
         raise Invalid.field("readme", "unknown", f"there is no template {name.strip()!r}")
     return f"# {title}\n" + (f"\n{description}" if description else "")
+
+
+def first_files(readme_text: str, gitignore_text: str, licence_text: str) -> dict[str, str]:
+    """Return the files of the first commit by path, without empty ones."""
+    files = {"README.md": readme_text, ".gitignore": gitignore_text, "LICENSE": licence_text}
+    return {path: text for path, text in files.items() if text}
