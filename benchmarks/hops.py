@@ -42,7 +42,7 @@ from ingot_chassis.security.principal import PRINCIPAL_HEADER  # noqa: E402
 from ingot_chassis.telemetry import configure_logging  # noqa: E402
 from ingot_contracts.identity.credentials import Authenticated  # noqa: E402
 from ingot_gateway.app import create_app  # noqa: E402
-from ingot_gateway.exchange import ProxiedExchange  # noqa: E402
+from ingot_gateway.route_limits import ProxiedExchange  # noqa: E402
 from ingot_gateway.settings import Settings  # noqa: E402
 from ingot_gateway.upstreams import HttpUpstream, UpstreamRequest  # noqa: E402
 from ingot_wire.client import CONNECT_SECONDS, Origin, target  # noqa: E402

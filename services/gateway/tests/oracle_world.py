@@ -12,7 +12,7 @@ from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import ServiceIdentity
 from ingot_gateway.app import create_app
-from ingot_gateway.exchange import ProxiedExchange
+from ingot_gateway.route_limits import ProxiedExchange
 from ingot_gateway.upstreams import HttpUpstream, UpstreamRequest
 from ingot_testing.lifespan import started
 from ingot_wire.client import Origin

@@ -23,11 +23,11 @@ from ingot_gateway.clients.tasks import HttpTasks
 from ingot_gateway.compression import Compressed
 from ingot_gateway.cors import Cors, CorsRules
 from ingot_gateway.errors import ErrorWriter
-from ingot_gateway.exchange import RouteLimits
+from ingot_gateway.head_filter import HeadFilter, HeadLimits
 from ingot_gateway.openapi_merge import MergedDescription
 from ingot_gateway.proxy import Proxy
 from ingot_gateway.rate_limits import Limits, RateLimiter, open_buckets
-from ingot_gateway.request_filter import HeadLimits, RequestFilter
+from ingot_gateway.route_limits import RouteLimits
 from ingot_gateway.routes import RouteClass
 from ingot_gateway.served_operations import ServedOperations
 from ingot_gateway.settings import Settings
@@ -106,7 +106,7 @@ def create_app(
         session_cookie=session_cookie(settings.public_url),
     )
     app.asgi_handler = Compressed(
-        RequestFilter(
+        HeadFilter(
             HeadLimits(settings.header_limit, settings.header_bytes_limit, settings.url_bytes_limit),
             own=app.asgi_handler,
             proxy=RequestTelemetry(proxy, "gateway"),  # type: ignore[arg-type]

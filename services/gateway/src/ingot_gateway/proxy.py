@@ -22,9 +22,9 @@ from ingot_gateway.credentials import (
     split_query,
 )
 from ingot_gateway.errors import ErrorPages, ErrorWriter, Reader
-from ingot_gateway.exchange import ClientDisconnected, ProxiedExchange, RouteLimits
+from ingot_gateway.head_filter import SanitizedRequest
 from ingot_gateway.rate_limits import UNKNOWN_CREDENTIAL, RateLimiter, cost_of
-from ingot_gateway.request_filter import SanitizedRequest
+from ingot_gateway.route_limits import ClientDisconnected, ProxiedExchange, RouteLimits
 from ingot_gateway.routes import Route, RouteClass, RouteTable
 from ingot_gateway.upstreams import Upstream, UpstreamRequest
 from ingot_wire.framing import Headers

@@ -15,7 +15,7 @@ from ingot_chassis.errors import Unavailable
 from ingot_chassis.http.uploads import ANNOUNCED_LENGTH_HEADER
 from ingot_chassis.peers.asgi import AsgiApp, http_scope
 from ingot_gateway.errors import BadGateway
-from ingot_gateway.exchange import ClientDisconnected, ProxiedExchange
+from ingot_gateway.route_limits import ClientDisconnected, ProxiedExchange
 from ingot_wire.chunked_body import ChunkedBody
 from ingot_wire.client import NotConnected, Origin, target
 from ingot_wire.client_connection import Body

@@ -43,7 +43,7 @@ class SanitizedRequest(NamedTuple):
     error: ApiError | None
 
 
-class RequestFilter:
+class HeadFilter:
     """Sanitizes every request, then sends it to the gateway's own routes or to the proxy.
 
     It stands in front of both, so no header that only the gateway may set reaches either. The proxy finds the

@@ -9,7 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from ingot_gateway.exchange import LEAST_BYTES
+from ingot_gateway.route_limits import LEAST_BYTES
 
 from .world import LOOPBACK, STREAM, EchoService, open_client, open_world, send_raw, serve_bounded
 
