@@ -1,6 +1,7 @@
 """What the API reads of commits and refs, and what git has of them."""
 
 import random
+import subprocess
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -230,11 +231,16 @@ class Reads:
     def diff(self, before: str, after: str) -> bytes:
         return self.plain.git("diff", "--binary", "--abbrev=7", "-M", before, after)
 
-    def patch(self, revisions: Sequence[str]) -> bytes:
-        """What git-format-patch(1) writes of commits."""
-        return self.plain.git(
-            "format-patch", "--stdout", "--binary", "--abbrev=7", "--no-signature", *revisions
-        )
+    def patch(self, revisions: Sequence[str]) -> bytes | Status:
+        """What git-format-patch(1) writes of commits; 422 where it refuses a date."""
+        try:
+            return self.plain.git(
+                "format-patch", "--stdout", "--binary", "--abbrev=7", "--no-signature", *revisions
+            )
+        except subprocess.CalledProcessError as error:
+            if b"fatal: Timestamp" not in error.stderr:
+                raise
+            return Status(422)
 
     def comparisons(self) -> Iterator[Question]:
         """What a head has that a base has not."""

@@ -232,6 +232,18 @@ async def test_the_changes_of_a_commit_as_text(ann, app):
     assert (await ann.get(f"{ONE}/{'1' * 40}.diff")).status_code == 404
 
 
+async def test_a_patch_with_a_date_that_no_mail_can_have_is_refused_with_the_reason(world, ann, app):
+    who = b" A <a@example.org> 1 -0330\n"
+    text = f"parent {app['third']}\n".encode() + b"author" + who + b"committer" + who + b"\nold\n"
+    repo = opened(world, app["id"])
+    old = raw_commit(repo, text)
+    set_branches(repo, old=old)
+    texts = (f"{ONE}/{old}.patch", f"/repos/ann/app/compare/{app['third']}...{old}?output=patch")
+    for answer in [await ann.get(text) for text in texts]:
+        assert (answer.status_code, "date" in answer.json()["message"]) == (422, True)
+    assert (await ann.get(f"{ONE}/{old}.diff")).status_code == 200
+
+
 async def test_a_ref_that_ends_like_a_text_is_a_ref_and_else_the_text_is_meant(world, ann, app):
     repo = opened(world, app["id"])
     set_branches(

@@ -11,6 +11,7 @@ from ingot_repos.git.process.errors import (
     SigningFailed,
     StorageFull,
     UnsafeObject,
+    UnwritableDate,
 )
 
 CHECK_SECONDS = 15
@@ -26,6 +27,9 @@ TRANSLATIONS: Translations = {
     RepositoryDamaged: lambda _error: Damaged(),
     RepositorySuspect: lambda _error: Unavailable(
         "the repository is being checked", retry_after=CHECK_SECONDS
+    ),
+    UnwritableDate: lambda _error: Invalid(
+        "git cannot write the date of a commit as that of a mail, so there is no patch"
     ),
     UnsafeObject: lambda error: Invalid(f"{getattr(error, 'path', '')}: {error}"),
     GitFailed: lambda _error: Damaged(),

@@ -5,7 +5,7 @@ Texts and file statistics come from git, because libgit2 would hold the interpre
 
 import os
 import re
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -21,7 +21,7 @@ from ingot_repos.git.history.reachability import merge_base, only_in, outside
 from ingot_repos.git.history.trivial_merges import is_trivial
 from ingot_repos.git.process.command import MIB, GitArgs, git_async, run_git
 from ingot_repos.git.process.cpu_time import READ
-from ingot_repos.git.process.errors import GitTimedOut, InvalidName, OutputTooLarge
+from ingot_repos.git.process.errors import GitFailed, GitTimedOut, InvalidName, OutputTooLarge, UnwritableDate
 from ingot_repos.git.process.quoted_paths import quoted
 from ingot_repos.git.refs.refs import get_branch, is_object_id
 from ingot_repos.git.refs.trees import EMPTY_TREE
@@ -29,6 +29,7 @@ from ingot_repos.git.refs.trees import EMPTY_TREE
 _PLAIN = ("--no-color", "--no-ext-diff", "--no-textconv")
 _LONGEST_PATHS = 65_536
 """Bytes of the path arguments of one process; beyond it git returns all files (execve(2))."""
+_UNWRITABLE_DATE = re.compile(r"\bTimestamp (?:before Unix epoch|too large)")
 _STAT_SECONDS = 20.0
 _STAT_BYTES = 8 * MIB
 
@@ -252,21 +253,34 @@ async def patch_text(
 
     See git-format-patch(1). Commits of ``also_hidden``, if not empty, are skipped, too. Changes of binary
     files are included. Other arguments and errors are as in `diff_text`.
+
+    Raises:
+        UnwritableDate: a commit has a date that no mail can have.
     """
     _require_ids(before or after, after)
     options = (*_PLAIN, "--stdout", "--binary", "--abbrev=7", "--no-signature", "--root")
     run = _bounded_git(path, alternate, max_bytes, time_limit)
     if not before and not also_hidden:
-        return await run(GitArgs("format-patch", options, (after,)))
+        return await _mailbox(run(GitArgs("format-patch", options, (after,))))
     hidden = [one for one in (before, also_hidden) if one]
     listed = (await run(GitArgs("rev-list", (), (after, *(f"^{one}" for one in hidden))))).decode().split()
     ahead = await outside(path, listed, hidden, environment=alternate_environment(alternate))
     revisions = "".join(f"{oid}\n" for oid in listed if oid in ahead)
     if not revisions:
         return b""
-    return await run(
-        GitArgs("format-patch", (*options, "--no-walk=unsorted", "--stdin")), stdin=revisions.encode()
+    return await _mailbox(
+        run(GitArgs("format-patch", (*options, "--no-walk=unsorted", "--stdin")), stdin=revisions.encode())
     )
+
+
+async def _mailbox(written: Awaitable[bytes]) -> bytes:
+    """Return what git-format-patch(1) wrote. Raises UnwritableDate."""
+    try:
+        return await written
+    except GitFailed as error:
+        if _UNWRITABLE_DATE.search(error.stderr):
+            raise UnwritableDate(error.stderr) from None
+        raise
 
 
 def _bounded_git(

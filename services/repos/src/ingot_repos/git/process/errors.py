@@ -115,6 +115,10 @@ class GitTooExpensive(GitTimedOut):
         super().__init__("git used more CPU time than allowed")
 
 
+class UnwritableDate(GitError):
+    """A commit has a date that git-format-patch(1) refuses: before 1970 in its time zone, or too large."""
+
+
 class GitFailed(GitError):
     """A git process ended with an unexpected exit code.
 
