@@ -149,7 +149,7 @@ class Reads:
         def answer_of(oids: list[str]) -> Any:
             return (
                 MISSING
-                if is_missing
+                if is_missing and not oids
                 else ([self.commit(oid, with_files) for oid in oids[:MOST]], total or len(oids))
             )
 
