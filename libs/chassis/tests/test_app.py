@@ -456,7 +456,7 @@ async def test_an_unknown_content_type_is_refused():
 async def test_a_body_over_the_limit_is_refused():
     async with client() as http:
         answer = await http.post("/things", content=b"x" * 1001, headers={"content-type": "application/json"})
-    assert answer.status_code == 413
+    assert (answer.status_code, answer.json()["message"]) == (413, "The body is too large.")
 
 
 @pytest.mark.parametrize("name", ["main", "%E6%97%A5%E6%9C%AC", "a%20b%3E", "a%0D%0Ab"])

@@ -76,7 +76,8 @@ def exception_handlers(service: str, public_url: str, translations: Translations
             return crash(request, error)
         # Litestar's own 400 is for a form that cannot be parsed.
         status = 422 if error.status_code == 400 else error.status_code
-        return answer(request, status, error.detail or "The request cannot be served.")
+        text = "The body is too large." if status == 413 else error.detail
+        return answer(request, status, text or "The request cannot be served.")
 
     def crash(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
         log.error("unexpected error", service=service, path=request.scope["path"], exc_info=error)
