@@ -86,6 +86,24 @@ def test_a_merge_among_the_commits_of_the_head_changes_nothing_of_that(repo, tmp
     assert read_blob(repo, new, "f", max_bytes=9).data == b"0\n"
 
 
+@pytest.mark.parametrize("with_merge", [False, True])
+@pytest.mark.parametrize("act", [rebased, updated])
+def test_a_change_that_both_took_back_is_replayed_where_dates_run_backwards(repo, act, with_merge):
+    """git takes the young commit for one of the base alone: the base merges it again, past old commits."""
+    young = dated(repo, {"f": b"1\n"}, [dated(repo, {"f": b"0\n"}, [], YOUNG)], YOUNG + 1)
+    ancestor = young
+    for number in range(9):
+        ancestor = dated(repo, {"f": b"1\n", "n": b"%d" % number}, [ancestor], OLD + number)
+    main = dated(repo, {"f": b"1\n", "n": b"8", "g": LINES}, [ancestor, young], YOUNG + 2)
+    back = dated(repo, {"f": b"0\n", "n": b"8"}, [ancestor], YOUNG + 3)
+    head = dated(repo, {"f": b"1\n", "n": b"8"}, [back], YOUNG + 4)
+    if with_merge:
+        side = dated(repo, {"f": b"0\n", "n": b"8", "side": b"1"}, [back], YOUNG + 5)
+        head = dated(repo, {"f": b"1\n", "n": b"8", "side": b"1"}, [head, side], YOUNG + 6)
+    set_branches(repo, main=main, topic=head)
+    assert read_blob(repo, act(repo, main, head), "f", max_bytes=9).data == b"1\n"
+
+
 @pytest.mark.parametrize("act", [rebased, updated])
 def test_a_root_is_replayed(repo, tmp_path, act):
     """Its changes are those against no files."""

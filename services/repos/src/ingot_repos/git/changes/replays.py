@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 import pygit2
-from pygit2.enums import FileMode, SortMode
+from pygit2.enums import FileMode
 
 from ingot_repos.git.changes import tree_merges
 from ingot_repos.git.history.commits import Person, describe, find_commit
@@ -18,6 +17,7 @@ from ingot_repos.git.process.cpu_time import CpuBudget
 from ingot_repos.git.refs.trees import EMPTY_TREE
 from ingot_repos.git.storage.scratch import ScratchRepository
 
+_ONLY_IN_HEAD = ">"
 _MOST_COMPARED = 200
 _LARGEST_COMPARED = 64 * 1024
 _MOST_BYTES = 64 * 1024 * 1024
@@ -94,27 +94,43 @@ def _commits_to_replay(
     line = None if ancestor is None else line_between(ancestor, head)
     if line is not None and ancestor is not None and not _may_have_same(view, base, ancestor, line):
         return line[::-1]
-    options = ("--right-only", "--cherry-pick", "--no-merges", "--topo-order", "--reverse")
+    ids = str(base.id), str(head.id)
+    of_one = {*only_in(view, ids[1], ids[:1]), *only_in(view, ids[0], ids[1:])}
+    listed = _marked(view, base, head, [])
+    if wrong := [oid for _, oid in listed if oid not in of_one]:
+        # Dates run backwards: git took commits of both histories for commits of one.
+        listed = _marked(view, base, head, wrong)
+    return [find_commit(view, oid) for mark, oid in listed if mark == _ONLY_IN_HEAD]
+
+
+def _marked(
+    view: ScratchRepository, base: pygit2.Commit, head: pygit2.Commit, hidden: list[str]
+) -> list[tuple[str, str]]:
+    """Return the commits that only one of both histories has, oldest first, with the marks of git-rev-list(1).
+
+    Commits with the same changes in both histories have a mark of their own. ``hidden`` has ids of commits
+    that both histories have. Merges are skipped.
+    """
+    options = ("--left-right", "--cherry-mark", "--no-merges", "--topo-order", "--reverse", "--stdin")
+    revisions = [f"{base.id}...{head.id}", *(f"^{oid}" for oid in hidden)]
     output = run_git(
-        GitArgs("rev-list", options, (f"{base.id}...{head.id}",)),
+        GitArgs("rev-list", options),
         git_dir=Path(view.path),
+        stdin="".join(f"{revision}\n" for revision in revisions).encode(),
         environment=view.environment(),
         max_output=_MOST_BYTES,
     )
-    # git may list too many commits if dates run backwards.
-    own = set(only_in(view, str(head.id), [str(base.id)]))
-    return [find_commit(view, oid) for oid in output.decode("ascii").split() if oid in own]
+    return [(line[:1], line[1:]) for line in output.decode("ascii").splitlines()]
 
 
 def _may_have_same(
     view: ScratchRepository, base: pygit2.Commit, ancestor: str, line: list[pygit2.Commit]
 ) -> bool:
     """True if a commit of the base may have the same changes as a commit of the line."""
-    walker = view.walk(base.id, SortMode.TOPOLOGICAL)
-    walker.hide(ancestor)
-    theirs = list(islice(walker, _MOST_COMPARED + 1))
-    if len(theirs) > _MOST_COMPARED:
+    oids = only_in(view, str(base.id), [ancestor], most=_MOST_COMPARED + 1)
+    if len(oids) > _MOST_COMPARED:
         return True
+    theirs = [find_commit(view, oid) for oid in oids]
     firsts = [_first_change(commit) for commit in line]
     return any(
         first is None or not other.parents or _may_be_alike(view, own, other, first)
