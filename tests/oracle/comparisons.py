@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 from .differences import DIFFERENCES
@@ -71,11 +72,12 @@ def _unshared(expected: Any, answer: Any) -> tuple[Any, Any]:
 
 @dataclass
 class Verdicts:
-    """Counts comparisons and failures by kind, and the entries of the table that were needed by name."""
+    """Counts comparisons and failures by kind, and the entries of the table that were needed by name. Threads share it."""
 
     counts: Counter[str] = field(default_factory=Counter)
     differences: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
+    _lock: Lock = field(default_factory=Lock)
 
     @property
     def total(self) -> int:
@@ -85,13 +87,17 @@ class Verdicts:
         """Compare, and yield what differs and is in no entry of the table."""
         for question in questions:
             expected, answer = question.expect(), question.ask()
-            self.counts[question.kind] += 1
+            self._count(self.counts, question.kind)
             if answer == expected:
                 continue
             comparison = Comparison(question.kind, question.text, expected, answer, tuple(question.others()))
             entry = next((one for one in DIFFERENCES if one.explains(comparison)), None)
             if entry is not None:
-                self.differences[entry.name] += 1
+                self._count(self.differences, entry.name)
                 continue
-            self.failures[comparison.kind] += 1
+            self._count(self.failures, comparison.kind)
             yield comparison
+
+    def _count(self, counter: Counter[str], key: str) -> None:
+        with self._lock:
+            counter[key] += 1

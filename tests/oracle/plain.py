@@ -15,6 +15,10 @@ from .graph import Graph
 from .histories import ENVIRONMENT, History, Objects, build, run_git
 
 _PERSON = re.compile(rb"(.*)<([^>]*)> (-?\d+) ([+-]\d+)", re.DOTALL)
+_ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
+_HEADERS = re.compile(r"[0-9a-f]{40} [0-9a-f]{40}\n")
+_KINDS = {"040000": "tree", "160000": "commit"}
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
 class Person(NamedTuple):
@@ -131,25 +135,102 @@ class Plain:
         return self.files(commit).get(path)
 
     def files(self, commit: str) -> dict[str, Entry]:
-        """All that a commit has, folders too, by path."""
+        """All that a commit has, folders too, by path: what ``entries`` lists, without a process for each commit."""
         if commit not in self._files:
-            self._files[commit] = {entry.path: entry for entry in self.entries(commit, "-r", "-t")}
+            below = self._below(self.commit(commit).tree)
+            self._files[commit] = {entry.path: entry for entry in below}
         return self._files[commit]
 
     @cached_property
     def _files(self) -> dict[str, dict[str, Entry]]:
         return {}
 
+    def _below(self, tree: str, prefix: bytes = b"") -> Iterator[Entry]:
+        """The entries of a tree and of its folders."""
+        if tree not in self._trees:
+            self._trees[tree] = [self._entry(*fields) for fields in _ENTRY.findall(self.read(tree)[1])]
+        for name, entry in self._trees[tree]:
+            yield entry._replace(path=(prefix + name).decode("utf-8", "replace"))
+            if entry.kind == "tree":
+                yield from self._below(entry.oid, prefix + name + b"/")
+
+    @cached_property
+    def _trees(self) -> dict[str, list[tuple[bytes, Entry]]]:
+        return {}
+
+    def _entry(self, octal: bytes, name: bytes, raw: bytes) -> tuple[bytes, Entry]:
+        """An entry as git-ls-tree(1) shows it: old modes of files are those of today."""
+        mode, oid = f"{int(octal, 8):06o}", raw.hex()
+        if mode.startswith("100"):
+            mode = "100755" if int(octal, 8) & 0o100 else "100644"
+        kind = _KINDS.get(mode, "blob")
+        return name, Entry(mode, kind, oid, len(self.read(oid)[1]) if kind == "blob" else 0, "")
+
+    def changes(self, commit: str) -> tuple[list[tuple[str, str]], int, int]:
+        """Files with their statuses, and lines added and deleted, against the first parent."""
+        return self._changes[self._first_trees[commit]]
+
+    @cached_property
+    def _first_trees(self) -> dict[str, tuple[str, str]]:
+        """The trees of the first parent and of the commit, by its id."""
+        trees = {oid: self.commit(oid).tree for oid in self.objects.commits}
+        parents = self.graph.parents
+        return {
+            oid: (trees[parents[oid][0]] if parents[oid] else EMPTY_TREE, tree) for oid, tree in trees.items()
+        }
+
+    @cached_property
+    def _changes(self) -> dict[tuple[str, str], tuple[list[tuple[str, str]], int, int]]:
+        """What git-diff-tree(1) says of all commits, by the trees that it compares; one process for all."""
+        pairs = list(dict.fromkeys(self._first_trees.values()))
+        listed = self.git(
+            "diff-tree", "--stdin", "-r", "-z", "--no-renames", "--raw", "--numstat",
+            text="".join(f"{before} {after}\n" for before, after in pairs).encode(),
+        )  # fmt: skip
+        changes: dict[tuple[str, str], tuple[list[tuple[str, str]], int, int]] = {}
+        before, after, files, added, deleted = "", "", list[tuple[str, str]](), 0, 0
+        fields = iter(listed.decode("utf-8", "replace").split("\0"))
+        for field in fields:
+            *headers, rest = field.split("\n") if _HEADERS.match(field) else [field]
+            for header in headers:
+                before, after = header.split(" ")
+                files, added, deleted = [], 0, 0
+                changes[before, after] = files, added, deleted
+            if rest.startswith(":"):
+                status = {"A": "added", "D": "removed"}.get(rest[-1], "modified")
+                files.append((next(fields), status))
+            elif rest:
+                one, other, _ = rest.split("\t", 2)
+                added += int(one) if one != "-" else 0
+                deleted += int(other) if other != "-" else 0
+            changes[before, after] = sorted(files), added, deleted
+        return changes
+
     def object_ids(self, *revisions: str) -> frozenset[str]:
         """All objects that some commits or refs lead to."""
-        listed = self.git("rev-list", "--objects", "--no-object-names", *(revisions or ("--all",)))
-        return frozenset(listed.decode().split())
+        if revisions not in self._object_ids:
+            listed = self.git("rev-list", "--objects", "--no-object-names", *(revisions or ("--all",)))
+            self._object_ids[revisions] = frozenset(listed.decode().split())
+        return self._object_ids[revisions]
+
+    @cached_property
+    def _object_ids(self) -> dict[tuple[str, ...], frozenset[str]]:
+        return {}
 
     def merged_tree(self, ours: str, theirs: str) -> str | None:
         """The tree of a merge, None if there is a conflict (git-merge-tree(1)). Attributes are those of ``ours``.
 
         As for git-merge(1) where ``ours`` is checked out: git reads attributes in a work tree.
         """
+        if (ours, theirs) not in self._merged_trees:
+            self._merged_trees[ours, theirs] = self._merge(ours, theirs)
+        return self._merged_trees[ours, theirs]
+
+    @cached_property
+    def _merged_trees(self) -> dict[tuple[str, str], str | None]:
+        return {}
+
+    def _merge(self, ours: str, theirs: str) -> str | None:
         with tempfile.TemporaryDirectory() as folder:
             for path, entry in self.files(ours).items():
                 if entry.kind == "blob" and path.rpartition("/")[2] == ".gitattributes":

@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 from .comparisons import Question, Status
 from .ingot import Repository
-from .plain import Plain
-from .reads import EMPTY_TREE
+from .plain import EMPTY_TREE, Plain
 
 STYLES = (
     "merge",

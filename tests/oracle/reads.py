@@ -9,7 +9,7 @@ from typing import Any
 
 from .comparisons import Question, Status
 from .ingot import Repository
-from .plain import Person, Plain
+from .plain import EMPTY_TREE, Person, Plain
 
 PAIRS, NAMES, PATHS = 14, 5, 4
 """How many of each are asked for in one history."""
@@ -164,27 +164,8 @@ class Reads:
     def commit(self, oid: str, with_files: bool = True) -> Any:
         """A commit as `shown_commit` gives it."""
         raw = self.plain.commit(oid)
-        changes = self.changes(oid) if with_files else None
+        changes = self.plain.changes(oid) if with_files else None
         return (oid, raw.message, raw.author, raw.committer, list(raw.parents), raw.tree, changes)
-
-    def changes(self, oid: str) -> tuple[list[tuple[str, str]], int, int]:
-        """Files with their statuses, and lines added and deleted, against the first parent."""
-        parents = self.plain.graph.parents[oid]
-        names = [parents[0], oid] if parents else ["--root", oid]
-        fields = self.plain.git(
-            "diff-tree", "-r", "-z", "--no-commit-id", "--no-renames", "--raw", "--numstat", *names
-        ).decode("utf-8", "replace").split("\0")[:-1]  # fmt: skip
-        files, added, deleted = [], 0, 0
-        words = iter(fields)
-        for field in words:
-            if field.startswith(":"):
-                status = {"A": "added", "D": "removed"}.get(field[-1], "modified")
-                files.append((next(words), status))
-            else:
-                one, other, _ = field.split("\t", 2)
-                added += int(one) if one != "-" else 0
-                deleted += int(other) if other != "-" else 0
-        return sorted(files), added, deleted
 
     def single(self) -> Iterator[Question]:
         """Single commits, and their changes as texts."""
@@ -282,9 +263,6 @@ class Reads:
         if isinstance(answer, Status):
             return answer
         return answer["total_commits"], sorted(commit["sha"] for commit in answer["commits"])
-
-
-EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
 def shown_commit(one: Any) -> Any:

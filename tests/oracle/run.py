@@ -1,11 +1,14 @@
 """A run over many histories: each is pushed, read, cloned and merged, before and after upkeep, and compared with git's own."""
 
+import itertools
 import random
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from .comparisons import MOST_FAILURES, MOST_OF_A_KIND, Comparison, Question, Verdicts
@@ -21,6 +24,8 @@ from .refs import Refs
 
 AT_ONCE = 2
 """Histories that wait for the same upkeep."""
+WORKERS = 3
+"""Groups of histories that are compared at the same time: while one waits for Ingot, another asks git."""
 PULLS = 5
 """Pull requests of one history."""
 PROGRESS_SECONDS = 30.0
@@ -54,27 +59,32 @@ class Run:
     verdicts: Verdicts = field(default_factory=Verdicts)
     failures: list[tuple[History, Comparison]] = field(default_factory=list)
     """The first ones of each kind."""
+    numbers: Iterator[int] = field(default_factory=partial(itertools.count, 1))
+    """Of histories, for names of folders and repositories."""
     count: int = 0
 
     def check(self, examples: Iterable[Example], *, comparisons: int) -> None:
         """Compare until there were so many, or there is no history left, or too much differs."""
         began = reported = time.monotonic()
-        waiting: list[Example] = []
-        for example in examples:
-            waiting.append(example)
-            if len(waiting) == AT_ONCE:
-                self.check_group(waiting)
-                waiting = []
-            if self.verdicts.total >= comparisons or self.verdicts.failures.total() >= MOST_FAILURES:
-                break
-            if time.monotonic() - reported > PROGRESS_SECONDS:
-                reported = time.monotonic()
-                print(
-                    f"{self.verdicts.total} of {comparisons} comparisons, {self.count} histories, "
-                    f"{self.verdicts.failures.total()} differences, {reported - began:.0f} s",
-                    flush=True,
-                )
-        self.check_group(waiting)
+        every, running = iter(examples), set[Future[None]]()
+        with ThreadPoolExecutor(WORKERS) as workers:
+            while True:
+                is_enough = self.verdicts.total >= comparisons
+                if not (is_enough or self.verdicts.failures.total() >= MOST_FAILURES):
+                    while len(running) < WORKERS and (group := list(itertools.islice(every, AT_ONCE))):
+                        running.add(workers.submit(self.check_group, group))
+                if not running:
+                    return
+                ended, running = wait(running, PROGRESS_SECONDS, FIRST_COMPLETED)
+                for one in ended:
+                    one.result()
+                if time.monotonic() - reported > PROGRESS_SECONDS:
+                    reported = time.monotonic()
+                    print(
+                        f"{self.verdicts.total} of {comparisons} comparisons, {self.count} histories, "
+                        f"{self.verdicts.failures.total()} differences, {reported - began:.0f} s",
+                        flush=True,
+                    )
 
     def check_group(self, examples: Sequence[Example]) -> None:
         """Compare all that is asked about some histories, whose upkeep is the same."""
@@ -89,13 +99,14 @@ class Run:
 
     def _open(self, stack: ExitStack, example: Example) -> Case:
         """Push a history, and compare what is not left for later."""
-        self.count += 1
-        folder = self.folder / f"{self.count}"
+        number = next(self.numbers)
+        self.count = max(self.count, number)
+        folder = self.folder / f"{number}"
         folder.mkdir()
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         own = stack.enter_context(plain(example.history, folder / "plain.git"))
         chance = random.Random(f"{self.seed}/{example.history.name}")
-        repository, pulls = (self.ingot.create(f"{name}-{self.count}") for name in ("app", "pulls"))
+        repository, pulls = (self.ingot.create(f"{name}-{number}") for name in ("app", "pulls"))
         merges = Pulls(own, pulls, chance, PULLS)
         early, late = _refspecs(own)
         repository.push(own.path, f"{own.refs[MAIN_REF]}:{MAIN_REF}")
@@ -172,10 +183,8 @@ def smallest(
 def first_difference(kind: str, run: Run, history: History) -> Comparison | None:
     """The first answer of a kind that differs. What is asked depends on the seed, so several are tried."""
     for number in range(2):
-        trial = Run(run.ingot, run.folder, f"{run.seed}/{number}", (kind,))
-        trial.count = run.count
+        trial = Run(run.ingot, run.folder, f"{run.seed}/{number}", (kind,), numbers=run.numbers)
         trial.check_group([Example(history, ("",))])
-        run.count = trial.count
         if trial.failures:
             return trial.failures[0][1]
     return None

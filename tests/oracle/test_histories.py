@@ -1,6 +1,7 @@
 """Generated histories have what is rare in tests, so that a run compares it; and shrinking keeps them whole."""
 
 import itertools
+import re
 from collections import Counter
 
 import pytest
@@ -11,7 +12,7 @@ from .comparisons import Comparison
 from .generator import FEATURES, THEMES, history
 from .graph import Graph
 from .histories import MAIN, Commit, File, History, Tag, build, run_git
-from .plain import plain
+from .plain import EMPTY_TREE, plain
 from .run import smallest
 
 IN_A_GATE = 8
@@ -114,3 +115,23 @@ def test_the_graph_lists_whole_histories_as_git_does(number, tmp_path):
         for oid in own.objects.commits:
             listed = run_git("rev-list", oid, "--", f":(literal){path}", cwd=own.path).decode().split()
             assert own.graph.changing(oid, content) == listed
+
+
+@pytest.mark.parametrize("number", range(len(THEMES)))
+def test_files_and_changes_of_all_commits_are_those_that_git_lists_one_by_one(number, tmp_path):
+    with plain(history("files", number), tmp_path / "plain.git") as own:
+        for oid in non_empty(own.objects.commits):
+            assert [*own.files(oid).values()] == own.entries(oid, "-r", "-t")
+            parent = next(iter(own.graph.parents[oid]), EMPTY_TREE)
+            names = run_git(
+                "diff-tree", "-r", "-z", "--no-renames", "--name-only", parent, oid, cwd=own.path
+            ).decode("utf-8", "replace").split("\0")[:-1]  # fmt: skip
+            stat = run_git("diff", "--no-renames", "--shortstat", parent, oid, cwd=own.path).decode()
+            files, added, deleted = own.changes(oid)
+            assert [name for name, _ in files] == sorted(names)
+            assert (added, deleted) == (_count(stat, "insertion"), _count(stat, "deletion"))
+
+
+def _count(stat, word):
+    found = re.search(rf"(\d+) {word}", stat)
+    return int(found[1]) if found else 0
