@@ -3,6 +3,8 @@
 import asyncio
 import base64
 import os
+import time
+from datetime import UTC, datetime
 from urllib.parse import quote
 
 import pygit2
@@ -13,7 +15,8 @@ from ingot_repos.catalog.store import accounts, repositories
 from ingot_repos.changes.rules.files import CommitRequest, FileEditor
 from ingot_repos.git.changes import file_changes as git_file_changes
 from ingot_repos.git.changes import patches
-from ingot_repos.git.changes.file_changes import FileChange
+from ingot_repos.git.changes.file_changes import FileChange, NewCommit
+from ingot_repos.git.history.commits import Person
 from ingot_repos.git.process.configuration import CONFIG
 from ingot_repos.git.process.cpu_time import CpuLimit
 from ingot_repos.git.refs.refs import set_ref
@@ -575,3 +578,67 @@ async def test_a_patch_that_takes_too_much_cpu_time_is_refused(ann, app, monkeyp
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "content"), answer.text
     monkeypatch.undo()
     assert (await ann.call("POST", "/api/v1/repos/ann/app/diffpatch", request)).status_code == 201
+
+
+async def test_a_patch_reads_the_folders_that_it_changes_and_no_others(world, app):
+    """Few folders may have any number of files: here a million."""
+    repo = world.components.storage.open(app["id"])
+    oid, mode = repo.create_blob(b"boom\n"), pygit2.GIT_FILEMODE_BLOB
+    for _ in range(6):
+        builder = repo.TreeBuilder()
+        for name in "abcdefghij":
+            builder.insert(name, oid, mode)
+        oid, mode = builder.write(), pygit2.GIT_FILEMODE_TREE
+    me = pygit2.Signature("me", "me@example.org", 1_700_000_000, 0)
+    parent = repo.references["refs/heads/master"].target
+    repo.references["refs/heads/master"].set_target(repo.create_commit(None, me, me, "x\n", oid, [parent]))
+    patch = "diff --git a/a/n b/a/n\nnew file mode 100644\n--- /dev/null\n+++ b/a/n\n@@ -0,0 +1 @@\n+new\n"
+    author = Person("me", "me@example.org", datetime.now(UTC))
+    new = NewCommit("master", "master", (), "x\n", author, author)
+    began = time.thread_time()
+    made = patches.prepare_patch(repo, new, patch=patch.encode()).info
+    assert time.thread_time() - began < 1
+    tree = repo[made.oid].tree
+    assert (tree["a/n"].data, len(tree["a"]), tree["b"].id) == (b"new\n", 11, repo[oid]["b"].id)
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "status"),
+    [
+        ({"a": b"x\n"}, "a/b", 422),
+        ({"a/b": b"x\n"}, "a", 422),
+        ({"a": b"x\n"}, "a", 422),
+        ({"a/b": b"x\n"}, "a/c", 201),
+    ],
+)
+async def test_a_patch_puts_no_file_where_something_else_is(ann, app, files, path, status):
+    changes = [
+        {"operation": "create", "path": name, "content": encoded(content.decode())}
+        for name, content in files.items()
+    ]
+    assert (await ann.call("POST", C, {"files": changes})).status_code == 201
+    patch = f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+n\n"
+    answer = await ann.call("POST", "/api/v1/repos/ann/app/diffpatch", {"content": patch})
+    assert answer.status_code == status, answer.text
+    assert status == 201 or answer.json()["errors"][0]["field"] == "content"
+
+
+async def test_a_patch_makes_a_folder_of_a_file_and_a_file_of_a_folder(world, ann, app, tmp_path):
+    work = tmp_path / "work"
+    await git("clone", "-q", str(world.components.storage.path(app["id"])), "work", cwd=tmp_path)
+    patches = []
+    for files in ({"x": "1\n", "y/z": "2\n"}, {"x/a": "1\n", "y": "2\n"}):
+        await git("rm", "-rfq", "--ignore-unmatch", ".", cwd=work)
+        for name, text in files.items():
+            (work / name).parent.mkdir(exist_ok=True)
+            (work / name).write_text(text)
+        await git("add", "-A", cwd=work)
+        patches.append(await diff(work, "--cached"))
+        await git("commit", "-qm", "x", cwd=work)
+    for patch in patches:
+        answer = await ann.call("POST", "/api/v1/repos/ann/app/diffpatch", {"content": patch})
+        assert answer.status_code == 201, answer.text
+    assert {name: content for name, (_, content) in files_of(world, app).items()} == {
+        "x/a": b"1\n",
+        "y": b"2\n",
+    }

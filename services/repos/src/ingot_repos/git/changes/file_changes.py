@@ -88,7 +88,7 @@ def prepare_commit(repo: pygit2.Repository, new: NewCommit) -> PreparedCommit:
     tip, expected = branch_tips(repo, new.branch, new.new_branch, force=new.force)
     root = commit_info(repo, tip).tree if tip else None
     with staged(repo) as view:
-        edit = _TreeEdit(view, root)
+        edit = TreeEdit(view, root)
         for number, change in enumerate(new.changes):
             try:
                 edit.apply(change)
@@ -200,7 +200,7 @@ class _Folder:
         return str(builder.write()) if len(builder) else ""
 
 
-class _TreeEdit:
+class TreeEdit:
     """A tree with pending changes; only changed folders are read."""
 
     def __init__(self, repo: pygit2.Repository, root: str | None) -> None:
@@ -237,6 +237,14 @@ class _TreeEdit:
             content = change.content or b""
             self._contents.append(content)
             self._put(change.path, mode, str(pygit2.hash(content)))
+
+    def replace(self, path: str, entry: tuple[int, str] | None) -> None:
+        """Put an existing object at a path, or nothing. Raises ChangeRefused if a folder is there."""
+        folder, name = self._folder(path), path.rpartition("/")[2]
+        present = folder.entry(name)
+        if present is not None and present[0] == FOLDER:
+            raise ChangeRefused("path", path, "is a folder, a link or a submodule")
+        folder.put(name, entry)
 
     @writing()
     def write(self) -> str:

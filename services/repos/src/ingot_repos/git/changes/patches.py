@@ -4,19 +4,21 @@ For a binary patch git takes the result by its id from anywhere in the repositor
 the patch. So git gets only the files of the branch that the patch changes, and no other objects.
 """
 
+import contextlib
 import os
 import tempfile
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 
 import pygit2
-from pygit2.enums import ObjectType
+from pygit2.enums import FileMode, ObjectType
 
 from ingot_repos.git.changes.file_changes import (
     ChangeRefused,
     NewCommit,
     PreparedCommit,
+    TreeEdit,
     branch_tips,
     write_commit,
 )
@@ -25,9 +27,9 @@ from ingot_repos.git.history.objects import is_safe_file_path
 from ingot_repos.git.process.command import GitArgs, clean_environment, run_git
 from ingot_repos.git.process.cpu_time import READ
 from ingot_repos.git.process.disk import writing
-from ingot_repos.git.process.errors import GitFailed, GitTimedOut
+from ingot_repos.git.process.errors import GitFailed, GitTimedOut, ObjectNotFound
 from ingot_repos.git.refs.refs import BRANCHES, RefChange
-from ingot_repos.git.refs.trees import SUBMODULE
+from ingot_repos.git.refs.trees import FOLDER, SUBMODULE, entry_at
 from ingot_repos.git.storage.scratch import staged
 
 _SECONDS = 20.0
@@ -53,16 +55,11 @@ def prepare_patch(repo: pygit2.Repository, new: NewCommit, *, patch: bytes) -> P
 
 
 def _apply(repo: pygit2.Repository, tip: str, patch: bytes) -> str:
-    """Return the id of the tree after the patch."""
+    """Return the id of the tree after the patch. Only the files that the patch names are read."""
+    root = str(find_commit(repo, tip).tree_id) if tip else None
     with tempfile.TemporaryDirectory(prefix="ingot-patch-") as folder:
         path, objects = Path(folder) / "index", Path(folder) / "objects"
         objects.mkdir()
-        index = pygit2.Index(str(path))
-        if tip:
-            index.read_tree(find_commit(repo, tip).tree)
-        index.write()
-        before, store = _paths(index), pygit2.Odb(str(objects))
-        files = {name: oid for name, oid, mode in before if mode != SUBMODULE}
         environment = clean_environment({"GIT_INDEX_FILE": str(path), "GIT_OBJECT_DIRECTORY": str(objects)})
         run = partial(
             run_git,
@@ -73,22 +70,58 @@ def _apply(repo: pygit2.Repository, tip: str, patch: bytes) -> str:
             max_memory=_MEMORY,
             max_cpu=READ,
         )
+        index, store = pygit2.Index(str(path)), pygit2.Odb(str(objects))
         try:
             # In reverse, so renamed files have their old names.
-            changed = run(GitArgs("apply", ("-R", "--numstat", "-z", *_OPTIONS))).split(b"\0")
-            names = {os.fsdecode(line.split(b"\t", 2)[2]) for line in changed if line}
-            _copy(repo.odb, store, {files[name] for name in names & files.keys()})
+            output = run(GitArgs("apply", ("--numstat", "-z", *_OPTIONS)))
+            output += run(GitArgs("apply", ("-R", "--numstat", "-z", *_OPTIONS)))
+            names = {os.fsdecode(line.split(b"\t", 2)[2]) for line in output.split(b"\0") if line}
+            before = {} if root is None else _entries(repo, root, names)
+            for name, (mode, oid) in before.items():
+                index.add(pygit2.IndexEntry(name, pygit2.Oid(hex=oid), FileMode(mode)))
+            index.write()
+            _copy(repo.odb, store, {oid for mode, oid in before.values() if mode != SUBMODULE})
             run(GitArgs("apply", ("--cached", *_OPTIONS)))
         except (GitFailed, GitTimedOut):
             raise ChangeRefused("patch", "", "does not apply") from None
         index.read(True)
-        entries = _paths(index) - before
-        for name, _, _ in entries:
+        after = {entry.path: (int(entry.mode), str(entry.id)) for entry in index}
+        changed = {name: entry for name, entry in after.items() if before.get(name) != entry}
+        for name in changed:
             if not is_safe_file_path(name):
                 raise ChangeRefused("patch", name, f"changes {name!r}, which is no path of a file")
         with writing():
-            _copy(store, repo.odb, {oid for _, oid, mode in entries if mode != SUBMODULE})
-            return str(index.write_tree(repo))
+            _copy(store, repo.odb, {oid for mode, oid in changed.values() if mode != SUBMODULE})
+            return _changed_tree(repo, root, before.keys() - after.keys(), changed)
+
+
+def _changed_tree(
+    repo: pygit2.Repository,
+    root: str | None,
+    removed: Collection[str],
+    changed: Mapping[str, tuple[int, str]],
+) -> str:
+    """Write the folders of the changed files; return the id of the tree. Raises ChangeRefused."""
+    edit = TreeEdit(repo, root)
+    try:
+        for name in removed:
+            edit.replace(name, None)
+        for name, entry in changed.items():
+            edit.replace(name, entry)
+    except ChangeRefused as error:
+        raise ChangeRefused("patch", error.path, f"{error.path}: {error}") from None
+    return edit.write()
+
+
+def _entries(repo: pygit2.Repository, root: str, names: Collection[str]) -> dict[str, tuple[int, str]]:
+    """Return mode and id of the files, links and submodules with these names. Others do not exist."""
+    entries: dict[str, tuple[int, str]] = {}
+    for name in names:
+        with contextlib.suppress(ObjectNotFound):
+            entry = entry_at(repo, root, name)
+            if entry.mode != FOLDER:
+                entries[name] = entry.mode, entry.oid
+    return entries
 
 
 def _copy(source: pygit2.Odb, target: pygit2.Odb, oids: Collection[str]) -> None:
@@ -97,7 +130,3 @@ def _copy(source: pygit2.Odb, target: pygit2.Odb, oids: Collection[str]) -> None
         raise ChangeRefused("patch", "", "changes files that are too large")
     for oid in oids:
         target.write(ObjectType.BLOB, source.read(oid)[1])
-
-
-def _paths(index: pygit2.Index) -> set[tuple[str, str, int]]:
-    return {(entry.path, str(entry.id), int(entry.mode)) for entry in index}
