@@ -426,6 +426,16 @@ async def test_commits_and_files_of_a_pull_request_are_paged(ann, base, git_url,
         assert "+one" in answer.text
 
 
+async def test_git_lists_the_files_of_a_pull_request_once(ann, base, git_log):
+    comparison = (await compared(ann, base, number=1)).json()
+    query = f"{base}/files?base={comparison['merge_base']}&head={comparison['head_sha']}"
+    first = (await ann.internal("GET", query)).json()
+    git_log.clear()
+    assert [(await ann.internal("GET", query)).json() for _ in range(2)] == [first, first]
+    assert (await ann.internal("GET", f"{query}&whitespace=ignore-all")).json() == first
+    assert len(list(git_log)) == 1
+
+
 @pytest.mark.parametrize("what", ["commits", "files", "diff"])
 async def test_what_is_between_commits_is_for_readers_and_of_the_history(world, ann, bob, what):
     secret = await ann.create("secret", private=True, auto_init=True)
