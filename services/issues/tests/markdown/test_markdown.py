@@ -308,12 +308,12 @@ TAG_NAMES = (
     "kbd li "
     "map mark nav ol p pre q rp rt rtc ruby s samp section small span strike strong sub summary sup table "
     "tbody "
-    "td th thead time tfoot tr tt u ul var wbr"
+    "td th thead time tfoot tr tt u ul var wbr picture source"
 )
 ATTRIBUTE_NAMES = (
     "href src alt title class id rel lang align type checked disabled start width height hspace vspace "
     "border cite "
-    "datetime colspan rowspan headers scope char charoff valign span coords shape hreflang dir"
+    "datetime colspan rowspan headers scope char charoff valign span coords shape hreflang dir media srcset"
 )
 TAGS, ATTRIBUTES = set(TAG_NAMES.split()), set(ATTRIBUTE_NAMES.split())
 SAFE_ADDRESS = re.compile(r"(?:https?://|mailto:|[#/?.]|[^:/?#]*(?:[/?#]|$))", re.IGNORECASE)
@@ -367,7 +367,7 @@ class Strict(HTMLParser):
         for name, value in attrs:
             if name not in ATTRIBUTES:
                 self.findings.append(f"{tag} {name}")
-            if name in ("href", "src", "cite"):
+            if name in ("href", "src", "srcset", "cite"):
                 plain = re.sub(r"[\x00-\x20\x7f]", "", html.unescape(value or ""))
                 if not SAFE_ADDRESS.match(plain):
                     self.findings.append(f"{name}={plain}")

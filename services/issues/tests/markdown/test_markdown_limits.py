@@ -134,7 +134,7 @@ def test_nothing_is_lost_beyond_a_bound():
             "<strong>b</strong>\n</p>\n</details>".replace("\n</p>", "</p>"),
         ),
         ("<p>a\n\n" * 300, "<p>a"),
-        ('<div align="center">\n\n# a\n\n</div>', "<div>"),
+        ('<div align="center">\n\n# a\n\n</div>', '<div align="center">'),
     ],
 )  # fmt: skip
 def test_what_is_usual_stays_as_it_was(text, expected):

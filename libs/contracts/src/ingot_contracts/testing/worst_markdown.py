@@ -93,6 +93,7 @@ CONSTRUCTS: dict[str, list[Form]] = {
         repeated("[^1]", "[^1]: " + "a *b* " * 100 + "\n\n"),
         repeated("[^a]: [^a]\n\n"),
     ],
+    "core.ingot_alerts": [repeated("> [!NOTE]\n\n"), repeated("> [!tip]\n> a\n\n"), repeated("> [!")],
     "core.ingot_block_attributes": [repeated("# a\n"), _numbered("# {0}\n"), repeated("|a|\n|:-:|\n|b|\n\n")],
     "core.ingot_links": [
         *map(

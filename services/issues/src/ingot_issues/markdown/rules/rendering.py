@@ -18,6 +18,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 
 from ingot_chassis.lexer import LEXER
 from ingot_contracts.rendering import plain_html
+from ingot_issues.markdown.rules.github_dialect import add_alerts, with_emoji
 from ingot_issues.markdown.rules.html_cache import HtmlCache
 from ingot_issues.markdown.rules.limits import OpenTags, limit_work
 from ingot_issues.markdown.rules.sanitizing import sanitize
@@ -56,6 +57,7 @@ _REFERENCE = re.compile(
 )
 _ADDRESS = re.compile(rf"(?<![\w/&#@.-]){_WEB}")
 _SHORT_LINK = re.compile(r"\[\[([^\[\]|\n]{1,255})(?:\|([^\[\]|\n]{1,255}))?\]\]")
+_OWN_FRAGMENT = re.compile(r"#(?:user-content-|fn(?:ref)?[0-9])")
 _MAY_REFER = re.compile(r"[#@]|\[\[|[0-9a-f]{7}|https?://|www\.")
 _SOURCE = re.compile(r"(?P<repository>[^/]+/[^/]+)/src/(?P<folder>(?:branch|tag|commit)/.+)")
 
@@ -150,11 +152,12 @@ def rendered(
     if not text.strip():
         return RenderedText("")
     env: dict[str, Any] = {"context": context, "blocks": blocks, "budget": budget, "work": budget.work}
+    resolver = None if context is None else partial(_resolve_attribute, context)
     try:
         html = PARSER.render(text, env)
     except TooMuchWork:
         return RenderedText(plain_html(text, TOO_MUCH_MARKUP), TOO_MUCH_MARKUP)
-    if not _is_too_large(html) and not _is_too_large(html := sanitize(html)):
+    if not _is_too_large(html) and not _is_too_large(html := sanitize(html, resolver)):
         return RenderedText(html, lacks_colours=env.get("lacks_colours", False))
     return RenderedText(plain_html(text, TOO_LARGE), TOO_LARGE)
 
@@ -179,10 +182,16 @@ def plain_text(text: str, work: Work | None = None) -> str:
 
 
 def _join(base: str, target: str) -> str:
+    """Return the absolute URL of a target. Fragments lead to ids of headings."""
+    if target.startswith("#"):
+        return target if _OWN_FRAGMENT.match(target) else f"#user-content-{target[1:]}"
     parts = urlsplit(target)
-    if parts.scheme or parts.netloc or target.startswith("#"):
-        return target
-    return urljoin(base, target.lstrip("/"))
+    return target if parts.scheme or parts.netloc else urljoin(base, target.lstrip("/"))
+
+
+def _resolve_attribute(context: LinkContext, tag: str, target: str) -> str:
+    """Return the absolute URL of a target in HTML that the author wrote, or "" for one that is broken."""
+    return _resolve(context.link if tag == "a" else context.image, target)
 
 
 class _Renderer(RendererHTML):
@@ -251,6 +260,8 @@ def _link_tokens(tokens: Sequence[Token], context: LinkContext | None, work: Wor
     depth = 0
     for token in tokens:
         depth += {"link_open": 1, "link_close": -1}.get(token.type, 0)
+        if token.type == "text":
+            token.content = with_emoji(token.content)
         if token.type == "text" and depth == 0:
             if not _MAY_REFER.search(token.content):
                 yield token
@@ -337,6 +348,7 @@ def _parser() -> MarkdownIt:
     parser.enable(["table", "strikethrough"])
     count_work(parser)
     parser.use(footnote_plugin)
+    add_alerts(parser)
     limit_work(parser)
     parser.core.ruler.push("ingot_block_attributes", _add_block_attributes)
     parser.core.ruler.push("ingot_links", _resolve_links)
