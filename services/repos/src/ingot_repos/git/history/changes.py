@@ -18,8 +18,8 @@ _SMALLEST_ENTRY = 24
 _ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
 _KIND, _FOLDER, _FILE, _EXECUTABLE = 0o170000, 0o040000, 0o100000, 0o100
 
-Entries = dict[bytes, tuple[int, bytes]]
-"""Mode and id of the entries of a folder, by name. Names of folders end with a slash."""
+_Entries = set[tuple[bytes, bytes, bytes]]
+"""Mode, name and id of the entries of a folder, as in the tree."""
 
 
 class ReadBudget:
@@ -159,13 +159,14 @@ class _TreeComparison:
                 continue
             self._compare(_join(parent, name), old_entries, new_entries)
 
-    def _compare(self, folder: bytes | None, old_entries: Entries, new_entries: Entries) -> None:
+    def _compare(self, folder: bytes | None, old: _Entries, new: _Entries) -> None:
+        old_entries, new_entries = _by_name(old - new), _by_name(new - old)
         folders = []
         for name in sorted({name for name, _ in old_entries.items() ^ new_entries.items()}):
-            old_mode, old = old_entries.get(name, (0, b""))
-            new_mode, new = new_entries.get(name, (0, b""))
+            old_mode, old_id = old_entries.get(name, (0, b""))
+            new_mode, new_id = new_entries.get(name, (0, b""))
             if name.endswith(b"/"):
-                folders.append((folder, name, _oid(old), _oid(new)))
+                folders.append((folder, name, _oid(old_id), _oid(new_id)))
             elif old_mode & _KIND == new_mode & _KIND:
                 self._add(self.modified, folder, name)
             else:
@@ -184,10 +185,10 @@ class _TreeComparison:
                 return
         self.omitted += 1
 
-    def _read(self, oid: pygit2.Oid | None) -> Entries | None:
+    def _read(self, oid: pygit2.Oid | None) -> _Entries | None:
         """Return the entries of a folder; None if the budget is used up, or the folder is missing."""
         if oid is None:
-            return {}
+            return set()
         try:
             if self._repo.odb.read_header(oid)[1] > self._budget.entries * _SMALLEST_ENTRY:
                 self._budget.entries = 0
@@ -195,17 +196,23 @@ class _TreeComparison:
             data = self._repo.odb.read(oid)[1]
         except KeyError:
             return None
-        entries: Entries = {}
-        for mode, name, id_ in _ENTRY.findall(data):
-            kind = int(mode, 8)
-            if kind & _KIND == _FOLDER:
-                entries[name + b"/"] = (_FOLDER, id_)
-            elif kind & _KIND == _FILE:  # old histories also contain other permissions
-                entries[name] = (_FILE | kind & _EXECUTABLE, id_)
-            else:
-                entries[name] = (kind, id_)
+        entries = set(_ENTRY.findall(data))
         self._budget.entries -= max(1, len(entries))
         return entries
+
+
+def _by_name(entries: _Entries) -> dict[bytes, tuple[int, bytes]]:
+    """Return modes of today and ids by name. Names of folders end with a slash."""
+    by_name: dict[bytes, tuple[int, bytes]] = {}
+    for octal, name, oid in entries:
+        mode = int(octal, 8)
+        if mode & _KIND == _FOLDER:
+            by_name[name + b"/"] = (_FOLDER, oid)
+        elif mode & _KIND == _FILE:  # old histories also contain other permissions
+            by_name[name] = (_FILE | mode & _EXECUTABLE, oid)
+        else:
+            by_name[name] = (mode, oid)
+    return by_name
 
 
 def _join(folder: bytes | None, name: bytes) -> bytes | None:
