@@ -52,6 +52,23 @@ def numbers(chance: random.Random, count: int) -> bytes:
     return b"".join(b"%d\n" % chance.randrange(10**6) for _ in range(count))
 
 
+def million_files(repo: pygit2.Repository, content: bytes) -> str:
+    """The id of a tree with a million files in seven objects."""
+    oid, mode = repo.create_blob(content), FileMode.BLOB
+    for _ in range(6):
+        builder = repo.TreeBuilder()
+        for name in "abcdefghij":
+            builder.insert(name, oid, mode)
+        oid, mode = builder.write(), FileMode.TREE
+    return str(oid)
+
+
+def commit_of_tree(repo: pygit2.Repository, tree: str, parents: Sequence[str] = ()) -> str:
+    """The id of a new commit with this tree."""
+    who = signature(AUTHOR)
+    return str(repo.create_commit(None, who, who, "x\n", tree, list(parents)))
+
+
 def costly_merge(repo: pygit2.Repository) -> tuple[str, str]:
     """Two commits whose merge takes seconds: both sides rename and change all files, so git compares all."""
     chance = random.Random()  # git would not try the same merge again

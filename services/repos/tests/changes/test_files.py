@@ -4,7 +4,6 @@ import asyncio
 import base64
 import os
 import time
-from datetime import UTC, datetime
 from urllib.parse import quote
 
 import pygit2
@@ -16,7 +15,6 @@ from ingot_repos.changes.rules.files import CommitRequest, FileEditor
 from ingot_repos.git.changes import file_changes as git_file_changes
 from ingot_repos.git.changes import patches
 from ingot_repos.git.changes.file_changes import FileChange, NewCommit
-from ingot_repos.git.history.commits import Person
 from ingot_repos.git.process.configuration import CONFIG
 from ingot_repos.git.process.cpu_time import CpuLimit
 from ingot_repos.git.refs.refs import set_ref
@@ -24,7 +22,7 @@ from ingot_repos.protection.rules.decisions import actor_of, rules_of
 from ingot_repos.pushes.rules.ref_updates import RefUpdates
 
 from ..code_world import opened, repository_with_history
-from ..git_builders import commit
+from ..git_builders import AUTHOR, commit, commit_of_tree, million_files, set_branches
 from ..world import World, git
 
 C = "/api/v1/repos/ann/app/contents"
@@ -583,23 +581,16 @@ async def test_a_patch_that_takes_too_much_cpu_time_is_refused(ann, app, monkeyp
 async def test_a_patch_reads_the_folders_that_it_changes_and_no_others(world, app):
     """Few folders may have any number of files: here a million."""
     repo = world.components.storage.open(app["id"])
-    oid, mode = repo.create_blob(b"boom\n"), pygit2.GIT_FILEMODE_BLOB
-    for _ in range(6):
-        builder = repo.TreeBuilder()
-        for name in "abcdefghij":
-            builder.insert(name, oid, mode)
-        oid, mode = builder.write(), pygit2.GIT_FILEMODE_TREE
-    me = pygit2.Signature("me", "me@example.org", 1_700_000_000, 0)
-    parent = repo.references["refs/heads/master"].target
-    repo.references["refs/heads/master"].set_target(repo.create_commit(None, me, me, "x\n", oid, [parent]))
+    tree = million_files(repo, b"boom\n")
+    set_branches(repo, master=commit_of_tree(repo, tree))
     patch = "diff --git a/a/n b/a/n\nnew file mode 100644\n--- /dev/null\n+++ b/a/n\n@@ -0,0 +1 @@\n+new\n"
-    author = Person("me", "me@example.org", datetime.now(UTC))
-    new = NewCommit("master", "master", (), "x\n", author, author)
+    new = NewCommit("master", "master", (), "x\n", AUTHOR, AUTHOR)
     began = time.thread_time()
     made = patches.prepare_patch(repo, new, patch=patch.encode()).info
     assert time.thread_time() - began < 1
-    tree = repo[made.oid].tree
-    assert (tree["a/n"].data, len(tree["a"]), tree["b"].id) == (b"new\n", 11, repo[oid]["b"].id)
+    new_tree = repo[made.oid].tree
+    assert (new_tree["a/n"].data, len(new_tree["a"])) == (b"new\n", 11)
+    assert new_tree["b"].id == repo[tree]["b"].id
 
 
 @pytest.mark.parametrize(

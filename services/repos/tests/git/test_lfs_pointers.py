@@ -1,11 +1,13 @@
 """Pointers of LFS: what is one, and what stands for it where files are read."""
 
 import base64
+import time
 
 import pytest
 
 from ingot_repos.git.history.lfs_pointers import Pointer, pointers_between, read_pointer
 
+from ..git_builders import commit_of_tree, million_files
 from ..lfs_client import FILE, ask, download, oid_of, path, pointer_of, put, upload
 from ..world import commit, git, work_tree
 
@@ -138,3 +140,12 @@ async def test_the_pointers_of_new_commits_are_found(world, ann, app, tmp_path):
         oids = await call(app, pointers_between, base, ids[2], most_commits=100)
         assert oids == {oid_of(one) for one in expected}
     assert await call(app, pointers_between, "", ids[2], most_commits=1) == {oid_of(b"lost")}
+
+
+async def test_a_few_objects_that_hold_a_million_files_are_read_once(world, app):
+    repo = world.components.storage.open(app)
+    base = commit_of_tree(repo, million_files(repo, b"before\n"))
+    head = commit_of_tree(repo, million_files(repo, WHOLE), [base])
+    began = time.thread_time()
+    assert pointers_between(repo, base, head, most_commits=10) == {OID}
+    assert time.thread_time() - began < 0.2

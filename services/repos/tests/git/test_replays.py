@@ -1,17 +1,22 @@
 """Rebases give the histories of git-rebase(1), also where commit dates run backwards."""
 
+import os
+import random
 import subprocess
+import time
 
 import pygit2
 import pytest
+from pygit2.enums import FileMode
 
+from ingot_repos.git.changes import tree_merges
 from ingot_repos.git.changes.merge import merge, update
 from ingot_repos.git.history.objects import read_blob
-from ingot_repos.git.process.errors import MergeConflict
+from ingot_repos.git.process.errors import MergeConflict, MergeTooExpensive
 from ingot_repos.git.refs.refs import list_refs
 from ingot_repos.git.storage.storage import Storage
 
-from ..git_builders import AUTHOR, LINES, commit, set_branches
+from ..git_builders import AUTHOR, LINES, commit, commit_of_tree, million_files, numbers, set_branches
 from .test_merge import ENVIRONMENT, run_in_work_tree
 
 YOUNG, OLD = 2_000_000_000, 1_000_000_000
@@ -186,3 +191,65 @@ def test_a_conflict_in_a_later_commit_leaves_nothing(repo):
         rebased(repo, main, head)
     assert caught.value.paths == ("b",)
     assert (set(repo), list_refs(repo)) == (before, {"refs/heads/main": main})
+
+
+def line_of(repo, count, parent, change):
+    """The tip of that many commits, each with the files of `change`, which gets its number."""
+    for number in range(count):
+        parent = commit(repo, change(number), [parent])
+    return parent
+
+
+def test_commits_that_are_compared_with_those_of_the_base_share_the_cpu_time(repo, monkeypatch):
+    """git compares the changes of commits that change the same files. Here each is a long diff."""
+    monkeypatch.setattr(tree_merges, "CPU_SECONDS", 0.3)
+    chance = random.Random()
+    texts = [b"".join(b"%d\n" % chance.randrange(30) for _ in range(30_000)) for _ in range(2)]
+    first = commit(repo, {"f": texts[0]})
+    main = line_of(repo, 202, first, lambda number: {"f": texts[(number + 1) % 2]})
+    head = line_of(repo, 20, first, lambda number: {"f": texts[(number + 1) % 2] + b"%d\n" % number})
+    set_branches(repo, main=main, topic=head)
+    began = os.times()
+    with pytest.raises(MergeTooExpensive, match="in a clone"):
+        updated(repo, main, head)
+    ended = os.times()
+    assert ended.children_user + ended.children_system - began.children_user - began.children_system < 0.5
+
+
+def test_replayed_commits_share_the_cpu_time_of_this_process(repo, monkeypatch):
+    monkeypatch.setattr(tree_merges, "CPU_SECONDS", 0.05)
+    first = commit(repo, {"f": b"0\n"})
+    main = commit(repo, {"f": b"0\n", "m": b"1\n"}, [first])
+    head = line_of(repo, 400, first, lambda number: {"f": b"%d\n" % (number + 1)})
+    set_branches(repo, main=main, topic=head)
+    began = time.thread_time()
+    with pytest.raises(MergeTooExpensive):
+        updated(repo, main, head)
+    assert time.thread_time() - began < 0.3
+
+
+def test_many_commits_are_compared_with_many_of_the_base_at_the_cost_of_both(repo):
+    """Each changes the same file otherwise: not each with each is read."""
+    texts = [numbers(random.Random(), 8_000) for _ in range(2)]
+    first = commit(repo, {"f": texts[0]})
+    main = line_of(repo, 100, first, lambda number: {"f": texts[1] + b"main %d\n" % number, "m": b"1"})
+    head = line_of(repo, 100, first, lambda number: {"f": texts[0] + b"topic %d\n" % number})
+    set_branches(repo, main=main, topic=head)
+    began = time.thread_time()
+    with pytest.raises(MergeConflict) as refused:
+        updated(repo, main, head)
+    assert refused.value.paths == ("f",)
+    assert time.thread_time() - began < 5
+
+
+def test_a_rebase_reads_only_the_folders_that_it_needs(repo):
+    first = commit_of_tree(repo, million_files(repo, b"before\n"))
+    builder = repo.TreeBuilder(repo[first].tree)
+    builder.insert("m", repo.create_blob(b"1\n"), FileMode.BLOB)
+    main = commit_of_tree(repo, str(builder.write()), [first])
+    head = commit_of_tree(repo, million_files(repo, b"after\n"), [first])
+    set_branches(repo, main=main, topic=head)
+    began = time.thread_time()
+    new = repo[updated(repo, main, head)].tree
+    assert time.thread_time() - began < 0.2
+    assert (new["m"].data, new["a/a/a/a/a/a"].data) == (b"1\n", b"after\n")

@@ -22,6 +22,7 @@ from ingot_repos.git.changes.tree_merges import TEST_CPU_SECONDS, MergedTree, me
 from ingot_repos.git.history.commits import signature
 from ingot_repos.git.history.reachability import merge_base
 from ingot_repos.git.history.trivial_merges import plan_merge
+from ingot_repos.git.process.command import MIB
 from ingot_repos.git.process.errors import MergeConflict, MergeTooExpensive
 from ingot_repos.git.storage.scratch import scratch
 from ingot_repos.git.storage.storage import Storage
@@ -472,3 +473,28 @@ def test_small_merges_give_the_result_of_git(tmp_path, unflushed):
         trivial += len(heads) - hard
         clean += sum(one.tree is not None for one in expected)
     assert clean > trivial > len(groups(MERGES))
+
+
+@pytest.mark.parametrize("style", ["merge", "rebase"])
+def test_a_merge_that_needs_too_much_memory_is_refused(repo, unflushed, monkeypatch, style):
+    monkeypatch.setattr(tree_merges, "MEMORY", 64 * MIB)
+    who = signature(AUTHOR)
+
+    def history(content, *parents):
+        """A commit with 400,000 files in 202 folders."""
+        oid, mode = repo.create_blob(content), FileMode.BLOB
+        for width in (2000, 200):
+            builder = repo.TreeBuilder()
+            for number in range(width):
+                builder.insert(f"{number}", oid, mode)
+            oid, mode = builder.write(), FileMode.TREE
+        return str(repo.create_commit(None, who, who, "x\n", oid, list(parents)))
+
+    base = history(LINES)
+    ours, theirs = history(b"ours\n" + LINES, base), history(LINES + b"theirs\n", base)
+    set_branches(repo, main=ours)
+    with pytest.raises(MergeTooExpensive):
+        merge(
+            repo, base_ref="refs/heads/main", expected_base=ours, head=theirs, style=style, message="m\n",
+            author=AUTHOR, committer=AUTHOR,
+        )  # fmt: skip

@@ -1,7 +1,6 @@
 """Replays commits on another one (git-rebase(1), git-cherry-pick(1)), and reverts them (git-revert(1))."""
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pygit2
@@ -11,10 +10,11 @@ from ingot_repos.git.changes import tree_merges
 from ingot_repos.git.history.commits import Person, describe, find_commit
 from ingot_repos.git.history.new_objects import Signer, create_commit
 from ingot_repos.git.history.reachability import only_in
-from ingot_repos.git.history.trivial_merges import line_between, plan_tree_merge
+from ingot_repos.git.history.trivial_merges import Entry, line_between, plan_tree_merge, read_entries
 from ingot_repos.git.process.command import GitArgs, run_git
 from ingot_repos.git.process.cpu_time import CpuBudget
-from ingot_repos.git.refs.trees import EMPTY_TREE
+from ingot_repos.git.process.errors import GitTooExpensive, MergeTooExpensive
+from ingot_repos.git.refs.trees import DEEPEST, EMPTY_TREE, FOLDER
 from ingot_repos.git.storage.scratch import ScratchRepository
 
 _ONLY_IN_HEAD = ">"
@@ -41,11 +41,31 @@ def replay(
 
     Raises:
         MergeConflict: one of them cannot be replayed.
+        MergeTooExpensive: all of them together take more than ``tree_merges.CPU_SECONDS``.
         GitFailed, GitTimedOut: git could not merge them.
         SigningFailed: one of them cannot be signed.
     """
-    tip, budget = find_commit(view, base), CpuBudget(tree_merges.CPU_SECONDS)
-    for original in _commits_to_replay(view, tip, find_commit(view, head), ancestor):
+    budget = CpuBudget(tree_merges.CPU_SECONDS)
+    try:
+        return _replay(view, base, head, ancestor, budget, committer, signer, ignore_whitespace)
+    except GitTooExpensive:
+        raise MergeTooExpensive from None
+
+
+def _replay(
+    view: ScratchRepository,
+    base: str,
+    head: str,
+    ancestor: str | None,
+    budget: CpuBudget,
+    committer: Person,
+    signer: Signer | None,
+    ignore_whitespace: bool,
+) -> str:
+    """Return the new tip. Raises the errors of `replay`, and GitTooExpensive."""
+    tip = find_commit(view, base)
+    for original in _commits_to_replay(view, tip, find_commit(view, head), ancestor, budget):
+        budget.require()
         before = str(original.parents[0].tree_id) if original.parents else EMPTY_TREE
         planned = plan_tree_merge(view, before, str(tip.tree_id), str(original.tree_id))
         if planned is not None:
@@ -88,28 +108,35 @@ def merged_tree(view: ScratchRepository, base: str, ours: str, theirs: str) -> s
 
 
 def _commits_to_replay(
-    view: ScratchRepository, base: pygit2.Commit, head: pygit2.Commit, ancestor: str | None
+    view: ScratchRepository,
+    base: pygit2.Commit,
+    head: pygit2.Commit,
+    ancestor: str | None,
+    budget: CpuBudget,
 ) -> list[pygit2.Commit]:
-    """Return the commits, oldest first. Skip those whose changes the base has, like git-rebase(1)."""
+    """Return the commits, oldest first. Skip those whose changes the base has, like git-rebase(1).
+
+    Raises GitTooExpensive.
+    """
     line = None if ancestor is None else line_between(ancestor, head)
-    if line is not None and ancestor is not None and not _may_have_same(view, base, ancestor, line):
+    if line is not None and ancestor is not None and not _may_have_same(view, base, ancestor, line, budget):
         return line[::-1]
     ids = str(base.id), str(head.id)
     of_one = {*only_in(view, ids[1], ids[:1]), *only_in(view, ids[0], ids[1:])}
-    listed = _marked(view, base, head, [])
+    listed = _marked(view, base, head, [], budget)
     if wrong := [oid for _, oid in listed if oid not in of_one]:
         # Dates run backwards: git took commits of both histories for commits of one.
-        listed = _marked(view, base, head, wrong)
+        listed = _marked(view, base, head, wrong, budget)
     return [find_commit(view, oid) for mark, oid in listed if mark == _ONLY_IN_HEAD]
 
 
 def _marked(
-    view: ScratchRepository, base: pygit2.Commit, head: pygit2.Commit, hidden: list[str]
+    view: ScratchRepository, base: pygit2.Commit, head: pygit2.Commit, hidden: list[str], budget: CpuBudget
 ) -> list[tuple[str, str]]:
     """Return the commits that only one of both histories has, oldest first, with the marks of git-rev-list(1).
 
     Commits with the same changes in both histories have a mark of their own. ``hidden`` has ids of commits
-    that both histories have. Merges are skipped.
+    that both histories have. Merges are skipped. Raises GitTooExpensive.
     """
     options = ("--left-right", "--cherry-mark", "--no-merges", "--topo-order", "--reverse", "--stdin")
     revisions = [f"{base.id}...{head.id}", *(f"^{oid}" for oid in hidden)]
@@ -119,43 +146,53 @@ def _marked(
         stdin="".join(f"{revision}\n" for revision in revisions).encode(),
         environment=view.environment(),
         max_output=_MOST_BYTES,
+        max_memory=tree_merges.MEMORY,
+        max_cpu=budget,
     )
     return [(line[:1], line[1:]) for line in output.decode("ascii").splitlines()]
 
 
 def _may_have_same(
-    view: ScratchRepository, base: pygit2.Commit, ancestor: str, line: list[pygit2.Commit]
+    view: ScratchRepository,
+    base: pygit2.Commit,
+    ancestor: str,
+    line: list[pygit2.Commit],
+    budget: CpuBudget,
 ) -> bool:
-    """True if a commit of the base may have the same changes as a commit of the line."""
+    """True if a commit of the base may have the same changes as a commit of the line.
+
+    Raises GitTooExpensive.
+    """
     oids = only_in(view, str(base.id), [ancestor], most=_MOST_COMPARED + 1)
     if len(oids) > _MOST_COMPARED:
         return True
     theirs = [find_commit(view, oid) for oid in oids]
-    firsts = [_first_change(commit) for commit in line]
-    return any(
-        first is None or not other.parents or _may_be_alike(view, own, other, first)
-        for other in theirs
-        if len(other.parents) <= 1
-        for own, first in zip(line, firsts, strict=True)
-    )
+    lines: dict[str, list[Counter[bytes] | None]] = defaultdict(list)
+    for commit in line:
+        budget.require()
+        path = _first_change(view, commit)
+        if path is None:
+            return True
+        lines[path].append(_changed_lines(view, commit, path))
+    for other in theirs:
+        if not other.parents:
+            return True
+        for path, own in lines.items() if len(other.parents) == 1 else ():
+            budget.require()
+            if _entry(other.parents[0], path) != _entry(other, path):
+                changed = _changed_lines(view, other, path)
+                if changed is None or None in own or changed in own:
+                    return True
+    return False
 
 
-def _may_be_alike(view: ScratchRepository, own: pygit2.Commit, other: pygit2.Commit, path: str) -> bool:
-    """True unless the changes of a file differ for git, which ignores white space and numbers of lines.
+def _changed_lines(view: ScratchRepository, commit: pygit2.Commit, path: str) -> Counter[bytes] | None:
+    """Return how often a commit adds each line of a file, or removes it (negative); None if unknown.
 
-    Lines that are equal on both sides of a diff do not matter, so no diff is made.
+    As for git, white space and numbers of lines do not matter. Lines that are equal on both sides of a diff do
+    not matter, so no diff is made.
     """
-    before, after = _entry(other.parents[0], path), _entry(other, path)
-    if before == after:
-        return False
-    changed = _changed_lines(view, before, after)
-    return changed is None or changed == _changed_lines(view, _entry(own.parents[0], path), _entry(own, path))
-
-
-def _changed_lines(
-    view: ScratchRepository, before: tuple[str, int] | None, after: tuple[str, int] | None
-) -> Counter[bytes] | None:
-    """Return how often a change adds each line, or removes it (negative); None if that is unknown."""
+    before, after = _entry(commit.parents[0], path), _entry(commit, path)
     lines = Counter[bytes]()
     for entry, change in ((before, Counter.subtract), (after, Counter.update)):
         if entry is None:
@@ -167,14 +204,30 @@ def _changed_lines(
     return Counter({line: count for line, count in lines.items() if count})
 
 
-def _first_change(commit: pygit2.Commit) -> str | None:
-    """Return the path of one file that a commit changes against its parent; None without a UTF-8 path."""
-    deltas: Iterator[pygit2.DiffDelta] = iter(commit.parents[0].tree.diff_to_tree(commit.tree).deltas)
-    path = next((delta.new_file.raw_path for delta in deltas), b"")
+def _first_change(view: ScratchRepository, commit: pygit2.Commit) -> str | None:
+    """Return the path of one file that a commit changes against its parent; None without a UTF-8 path.
+
+    Only the folders above this file are read: a few objects can hold billions of files.
+    """
+    trees: tuple[str | None, str | None] = str(commit.parents[0].tree_id), str(commit.tree_id)
+    names: list[bytes] = []
+    while trees != (None, None):
+        before, after = ({} if tree is None else read_entries(view, tree) for tree in trees)
+        changed = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
+        if not changed or len(names) == DEEPEST:
+            return None
+        names.append(min(changed))
+        entries = before.get(names[-1]), after.get(names[-1])
+        trees = _folder_id(entries[0]), _folder_id(entries[1])
     try:
-        return path.decode() or None
+        return b"/".join(names).decode()
     except UnicodeDecodeError:
         return None
+
+
+def _folder_id(entry: Entry | None) -> str | None:
+    """Return the id of a folder; None for anything else."""
+    return entry[1].hex() if entry is not None and int(entry[0], 8) == FOLDER else None
 
 
 def _entry(commit: pygit2.Commit, path: str) -> tuple[str, int] | None:

@@ -8,7 +8,7 @@ Attributes can name merge drivers, but none is configured.
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -42,6 +42,9 @@ _LONGEST_NAME, _LONGEST_PATH = 255, 3000
 _SECONDS = 60.0
 CPU_SECONDS = 10.0
 """The limit of all git processes of one merge, or of all steps of one rebase."""
+MEMORY = 1024 * MIB
+"""Bytes that git may allocate for a merge."""
+_OUT_OF_MEMORY = "fatal: Out of memory"
 TEST_CPU_SECONDS = 0.3
 """The limit of a test merge. Everybody causes one by a pull request, which costs more than the merge."""
 _MOST_FOLDERS = 20_000
@@ -202,13 +205,12 @@ def _merge(
     """Merge with one process for all heads; if it fails or prints too much, with one for each half."""
     options = ("--write-tree", "--stdin", "-z", "--name-only", "--no-messages", "--allow-unrelated-histories")
     try:
-        output = run_git(
+        output = _run_git(
             GitArgs("merge-tree", options, work_tree=work_tree),
-            git_dir=Path(view.path),
+            Path(view.path),
+            view.environment(config),
+            budget,
             stdin="".join(f"{ours} {head}\n" for head in heads).encode(),
-            environment=view.environment(config),
-            time_limit=_SECONDS,
-            max_cpu=budget,
         )
     except (GitFailed, OutputTooLarge) as error:
         if len(heads) > 1:
@@ -222,6 +224,30 @@ def _merge(
             return [MergedTree(None)]
         return [error]
     return list(_results(output))
+
+
+def _run_git(
+    args: GitArgs,
+    git_dir: Path,
+    environment: Mapping[str, str],
+    budget: CpuBudget,
+    stdin: bytes | None = None,
+) -> bytes:
+    """Run git within the limits of a merge. Raises GitTooExpensive, also if it needs too much memory."""
+    try:
+        return run_git(
+            args,
+            git_dir=git_dir,
+            stdin=stdin,
+            environment=environment,
+            time_limit=_SECONDS,
+            max_memory=MEMORY,
+            max_cpu=budget,
+        )
+    except GitFailed as error:
+        if _OUT_OF_MEMORY in error.stderr:
+            raise GitTooExpensive from None
+        raise
 
 
 def _results(output: bytes) -> Iterator[MergedTree]:
@@ -254,13 +280,7 @@ def _merge_ignoring_whitespace(
         (git_dir / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
         _write_attributes(view, work, _attributes(view, ours, [head]))
         who = {f"GIT_{role}_{key}": "merge" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")}
-        environment = view.environment(config, **who)
-
-        def run(args: GitArgs) -> bytes:
-            return run_git(
-                args, git_dir=git_dir, environment=environment, time_limit=_SECONDS, max_cpu=budget
-            )
-
+        run = partial(_run_git, git_dir=git_dir, environment=view.environment(config, **who), budget=budget)
         options = (
             "--no-commit", "--no-ff", "--quiet", "--allow-unrelated-histories",
             "--strategy=ort", "--strategy-option=ignore-space-change",

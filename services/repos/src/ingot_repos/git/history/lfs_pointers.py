@@ -17,10 +17,12 @@ from ingot_repos.git.history.reachability import only_in
 from ingot_repos.git.process.command import GitArgs, clean_environment
 from ingot_repos.git.process.errors import RepositoryDamaged
 from ingot_repos.git.process.streaming import stream_git
+from ingot_repos.git.refs.trees import EMPTY_TREE, FOLDER, raw_entries
 
 LONGEST_POINTER = 1023
 """Bytes; a larger file is no pointer."""
 _TIME_LIMIT = 24 * 3600.0
+_NOTHING = bytes.fromhex(EMPTY_TREE)
 _POINTER = re.compile(
     rb"version http(?:s://(?:git-lfs|hawser)\.github\.com/spec/v1|://git-media\.io/v/2)\n"
     rb"(?:ext-[0-9]-[^\n]+\n)*"
@@ -68,10 +70,11 @@ def pointers_between(repo: pygit2.Repository, base: str, head: str, *, most_comm
     In a longer history only the latest ``most_commits`` commits are read.
     """
     oids: set[str] = set()
-    looked_at: set[pygit2.Oid] = set()
+    looked_at: set[str] = set()
+    files = _NewFiles(repo)
     for oid in only_in(repo, head, [base] if base else [], most=most_commits):
-        for blob in _new_blobs(repo, find_commit(repo, oid)):
-            if blob not in looked_at:
+        for blob in files.of(find_commit(repo, oid)):
+            if blob not in looked_at and blob in repo:  # not a submodule
                 looked_at.add(blob)
                 if repo.odb.read_header(blob)[1] <= LONGEST_POINTER:
                     pointer = read_pointer(repo.odb.read(blob)[1])
@@ -159,12 +162,27 @@ async def _files(contents: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         await asyncio.sleep(0)  # git may be faster than this loop: let other tasks run
 
 
-def _new_blobs(repo: pygit2.Repository, commit: pygit2.Commit) -> Iterator[pygit2.Oid]:
-    """Yield the files that differ from the first parent."""
-    if commit.parents:
-        diff = commit.parents[0].tree.diff_to_tree(commit.tree)
-    else:
-        diff = commit.tree.diff_to_tree(swap=True)
-    for delta in diff.deltas:
-        if delta.new_file.id in repo:  # neither deleted nor a submodule
-            yield delta.new_file.id
+class _NewFiles:
+    """The files of commits that differ from the first parent. Each folder is read once.
+
+    So a few objects that hold billions of files cost no more than others.
+    """
+
+    def __init__(self, repo: pygit2.Repository) -> None:
+        self._repo, self._folders = repo, set[bytes]()
+
+    def of(self, commit: pygit2.Commit) -> Iterator[str]:
+        """Yield ids of files, links and submodules. A file of a folder that was read before is left out."""
+        before = str(commit.parents[0].tree_id) if commit.parents else EMPTY_TREE
+        pending = [(bytes.fromhex(before), bytes.fromhex(str(commit.tree_id)))]
+        while pending:
+            old_tree, new_tree = pending.pop()
+            if old_tree == new_tree or new_tree in self._folders:
+                continue
+            self._folders.add(new_tree)
+            old = {(mode == FOLDER, name): id_ for mode, name, id_ in raw_entries(self._repo, old_tree)}
+            for mode, name, id_ in raw_entries(self._repo, new_tree):
+                if mode == FOLDER:
+                    pending.append((old.get((True, name), _NOTHING), id_))
+                elif old.get((False, name)) != id_:
+                    yield id_.hex()

@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from ingot_repos.git.process.errors import GitTooExpensive
+
 CHECK_SECONDS = 0.05
 """Seconds between two reads of the clock."""
 _START_SECONDS = 0.01
@@ -30,11 +32,12 @@ class CpuLimit(NamedTuple):
 class CpuBudget:
     """CPU seconds that the git processes of one operation share, one after the other.
 
-    A process is charged for what it uses beyond its start.
+    A process is charged for what it uses beyond its start. Loops of the operation call ``require``.
     """
 
     def __init__(self, seconds: float) -> None:
         self._left = seconds
+        self._read = time.thread_time()
 
     def is_exceeded(self, pid: int, _output: int) -> bool:
         """True if the running process has used more than is left. Output earns nothing."""
@@ -43,6 +46,14 @@ class CpuBudget:
     def charge(self, pid: int) -> None:
         """Subtract the CPU time of a process that ends."""
         self._left -= max(0.0, cpu_seconds(pid) - _START_SECONDS)
+
+    def require(self) -> None:
+        """Charge what this thread has used since the last call, or since the start. Raises GitTooExpensive."""
+        now = time.thread_time()
+        self._left -= now - self._read
+        self._read = now
+        if self._left < 0:
+            raise GitTooExpensive
 
 
 READ = CpuLimit(0.35, bytes_per_second=32 * 1024 * 1024)
