@@ -1,9 +1,9 @@
 """The first push of a large repository, next to the same push to plain bare repositories in the same run.
 
 ``python benchmarks/first_push.py [--commits N] [--files N] [--branches N] [--check]``. Half of the branches have a commit of
-their own. One repos serves in this process, on SQLite. CPU is that of the client and of the server, with all processes of git:
-on a busy machine it says more than the time. With --check a ratio of times above its bound, or a repository that is empty after
-the push, ends it with code 1.
+their own. One repos serves in this process, on SQLite. CPU is that of the client, the server and all processes
+of git: on a busy machine it says more than the time. With --check a ratio of times above its bound, or a
+repository that is empty after the push, ends it with code 1.
 """
 
 import argparse
@@ -81,7 +81,7 @@ class Cost(NamedTuple):
 
 
 async def cost_of_push(source: Path, url: str, *options: str) -> tuple[Cost, str]:
-    """What a push costs, and what git prints."""
+    """The cost of a push, and what git prints."""
     began, before = time.perf_counter(), sum(os.times()[:4])
     arguments = [
         "git",

@@ -72,7 +72,7 @@ def _unshared(expected: Any, answer: Any) -> tuple[Any, Any]:
 
 @dataclass
 class Verdicts:
-    """Counts comparisons and failures by kind, and the entries of the table that were needed by name. Threads share it."""
+    """Counts comparisons and failures by kind, and needed entries of the table by name. Threads share it."""
 
     counts: Counter[str] = field(default_factory=Counter)
     differences: Counter[str] = field(default_factory=Counter)

@@ -135,7 +135,7 @@ class Plain:
         return self.files(commit).get(path)
 
     def files(self, commit: str) -> dict[str, Entry]:
-        """All that a commit has, folders too, by path: what ``entries`` lists, without a process for each commit."""
+        """Files and folders of a commit by path, as ``entries`` lists them, without a process for each commit."""
         if commit not in self._files:
             below = self._below(self.commit(commit).tree)
             self._files[commit] = {entry.path: entry for entry in below}
@@ -181,7 +181,7 @@ class Plain:
 
     @cached_property
     def _changes(self) -> dict[tuple[str, str], tuple[list[tuple[str, str]], int, int]]:
-        """What git-diff-tree(1) says of all commits, by the trees that it compares; one process for all."""
+        """Output of git-diff-tree(1) for all commits, by the trees that it compares; one process for all."""
         pairs = list(dict.fromkeys(self._first_trees.values()))
         listed = self.git(
             "diff-tree", "--stdin", "-r", "-z", "--no-renames", "--raw", "--numstat",

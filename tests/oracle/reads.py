@@ -213,7 +213,7 @@ class Reads:
         return self.plain.git("diff", "--binary", "--abbrev=7", "-M", before, after)
 
     def patch(self, revisions: Sequence[str]) -> bytes | Status:
-        """What git-format-patch(1) writes of commits; 422 where it refuses a date."""
+        """Output of git-format-patch(1) for commits; 422 where it refuses a date."""
         try:
             return self.plain.git(
                 "format-patch", "--stdout", "--binary", "--abbrev=7", "--no-signature", *revisions

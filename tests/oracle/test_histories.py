@@ -133,5 +133,5 @@ def test_files_and_changes_of_all_commits_are_those_that_git_lists_one_by_one(nu
 
 
 def _count(stat, word):
-    found = re.search(rf"(\d+) {word}", stat)
-    return int(found[1]) if found else 0
+    match = re.search(rf"(\d+) {word}", stat)
+    return int(match[1]) if match else 0

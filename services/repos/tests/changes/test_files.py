@@ -586,9 +586,9 @@ async def test_a_patch_reads_the_folders_that_it_changes_and_no_others(world, ap
     patch = "diff --git a/a/n b/a/n\nnew file mode 100644\n--- /dev/null\n+++ b/a/n\n@@ -0,0 +1 @@\n+new\n"
     new = NewCommit("master", "master", (), "x\n", AUTHOR, AUTHOR)
     began = time.thread_time()
-    made = patches.prepare_patch(repo, new, patch=patch.encode()).info
+    created = patches.prepare_patch(repo, new, patch=patch.encode()).info
     assert time.thread_time() - began < 1
-    new_tree = repo[made.oid].tree
+    new_tree = repo[created.oid].tree
     assert (new_tree["a/n"].data, len(new_tree["a"])) == (b"new\n", 11)
     assert new_tree["b"].id == repo[tree]["b"].id
 
@@ -608,7 +608,8 @@ async def test_a_patch_puts_no_file_where_something_else_is(ann, app, files, pat
         for name, content in files.items()
     ]
     assert (await ann.call("POST", C, {"files": changes})).status_code == 201
-    patch = f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+n\n"
+    header = f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n"
+    patch = f"{header}@@ -0,0 +1 @@\n+n\n"
     answer = await ann.call("POST", "/api/v1/repos/ann/app/diffpatch", {"content": patch})
     assert answer.status_code == status, answer.text
     assert status == 201 or answer.json()["errors"][0]["field"] == "content"

@@ -133,7 +133,7 @@ def _commits_to_replay(
 def _marked(
     view: ScratchRepository, base: pygit2.Commit, head: pygit2.Commit, hidden: list[str], budget: CpuBudget
 ) -> list[tuple[str, str]]:
-    """Return the commits that only one of both histories has, oldest first, with the marks of git-rev-list(1).
+    """Return the commits that only one of both histories has, oldest first, as git-rev-list(1) marks them.
 
     Commits with the same changes in both histories have a mark of their own. ``hidden`` has ids of commits
     that both histories have. Merges are skipped. Raises GitTooExpensive.
@@ -189,8 +189,8 @@ def _may_have_same(
 def _changed_lines(view: ScratchRepository, commit: pygit2.Commit, path: str) -> Counter[bytes] | None:
     """Return how often a commit adds each line of a file, or removes it (negative); None if unknown.
 
-    As for git, white space and numbers of lines do not matter. Lines that are equal on both sides of a diff do
-    not matter, so no diff is made.
+    As for git, white space and numbers of lines do not matter. Lines that are equal on both sides of a diff
+    do not matter, so no diff is made.
     """
     before, after = _entry(commit.parents[0], path), _entry(commit, path)
     lines = Counter[bytes]()

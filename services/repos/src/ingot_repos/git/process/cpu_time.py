@@ -48,7 +48,7 @@ class CpuBudget:
         self._left -= max(0.0, cpu_seconds(pid) - _START_SECONDS)
 
     def require(self) -> None:
-        """Charge what this thread has used since the last call, or since the start. Raises GitTooExpensive."""
+        """Charge the CPU time of this thread since the last call or the start. Raises GitTooExpensive."""
         now = time.thread_time()
         self._left -= now - self._read
         self._read = now
