@@ -135,7 +135,7 @@ class Plain:
         return self.files(commit).get(path)
 
     def files(self, commit: str) -> dict[str, Entry]:
-        """Files and folders of a commit by path, as ``entries`` lists them, without a process for each commit."""
+        """Files and folders of a commit by path, as ``entries`` lists them, without a process for each."""
         if commit not in self._files:
             below = self._below(self.commit(commit).tree)
             self._files[commit] = {entry.path: entry for entry in below}
