@@ -200,7 +200,7 @@ def line_of(repo, count, parent, change):
     return parent
 
 
-def test_commits_that_are_compared_with_those_of_the_base_share_the_cpu_time(repo, monkeypatch):
+def test_commits_that_are_compared_with_those_of_the_base_share_the_cpu_time(repo, unflushed, monkeypatch):
     """git compares the changes of commits that change the same files. Here each is a long diff."""
     monkeypatch.setattr(tree_merges, "CPU_SECONDS", 0.3)
     chance = random.Random()
@@ -216,7 +216,7 @@ def test_commits_that_are_compared_with_those_of_the_base_share_the_cpu_time(rep
     assert ended.children_user + ended.children_system - began.children_user - began.children_system < 0.5
 
 
-def test_replayed_commits_share_the_cpu_time_of_this_process(repo, monkeypatch):
+def test_replayed_commits_share_the_cpu_time_of_this_process(repo, unflushed, monkeypatch):
     monkeypatch.setattr(tree_merges, "CPU_SECONDS", 0.05)
     first = commit(repo, {"f": b"0\n"})
     main = commit(repo, {"f": b"0\n", "m": b"1\n"}, [first])
@@ -228,7 +228,7 @@ def test_replayed_commits_share_the_cpu_time_of_this_process(repo, monkeypatch):
     assert time.thread_time() - began < 0.3
 
 
-def test_many_commits_are_compared_with_many_of_the_base_at_the_cost_of_both(repo):
+def test_many_commits_are_compared_with_many_of_the_base_at_the_cost_of_both(repo, unflushed):
     """Each changes the same file otherwise: not each with each is read."""
     texts = [numbers(random.Random(), 8_000) for _ in range(2)]
     first = commit(repo, {"f": texts[0]})

@@ -179,14 +179,6 @@ def repo(tmp_path):
     return storage.open(1)
 
 
-@pytest.fixture
-def unflushed():
-    """Objects that no test needs after a power failure."""
-    pygit2.settings.enable_fsync_gitdir(False)
-    yield
-    pygit2.settings.enable_fsync_gitdir(True)
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_what_two_sides_change_is_merged_as_in_a_work_tree(repo, tmp_path, case):
     sides, is_clean = CASES[case]
