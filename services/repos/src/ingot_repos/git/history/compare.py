@@ -18,7 +18,7 @@ from ingot_repos.git.history.commits import Clip, CommitInfo, describe, find_com
 from ingot_repos.git.history.heads import alternate_environment
 from ingot_repos.git.history.objects import tip_to_hide
 from ingot_repos.git.history.reachability import merge_base, only_in, outside
-from ingot_repos.git.history.trivial_merges import is_trivial
+from ingot_repos.git.history.trivial_merges import is_trivial, line_between
 from ingot_repos.git.process.command import MIB, GitArgs, git_async, run_git
 from ingot_repos.git.process.cpu_time import READ
 from ingot_repos.git.process.errors import GitFailed, GitTimedOut, InvalidName, OutputTooLarge, UnwritableDate
@@ -94,7 +94,8 @@ def compare(repo: pygit2.Repository, base: str, head: str) -> Comparison:
         ObjectNotFound: one of them is not a commit of this repository.
     """
     ancestor = merge_base(repo, base, head)
-    ahead = len(only_in(repo, head, [base])) if ancestor != head else 0
+    line = None if ancestor is None else line_between(ancestor, find_commit(repo, head))
+    ahead = len(only_in(repo, head, [base]) if line is None else line)
     clean = True if ancestor in (base, head) or is_trivial(repo, base, head, ancestor) else None
     return Comparison(base, head, ancestor, ahead, clean)
 
