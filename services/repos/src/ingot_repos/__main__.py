@@ -12,7 +12,7 @@ with no_collection():
 
 
 def add_shard_commands(parser: ArgumentParser) -> None:
-    """The commands below ``shards``."""
+    """Add the commands below ``shards``."""
     commands = parser.add_subparsers(dest="shard_command", required=True)
     commands.add_parser("list", help="say what each shard has, and which moves run")
     add = commands.add_parser("add", help="let a shard have repositories")

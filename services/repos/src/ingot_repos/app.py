@@ -207,7 +207,7 @@ def create_app(
 ) -> Litestar:
     """Return the app of repos. Raises SettingsError.
 
-    ``own_urls`` are the addresses on which Ingot listens only for itself; None takes them from the settings.
+    ``own_urls`` are internal addresses that Ingot listens on; with None the settings name them.
     """
     if not settings.storage_root:
         raise SettingsError(["INGOT_REPOS_STORAGE_ROOT is not set; see docs/reference/settings.md"])
@@ -284,7 +284,7 @@ async def fsck(settings: Settings) -> None:
 
 
 async def run_shard_command(settings: Settings, options: Namespace) -> None:
-    """Run a command of `ingot-repos shards`, and print what it says."""
+    """Run a command of `ingot-repos shards` and print its output."""
     settings.background = False
     app = create_app(settings)
     parts: Parts = app.state[PARTS]
@@ -295,7 +295,7 @@ async def run_shard_command(settings: Settings, options: Namespace) -> None:
 
 
 def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | None) -> Parts:
-    """The objects that live as long as the process."""
+    """Create the objects that live as long as the process."""
     database = service.require_database()
     jobs = Jobs(database)
     presenter = Presenter(
@@ -451,7 +451,7 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
 
 
 async def _added_url(database: Database, shard: str) -> str:
-    """Of a shard that an operator added; empty without one."""
+    """Return the URL of a shard that an operator added; empty if there is none."""
     async with database.read() as db:
         row = await shards_store.get(db, shard)
     return "" if row is None else row.url

@@ -340,5 +340,8 @@ class Settings(ServiceSettings, kw_only=True):
 
     @property
     def max_git_memory(self) -> int | None:
-        """Bytes of private memory for each process of a git that a client started; None: no limit."""
+        """Return the limit of private memory in bytes for each git process of a client.
+
+        None means no limit.
+        """
         return self.max_git_memory_bytes or None

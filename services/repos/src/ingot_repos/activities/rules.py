@@ -31,10 +31,10 @@ class CommitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The details of an activity that is recorded.
+    """The details of an activity to record.
 
-    ``title`` is the one of an issue, pull request or release, or the former name of a repository. ``text`` is
-    that of a comment or review. The others are of a push.
+    ``title`` is the title of an issue, pull request or release, or the former name of a repository. ``text``
+    is the text of a comment or review. The other fields are about a push.
     """
 
     title: str = ""
@@ -52,14 +52,15 @@ def _write(**fields: object) -> str:
 
 
 def of_creation(event: RepositoryCreated) -> NewActivity:
-    """Return the activity of a new repository."""
+    """Return the activity for a new repository."""
     return NewActivity(repository_id=event.repository.id, actor_id=event.sender.id, kind="create_repo")
 
 
 def of_edit(event: RepositoryEdited) -> NewActivity | None:
-    """Return the activity of a new name or owner.
+    """Return the activity for a new name or owner.
 
-    A transfer does not tell the former owner, whom readers of the repository may not be allowed to see.
+    It does not name the former owner, because readers of the repository may not be allowed to see that
+    account.
     """
     owner, _, name = event.previous_full_name.partition("/")
     if not owner:
@@ -74,7 +75,7 @@ def of_edit(event: RepositoryEdited) -> NewActivity | None:
 
 
 def of_push(event: PushReceived) -> NewActivity | None:
-    """Return the activity of a moved branch or tag; None for a moved tag and other refs."""
+    """Return the activity for a moved branch or tag; None for a moved tag and for other refs."""
     is_branch = event.ref.startswith(BRANCHES)
     if not is_branch and not event.ref.startswith(TAGS):
         return None
@@ -98,7 +99,7 @@ def of_push(event: PushReceived) -> NewActivity | None:
 
 
 def _kind_of_push(event: PushReceived, *, is_branch: bool) -> str:
-    """Return the kind of a push, or nothing for a moved tag."""
+    """Return the kind of a push; empty for a moved tag."""
     if event.repository.mirror:
         if event.after == ZERO_OID:
             return "mirror_sync_delete"

@@ -133,14 +133,14 @@ class SlotRow(TypedRow):
 
 
 class ActivityReader(msgspec.Struct, frozen=True):
-    """The caller, as far as SQL must know. ``units`` is empty if the caller reads all units alike."""
+    """The reader of activities, as SQL needs it. ``units`` is empty if the access is equal in all units."""
 
     viewer: Viewer
     units: Mapping[str, Viewer] = {}
 
     @property
     def key(self) -> tuple[ViewerKind, bool]:
-        """The kind of the conditions for this reader."""
+        """Return the key of the conditions that apply to this reader."""
         return self.viewer.kind, bool(self.units)
 
     def values(self) -> dict[str, Any]:
@@ -198,7 +198,7 @@ async def remove_older(tx: Tx, until: datetime) -> int:
 
 
 def _readable(kind: ViewerKind, *, by_unit: bool) -> ColumnElement[bool]:
-    """Return the condition that the reader may read the activity and may see its actor."""
+    """Return the condition that the reader may read the activity and see its actor."""
     switched_on = [or_(not_(_is_of(unit)), switch.is_(true())) for unit, switch in _SWITCHES.items()]
     return and_(_actor_shown(kind), *switched_on, _by_unit(kind) if by_unit else visible(kind))
 
@@ -250,7 +250,10 @@ _ROW = (
 
 
 class Feed:
-    """The activities that meet a condition, the latest first. Each reader gets what the reader may read."""
+    """The activities that meet a condition, the latest first.
+
+    Readers get only activities that they may read.
+    """
 
     def __init__(self, condition: ColumnElement[bool]) -> None:
         self._condition = condition
@@ -264,7 +267,7 @@ class Feed:
         period: tuple[datetime, datetime] = ALWAYS,
         **values: Any,
     ) -> tuple[Sequence[ActivityRow], int]:
-        """Return a page, and the number of entries, MOST_COUNTED at most."""
+        """Return a page, and the number of entries, up to MOST_COUNTED."""
         key = reader.key
         if key not in self._pages:
             ids = _of_readers(select(activity.c.id).select_from(activity), key, self._condition, *_PERIOD)
@@ -300,7 +303,7 @@ RECEIVED = Feed(
 async def list_slots(
     db: Executor, reader: ActivityReader, actor_id: int, since: datetime
 ) -> Sequence[SlotRow]:
-    """List the numbers of readable activities of a user since then, by time."""
+    """List the numbers of readable activities of a user since ``since``, by time."""
     values = {"account_id": actor_id, "since": since, "until": ALWAYS[1], **reader.values()}
     return await _slots(reader.key).all(db, **values)
 

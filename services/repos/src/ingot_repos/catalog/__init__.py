@@ -1,1 +1,1 @@
-"""The rows that every subject reads: repositories, copies of accounts, and what a viewer may see of them."""
+"""Rows that every subject reads: repositories, copies of accounts, and the rows that a viewer may see."""

@@ -1,1 +1,1 @@
-"""Calls to other services and shards, and the proxy through which git reaches remotes."""
+"""Clients of other services and shards, and the proxy through which git reaches remotes."""

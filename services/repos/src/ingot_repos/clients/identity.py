@@ -1,4 +1,4 @@
-"""Calls to identity: read accounts, memberships and teams, and report the owner of each repository."""
+"""Client of identity: reads accounts, memberships and teams, and reports the owner of each repository."""
 
 from collections.abc import Sequence
 from urllib.parse import urlencode
@@ -14,14 +14,14 @@ from ingot_contracts.identity.units import Unit
 
 
 class SshKeyOwner(msgspec.Struct, kw_only=True):
-    """Whose SSH key it is, and its title."""
+    """The owner of an SSH key, and the title of the key."""
 
     principal: Principal
     title: str
 
 
 class HttpIdentity:
-    """Every method raises NotFound for what does not exist, and Unavailable."""
+    """Client of identity. Every method raises Unavailable, and NotFound for what does not exist."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
@@ -30,7 +30,10 @@ class HttpIdentity:
         return await self._peer.get(f"/internal/accounts/{account_id}", Account)
 
     async def account_by_name(self, login: str, *, former: bool = False) -> Account:
-        """``former``: also the account that had the name before, as long as it is reserved."""
+        """Return an account.
+
+        With ``former``, the account that had the name before counts while it is reserved.
+        """
         path = f"/internal/accounts/by-name/{segment(login)}"
         return await self._peer.get(f"{path}?former=true" if former else path, Account)
 
@@ -44,12 +47,15 @@ class HttpIdentity:
         return await self._peer.post("/internal/principals", old, Principal)
 
     async def owner_of_ssh_key(self, fingerprint: str, *, used: bool = False) -> SshKeyOwner:
-        """The user who has the key; ``used`` by a session of git. Raises Denied if they may not sign in."""
+        """Return the owner of a key. ``used``: a git session uses it.
+
+        Raises Denied if the owner may not sign in.
+        """
         query = urlencode({"fingerprint": fingerprint, **({"used": "true"} if used else {})})
         return await self._peer.get(f"/internal/ssh-keys?{query}", SshKeyOwner)
 
     async def signature_keys(self, query: FindSignatureKeys) -> list[SignatureKey]:
-        """Return those of the keys that belong to an account."""
+        """Return the keys of the query that belong to an account."""
         return await self._peer.post("/internal/signature-keys", query, list[SignatureKey])
 
     async def memberships(self, account_id: int, *, public_only: bool = False) -> dict[int, Membership]:
@@ -73,9 +79,9 @@ class HttpIdentity:
     async def members_of_teams(
         self, organization_id: int, team_ids: Sequence[int], *, write: bool, units: Sequence[Unit]
     ) -> list[int]:
-        """Members of these teams, and of those with all repositories, as Owners.
+        """Return members of these teams, and of teams with all repositories, such as Owners.
 
-        Of those that may read one of ``units``, with ``write`` that may write it.
+        Only teams that may read one of ``units`` count; with ``write``, teams that may write it.
         """
         query = urlencode({"ids": team_ids, "write": str(write).lower(), "unit": units}, doseq=True)
         return await self._peer.get(
@@ -83,9 +89,9 @@ class HttpIdentity:
         )
 
     async def find_members(self, organization_id: int, query: FindMembers) -> list[int]:
-        """Those of the users who are in the organization, or in one of the teams of it that are named.
+        """Return the users of the query who are in the organization, or in one of the named teams.
 
-        Unavailable where identity is of a former release.
+        Raises Unavailable if identity runs an older release.
         """
         path = f"/internal/organizations/{organization_id}/members"
         try:
@@ -94,14 +100,17 @@ class HttpIdentity:
             raise error.unavailable("identity") from error
 
     async def administrators(self) -> list[int]:
-        """The site administrators who may sign in. Unavailable where identity is of a former release."""
+        """Return the site administrators who may sign in.
+
+        Raises Unavailable if identity runs an older release.
+        """
         try:
             return await self._peer.get("/internal/administrators", list[int])
         except NoRoute as error:
             raise error.unavailable("identity") from error
 
     async def is_blocked(self, account_id: int, user_id: int) -> bool:
-        """True if the account blocks the user."""
+        """Return True if the account blocks the user."""
         return await self._peer.get(f"/internal/accounts/{account_id}/blocks/{user_id}", bool)
 
     async def own(self, repository_id: int, ownership: Ownership) -> None:
@@ -110,5 +119,5 @@ class HttpIdentity:
         await self._peer.call("PUT", path, msgspec.json.encode(ownership))
 
     async def disown(self, repository_id: int) -> None:
-        """Report that a repository was deleted; without repositories an owner can be deleted at once."""
+        """Report a deleted repository. An owner without repositories can be deleted at once."""
         await self._peer.call("DELETE", f"/internal/repositories/{repository_id}")

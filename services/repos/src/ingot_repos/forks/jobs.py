@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 
 class ForkJobs:
-    """The worker for these jobs."""
+    """The worker of fork jobs."""
 
     def __init__(self, jobs: Jobs, storage: Storage, presenter: Presenter, identity: HttpIdentity) -> None:
         self._jobs, self._storage, self._presenter, self._identity = jobs, storage, presenter, identity
@@ -55,13 +55,13 @@ class ForkJobs:
             await asyncio.to_thread(self._storage.delete, target)
 
     async def _require_access(self, fork: forks.Fork) -> None:
-        """Raise GiveUp without access. The copy is then removed."""
+        """Remove the copy and raise GiveUp if the forker has lost access."""
         if not await forks.is_allowed(self._jobs.database, self._identity, fork):
             await asyncio.to_thread(self._storage.delete, fork.repository_id)
             await self._give_up(fork, "the forker may no longer read the parent of the fork")
 
     async def _give_up(self, fork: forks.Fork, reason: str) -> None:
-        """Raise GiveUp, unless the fork was deleted. Its files may have been removed during the copy."""
+        """Raise GiveUp, unless the fork was deleted, which may have removed the files during the copy."""
         async with self._jobs.database.transaction() as tx:
             is_there = await forks.give_up(tx, fork)
         if is_there:

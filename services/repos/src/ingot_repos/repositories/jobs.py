@@ -28,7 +28,7 @@ BATCH = 100
 
 
 class RepositoryJobs:
-    """The worker for these jobs."""
+    """The worker of jobs that delete repositories and their files."""
 
     def __init__(
         self, jobs: Jobs, presenter: Presenter, storage: Storage, archives: Archives, objects: ObjectStore

@@ -1,1 +1,1 @@
-"""Doors of git: HTTP and SSH, pushes and fetches, and rights while they run."""
+"""Git over HTTP and SSH: pushes and fetches, and access checks while they run."""

@@ -1,4 +1,4 @@
-"""For the SSH server: its host keys, whose a key is, and sessions of git."""
+"""Internal routes for the SSH server: its host keys, the owners of keys, and sessions of git."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -52,7 +52,7 @@ async def read_host_keys(request: RepositoryRequest) -> HostKeys:
 
 @get("/internal/ssh/keys", policy=services("repos"), include_in_schema=False)
 async def holder_of_key(request: RepositoryRequest, fingerprint: str) -> KeyHolder:
-    """Whose the key is: a user's, else a deploy key."""
+    """Return the holder of a key: a user, or else a deploy key."""
     try:
         owner = await request.part(HttpIdentity).owner_of_ssh_key(fingerprint)
         return KeyHolder(owner.principal.name, owner.title)
@@ -73,7 +73,10 @@ async def holder_of_key(request: RepositoryRequest, fingerprint: str) -> KeyHold
     request_max_body_size=None,
 )
 async def run_git(request: RepositoryRequest) -> GitAnswer:
-    """Run one session of git. The body is the client's output, the answer is git's output, both at once."""
+    """Run one session of git.
+
+    The body is the client's output, the response is git's output; both are streamed.
+    """
     session = cast("SshSession", request.scope["resource"])  # type: ignore[typeddict-item]
     request.acquire_slot()
     repository = session.repository
@@ -96,7 +99,7 @@ async def _archive(repository_id: int, renew: RenewReader, exchange: Exchange) -
 
 
 async def _archive_of(repository_id: int, exchange: Exchange) -> AsyncGenerator[bytes, None]:
-    """Room for git is waited for once the client has said what it wants."""
+    """Yield an archive. The request is read first, then a slot for git is awaited."""
     request, body = exchange.request, exchange.body()
     archive_request = await read_archive_request(body)
     if archive_request is None:

@@ -51,7 +51,7 @@ class EditPage(msgspec.Struct, kw_only=True):
 
 
 class WikiCommit(msgspec.Struct):
-    """A commit of a page. `commiter` is the spelling of the interface."""
+    """A commit of a page. `commiter` is the spelling of Gitea's API."""
 
     sha: str
     author: CommitUser
@@ -235,7 +235,7 @@ async def raw(
 
 
 def _address(request: RepositoryRequest) -> str:
-    """Return the address of the page in the path, which must not be decoded: `%2F` is part of a title."""
+    """Return the address of the page in the path, without decoding the path: `%2F` is part of a title."""
     path = request.scope["raw_path"].decode("ascii", "replace")
     segments = path.split("/", NAME_SEGMENT)
     return wiki_names.address_of_request(segments[-1] if len(segments) > NAME_SEGMENT else "")

@@ -10,7 +10,7 @@ from ingot_repos.access.rules.admission import inside
 def archive_within_limits(
     repository_id: int, request: RepositoryRequest, stream: AsyncGenerator[bytes, None]
 ) -> AsyncGenerator[bytes, None]:
-    """An archive, when there is room for its git: of each caller few are made at once.
+    """Yield an archive once its git has a slot. A caller has few slots at once.
 
     Raises Unavailable, TooManyRequests.
     """

@@ -11,7 +11,7 @@ from ingot_repos.catalog.store import repositories
 async def maintained_branches(request: RepositoryRequest, repository: ResolvedRepository) -> frozenset[str]:
     """Return the branches that the caller may push to as a maintainer of the base. Empty for writers.
 
-    The access to the base is the present one.
+    The caller's access to the base is decided now.
     """
     principal = request.principal
     if reaches(repository.level, "write") or not principal.signed_in:

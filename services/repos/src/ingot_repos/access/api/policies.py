@@ -41,11 +41,12 @@ def in_repository(
     ``request.resource`` is the repository.
 
     - ``on_disk``: the route reads or writes files of git. A replica may answer it if it only reads.
-    - ``with_other_files``: it also needs forks or files that are not git's, so no replica answers it.
-    - ``unit``: the access that counts, None for what belongs to no unit. The route answers 404 while the unit
-      is switched off.
+    - ``with_other_files``: it also needs forks, or files outside of git, so no replica answers it.
+    - ``unit``: the unit whose access counts; None if the route belongs to no unit. The route answers 404
+    while
+    the unit is switched off.
     - ``of_caller``: the route is about something of the caller, such as a star. It requires a login first. It
-      accepts a former name like the present one.
+    accepts former names as well as present ones.
     """
 
     async def decide(connection: Connection, _level: str) -> ResolvedRepository:
@@ -300,8 +301,8 @@ async def resolve(
 ) -> ResolvedRepository:
     """Find a repository by present or former name and check that the caller has access at ``level``.
 
-    ``unit`` is the one that counts. Raises NotFound if the caller may not see it or if it is switched off.
-    Otherwise raises Unauthenticated or Denied.
+    ``unit`` is the unit whose access counts. Raises NotFound if the caller may not see the repository, or if
+    the unit is switched off. Otherwise raises Unauthenticated or Denied.
     """
     return await require_level(request, await find(request, owner, name), level, unit)
 
@@ -376,7 +377,7 @@ async def refresh_memberships(request: RepositoryRequest) -> Principal:
 
 
 async def principal_of(request: RepositoryRequest, user_id: int) -> Principal:
-    """Return the principal of a user who is not the caller, as ``accounts.principal_of``."""
+    """Return the principal of a user other than the caller. See ``account_copies.principal_of``."""
     return await accounts.principal_of(request.part(HttpIdentity), user_id)
 
 

@@ -27,7 +27,7 @@ def renew_reader(
     level: access.RequiredLevel = "read",
     unit: Unit | None = "code",
 ) -> RenewReader:
-    """Return a check that raises if the credential of the request may no longer read the repository."""
+    """Return a check that raises if the credential of the request no longer gives read access."""
     return partial(_renew_reader, request, repository_id, level, unit)
 
 
@@ -60,7 +60,7 @@ def require_scope(request: RepositoryRequest, scope: str) -> None:
 
 
 def while_readable(answer: Response[Any], repository_id: int, renew: RenewReader) -> Response[Any]:
-    """Return the response; cut a streamed one off as soon as ``renew`` raises.
+    """Return the response. A streamed response is cut off as soon as ``renew`` raises.
 
     The connection then breaks, so the client does not take a part for the whole.
     """

@@ -71,7 +71,7 @@ class LongRequests(Admission):
 async def inside(
     slot: AbstractAsyncContextManager[None], stream: AsyncGenerator[bytes, None]
 ) -> AsyncGenerator[bytes, None]:
-    """The output of a git, which begins when it has the slot. Raises what the slot raises."""
+    """Yield the output of a git process that starts once it has a slot. Raises the errors of the slot."""
     async with slot, aclosing(stream):
         async for chunk in stream:
             yield chunk

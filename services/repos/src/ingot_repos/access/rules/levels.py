@@ -18,7 +18,7 @@ RequiredLevel = Level | Literal["signed-in"]
 
 
 def access_to(row: RepositoryRow, principal: Principal) -> AccessLevel:
-    """Return the access of ``principal``. The ``row`` must have been read for the same ``viewer``."""
+    """Return the access of ``principal``. ``row`` must have been read for the viewer of that principal."""
     principal = principal.towards(row.id, public=is_public(row))
     if principal.admin:
         return AccessLevel(level="owner")
@@ -40,7 +40,7 @@ def access_to(row: RepositoryRow, principal: Principal) -> AccessLevel:
 
 
 def level(row: RepositoryRow, principal: Principal) -> Level:
-    """Return the level of ``principal`` in the code. The ``row`` as for ``access_to``."""
+    """Return the level of ``principal`` in the code. ``row`` as for ``access_to``."""
     return access_to(row, principal).of("code")
 
 
@@ -51,7 +51,7 @@ def shown_level(access: AccessLevel) -> Level:
 
 
 def _sum_of(permissions: Sequence[str]) -> AccessLevel:
-    """Return what permissions give together.
+    """Return the sum of permissions.
 
     A permission by unit gives write access at most, because only a whole repository can be administered.
     """
@@ -218,9 +218,9 @@ def acts_for(principal: Principal, account_id: int) -> bool:
 
 
 def viewer(principal: Principal, unit: Unit | None = None) -> Viewer:
-    """Return the values for SQL that reads rows for ``level`` and hides rows from ``principal``.
+    """Return the viewer that SQL needs to read rows for ``level`` and to hide rows from ``principal``.
 
-    With a ``unit``, only what gives access to that unit counts.
+    With a ``unit``, only access to that unit counts.
     """
     units = UNITS if unit is None else (unit,)
     organizations = principal.organizations
@@ -240,7 +240,7 @@ def viewer(principal: Principal, unit: Unit | None = None) -> Viewer:
 
 
 def differs_by_unit(principal: Principal) -> bool:
-    """Return whether ``principal`` may have another level in some unit of a repository than in the others."""
+    """Return whether the level of ``principal`` may differ between the units of a repository."""
     memberships = principal.organizations.values()
     return any(
         one not in LEVELS for own in memberships for one in (*own.teams.values(), own.everywhere or "none")

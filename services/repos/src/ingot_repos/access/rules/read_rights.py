@@ -1,4 +1,4 @@
-"""The right to read, decided again and again while an answer runs."""
+"""Repeated checks of the right to read while a response is sent."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ RenewReader = Callable[[], Awaitable[object]]
 
 
 async def refusal(renew: RenewReader) -> ApiError:
-    """Why an answer may not go on, as soon as that is so. What cannot be decided is decided the next time."""
+    """Wait until the right to read has ended, and return the reason. A check that fails is repeated later."""
     while True:
         await asyncio.sleep(DECIDE_AGAIN_SECONDS)
         try:

@@ -28,9 +28,9 @@ class ResolvedRepository:
 
     @property
     def audit_subject(self) -> str:
-        """Its name in the audit log."""
+        """Return the name of the repository in the audit log."""
         return f"repository {self.full_name}"
 
     def is_named(self, owner: str, name: str) -> bool:
-        """False when it was found by a former name."""
+        """Return True for the present name, False for a former one."""
         return self.full_name.lower() == f"{owner}/{name}".lower()

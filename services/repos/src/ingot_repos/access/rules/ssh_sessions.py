@@ -16,7 +16,7 @@ class HostKeys(msgspec.Struct, frozen=True):
 
 
 class KeyHolder(msgspec.Struct, frozen=True):
-    """The holder of a key: the name of a user or of a deploy key's repository, and the key's title."""
+    """The holder of a key: a user, or the repository of a deploy key; with the title of the key."""
 
     name: str
     title: str

@@ -52,7 +52,7 @@ async def is_collaborator(db: Executor, repository_id: int, user_id: int) -> boo
 async def list_with_access(
     db: Executor, repository_id: int, others: Collection[int], modes: Collection[str]
 ) -> Sequence[AccountRow]:
-    """List users among ``others`` and collaborators with one of ``modes``, by login. At most 10,000."""
+    """List users among ``others``, and collaborators with one of ``modes``, by login. At most 10,000."""
     collaborators = select(collaboration.c.user_id).where(
         collaboration.c.repository_id == repository_id, collaboration.c.mode.in_(modes)
     )
@@ -76,10 +76,7 @@ async def list_ids_with_access(
     others: Collection[int],
     modes: Collection[str],
 ) -> list[int]:
-    """List the ids of active users among ``ids`` who have access.
-
-    They are among ``others``, or collaborators with one of ``modes``.
-    """
+    """List ids of active users among ``ids`` who are in ``others`` or collaborate with one of ``modes``."""
     collaborators = select(collaboration.c.user_id).where(
         collaboration.c.repository_id == repository_id, collaboration.c.mode.in_(modes)
     )

@@ -56,7 +56,7 @@ async def save(
 
 
 async def remove(db: Executor, pull_id: int) -> None:
-    """Remove the branch of a pull request, if it is there."""
+    """Remove the branch of a pull request, if it exists."""
     await db.execute(delete(maintainer_edit).where(maintainer_edit.c.pull_id == pull_id))
 
 

@@ -39,10 +39,10 @@ async def list_user_feed(
 ) -> Response[list[Activity]]:
     """List activities of a user, and of others in the repositories that the user watches, the latest first.
 
-    - `only-performed-by`: only those of the user.
-    - `date`: only those of that day, in UTC.
+    - `only-performed-by`: only activities of the user.
+    - `date`: only activities of that day, in UTC.
 
-    Of an organization: the activities in its repositories.
+    For an organization, list the activities in its repositories.
     """
     account = request.account
     if account.kind == AccountKind.ORGANIZATION:
@@ -93,7 +93,7 @@ async def list_organization_feed(request: RepositoryRequest, date: str = "") -> 
     tags=["organization"],
 )
 async def list_team_feed(request: RepositoryRequest, date: str = "") -> Response[list[Activity]]:
-    """List activities in the repositories of a team, the latest first. `date`: of that day, in UTC."""
+    """List activities in the repositories of a team, the latest first. `date`: only of that day, in UTC."""
     team = request.team
     owner = team.organization_id
     if access.has_everything(team):
@@ -108,7 +108,7 @@ async def list_team_feed(request: RepositoryRequest, date: str = "") -> Response
     tags=["repository"],
 )
 async def list_repository_feed(request: RepositoryRequest, date: str = "") -> Response[list[Activity]]:
-    """List activities in a repository, the latest first. `date`: of that day, in UTC."""
+    """List activities in a repository, the latest first. `date`: only of that day, in UTC."""
     return await _page_of(request, store.OF_REPOSITORY, date, repository_id=request.resource.id)
 
 

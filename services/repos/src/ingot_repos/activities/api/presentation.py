@@ -17,9 +17,10 @@ from ingot_repos.presentation.rules.presenter import Presenter
 class Activity(msgspec.Struct, frozen=True, kw_only=True):
     """An activity. `content` is as in Gitea.
 
-    - of pushes: JSON with the latest commits;
-    - of issues, pull requests and reviews: the number, `|` and the title or the first 200 characters;
-    - of `rename_repo`: the former name; of `publish_release`: the title.
+    - pushes: JSON with the latest commits;
+    - issues, pull requests and reviews: the number, `|` and the title or the first 200 characters;
+    - `rename_repo`: the former name;
+    - `publish_release`: the title.
     """
 
     id: int
@@ -45,7 +46,7 @@ class UserHeatmapData(msgspec.Struct, frozen=True):
 
 
 def activity_view(presenter: Presenter, row: ActivityRow, repository: Repository, user_id: int) -> Activity:
-    """Return an activity. ``user_id`` is the account of the feed; 0: the actor."""
+    """Return an activity. ``user_id`` is the account of the feed; with 0 it is the actor."""
     details = msgspec.json.decode(row.details, type=Details)
     actor = presenter.joined_user(row.actor_id, row)
     return Activity(

@@ -6,7 +6,7 @@ from ingot_repos.catalog.store import repositories
 
 
 async def require_room(tx: Tx, owner_id: int, most: int) -> None:
-    """Raises Denied when the owner has ``most`` repositories already. 0: no limit.
+    """Raise Denied if the owner already has ``most`` repositories. 0 means no limit.
 
     Locks the account of the owner until the transaction ends.
     """

@@ -1,4 +1,4 @@
-"""Checks names of repositories, tags and branches."""
+"""Checks of the names of repositories, tags and branches."""
 
 import re
 from typing import Annotated
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def check_repository(name: str) -> str:
-    """``name``, if it may name a repository. Raises Invalid."""
+    """Return ``name`` if a repository may have it. Raises Invalid."""
     if not name:
         raise Invalid.field("name", "required", "is required")
     if len(name) > LONGEST:
@@ -32,7 +32,7 @@ def check_repository(name: str) -> str:
 
 
 def check_tag(name: str) -> str:
-    """``name``, if it may name a tag. Raises Invalid."""
+    """Return ``name`` if a tag may have it. Raises Invalid."""
     if not name:
         raise Invalid.field("tag_name", "required", "is required")
     _check_ref(name, "tag_name", "tag")
@@ -40,13 +40,13 @@ def check_tag(name: str) -> str:
 
 
 def check_branch(name: str, *, field: str = "default_branch") -> str:
-    """``name``, if it may name a branch. Raises Invalid."""
+    """Return ``name`` if a branch may have it. Raises Invalid."""
     _check_ref(name, field, "branch")
     return name
 
 
 def check_email(address: str, *, field: str) -> str:
-    """``address``, if an author may have it. Raises Invalid unless it looks like local@domain.tld."""
+    """Return ``address`` if it looks like local@domain.tld. Raises Invalid."""
     if len(address) > EMAIL_CHARACTERS:
         raise Invalid.field(field, "length", f"has more than {EMAIL_CHARACTERS} characters")
     if not EMAIL.fullmatch(address):

@@ -50,7 +50,7 @@ def file_of(address: str) -> str:
 
 
 def files_of(address: str) -> Sequence[str]:
-    """Return the files that may have a page, the first existing one counts. Files may be pushed by git."""
+    """Return the files that may hold a page; the first that exists counts. Files may be pushed by git."""
     names = (
         address + SUFFIX,
         file_of(address),
@@ -62,7 +62,7 @@ def files_of(address: str) -> Sequence[str]:
 
 
 def address_of_file(name: str) -> str | None:
-    """Return the address of a file; None if the file is no page."""
+    """Return the address of a file; None if the file is not a page."""
     if not name.endswith(SUFFIX) or "/" in name:
         return None
     stem = name.removesuffix(SUFFIX)

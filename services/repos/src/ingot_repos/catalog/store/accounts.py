@@ -75,7 +75,7 @@ class _IdRow(TypedRow):
 
 
 async def list_copied(db: Executor, ids: Collection[int]) -> list[int]:
-    """Those of these accounts that have a copy."""
+    """Return the ids of accounts that have a copy."""
     statement = select(account.c.id).where(any_of(account.c.id, "ids"))
     return [row.id for row in await fetch_all(db, statement, _IdRow, ids=list(ids))]
 
@@ -92,7 +92,7 @@ async def get_by_login(db: Executor, login: str) -> AccountRow | None:
 
 
 async def list_by_logins(db: Executor, logins: Collection[str]) -> Sequence[AccountRow]:
-    """The accounts of these names, in any letter case."""
+    """Return the accounts with these names, in any letter case."""
     if not logins:
         return []
     lower = {login.lower() for login in logins}
@@ -100,21 +100,21 @@ async def list_by_logins(db: Executor, logins: Collection[str]) -> Sequence[Acco
 
 
 async def list_by_ids(db: Executor, ids: Collection[int]) -> Sequence[AccountRow]:
-    """The accounts of these ids."""
+    """Return the accounts with these ids."""
     if not ids:
         return []
     return await fetch_all(db, select(account).where(account.c.id.in_(ids)), AccountRow)
 
 
 async def list_without_profile(db: Executor, after: int) -> list[int]:
-    """The first copies beyond the id ``after`` that are older than their columns, ``BATCH`` at most."""
+    """Return at most ``BATCH`` ids beyond ``after`` of copies that are older than their columns."""
     is_older = or_(account.c.profile.is_(None), account.c.hide_activity.is_(None))
     statement = select(account.c.id).where(is_older, account.c.id > after)
     return list((await db.execute(statement.order_by(account.c.id).limit(BATCH))).scalars())
 
 
 async def add_profile(db: Executor, source: Account) -> None:
-    """Fill the columns that are empty, unless an event did it in the meantime."""
+    """Fill the empty columns, unless an event has filled them in the meantime."""
     values = {"profile": source.written_profile(), "hide_activity": source.hide_activity}
     for name, value in values.items():
         is_empty = account.c.id == source.id, account.c[name].is_(None)
@@ -129,7 +129,7 @@ _BY_EMAIL = PreparedQuery(
 
 
 async def logins_by_email(db: Executor, addresses: Collection[str]) -> dict[str, str]:
-    """Lower-case address to login, for the addresses that an account shows."""
+    """Return logins by lower-case address, for addresses that an account shows."""
     if not addresses:
         return {}
     lower = sorted({address.lower() for address in addresses})
@@ -145,7 +145,7 @@ _PUSHER_AND_AUTHORS = PreparedQuery(
 async def pusher_and_authors(
     db: Executor, account_id: int, addresses: Collection[str]
 ) -> tuple[AccountRow | None, dict[str, str]]:
-    """Return an account, and the logins of ``logins_by_email``, in one statement."""
+    """Return an account, and the result of ``logins_by_email``, in one statement."""
     lower = {address.lower() for address in addresses} - {""}
     rows = await _PUSHER_AND_AUTHORS.all(db, account_id=account_id, addresses=sorted(lower))
     pusher = next((row for row in rows if row.id == account_id), None)

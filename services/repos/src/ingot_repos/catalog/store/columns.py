@@ -21,7 +21,7 @@ class UnreadRow(TypedRow):
 
 
 def _branches(of: Any) -> Select[Any]:
-    """A SELECT of one number: how many branches this repository has, a value or a column."""
+    """Return a SELECT of the number of branches. ``of`` is the id of the repository, or a column with it."""
     return select(func.count()).where(
         ref.c.repository_id == of, ref.c.name.like(literal_column("'refs/heads/%'"))
     )

@@ -74,7 +74,7 @@ def _sees_all(viewer: ViewerKind) -> bool:
 def _is_open(
     viewer: ViewerKind, private: ColumnElement[bool], visibility: ColumnElement[str]
 ) -> ColumnElement[bool]:
-    """Condition for repositories that are open to every viewer of this kind, without any grant."""
+    """Return the condition for repositories that every viewer of this kind may see, without any grant."""
     public_only = not viewer.signed_in or viewer.restricted
     return and_(private.is_(False), visibility.in_([PUBLIC] if public_only else [PUBLIC, LIMITED]))
 
@@ -100,7 +100,7 @@ def _more(viewer: ViewerKind) -> ColumnElement[int]:
 
 
 async def add_up(tx: Tx) -> int:
-    """See `noted_counts.add_up`."""
+    """Add up the counts of the triggers. See `noted_counts.add_up`."""
     return await noted_counts.add_up(tx, repository_count, lock=_LOCK)
 
 

@@ -21,7 +21,7 @@ RepositoryPage = tuple[Sequence[RepositoryRow], int]
 
 
 class _CountedRow(RepositoryRow, TotalRow):
-    """A repository of a list, and how many the list has."""
+    """A row of a list, with the number of repositories in the list."""
 
 
 class _IdRow(TypedRow):
@@ -29,7 +29,7 @@ class _IdRow(TypedRow):
 
 
 class RepositoryList:
-    """The repositories that meet a condition, in an order; each viewer gets what they may see.
+    """An ordered list of the repositories that meet a condition. Viewers get only those that they may see.
 
     Values are parameters: statements are built once for each kind of viewer, since building costs more than
     running.
@@ -42,12 +42,15 @@ class RepositoryList:
     async def read(
         self, db: Executor, viewer: Viewer, page: Slice, *, total: int | None = None, **values: Any
     ) -> RepositoryPage:
-        """The repositories of ``page``, and how many there are: ``total``, where that is known."""
+        """Return a page of repositories and their number. A known ``total`` is not counted again."""
         values |= viewer.values()
         return await self._page_for(viewer.kind).read(db, page, total, **values)
 
     def _page_for(self, kind: ViewerKind) -> PreparedPage[_CountedRow]:
-        """Cut the page before grants are joined: otherwise grants are read for every matching repository."""
+        """Return a query that cuts the page before it joins grants.
+
+        Otherwise it reads the grants of all matches.
+        """
         if kind not in self._pages:
             ids = select(repository.c.id).join(account, account.c.id == repository.c.owner_id)
             ids = ids.where(visible(kind), self._condition)
@@ -58,7 +61,7 @@ class RepositoryList:
 
 
 async def list_visible_ids(db: Executor, viewer: Viewer, ids: Collection[int]) -> list[int]:
-    """Those of these ids whose repositories the viewer may see, in order."""
+    """Return the ids, among ``ids``, of repositories that the viewer may see, in order."""
     return [row.id for row in await _visible_ids(viewer.kind).all(db, ids=list(ids), **viewer.values())]
 
 
@@ -74,7 +77,7 @@ _OWNED = RepositoryList(repository.c.owner_id == bindparam("owner_id", type_=Big
 
 
 async def list_owned(db: Executor, viewer: Viewer, owner_id: int, page: Slice) -> RepositoryPage:
-    """Visible repositories of one owner, last changed first."""
+    """List visible repositories of one owner, last changed first."""
     return await _OWNED.read(db, viewer, page, owner_id=owner_id)
 
 
@@ -87,7 +90,7 @@ _GRANTED = RepositoryList(
 
 
 async def list_granted(db: Executor, viewer: Viewer, team_id: int, page: Slice) -> RepositoryPage:
-    """Visible repositories that a team was given, last changed first."""
+    """List visible repositories that were given to a team, last changed first."""
     return await _GRANTED.read(db, viewer, page, team_id=team_id)
 
 
@@ -107,7 +110,7 @@ _ACCESSIBLE = RepositoryList(
 
 
 async def list_accessible(db: Executor, viewer: Viewer, page: Slice) -> RepositoryPage:
-    """Order with the viewer's own repositories first, then those shared with the viewer."""
+    """List the viewer's own repositories, then repositories shared with the viewer."""
     return await _ACCESSIBLE.read(db, viewer, page)
 
 

@@ -1,4 +1,4 @@
-"""The tables of mirrors and of their remotes, and SQL for the schedule of a mirror and its last sync.
+"""The tables of mirrors and their remotes; SQL for the schedule and the last sync of a mirror.
 
 The tables belong to mirrors and remotes, which write them. Every repository is shown with its mirror.
 """
@@ -83,7 +83,7 @@ async def add(tx: Executor, repository_id: int, *, interval_seconds: int) -> Non
 
 
 async def change(tx: Executor, repository_id: int, **values: Any) -> bool:
-    """Change columns; whether the repository is a mirror."""
+    """Change columns of a mirror. Return True if the repository is a mirror."""
     changed = await tx.execute(update(mirror).where(mirror.c.repository_id == repository_id).values(**values))
     return changed.rowcount == 1
 
@@ -93,7 +93,7 @@ async def get(db: Executor, repository_id: int) -> MirrorRow | None:
 
 
 async def get_many(db: Executor, ids: Collection[int]) -> dict[int, MirrorWithUrlRow]:
-    """The mirrors among these repositories, by id of the repository."""
+    """Return the mirrors among these repositories, by id of the repository."""
     if not ids:
         return {}
     statement = (
@@ -105,7 +105,7 @@ async def get_many(db: Executor, ids: Collection[int]) -> dict[int, MirrorWithUr
 
 
 async def overdue(db: Executor, shard: str) -> tuple[datetime | None, int]:
-    """When the mirror that waits longest was due, and how many mirrors failed last time."""
+    """Return the due time of the most overdue mirror, and the number of mirrors whose last sync failed."""
     of_shard = mirror.join(repository, repository.c.id == mirror.c.repository_id)
     statement = (
         select(

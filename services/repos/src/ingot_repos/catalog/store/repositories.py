@@ -1,4 +1,4 @@
-"""SQL for repositories, read together with their owner and what one principal was granted."""
+"""SQL for repositories, read together with their owner and the grants of one viewer."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -44,9 +44,9 @@ from ingot_repos.catalog.store.viewers import IS_CREATED, NOBODY, Viewer, Viewer
 
 
 class RepositoryRow(TypedRow):
-    """A repository, its owner, and what one viewer was granted.
+    """A repository, its owner, and the grants of one viewer.
 
-    ``mode`` is that of the viewer's collaboration. ``granted`` are the ids, separated by commas, of the
+    ``mode`` is the mode of the viewer's collaboration. ``granted`` are the ids, separated by commas, of the
     viewer's teams that have a grant for the repository. ``recipient_id`` is the account that has to answer a
     transfer.
     """
@@ -124,7 +124,7 @@ _NOTHING: ColumnElement[Any] = cast(null(), String)
 
 
 def select_joined(kind: ViewerKind = NOBODY) -> Select[Any]:
-    """The columns of RepositoryRow for a kind of viewer, whose values are parameters."""
+    """Select the columns of RepositoryRow for a kind of viewer. The values of the viewer are parameters."""
     source = repository.join(account, account.c.id == repository.c.owner_id)
     source = source.outerjoin(transfer, transfer.c.repository_id == repository.c.id)
     mode, granted = _NOTHING, _NOTHING
@@ -168,12 +168,12 @@ async def _get(
 
 
 async def get_by_name(db: Executor, viewer: Viewer, owner: str, name: str) -> RepositoryRow | None:
-    """One statement for a repository, its owner and the viewer's grants."""
+    """Return a repository, its owner and the viewer's grants, with one statement."""
     return await _get(db, viewer, "name", owner=owner.lower(), name=name.lower())
 
 
 async def get_by_former_name(db: Executor, viewer: Viewer, owner: str, name: str) -> RepositoryRow | None:
-    """The repository that had this name before, if no other has it now."""
+    """Return the repository that had this name before, if no other has it now."""
     statement = select_joined(viewer.kind)
     holder = account.alias("holder")
     former = (
@@ -194,24 +194,24 @@ _UNFILTERED = PreparedQuery(select_joined().where(_BY["id"]), RepositoryRow)
 
 
 async def get_unfiltered(db: Executor, repository_id: int) -> RepositoryRow | None:
-    """A repository in any state, without what anybody was granted."""
+    """Return a repository in any state, without grants."""
     return await _UNFILTERED.first(db, repository_id=repository_id)
 
 
 async def newest_of(db: Executor, owner_id: int) -> int | None:
-    """The id of the newest repository of an account, in any state; None if it has none."""
+    """Return the id of the newest repository of an account, in any state; None if it has none."""
     newest = await db.execute(select(func.max(repository.c.id)).where(repository.c.owner_id == owner_id))
     return newest.scalar()
 
 
 async def list_owned(db: Executor, owner_id: int, newest_id: int, limit: int) -> Sequence[RepositoryRow]:
-    """The oldest repositories of an account up to the id ``newest_id``, in any state."""
+    """List the oldest repositories of an account up to the id ``newest_id``, in any state."""
     owned = select_joined().where(repository.c.owner_id == owner_id, repository.c.id <= newest_id)
     return await fetch_all(db, owned.order_by(repository.c.id).limit(limit), RepositoryRow)
 
 
 async def get_visible(db: Executor, viewer: Viewer, ids: Collection[int]) -> dict[int, RepositoryRow]:
-    """The repositories of these ids that the viewer may see, by id."""
+    """Return the repositories with these ids that the viewer may see, by id."""
     if not ids:
         return {}
     rows = await _visible(viewer.kind).all(db, ids=list(ids), **viewer.values())
@@ -220,13 +220,13 @@ async def get_visible(db: Executor, viewer: Viewer, ids: Collection[int]) -> dic
 
 @cache
 def _visible(kind: ViewerKind) -> PreparedQuery[RepositoryRow]:
-    """Those of some ids that a viewer of this kind may see."""
+    """Return a query for the repositories among some ids that this kind of viewer may see."""
     is_one = any_of(repository.c.id, "ids")
     return PreparedQuery(select_joined(kind).where(is_one, visible(kind)), RepositoryRow)
 
 
 async def add(db: Executor, **values: Any) -> int | None:
-    """Insert a repository; its id, or None when the owner has one of that name in any letter case."""
+    """Insert a repository and return its id. None if the owner has one with that name in any letter case."""
     values |= {"lower_name": values["name"].lower(), "created_at": now(), "updated_at": now()}
     statement = insert(db, repository).values(values).on_conflict_do_nothing().returning(repository.c.id)
     added = (await db.execute(statement)).scalar()
@@ -236,9 +236,9 @@ async def add(db: Executor, **values: Any) -> int | None:
 
 
 async def move(db: Executor, row: RepositoryRow, *, owner_id: int, name: str) -> bool:
-    """Give a repository another name or owner; the name it had leads there. False when the new one is taken.
+    """Give a repository a new name or owner. Its former name leads to it. False if the new name is taken.
 
-    A transfer that waits for an answer ends.
+    A pending transfer ends.
     """
     lower = name.lower()
     try:
@@ -261,13 +261,13 @@ async def move(db: Executor, row: RepositoryRow, *, owner_id: int, name: str) ->
 
 
 async def is_taken(db: Executor, owner_id: int, name: str) -> bool:
-    """True if the account has a repository of that name in any letter case."""
+    """Return True if the account has a repository with that name in any letter case."""
     same = and_(repository.c.owner_id == owner_id, repository.c.lower_name == name.lower())
     return (await db.execute(select(repository.c.id).where(same))).scalar() is not None
 
 
 async def _release_former_name(db: Executor, owner_id: int, lower_name: str) -> None:
-    """The name leads to no former repository any more: another one has it."""
+    """Remove a former name, because another repository has taken it."""
     await db.execute(
         delete(former_name).where(former_name.c.owner_id == owner_id, former_name.c.lower_name == lower_name)
     )
@@ -278,7 +278,7 @@ _OF = repository.c.id == bindparam("of", type_=BigId)
 
 @lru_cache(maxsize=128)
 def _change(names: tuple[str, ...]) -> PreparedWrite:
-    """Callers name any combination of columns, of which few are common."""
+    """Return the write for a combination of columns. Callers use few of the possible combinations."""
     values = {name: bindparam(f"new_{name}", type_=repository.c[name].type) for name in names}
     return PreparedWrite(update(repository).where(_OF).values(values))
 
@@ -324,12 +324,12 @@ async def count_forks(db: Executor, repository_id: int) -> None:
 
 
 async def lock_for_update(tx: Executor, repository_id: int) -> None:
-    """Lock the row until the transaction ends; on SQLite as well."""
+    """Lock the row until the transaction ends. Also locks on SQLite."""
     await _LOCK.run(tx, of=repository_id)
 
 
 async def fork_of(db: Executor, owner_id: int, parent_id: int) -> int | None:
-    """The id of the fork of ``parent_id`` that ``owner_id`` has."""
+    """Return the id of the fork of ``parent_id`` that ``owner_id`` has."""
     result = await db.execute(
         select(repository.c.id).where(
             repository.c.owner_id == owner_id,
@@ -357,13 +357,13 @@ class RemovedRow(TypedRow):
 
 
 async def remove(db: Executor, repository_id: int) -> RemovedRow | None:
-    """Delete a repository and all rows that refer to it; None when it was not there."""
+    """Delete a repository and all rows that refer to it. None if it does not exist."""
     statement = delete(repository).where(repository.c.id == repository_id)
     return await fetch_first(db, statement.returning(repository.c.shard, repository.c.state), RemovedRow)
 
 
 async def list_abandoned(db: Executor, before: datetime, shard: str) -> list[int]:
-    """Ids of repositories of a shard whose creation began before that time and never ended."""
+    """List ids of repositories of a shard whose creation began before that time and never ended."""
     creating = and_(repository.c.state == RepositoryState.CREATING, repository.c.shard == shard)
     rows = await db.execute(select(repository.c.id).where(creating, repository.c.created_at < before))
     return list(rows.scalars())

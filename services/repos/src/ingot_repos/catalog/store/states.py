@@ -1,10 +1,13 @@
-"""Values of columns that hold one of a few words, as they are stored."""
+"""Values of columns with a small set of words, as they are stored."""
 
 from enum import StrEnum
 
 
 class RepositoryState(StrEnum):
-    """``FORKING``: the commits are being copied, by a fork or an import. ``FAILED``: they could not be."""
+    """State of a repository.
+
+    ``FORKING``: a fork or an import copies the commits. ``FAILED``: the copy failed.
+    """
 
     CREATING = "creating"
     FORKING = "forking"
@@ -26,7 +29,7 @@ class AccountKind(StrEnum):
 
 
 class Visibility(StrEnum):
-    """Of an account: to everybody, to users who are signed in, to itself and its members."""
+    """Visibility of an account: for everyone, for users who are signed in, or for itself and its members."""
 
     PUBLIC = "public"
     LIMITED = "limited"

@@ -24,7 +24,7 @@ class TransferRow(TypedRow):
 
 
 class OfferRow(TypedRow):
-    """A transfer and the name of its repository."""
+    """A transfer with the name of its repository."""
 
     name: str
     owner_login: str
@@ -34,14 +34,14 @@ class OfferRow(TypedRow):
 
 
 def teams_of(row: TransferRow) -> list[int]:
-    """The teams of the new owner that get the repository."""
+    """Return the teams of the new owner that get the repository."""
     return msgspec.json.decode(row.team_ids, type=list[int])
 
 
 async def add(
     db: Executor, repository_id: int, *, sender_id: int, recipient_id: int, team_ids: Sequence[int]
 ) -> bool:
-    """Note a transfer; False when another one waits."""
+    """Record a transfer. Return False if another one is pending."""
     values = {
         "repository_id": repository_id,
         "sender_id": sender_id,
@@ -63,7 +63,7 @@ async def list_latest(
 ) -> tuple[Sequence[OfferRow], int]:
     """Return the latest ``most`` transfers to these accounts, and the number of all of them.
 
-    ``but`` are pairs of recipient and sender whose transfers are left out.
+    ``but`` are pairs of recipient and sender whose transfers are excluded.
     """
     is_theirs = and_(
         transfer.c.recipient_id.in_(recipient_ids),
@@ -88,7 +88,7 @@ async def list_latest(
 
 
 async def remove(db: Executor, repository_id: int, recipient_id: int) -> bool:
-    """End the transfer to that account; whether it was there."""
+    """End the transfer to that account. Return True if it existed."""
     removed = await db.execute(
         delete(transfer).where(
             transfer.c.repository_id == repository_id, transfer.c.recipient_id == recipient_id
@@ -98,5 +98,5 @@ async def remove(db: Executor, repository_id: int, recipient_id: int) -> bool:
 
 
 async def remove_all(db: Executor, recipient_id: int) -> None:
-    """End every transfer to an account that was deleted."""
+    """End every transfer to a deleted account."""
     await db.execute(delete(transfer).where(transfer.c.recipient_id == recipient_id))

@@ -1,6 +1,6 @@
-"""The table of when repositories are packed and checked, and its SQL.
+"""The table of times at which repositories are packed and checked, and its SQL.
 
-It belongs to upkeep; pushes and moves between shards need what it says, too.
+It belongs to upkeep. Pushes and moves between shards read it as well.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ MANY_REFS = 500
 
 
 class HealthRow(TypedRow):
-    """``oldest_check`` is None while a repository was never checked."""
+    """Health of a shard. ``oldest_check`` is None while a repository was never checked."""
 
     damaged: int
     unchecked: int
@@ -83,7 +83,7 @@ async def list_to_pack(db: Executor, shard: str, *, packed_before: datetime, mos
 
 
 async def list_to_check(db: Executor, shard: str, *, before: datetime, most: int) -> Sequence[int]:
-    """Ids of repositories that were not checked since that time; first those that never were."""
+    """Return ids of repositories not checked since that time, first those that were never checked."""
     due = or_(upkeep.c.checked_at.is_(None), upkeep.c.checked_at < before)
     statement = select(repository.c.id).select_from(_OF_REPOSITORY).where(*_on_shard(shard), due)
     order = (upkeep.c.checked_at.is_not(None), upkeep.c.checked_at, repository.c.id)
@@ -91,7 +91,7 @@ async def list_to_check(db: Executor, shard: str, *, before: datetime, most: int
 
 
 async def save(tx: Tx, repository_id: int, **values: Any) -> None:
-    """Store the results of upkeep; other columns stay."""
+    """Store the results of upkeep. Other columns keep their values."""
     statement = insert(tx, upkeep).values({"repository_id": repository_id, **values})
     await tx.execute(statement.on_conflict_do_update(index_elements=["repository_id"], set_=values))
 
@@ -111,7 +111,7 @@ async def health(db: Executor, shard: str) -> HealthRow | None:
 
 
 async def list_damaged(db: Executor, shard: str, most: int) -> Sequence[DamageRow]:
-    """Repositories of a shard that were damaged when they were checked last."""
+    """Return repositories of a shard that were damaged at their last check."""
     statement = (
         select(
             upkeep.c.repository_id,

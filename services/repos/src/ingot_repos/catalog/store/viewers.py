@@ -1,4 +1,4 @@
-"""The viewer of repositories as SQL needs it, and the condition for the repositories that a viewer may see.
+"""The viewer of repositories as SQL needs it, and the condition for visible repositories.
 
 Conditions are built for each kind of viewer, and data of one viewer are values. So statements can be
 prepared.
@@ -33,8 +33,8 @@ NOBODY = ViewerKind()
 class Viewer(msgspec.Struct, frozen=True):
     """The caller as SQL needs it.
 
-    ``inside`` are the caller's organizations; ``entire`` are those of them whose repositories the caller all
-    sees. Outside of ``restricted_to`` the caller counts as anonymous.
+    ``inside`` are the caller's organizations. ``entire`` are those in which the caller sees every repository.
+    Outside of ``restricted_to`` the caller counts as anonymous.
     """
 
     id: int = 0
@@ -49,7 +49,7 @@ class Viewer(msgspec.Struct, frozen=True):
         return ViewerKind(bool(self.id), self.admin, bool(self.teams), self.restricted_to is not None)
 
     def values(self, name: str = "viewer") -> dict[str, Any]:
-        """The parameters of conditions for this kind of viewer."""
+        """Return the parameters of conditions for this kind of viewer."""
         return {
             f"{name}_id": self.id,
             f"{name}_entire": [self.id, *self.entire],
@@ -60,7 +60,7 @@ class Viewer(msgspec.Struct, frozen=True):
 
 
 def visible(kind: ViewerKind, name: str = "viewer") -> ColumnElement[bool]:
-    """The rows that ``core.access`` would let the viewer read, as a condition on repository and account."""
+    """Return the condition for the repositories that ``levels.level`` lets the viewer read."""
     if kind.restricted:
         readable = visible(kind._replace(restricted=False), name)
         named = and_(any_of(repository.c.id, f"{name}_repositories"), readable)
@@ -75,7 +75,7 @@ def visible(kind: ViewerKind, name: str = "viewer") -> ColumnElement[bool]:
 
 
 def accessible(kind: ViewerKind, name: str = "viewer") -> ColumnElement[bool]:
-    """Condition for repositories that the viewer owns, has through an organization, or has by a grant."""
+    """Return the condition for repositories that the viewer owns or reaches by organization or grant."""
     of_viewer = collaboration.c.user_id == bindparam(f"{name}_id", type_=BigId)
     ways: list[ColumnElement[bool]] = [
         any_of(repository.c.owner_id, f"{name}_entire"),

@@ -26,7 +26,7 @@ from ingot_repos.protection.store import read_rule
 class Branch(msgspec.Struct):
     """A branch, and the caller's permissions for it.
 
-    The name of its protection rule is shown only to callers who may read the rules.
+    `effective_branch_protection_name` is set only for callers who may read the rules.
     """
 
     name: str

@@ -320,7 +320,7 @@ def _contents(request: RepositoryRequest, prepared: PreparedCommit) -> list[Cont
 
 
 def _who(field: str, identity: Identity, when: datetime | None) -> CommitIdentity:
-    """Return the author or committer. Raises Invalid."""
+    """Return the author or committer of a field. Raises Invalid."""
     if identity.email:
         names.check_email(identity.email, field=f"{field}.email")
     return CommitIdentity(identity.name, identity.email, _date(field, when))

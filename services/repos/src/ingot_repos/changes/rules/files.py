@@ -115,7 +115,7 @@ class FileEditor:
 
 
 def _people(request: CommitRequest, actor: AccountRow) -> tuple[Person, Person]:
-    """Return author and committer. If only one of them is named, it is used for both."""
+    """Return author and committer. If only one is named, it is used for both."""
     caller = person(actor)
     author, committer = request.author, request.committer
     if not (author.name or author.email):
@@ -162,7 +162,7 @@ def _refusal(error: ChangeRefused, prefix: str) -> Invalid | NotFound | Conflict
 
 
 def _unsafe(error: UnsafeObject, changes: Sequence[FileChange], *, is_list: bool) -> Invalid:
-    """Return the error for the unsafe file; for a patch, which has no list of files, for its content."""
+    """Return the error for an unsafe file. A patch has no list of files, so its error names the content."""
     number = next((number for number, change in enumerate(changes) if change.path == error.path), None)
     field = "content" if number is None else f"files[{number}].path" if is_list else "path"
     return Invalid.field(field, "unsafe", f"{error.path}: {error}")

@@ -26,10 +26,10 @@ from ingot_repos.git.storage.read_cache import ReadCache
 
 
 class BlameCommit(msgspec.Struct):
-    """A commit of some lines; ``author`` is the account with its address.
+    """A commit of some lines. ``author`` is the account with the author's address.
 
-    ``path`` is the file in it. ``previous_sha`` and ``previous_path`` are its earlier version; empty for a
-    new file.
+    ``path`` is the file in that commit. ``previous_sha`` and ``previous_path`` are its earlier version; empty
+    for a new file.
     """
 
     sha: str

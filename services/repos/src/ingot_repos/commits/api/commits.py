@@ -187,7 +187,7 @@ async def get_commit(
 async def _commit_and_form(
     request: RepositoryRequest, name: str, *, only_id: bool
 ) -> tuple[CommitInfo, CommitSignature | None, str]:
-    """Return the commit of a name, and the suffix of its text form. A branch `x.diff` wins over `x`.
+    """Return the commit of a name, and the suffix of its text form. A branch `x.diff` comes before `x`.
 
     A full id with a suffix always means the text of that commit. Raises NotFound.
     """
@@ -279,7 +279,7 @@ def _seconds(field: str, text: str) -> int | None:
 
 
 def _older_headers(listed: HistoryPage, page: Any) -> dict[str, str]:
-    """Return the headers that lists of commits had before other lists had any."""
+    """Return the headers that lists of commits already had in older releases."""
     return {
         "X-Page": str(page.number),
         "X-PerPage": str(page.limit),

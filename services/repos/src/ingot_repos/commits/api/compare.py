@@ -37,7 +37,7 @@ MOST_COMMITS = 250
 
 
 class Compare(msgspec.Struct):
-    """The commits in the head that are not in the base, latest first.
+    """The commits of the head that the base lacks, latest first.
 
     ``before`` and ``after`` are the commits of the diff. ``head_repo`` is the repository with ``after``.
     """

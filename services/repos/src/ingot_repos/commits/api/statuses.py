@@ -37,7 +37,10 @@ class CreateStatusOption(msgspec.Struct, kw_only=True):
 
 
 class CombinedStatus(msgspec.Struct):
-    """``state`` combines the latest status of each context; ``statuses`` are a page of ``total_count``."""
+    """The combined state of the latest status of each context.
+
+    ``statuses`` is one page of ``total_count``.
+    """
 
     state: str
     sha: str

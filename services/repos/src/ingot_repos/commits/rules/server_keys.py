@@ -1,7 +1,7 @@
-"""The key by which the server signs the commits and tags that it makes, and the former ones.
+"""The key that signs commits and tags of the server, and its former keys.
 
-An operator gives the private key in a file: OpenPGP, which Sequoia signs with, or OpenSSH, which ssh-keygen
-signs with. It is read once, at the start. A key that cannot be used ends the start with one line.
+An operator gives the private key in a file: OpenPGP, signed with by Sequoia, or OpenSSH, by ssh-keygen. It is
+read once, at the start. An unusable key ends the start with one line.
 """
 
 from collections.abc import Sequence
@@ -75,7 +75,7 @@ class _OpenPgpSigner:
         self._signer = key.signer(passphrase or None)
 
     def sign(self, payload: bytes) -> bytes:
-        """Return a signature that verifies now: not one of a key that has expired since the start."""
+        """Return a signature that is valid now. Raises SigningFailed, for example if the key has expired."""
         try:
             signature = sign(self._signer, payload, mode=SignatureMode.DETACHED)
             _require_valid(self._certificate, payload, signature)

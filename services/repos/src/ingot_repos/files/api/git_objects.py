@@ -170,7 +170,7 @@ async def get_blob(request: RepositoryRequest, sha: str) -> GitBlob:
     tags=["repository"],
 )
 async def list_refs(request: RepositoryRequest) -> Response[list[Reference]]:
-    """List refs by name: all refs if no page is requested and they are not too many."""
+    """List refs by name. Without a requested page, all refs are returned unless they are too many."""
     return await _refs(request, "refs/")
 
 

@@ -61,7 +61,7 @@ async def list_issue_templates(request: RepositoryRequest) -> Response[list[Issu
     tags=["repository"],
 )
 async def get_issue_config(request: RepositoryRequest) -> IssueConfig:
-    """Get the issue configuration; the default, which allows blank issues, if its file is invalid."""
+    """Get the issue configuration. An invalid file gives the default, which allows blank issues."""
     try:
         return await _config(request)
     except InvalidForm:

@@ -1,4 +1,4 @@
-"""Forks: a fork gets its row at once, and a job copies the commits. The job survives its process."""
+"""Forks: the row of a fork is added at once, and a job copies the commits, also after a restart."""
 
 from typing import Any
 

@@ -31,7 +31,7 @@ class Tip:
 def page_of_branches(
     repo: pygit2.Repository, part: str, offset: int, limit: int, clip: Clip
 ) -> tuple[list[tuple[str, Tip]], int]:
-    """Return one page of branches by name, with tips, clipped; and the total number of branches.
+    """Return one page of branches by name, with clipped tips, and the total number of branches.
 
     Only branches whose names contain ``part`` count, ignoring case.
     """

@@ -106,7 +106,7 @@ def prepare_commit(repo: pygit2.Repository, new: NewCommit) -> PreparedCommit:
 
 
 def branch_tips(repo: pygit2.Repository, branch: str, new_branch: str, *, force: bool) -> tuple[str, str]:
-    """Return the base commit of a change (empty: none), and the expected value of the new branch.
+    """Return the base commit of a change, empty if none, and the expected value of the new branch.
 
     Raises RefNotFound, ChangeRefused.
     """

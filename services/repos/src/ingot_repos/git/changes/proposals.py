@@ -70,12 +70,12 @@ async def with_proposal(
     keep_ref: str,
     moving: MoveBlock,
 ) -> _T:
-    """Return the result of ``act``, which takes the commit at ``ref``.
+    """Return the result of ``act``, which gets the commit at ``ref``.
 
     ``keep_ref``, if not empty, is set to the commit (see `with_head`).
 
     Raises:
-        RefNotFound: the ref has no commit.
+    RefNotFound: the ref has no commit.
     """
 
     def proposed(repo: pygit2.Repository) -> str:

@@ -127,7 +127,7 @@ def _moment(seconds: int, offset: int) -> datetime:
 
 @cache
 def _zone(minutes: int) -> timezone:
-    """Return a cached object per offset: creating it costs more than the rest of a person."""
+    """Return the time zone of an offset. It is cached: creating it costs more than the rest of a person."""
     return timezone(timedelta(minutes=minutes))
 
 

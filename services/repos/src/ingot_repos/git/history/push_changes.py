@@ -81,8 +81,8 @@ class PushChanges:
     def in_order(self, main: str) -> list[MovedRef]:
         """Return branches before tags, forced ones first, and ``main``, a full ref name, at the end of each.
 
-        If a branch contains a pull request depends on the new head of the pull request in the same push. A
-        branch that moved forward still has its earlier commits.
+        The check if a branch contains a pull request needs the head of that pull request from the same push.
+        A branch that moved forward still has its earlier commits.
         """
 
         def place(one: MovedRef) -> tuple[bool, bool, bool]:
@@ -124,7 +124,7 @@ def read_moved_refs(path: Path, old_refs: Mapping[str, str], names: Sequence[str
 
 
 class _MovedRefs:
-    """Reads the refs of one push, which may be very many: in bounded time, new branches in one walk."""
+    """A reader of the refs of one push. The time is bounded, and new branches share one walk."""
 
     def __init__(self, repo: pygit2.Repository, main: str, limits: ReadLimits) -> None:
         self._repo, self._main, self._limits = repo, BRANCHES + main, limits

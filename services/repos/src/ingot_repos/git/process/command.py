@@ -126,7 +126,7 @@ class GitArgs:
 
 
 class Process(subprocess.Popen[bytes]):
-    """A running git. When ``parent_pipe`` closes, because this process ends, git is killed."""
+    """A running git process. It is killed when ``parent_pipe`` closes, because this process has ended."""
 
     parent_pipe: IO[bytes] | None = None
 

@@ -40,7 +40,7 @@ class CpuBudget:
         self._read = time.thread_time()
 
     def is_exceeded(self, pid: int, _output: int) -> bool:
-        """True if the running process has used more than is left. Output earns nothing."""
+        """True if the running process has used more than the rest of the budget. Output adds no CPU time."""
         return cpu_seconds(pid) - _START_SECONDS > self._left
 
     def charge(self, pid: int) -> None:

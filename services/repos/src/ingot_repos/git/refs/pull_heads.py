@@ -30,7 +30,7 @@ def head_ref(repo: pygit2.Repository, number: int) -> str:
 
 
 def changes_of_state(repo: pygit2.Repository, number: int, state: HeadState) -> list[RefChange]:
-    """Return the changes that bring a head into a state; empty if it is there or no head is stored.
+    """Return the changes that bring a head into a state. Empty if it has that state or is not stored.
 
     If both refs exist, a comparison that began earlier wrote the visible one. So the visible one is later.
     """

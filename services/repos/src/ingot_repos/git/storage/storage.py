@@ -302,7 +302,7 @@ class Storage:
         return await asyncio.get_running_loop().run_in_executor(self._threads, act)
 
     def _is_transient(self, error: Exception, began: float) -> bool:
-        """True if a retry may succeed. Raises RepositoryNotFound if a repository was deleted."""
+        """True if a retry may succeed. Raises RepositoryNotFound if the repository was deleted."""
         packs = [self.path(repo_id) / "objects" / "pack" for repo_id in self._local.opened]
         try:
             changed = max(folder.stat().st_mtime for folder in packs)

@@ -215,8 +215,8 @@ def _actions(
 ) -> Callable[[str], Action]:
     """Return a function that makes an action of a path below the LFS endpoint.
 
-    Its headers have the token of the request, or a new one for the credential of the request. git-lfs
-    repeats neither by itself: it would first send each object without a credential.
+    Its headers have the token of the request, or a new token for the credential of the request. Without these
+    headers git-lfs would first send each object without a credential.
     """
     root, principal, seal = lfs_root(request, repository), request.principal, request.part(Seal)
     text = request.headers.get(TOKEN_HEADER, "")

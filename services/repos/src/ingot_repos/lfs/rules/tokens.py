@@ -47,9 +47,9 @@ def issue(
 
 
 def headers_of(text: str) -> dict[str, str]:
-    """Return the headers for requests with a token. The gateway makes one of both.
+    """Return the headers for requests with a token. The gateway merges the two into one.
 
-    git-lfs asks for a password unless it is told to send ``Authorization``.
+    Without ``Authorization``, git-lfs would ask for a password.
     """
     return {"Authorization": f"Lfs {text}", TOKEN_HEADER.title(): text}
 

@@ -1,4 +1,4 @@
-"""The table of how much git clients ask of each repository, and its SQL."""
+"""The table of the number of requests of git clients to each repository, and its SQL."""
 
 from collections.abc import Mapping
 from datetime import timedelta

@@ -20,7 +20,7 @@ async def abandon(tx: Tx, repository_id: int) -> None:
 
 
 def is_hidden(row: RepositoryRow) -> bool:
-    """Return whether anonymous callers cannot see it: it is private or its owner is not public."""
+    """Return True if anonymous callers cannot see the repository: it or its owner is not public."""
     return row.private or row.owner_visibility != Visibility.PUBLIC
 
 

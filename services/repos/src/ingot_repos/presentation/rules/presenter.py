@@ -85,7 +85,10 @@ class Presenter:
         parent: Repository | None = None,
         mirror: MirrorWithUrlRow | None = None,
     ) -> Repository:
-        """A repository as the caller at ``level`` sees it; at "none" without permissions, as in events."""
+        """Return a repository as a caller at ``level`` sees it.
+
+        At "none" it has no permissions, as in events.
+        """
         full_name = f"{row.owner_login}/{row.name}"
         copied = _REPOSITORY_FIELDS(row)
         copied.update(

@@ -93,7 +93,7 @@ async def create_rule(request: RepositoryRequest, data: CreateTagProtection) -> 
     tags=["repository"],
 )
 async def get_rule(request: RepositoryRequest, rule_id: int) -> TagProtection:
-    """A rule."""
+    """Get a tag protection rule."""
     async with request.db.read() as db:
         row = await protections.get_tag_rule(db, request.resource.id, rule_id)
     if row is None:

@@ -1,4 +1,4 @@
-"""Conversations with clients of git. HTTP and SSH have one each; the answer of git is written to it."""
+"""Conversations with clients of git, over HTTP or SSH. The response of git is written to a conversation."""
 
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -15,45 +15,45 @@ log = structlog.get_logger()
 
 
 class Conversation(Protocol):
-    """One request of a client and its answer, or with ``is_session`` a session that git begins."""
+    """One request of a client and its response. With ``is_session`` it is a session in which git begins."""
 
     @property
     def is_session(self) -> bool: ...
 
     @property
     def protocol(self) -> str | None:
-        """The version of the protocol that the client asks for, in the words of ``GIT_PROTOCOL``."""
+        """The protocol version that the client requests, in the form of ``GIT_PROTOCOL``."""
 
     @property
     def takes_files(self) -> bool:
-        """True if a part of an answer may be a file, which is not read here."""
+        """True if a part of a response may be a range of a file, which is not read here."""
 
     @property
     def received(self) -> int:
-        """Bytes that the client has sent."""
+        """The number of bytes that the client has sent."""
 
     @property
     def is_started(self) -> bool:
-        """True if the answer has begun."""
+        """True if the response has begun."""
 
     def body(self) -> AsyncIterator[bytes]:
-        """The request as it comes, decoded. Raises ClientDisconnected, BodyRefused."""
+        """Yield the decoded request as it arrives. Raises ClientDisconnected, BodyRefused."""
 
     async def disconnected(self) -> None:
-        """Return when the client has left."""
+        """Return when the client has disconnected."""
 
     async def start(self, media_type: str) -> None:
-        """Begin the answer, unless that was done."""
+        """Begin the response, unless it has begun."""
 
     async def write(self, part: Part, *, more: bool = True) -> None:
-        """Send a part of the answer. Behind one of a file comes ``more`` in any case."""
+        """Send a part of the response. A part of a file is never the last one."""
 
     async def hand_over(self, shard: str, body: AsyncIterator[bytes]) -> None:
-        """Let another shard answer; ``body`` starts at the beginning of the request."""
+        """Forward to another shard. ``body`` starts at the beginning of the request."""
 
 
 class _Answer:
-    """The parts of an answer. The last one that came may be held back, since it may be the last of all."""
+    """The parts of a response. The latest part may be held back, because it may be the last one."""
 
     def __init__(self, conversation: Conversation, service: str, *, holds_back: bool) -> None:
         self._conversation, self._holds_back = conversation, holds_back
@@ -76,7 +76,7 @@ class _Answer:
             self._pending = b""
 
     async def last(self, addition: bytes = b"") -> bytes:
-        """Begin the answer, if that was not done. The part that is held back, with an addition."""
+        """Begin the response if necessary. Return the part that was held back, with an addition."""
         await self._conversation.start(self._media_type)
         self._pending = (self._pending or b"") + addition
         return self._pending
@@ -90,9 +90,9 @@ async def forward(
     *,
     return_last: bool = False,
 ) -> bytes:
-    """Forward git's answer. With ``return_last`` its last chunk is returned, and the answer stays open.
+    """Forward git's response. With ``return_last``, return its last chunk and leave the response open.
 
-    In a session no chunk is held back, because the client waits for each one. A part of a file is never held
+    In a session no chunk is held back, because the client waits for each one. A part of a file is not held
     back either: it would be lost. Raises BadRequest.
     """
     answer = _Answer(conversation, service, holds_back=return_last or not conversation.is_session)

@@ -87,7 +87,7 @@ class Pushes:
         self._locks = weakref.WeakValueDictionary[int, asyncio.Lock]()
 
     def turn(self, repository_id: int) -> asyncio.Lock:
-        """The lock for changes that must follow each other in one repository, in this process."""
+        """Return the lock for changes of a repository that must not overlap in this process."""
         lock = self._locks.get(repository_id)
         if lock is None:
             lock = self._locks[repository_id] = asyncio.Lock()
@@ -130,10 +130,10 @@ class Pushes:
 
     @asynccontextmanager
     async def uploading(self, repository_id: int, user_id: int, moved_ref: str = "") -> AsyncIterator[None]:
-        """Allow files to change inside the block; it ends before the repository moves to another shard.
+        """Allow files to change inside the block, which ends before the repository moves to another shard.
 
-        ``moved_ref`` may move inside the block, without an announcement: a ref of a pull request, for
-        example. No replica has it then. Raises as ``journaled``.
+        ``moved_ref``, such as a ref of a pull request, may move inside the block and is not announced. No
+        replica has it then. Raises as ``journaled``.
         """
         async with self.journaled(repository_id, user_id, [moved_ref] if moved_ref else []) as push_id:
             try:
@@ -162,10 +162,10 @@ class Pushes:
         raise Unavailable(MOVES)
 
     async def merge_of(self, repository_id: int, number: int) -> str | None:
-        """The commit that merged this pull request; None when it was not merged.
+        """Return the commit that merged this pull request; None if it is not merged.
 
-        Raises Conflict while a merge has begun whose outcome is unknown: its process still works, or died and
-        another process is about to settle its entry.
+        Raises Conflict while the outcome of a merge is unknown: its process still works, or died and another
+        process is about to settle its entry.
         """
         async with self._db.read() as db:
             # One statement: an outcome is recorded in the transaction that removes the entry.
@@ -250,7 +250,10 @@ class Pushes:
     async def _settle_once(
         self, entry: PushRow, names: Sequence[str], ledger: dict[str, str], *, small: bool
     ) -> bool:
-        """Return False if another process changed the ledger since it was read; read it again then."""
+        """Settle once.
+
+        Return False if another process changed the ledger since it was read; then read it again.
+        """
         if not names:
             async with self._db.transaction() as tx:
                 await refs.remove_push(tx, entry.id)
@@ -294,9 +297,9 @@ class Pushes:
     async def _read(
         self, entry: PushRow, ledger: dict[str, str], names: Sequence[str], *, small: bool
     ) -> tuple[PushChanges, dict[str, Any]]:
-        """The refs that moved; licences, if their files did; size and language, if they are measured.
+        """Return the moved refs, and changed columns: licences if their files changed, size and language.
 
-        A language that is not known yet is looked for each time.
+        Size and language are set only if they are measured. An unknown language is detected each time.
         """
         is_measured = self._is_measured(entry, small=small)
 
@@ -326,9 +329,9 @@ class Pushes:
             return await asyncio.to_thread(read_moved_refs, path, ledger, names), {"licenses": None}
 
     def _is_measured(self, entry: PushRow, *, small: bool) -> bool:
-        """True if this push measures the repository: no merge, and at most one small push a minute.
+        """True if this push measures the repository. Merges do not, and small pushes do once a minute.
 
-        Measuring looks at every file.
+        Measuring reads every file.
         """
         is_recent = small and entry.repository_id in self._measured
         if entry.merged_pull or is_recent:
@@ -337,7 +340,7 @@ class Pushes:
         return True
 
     async def _set_default_branch(self, entry: PushRow, result: PushChanges) -> str:
-        """Let git have another default branch, if there is one; its name."""
+        """Set the default branch in git if the push brings another one. Return its name."""
         main = default_branch_after(entry, result)
         if main != entry.default_branch:
             try:

@@ -18,7 +18,7 @@ log = structlog.get_logger()
 def extending_lease(database: Database, push_id: int, lease: timedelta) -> Iterator[None]:
     """Extend the lease inside the block.
 
-    The task for it starts only when the block takes long, which few do.
+    The task starts only if the block takes long, which is rare.
     """
     loop, extension = asyncio.get_running_loop(), list[asyncio.Task[None]]()
 

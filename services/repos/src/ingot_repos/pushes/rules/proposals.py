@@ -39,7 +39,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 def proposal_ref(proposal_id: int) -> str:
-    """The ref that keeps the proposed commits."""
+    """Return the ref that keeps the proposed commits."""
     return f"{PROPOSALS}{proposal_id}"
 
 
@@ -75,7 +75,7 @@ class Proposal(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The ref updates of a push as git gets them, those that git refuses, and what it proposes."""
+    """A planned push: the ref updates for git, refs that git must reject, and the proposals."""
 
     commands: list[RefChange]
     refusals: list[RefRefusal]
@@ -155,7 +155,7 @@ async def plan(
 async def _add_proposal(
     planned: Plan, storage: Storage, repository_id: int, proposal: Proposal, options: Options
 ) -> None:
-    """Let git move the ref of the proposal, from where it is."""
+    """Let git move the ref of the proposal from its present commit."""
     before, is_merged = await storage.call(repository_id, current_tip, proposal.ref, proposal.base_branch)
     planned.commands.append(RefChange(proposal.ref, before, proposal.after))
     planned.proposals.append(msgspec.structs.replace(proposal, before=before))
@@ -207,7 +207,7 @@ async def announce(
 async def _read_messages(
     storage: Storage, repository_id: int, proposed: Sequence[Proposal]
 ) -> tuple[dict[int, str], dict[str, str]]:
-    """The messages of the commits by the id of the proposal; reasons by ref for what has no commits."""
+    """Return messages of commits by id of the proposal, and reasons by ref for proposals without commits."""
     messages, reasons = dict[int, str](), dict[str, str]()
     for proposal in proposed:
         commit = await storage.call(repository_id, proposed_commit, proposal.after, proposal.base_branch)
@@ -226,7 +226,7 @@ async def take_back(
     *,
     repository_id: int,
 ) -> None:
-    """Let nothing remain of these proposals of a push; git has moved those refs that are ``accepted``."""
+    """Undo these proposals of a push. git has moved those refs that are ``accepted``."""
     changes = [RefChange(one.ref, one.before, one.after) for one in refused if one.ref in accepted]
     await storage.call(repository_id, move_back, changes)
     empty = []
@@ -239,7 +239,7 @@ async def take_back(
 
 
 async def pull_numbers(db: Database, proposed: Sequence[Proposal]) -> Mapping[int, int]:
-    """Return the pull requests that issues has compared with these commits: id of the proposal to number."""
+    """Return numbers by id of the proposal, for pull requests that issues has compared with these commits."""
     numbers = {}
     async with db.read() as tx:
         for proposal in proposed:
@@ -252,7 +252,7 @@ async def pull_numbers(db: Database, proposed: Sequence[Proposal]) -> Mapping[in
 async def _read_target(
     storage: Storage, row: RepositoryRow, actor: Actor, command: RefChange, options: Options
 ) -> tuple[str, str, str]:
-    """Base branch, topic, and why that cannot be proposed, if so."""
+    """Return base branch, topic, and the reason to reject the proposal; empty if it is allowed."""
     if len(command.name) > len(FOR) + LONGEST_BRANCH + 1 + LONGEST_TOPIC:
         return "", "", "the name is too long"
     base, topic = await storage.call(row.id, split_target, command.name.removeprefix(FOR))

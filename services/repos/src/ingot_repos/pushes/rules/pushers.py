@@ -8,7 +8,7 @@ from ingot_repos.protection.rules.decisions import Actor
 class Pusher(msgspec.Struct, frozen=True):
     """The account that events name, and the actor for the rules. ``restricted``: see ``PushReceived``.
 
-    ``reads_pulls``: the actor may read pull requests of the repository, so may open one by a push.
+    ``reads_pulls``: the actor may read pull requests of the repository, and so may open one by a push.
     ``maintained`` are the branches to which the actor may push without write access to the repository.
     """
 

@@ -1,8 +1,7 @@
 """Removal of locks that a killed git left on refs.
 
-They are removed before the next change of these refs, and after the death of a process.
-Such locks would block every later change. While another push moves very many refs, old locks may be its own
-and stay.
+Such locks would block every later change. They are removed before the next change of these refs, and after
+the death of a process. While another push moves very many refs, old locks may belong to it and stay.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Moves branches and tags for requests of the API: the one way, with the journal and the rules of a push."""
+"""Moves branches and tags for API requests, always with the journal and the rules of a push."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ def require_changeable(row: RepositoryRow) -> None:
 
 
 class RefUpdates:
-    """``mover`` is the actor as ``rules`` see them.
+    """Moves refs of one repository. ``mover`` is the actor as ``rules`` see them.
 
     ``restricted``: the caller's token is restricted to some repositories, as for ``PushReceived``.
     """
@@ -49,7 +49,7 @@ class RefUpdates:
         self.row, self.actor, self._restricted = row, actor, restricted
 
     async def apply(self, changes: Sequence[RefChange]) -> None:
-        """Move refs that have their expected values, all of them or none, and announce it.
+        """Move all of the refs or none, if they have their expected values, and announce the moves.
 
         The moves are announced even if the caller has disconnected.
 
@@ -71,10 +71,10 @@ class RefUpdates:
     async def require_update(
         self, head: BorrowedHead, ref: str, before: str, make_commit: Callable[[Any, str], str]
     ) -> None:
-        """Call ``make_commit`` with repository and tip; raise the refusals of ``apply`` for its commit.
+        """Call ``make_commit`` with repository and tip, and raise the refusals of ``apply`` for its commit.
 
-        Commits of another repository are checked this way before any object is copied: a refused object is
-        never here for a pusher to name.
+        Commits of another repository are checked in this way before any object is copied. So a pusher can
+        never reference a refused object here.
         """
         after = await head.act(make_commit)
 
@@ -85,7 +85,7 @@ class RefUpdates:
             await self._require([RefChange(ref, before, after)], read)
 
     async def _require(self, changes: Sequence[RefChange], read: Read) -> None:
-        """Raises Denied unless the rules let the actor make these changes. ``read`` has their commits."""
+        """Raise Denied unless the rules let the actor make these changes. ``read`` has their commits."""
         require_changeable(self.row)
         self._rules.require(self._mover, changes, forced=await self._is_forced(changes, read))
         await self._judge.require(self._rules.refusals(self._mover, changes), changes, read)
@@ -105,9 +105,9 @@ class RefUpdates:
         return False
 
     def uploading(self) -> AbstractAsyncContextManager[None]:
-        """Inside the block the repository stays on this shard. Raises OnAnotherShard, Unavailable."""
+        """Keep the repository on this shard inside the block. Raises OnAnotherShard, Unavailable."""
         return self._pushes.uploading(self.row.id, self.actor.id)
 
     def turn(self) -> asyncio.Lock:
-        """The lock for changes of this repository that must follow each other, in this process."""
+        """Return the lock for changes of this repository that must not overlap in this process."""
         return self._pushes.turn(self.row.id)

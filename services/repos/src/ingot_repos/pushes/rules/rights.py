@@ -1,4 +1,7 @@
-"""Refs that a push may not move, also when it took long and its rights have changed."""
+"""Refs that a push may not move.
+
+They are found again if the push took long, because rights may have ended.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -31,7 +34,7 @@ Renew = Callable[[], Awaitable[tuple[ResolvedRepository, Pusher]]]
 
 
 def find_refusals(rules: Rules, pusher: Pusher, commands: Sequence[RefChange]) -> list[RefRefusal]:
-    """Of what moves refs and proposes nothing."""
+    """Return the refusals of ref updates other than proposals."""
     if not reaches(pusher.actor.level, "write"):
         return [
             RefRefusal(one.name, reason)
@@ -58,7 +61,7 @@ def _refusal_of_maintainer(rules: Rules, pusher: Pusher, change: RefChange) -> s
 
 
 async def refusal_of_proposals(identity: HttpIdentity, row: RepositoryRow, pusher: Pusher) -> str:
-    """The reason for which they may propose nothing; empty if they may."""
+    """Return the reason why the pusher may not propose commits. Empty if they may."""
     if row.wiki_of is not None:
         return "a wiki has no pull requests"
     if not pusher.reads_pulls:
@@ -75,7 +78,7 @@ async def refusal_of_late_push(
     commands: Sequence[RefChange],
     earlier: Sequence[RefRefusal],
 ) -> str:
-    """The reason for which no ref may move; empty when only that is refused which was refused ``earlier``."""
+    """Return the reason why no ref may move. Empty if no update is refused in addition to ``earlier``."""
     others = [one for one in commands if not one.name.startswith(FOR)]
     try:
         repository, pusher = await renew()

@@ -1,6 +1,6 @@
 """A push over HTTP or SSH: it is planned, journaled, run by git and settled.
 
-The caller has decided about the access. The answer is streamed to the client while it still sends.
+The caller of this module has checked the access. The response is streamed while the client still sends.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ PROGRESS_SECONDS = 5.0
 
 
 class PushConditions(Protocol):
-    """Facts about a repository for which a push is looked at. ``has_account``: the pusher has a copy here."""
+    """Facts that decide which checks a push needs. ``has_account``: the pusher's account has a copy here."""
 
     is_protected: bool
     uses_lfs: bool
@@ -89,7 +89,7 @@ class PushParts:
 
 @dataclass(frozen=True)
 class PlannedPush:
-    """A push, and the task of git. ``looks_for_lfs``: the repository must have its objects of LFS."""
+    """A push, and its plan for git. ``looks_for_lfs``: hooks check that no LFS object is missing."""
 
     push: Push
     plan: Plan
@@ -106,30 +106,30 @@ class PlannedPush:
 
     @property
     def journaled_refs(self) -> list[str]:
-        """The refs that may move, without proposals, which cannot be fetched."""
+        """Return the refs that may move, except proposals, which cannot be fetched."""
         stay = self._refused.union(proposal.ref for proposal in self.plan.proposals)
         return [command.name for command in self.plan.commands if command.name not in stay]
 
     @property
     def opened(self) -> Sequence[str]:
-        """Hidden refs that git may move. The update hook refuses the others below refs/for/."""
+        """Return hidden refs that git may move. The update hook rejects others below refs/for/."""
         if not _proposes(self.push.commands):
             return ()
         return [FOR, *(proposal.ref for proposal in self.plan.proposals)]
 
     @property
     def has_more_to_say(self) -> bool:
-        """True if git's report gets another end."""
+        """True if lines or proposals are added to the end of git's report."""
         return bool(self.plan.proposals or self.options.remarks)
 
     @property
     def is_judged(self) -> bool:
-        """True if hooks must inspect the push, whatever files it contains."""
+        """True if hooks must inspect the push, independent of its files."""
         return bool(self.plan.refusals or self.plan.proposals or self.looks_for_lfs)
 
 
 class PushSession:
-    """One push. ``presenter`` shows what the client may see."""
+    """One push of a client. ``presenter`` shows what the client may see."""
 
     def __init__(
         self,
@@ -145,9 +145,9 @@ class PushSession:
         self._client = client
 
     async def run(self) -> None:
-        """Receive the push. Once the client has said what it pushes, room for git is waited for.
+        """Receive the push. Read the ref updates first, then wait for a slot for git.
 
-        When it takes long, ``renew`` decides again before refs move: a right that has ended moves none.
+        If the push takes long, ``renew`` checks the rights again before refs move; without them no ref moves.
         Raises BadRequest, Unavailable, NotFound.
         """
         decided_at = asyncio.get_running_loop().time()
@@ -179,7 +179,7 @@ class PushSession:
         await self._client.write(refs)
 
     async def _read(self) -> Push | None:
-        """The ref updates; None when a session ends without any. Raises BadRequest."""
+        """Return the ref updates; None if a session ends without any. Raises BadRequest."""
         try:
             return await read_push_commands(self._client.body())
         except (BodyRefused, ClientDisconnected) as error:
@@ -188,7 +188,7 @@ class PushSession:
             return None
 
     async def _receive(self, push: Push, decided_at: float) -> None:
-        """It is journaled before refs move, and announced before the client gets the end of the answer."""
+        """Plan and run the push. It is journaled before refs move, and announced before the response ends."""
         planned = await self._plan(push)
         hooks = await self._hooks(planned)
         report = PushReport(has_side_band=push.has_side_band)
@@ -230,7 +230,7 @@ class PushSession:
         return PlannedPush(push, plan, options, looks_for_lfs)
 
     async def _hooks(self, planned: PlannedPush) -> Path | None:
-        """The folder of the hooks that git runs, if any. Raises HooksNotRun."""
+        """Return the folder of the hooks that git runs, if any. Raises HooksNotRun."""
         if not (planned.is_judged or self._parts.settings.max_file_bytes):
             return None
         root, refuses_refs = self._parts.storage.root, bool(planned.plan.refusals)
@@ -239,7 +239,7 @@ class PushSession:
     async def _run_git(
         self, planned: PlannedPush, hooks: Path | None, decided_at: float, report: PushReport
     ) -> bytes:
-        """Let git move refs, between the journal's entry and its settlement; the last chunk of the answer."""
+        """Let git move refs between journal entry and settlement. Return the last chunk of the response."""
         id_ = self._repository.id
         async with (
             # Who may move nothing here gets no more room than a stranger.
@@ -277,7 +277,7 @@ class PushSession:
         return parts.questions.question_if_late(decided_at, hooks, refusal)
 
     def _git(self, planned: PlannedPush, hooks: Path | None, late: Path) -> AsyncGenerator[bytes, None]:
-        """The answer of git to the push as it was planned."""
+        """Yield git's response to the planned push."""
         settings, id_, push = self._parts.settings, self._repository.id, planned.push
         return serve(
             self._parts.storage.path(id_),
@@ -330,7 +330,10 @@ class PushSession:
     async def _announce_proposals(
         self, planned: PlannedPush, report: PushReport
     ) -> tuple[set[str], dict[str, str]]:
-        """The refs that git has moved, and reasons by ref for what is no proposal after all."""
+        """Announce proposals.
+
+        Return the refs that git has moved, and reasons by ref for rejected proposals.
+        """
         accepted: set[str] = set()
         try:
             accepted = report.accepted()
@@ -354,7 +357,7 @@ class PushSession:
         return accepted, refusals
 
     async def _addresses(self, proposed: Sequence[Proposal]) -> list[str]:
-        """Lines with the addresses of the pull requests. Issues opens them, which is awaited for a moment."""
+        """Return lines with addresses of the pull requests, after a short wait for issues to open them."""
         settings, numbers = self._parts.settings, dict[int, int]()
         async for _ in polls(settings.proposal_wait_seconds):
             numbers = dict(await proposals.pull_numbers(self._parts.db, proposed))
@@ -368,7 +371,7 @@ class PushSession:
 
 
 async def announce_push(journal: Pushes, push_id: int, *, small: bool) -> None:
-    """Announce the push. If that fails the sweeper does it: the refs have moved already."""
+    """Announce the push. If this fails, the sweeper announces it, because the refs have moved already."""
     try:
         await journal.settle(push_id, small=small)
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets what git said
@@ -377,7 +380,7 @@ async def announce_push(journal: Pushes, push_id: int, *, small: bool) -> None:
 
 
 async def _show_progress(client: Conversation, announcing: asyncio.Task[None]) -> None:
-    """Tell the client every few seconds that its push is being recorded, until it is or the client leaves."""
+    """Tell the client every few seconds that the push is being recorded, until it is or the client leaves."""
     seconds = 0.0
     with contextlib.suppress(ClientDisconnected, OSError):
         while not (await asyncio.wait([announcing], timeout=PROGRESS_SECONDS))[0]:

@@ -12,7 +12,7 @@ def page_changes(commits: Sequence[CommitChanges]) -> list[WikiPageChange]:
     """Return the change of each page, the latest last. ``commits`` are latest first.
 
     A commit that removes one page and adds one has renamed it. Of several changes of a page the latest
-    counts. A new page stays ``created`` when it is edited. It is left out when it is deleted again.
+    counts. A new page stays ``created`` when it is edited, and is left out when it is deleted again.
     """
     changes = dict[str, WikiPageChange]()
     for commit in reversed(commits):

@@ -25,9 +25,9 @@ class ProposalRow(TypedRow):
 async def take(
     tx: Tx, repository_id: int, account_id: int, base_branch: str, topic: str, *, most_pending: int
 ) -> int:
-    """The id of this proposal, which is added if it is new.
+    """Return the id of this proposal, which is added if it is new.
 
-    It is 0 if the account has ``most_pending`` others in the repository that are no pull requests yet.
+    Return 0 if the account has ``most_pending`` other proposals in the repository without a pull request.
     """
     key = {
         "repository_id": repository_id,
@@ -51,7 +51,7 @@ async def take(
 
 
 async def forget(tx: Tx, proposal_ids: Collection[int]) -> None:
-    """Remove those of the proposals that have no pull request and that no later push has announced."""
+    """Remove proposals that have no pull request and that no later push has announced."""
     unused = proposal.c.number == 0, proposal.c.compared_sha == ""
     await tx.execute(delete(proposal).where(proposal.c.id.in_(proposal_ids), *unused))
 

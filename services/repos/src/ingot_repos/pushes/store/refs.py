@@ -37,8 +37,8 @@ LARGE_PUSH = 10_000
 class PushRow(TypedRow):
     """A journal entry, with the columns of its repository that settling needs.
 
-    ``refs`` and ``options`` are JSON lists of texts. ``is_followed``: it has push mirrors that follow every
-    push.
+    ``refs`` and ``options`` are JSON lists of texts. ``is_followed``: the repository has push mirrors that
+    follow every push.
     """
 
     id: int
@@ -61,7 +61,7 @@ class PushRow(TypedRow):
 
 
 class _PushTipRow(PushRow):
-    """The same with a ref of its ledger, if there is one."""
+    """A journal entry with one ref of its ledger, if there is one."""
 
     tip_name: str | None
     tip_oid: str | None
@@ -91,7 +91,7 @@ _LEDGER_OF_FEW = PreparedQuery(_LEDGER.where(any_of(ref.c.name, "names")), _Ledg
 
 
 async def ledger(db: Executor, repository_id: int, names: Collection[str]) -> dict[str, str]:
-    """Name to object id of these refs, as they were last announced."""
+    """Return object ids of these refs by name, as they were last announced."""
     values: dict[str, Any] = {"of": repository_id}
     if len(names) <= MANY:
         rows = await _LEDGER_OF_FEW.all(db, **values, names=list(names))
@@ -127,7 +127,7 @@ async def record(
 
 @cache
 def _advance(names: tuple[str, ...]) -> PreparedWrite:
-    """Pushes set few combinations of columns."""
+    """Return the write for a combination of columns. Pushes set few of the possible combinations."""
     statement = update(repository).where(
         repository.c.id == _REPOSITORY, repository.c.ref_version == bindparam("read_version", type_=BigId)
     )
@@ -243,7 +243,7 @@ _PUSH_AND_LEDGER = PreparedQuery(
 
 
 async def mark_filled(tx: Executor, repository_id: int, default_branch: str) -> None:
-    """Record that a repository has its first branch or tag, before all that was pushed is read."""
+    """Record that a repository has its first branch or tag, before the whole push is read."""
     await tx.execute(
         update(repository)
         .where(repository.c.id == repository_id)
@@ -290,7 +290,7 @@ async def extend_push(db: Executor, push_id: int, lease: datetime) -> None:
 
 
 async def list_expired(db: Executor, shard: str) -> Sequence[ExpiredPushRow]:
-    """Entries of a shard whose process has not extended their lease: it is dead."""
+    """List entries of a shard with an expired lease: their processes are dead."""
     statement = (
         select(push.c.id, push.c.lease_until)
         .join(repository, repository.c.id == push.c.repository_id)
@@ -302,7 +302,7 @@ async def list_expired(db: Executor, shard: str) -> Sequence[ExpiredPushRow]:
 
 
 async def take_over(db: Executor, push_id: int, expired: datetime, lease: datetime) -> bool:
-    """Take the expired lease of an entry; False when another process did."""
+    """Take over the expired lease of an entry. Return False if another process has taken it over."""
     taken = await db.execute(
         update(push).where(push.c.id == push_id, push.c.lease_until == expired).values(lease_until=lease)
     )
@@ -325,7 +325,7 @@ _MERGE = PreparedQuery(
 
 
 async def merge_of(db: Executor, repository_id: int, number: int) -> tuple[str | None, bool]:
-    """Return the commit that merged a pull request, or None; then True if a merge is not settled yet."""
+    """Return the commit that merged a pull request, or None; and True if a merge is not settled yet."""
     row = await _MERGE.first(db, of=repository_id, pull_number=number)
     return (row.sha, row.unsettled > 0) if row is not None else (None, False)
 
@@ -350,7 +350,7 @@ async def remove_push(db: Executor, push_id: int) -> bool:
 
 
 async def ledgers(db: Executor, ids: Sequence[int]) -> Mapping[int, dict[str, str]]:
-    """The refs of these repositories, as they were last announced."""
+    """Return the refs of these repositories, as they were last announced."""
     statement = select(ref.c.repository_id, ref.c.name, ref.c.oid).where(ref.c.repository_id.in_(ids))
     tips: dict[int, dict[str, str]] = {id_: {} for id_ in ids}
     for row in await fetch_all(db, statement, LedgerRow):

@@ -56,7 +56,7 @@ class ReleaseEditor:
     """An editor of releases. It opens its own transactions.
 
     A release needs one transaction before git creates the tag and one after. ``mover`` is the caller as the
-    tag protection sees them.
+    actor of the tag protection.
     """
 
     def __init__(

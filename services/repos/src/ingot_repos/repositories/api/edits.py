@@ -188,7 +188,7 @@ async def _applicable(
 ) -> EditRepository:
     """Return the request without the fields that cannot apply to the repository.
 
-    Raises Invalid for a field whose effect would be another one than the client asks for.
+    Raises Invalid for a field that would have another effect than requested.
     """
     if data.has_code is False:
         raise Invalid.field("has_code", "unsupported", "code cannot be switched off")

@@ -1,4 +1,4 @@
-"""Routes that show a repository, and delete it or all of an organization."""
+"""Routes that show or delete a repository, and delete all repositories of an organization."""
 
 from contextlib import suppress
 
@@ -73,7 +73,7 @@ async def delete_repository(request: RepositoryRequest) -> None:
 async def delete_of_organization(request: RepositoryRequest) -> Response[bytes]:
     """Delete all repositories that an organization has now, one after the other.
 
-    202 while they are being deleted, 204 if there are none.
+    Answers 202 while they are being deleted, 204 if there are none.
     """
     account, sender = request.account, await sender_of(request)
     async with request.db.transaction() as tx:

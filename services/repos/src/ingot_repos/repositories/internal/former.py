@@ -22,7 +22,7 @@ SEGMENTS = ("access", "level", "compare", "comparisons", "merge", "diff", "commi
 async def get_access_by_id(request: RepositoryRequest, name: str, user: str = "") -> RepositoryAccess:
     """Serve the former path of ``{id}/access``.
 
-    A name that is not an id is a repository of the account "by-id".
+    A name that is not an id is the name of a repository of the account "by-id".
     """
     if internal.is_id(name):
         return await internal.access_by_id(request, int(name), user)
@@ -51,7 +51,7 @@ async def get_access_of_name(
 async def get_access_of_reserved_name(
     request: RepositoryRequest, owner: str, user: str = ""
 ) -> RepositoryAccess:
-    """Serve the same former path for a repository named like a segment of another route."""
+    """Serve the former path of ``by-name/{owner}/{name}/access`` for names like those of other routes."""
     name = request.scope["path"].split("/")[-2]
     return await internal.access_by_name(request, owner, name, user)
 
@@ -60,7 +60,7 @@ async def get_access_of_reserved_name(
 async def get_access_of_branches(
     request: RepositoryRequest, owner: str, user: str = ""
 ) -> RepositoryAccess | BranchTip:
-    """Serve the same former path for a repository named "branches".
+    """Serve the former path of ``by-name/{owner}/{name}/access`` for a repository named "branches".
 
     If the owner is an id, return the tip of its branch "access" instead.
     """

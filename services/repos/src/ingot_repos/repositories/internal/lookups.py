@@ -276,7 +276,7 @@ def is_id(text: str) -> bool:
 
 
 async def _access(request: RepositoryRequest, repository: ResolvedRepository) -> RepositoryAccess:
-    """Return the access of the caller with fresh memberships, because other services refuse by it."""
+    """Return the access of the caller with fresh memberships, because other services deny access by it."""
     if (
         repository.access.level != "owner"
         and request.principal.signed_in
@@ -298,7 +298,7 @@ async def _access(request: RepositoryRequest, repository: ResolvedRepository) ->
 async def _with_commit(
     request: RepositoryRequest, repository: ResolvedRepository, tip: BranchTip
 ) -> BranchTip:
-    """Return the tip with its commit as pushes have it: clipped, and with its files unless they are many."""
+    """Return the tip with its commit as in push events: clipped, with its files unless they are many."""
     info = clip_for_list(await request.storage.call(repository.id, commit_info, tip.sha))
     async with request.db.read() as db:
         logins = await accounts.logins_by_email(db, author_addresses(info))

@@ -1,4 +1,4 @@
-"""Creating repositories: a row reserves the name, then come the files and the event."""
+"""Creation of repositories: a row reserves the name, then the files are made and an event is emitted."""
 
 import asyncio
 

@@ -52,7 +52,7 @@ async def edit(
 def _settle_default_merge_style(row: RepositoryRow, changes: dict[str, Any]) -> None:
     """Choose the default merge style: the requested, the present or the first style that is allowed.
 
-    Clients switch styles one by one, and name a default before they allow it. Raises Invalid if no style
+    Clients switch styles on one by one, and name a default before they allow it. Raises Invalid if no style
     would be allowed.
     """
     allowed = [name for name, column in MERGE_STYLES.items() if changes.get(column, getattr(row, column))]

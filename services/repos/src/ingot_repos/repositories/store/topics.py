@@ -1,4 +1,4 @@
-"""SQL for topics of repositories. The row of a repository has their names, too, for answers."""
+"""SQL for topics of repositories. The row of a repository also has their names, for responses."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime

@@ -322,7 +322,7 @@ class ShardCommands:
 def _to_emptiest_shards(
     networks: Sequence[Network], source: str, loads: Mapping[str, Load]
 ) -> Sequence[PlannedMove]:
-    """Plan moves of all networks, each to the shard with the lowest load at that time."""
+    """Plan moves of all networks. Each goes to the shard with the lowest load at that time."""
     after, planned = dict(loads), list[PlannedMove]()
     for network in networks:
         total = total_of({**after, "": network.load})

@@ -50,7 +50,7 @@ REST_SECONDS = MOST_LOCKED.total_seconds() - LOCK_MARGIN - LAST_SECONDS
 
 
 class MoveJobs:
-    """The worker for these jobs."""
+    """The worker of jobs that move repositories to this shard and discard their old files."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class MoveJobs:
                 await replicas.forget(tx, repository_id, self._shard)
 
     async def _remove_published(self, repository_id: int) -> None:
-        """Move files to the trash unless the repository is on this shard. Prevents a move for this time."""
+        """Move files to the trash unless the repository is on this shard. No move can begin during this."""
         async with self._db.transaction() as tx:
             place = await shards.lock_for_share(tx, repository_id)
             if place is None or place.shard != self._shard:

@@ -10,7 +10,7 @@ ENOUGH = 0.05
 
 
 class Load(msgspec.Struct, frozen=True):
-    """The load of a shard or network. ``requests`` of git clients are of today and yesterday."""
+    """The load of a shard or network. ``requests`` counts those of git clients today and yesterday."""
 
     bytes: int = 0
     requests: int = 0

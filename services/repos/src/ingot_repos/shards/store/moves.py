@@ -18,7 +18,7 @@ from ingot_repos.pushes.store.tables import push_mirror
 
 
 class UsageRow(TypedRow):
-    """The contents of a shard. ``requests`` of git clients are of today and yesterday."""
+    """The contents of a shard. ``requests`` counts those of git clients today and yesterday."""
 
     shard: str
     repositories: int
@@ -29,7 +29,7 @@ class UsageRow(TypedRow):
 class MemberRow(TypedRow):
     """A repository of a network. ``owner_login`` is None if the account has no copy.
 
-    ``requests`` of git clients are of today and yesterday.
+    ``requests`` counts those of git clients today and yesterday.
     """
 
     id: int

@@ -61,7 +61,7 @@ async def delete_watch(request: RepositoryRequest) -> None:
     tags=["repository"],
 )
 async def check_watch(request: RepositoryRequest) -> WatchInfo:
-    """Return how the caller watches a repository. Answers 404 if they do not."""
+    """Return the caller's watch of a repository. Answers 404 without one."""
     async with request.db.read() as db:
         if not await stars_and_watches.contains(db, WATCHES, request.resource.id, request.principal.id):
             raise NotFound

@@ -1,4 +1,4 @@
-"""One request of a git client and its answer, as raw ASGI: one begins while the other is read."""
+"""One request of a git client and its response, as raw ASGI because both run in parallel."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -22,7 +22,7 @@ MAX_INFLATED = 64 * 1024 * 1024
 
 
 class Exchange:
-    """One request of a git client and its answer; over SSH a whole session, in which git speaks first.
+    """One request of a git client and its response; over SSH a whole session, in which git begins.
 
     It is the `Conversation` of pushes and fetches.
     """
@@ -47,7 +47,7 @@ class Exchange:
         return EXTENSION in (self.request.scope.get("extensions") or {})
 
     def body(self) -> AsyncIterator[bytes]:
-        """The request body as it comes, inflated. Raises ClientDisconnected, BodyRefused."""
+        """Yield the request body as it arrives, inflated. Raises ClientDisconnected, BodyRefused."""
         is_gzip = self.request.headers.get("content-encoding", "").lower() in ("gzip", "x-gzip")
         return inflate(self._chunks(), MAX_INFLATED) if is_gzip else self._chunks()
 
@@ -68,13 +68,16 @@ class Exchange:
                 return
 
     async def disconnected(self) -> None:
-        """Return when the client disconnects. Noticed only while its request is read, or after its end."""
+        """Return when the client disconnects.
+
+        This is noticed only while its request is read, or after its end.
+        """
         await self.body_ended.wait()
         while not self._is_disconnected and (await self._receive())["type"] != "http.disconnect":
             continue
 
     async def start(self, media_type: str) -> None:
-        """Send the head of the answer, unless that was done."""
+        """Send the head of the response, unless it was sent."""
         if self.is_started:
             return
         self.is_started = True
@@ -82,19 +85,19 @@ class Exchange:
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
     async def write(self, part: Part, *, more: bool = True) -> None:
-        """Send a part of the answer. Behind one of a file comes ``more`` in any case."""
+        """Send a part of the response. A part of a file is never the last one."""
         message: Any = {"type": "http.response.body", "body": part, "more_body": more}
         if isinstance(part, FilePart):
             message = {"type": EXTENSION, "more_body": True} | msgspec.structs.asdict(part)
         await self._send(message)
 
     async def hand_over(self, shard: str, body: AsyncIterator[bytes]) -> None:
-        """Let another shard answer; ``body`` starts at the beginning of the request."""
+        """Forward to another shard. ``body`` starts at the beginning of the request."""
         await forward_push(self.request, shard, body, self._send)
 
 
 class GitAnswer(Response[None]):
-    """An answer that is written by ``respond`` and not by the framework."""
+    """A response that ``respond`` writes instead of the framework."""
 
     def __init__(
         self,

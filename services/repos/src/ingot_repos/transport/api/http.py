@@ -1,4 +1,4 @@
-"""Git over HTTP: the requests of a client, and who may send them."""
+"""Git over HTTP: the routes of fetches and pushes, and the access that they need."""
 
 from functools import partial
 
@@ -38,7 +38,7 @@ ONLY_SMART_HTTP = (
 
 @get("/{owner:str}/{repo:str}/info/refs", policy=anyone(), include_in_schema=False)
 async def info_refs(request: RepositoryRequest) -> Response[bytes]:
-    """The refs: the first request of every fetch and push."""
+    """List the refs: the first request of every fetch and push."""
     service = _service(request.query_params.get("service", ""))
     if service is None:
         raise Denied(ONLY_SMART_HTTP)
@@ -58,7 +58,7 @@ async def info_refs(request: RepositoryRequest) -> Response[bytes]:
     request_max_body_size=None,
 )
 async def upload_pack(request: RepositoryRequest) -> GitAnswer:
-    """A fetch."""
+    """Serve a fetch."""
     _require_type(request, "git-upload-pack")
     repository = await _resolve(request, "git-upload-pack")
     return fetch(request, repository, _renew_reader(request, repository))
@@ -71,7 +71,7 @@ async def upload_pack(request: RepositoryRequest) -> GitAnswer:
     request_max_body_size=None,
 )
 async def receive_pack(request: RepositoryRequest) -> GitAnswer:
-    """A push."""
+    """Serve a push."""
     _require_type(request, "git-receive-pack")
     repository = await _resolve(request, "git-receive-pack")
     pusher = await _pusher(request, repository)
@@ -173,7 +173,10 @@ async def _resolve(request: RepositoryRequest, service: Service) -> ResolvedRepo
 async def _resolve_for_push(
     request: RepositoryRequest, owner: str, name: str, unit: Unit
 ) -> ResolvedRepository:
-    """Resolve for callers who may write or propose commits; the refs of ``push`` decide which is needed."""
+    """Resolve for callers who may write or propose commits.
+
+    ``push`` decides by its refs which right is needed.
+    """
     try:
         return await resolve(request, owner, name, "write", unit)
     except Denied:

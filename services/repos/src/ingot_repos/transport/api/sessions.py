@@ -1,4 +1,4 @@
-"""Answers to pushes and fetches over HTTP and SSH. They start sessions with the facts of a request."""
+"""Responses to pushes and fetches over HTTP and SSH. They start sessions with the facts of a request."""
 
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.rules.read_rights import RenewReader
@@ -19,7 +19,7 @@ def push(
     *,
     is_session: bool = False,
 ) -> GitAnswer:
-    """The answer to a push."""
+    """Return the response to a push."""
 
     async def respond(exchange: Exchange) -> None:
         parts, presenter = request.part(PushParts), request.presenter
@@ -35,7 +35,7 @@ def fetch(
     *,
     is_session: bool = False,
 ) -> GitAnswer:
-    """The answer to a fetch."""
+    """Return the response to a fetch."""
 
     async def respond(exchange: Exchange) -> None:
         await FetchSession(fetched(request, repository), renew, exchange).run()
@@ -46,7 +46,7 @@ def fetch(
 def send_bundle(
     request: RepositoryRequest, repository: FetchedRepository, commit: str, renew: RenewReader
 ) -> GitAnswer:
-    """The answer with the bundle of a commit."""
+    """Return the response with the bundle of a commit."""
 
     async def respond(exchange: Exchange) -> None:
         exchange.body_ended.set()  # no request for it has one
@@ -56,6 +56,6 @@ def send_bundle(
 
 
 def fetched(request: RepositoryRequest, repository: ResolvedRepository) -> FetchedRepository:
-    """The repository as this request may fetch of it."""
+    """Return the part of the repository that this request may fetch."""
     protocol = request.headers.get("git-protocol")
     return FetchedRepository(request.part(FetchParts), repository, protocol, request.counts_as_signed_in)

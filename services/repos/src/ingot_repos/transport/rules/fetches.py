@@ -55,7 +55,10 @@ class FetchSession:
             await reader.close()
 
     async def send_bundle(self, commit: str) -> None:
-        """Stream the bundle of a commit; it ends early as a fetch does. Raises ApiError."""
+        """Stream the bundle of a commit. It ends early, as a fetch does, when the access ends.
+
+        Raises ApiError.
+        """
         await self._forward(self._bundle(commit))
 
     async def _forward(self, stream: AsyncGenerator[Part, None]) -> None:
@@ -64,7 +67,7 @@ class FetchSession:
         await answer(self._client, SERVICE, stream, id_, self._renew)
 
     async def _bundle(self, commit: str) -> AsyncGenerator[Part, None]:
-        """Yield the bundle. An error of git aborts the answer: a part must not look like the whole."""
+        """Yield the bundle. An error of git aborts the response, so a part does not look like the whole."""
         parts = self._fetched.bundle(commit, takes_files=self._client.takes_files)
         try:
             async with contextlib.aclosing(parts):
@@ -133,7 +136,7 @@ async def answer(
 ) -> None:
     """Forward the output of git until the client leaves or loses its access. Raises ApiError.
 
-    An answer that has begun is then aborted by CancelledError: a client must not take a part for the whole.
+    A response that has begun is then aborted by CancelledError: a client must not take a part for the whole.
     """
     serving, may_stop = asyncio.current_task(), True
     departure = asyncio.create_task(client.disconnected())

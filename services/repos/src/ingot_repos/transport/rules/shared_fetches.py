@@ -1,4 +1,4 @@
-"""Fetches with shared answers: equal requests to one generation of a repository share one answer."""
+"""Fetches with shared responses: equal requests to one generation of a repository share one response."""
 
 import contextlib
 import hashlib
@@ -53,7 +53,7 @@ class FetchParts:
 
 @dataclass(frozen=True)
 class FetchedRepository:
-    """A repository that a client fetches from, in a version of the protocol. The caller has decided access.
+    """A repository that a client fetches from, and the protocol version. The caller has checked the access.
 
     ``signed_in``: the client is known, as a user or by a deploy key.
     """
@@ -73,7 +73,7 @@ class FetchedRepository:
         return inside(slot, stream)
 
     def serve(self, body: AsyncIterator[bytes], *, is_session: bool = False) -> AsyncGenerator[bytes, None]:
-        """Yield the answer of git to a body, or its output in a whole session."""
+        """Yield git's response to a body, or its output in a whole session."""
         return serve(
             self.parts.storage.path(self.repository.id),
             SERVICE,
@@ -123,9 +123,9 @@ class FetchedRepository:
     async def answer(
         self, one: FetchRequest, reader: RequestReader, *, takes_files: bool
     ) -> AsyncGenerator[Part, None]:
-        """Yield the answer of git to one request of a fetch, the last one of ``reader``.
+        """Yield git's response to one request of a fetch, the last one that ``reader`` has returned.
 
-        A long request does not stay in memory while it is answered. ``takes_files``: see `FetchCache.answer`.
+        A long request is not kept in memory during the response. ``takes_files``: see `FetchCache.answer`.
         Raises BodyRefused, WantRefused.
         """
         if self.is_v2:
@@ -157,9 +157,9 @@ class FetchedRepository:
         return self.within_limits(stream)
 
     def visible_body(self, one: FetchRequest, reader: RequestReader) -> AsyncIterator[bytes]:
-        """Yield the part of a request that git gets. It is the last one of ``reader``. Raises WantRefused.
+        """Yield the part of a request that git receives. It is the last one of ``reader``.
 
-        This work runs in the slot of the git that waits for it.
+        Raises WantRefused.
         """
         return body_of(partial(self._visible_part, one), reader)
 
@@ -187,7 +187,7 @@ class FetchedRepository:
     async def commit_of_bundle(self) -> str | None:
         """Return the tip of the default branch at the start of the day (UTC). Its bundle is served for a day.
 
-        A commit that the branch no longer contains is never returned.
+        Never return a commit that the branch no longer contains.
         """
         if not self.offers_bundle:
             return None

@@ -1,1 +1,1 @@
-"""The SSH server. It hands each session on to a process that serves repositories."""
+"""The SSH server. It forwards each session to a process that serves repositories."""

@@ -30,13 +30,13 @@ class BoundedSession(SSHServerStreamSession[bytes]):
     """A session that ignores signals, breaks and terminal sizes: git ends with its channel."""
 
     def signal_received(self, signal: str) -> None:
-        """Nothing."""
+        """Ignore signals."""
 
     def break_received(self, msec: int) -> bool:  # noqa: ARG002 - the name is asyncssh's
         return False
 
     def terminal_size_changed(self, width: int, height: int, pixwidth: int, pixheight: int) -> None:
-        """Nothing."""
+        """Ignore terminal sizes."""
 
 
 def bounded_session(

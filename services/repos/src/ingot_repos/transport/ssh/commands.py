@@ -1,4 +1,4 @@
-"""The commands that a client may run: those of git, spelled as git spells them, and nothing else."""
+"""The commands that a client may run, in the spelling of git and git-lfs. All others are rejected."""
 
 import re
 from typing import NamedTuple
@@ -12,7 +12,7 @@ _COMMAND = re.compile(
 
 
 class Command(NamedTuple):
-    """``operation`` is that of git-lfs-authenticate, empty for the others; ``name`` is without ``.git``."""
+    """A command. ``name`` is without ``.git``. Only git-lfs-authenticate has an ``operation``."""
 
     program: str
     owner: str
@@ -21,7 +21,7 @@ class Command(NamedTuple):
 
 
 def parse(text: str) -> Command | None:
-    """The command of an exec request; None for anything else."""
+    """Parse an exec request. Return None for other commands."""
     match = _COMMAND.fullmatch(text)
     if match is None:
         return None

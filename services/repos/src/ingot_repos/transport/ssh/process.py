@@ -1,4 +1,4 @@
-"""``ingot-repos ssh``: the SSH server as a process of its own. It has no database and no repositories."""
+"""``ingot-repos ssh``: the SSH server as a separate process, without database and repositories."""
 
 import asyncio
 

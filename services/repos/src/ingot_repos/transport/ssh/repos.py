@@ -1,4 +1,4 @@
-"""Calls of the SSH server to repos: host keys, the owner of a key, and sessions of git."""
+"""Client of the SSH server for repos: host keys, owners of keys, and sessions of git."""
 
 from collections.abc import AsyncIterator
 from urllib.parse import quote, urlencode
@@ -15,17 +15,17 @@ from ingot_wire.framing import Headers
 
 
 class Refused(Exception):
-    """The service did not begin the session; the text is for the client."""
+    """The service rejected the session. The text is for the client."""
 
 
 class Repos:
-    """Every method raises ConnectionError while repos does not answer."""
+    """Client of repos. Every method raises ConnectionError while repos does not answer."""
 
     def __init__(self, upstream: Upstream, identity: ServiceIdentity) -> None:
         self._upstream, self._identity = upstream, identity
 
     async def host_keys(self) -> list[str]:
-        """Raises Unavailable."""
+        """Return the private host keys. Raises Unavailable."""
         return msgspec.json.decode(await self._get("/internal/ssh/host-keys", ""), type=HostKeys).keys
 
     async def holder(self, fingerprint: str, address: str) -> KeyHolder | None:

@@ -1,7 +1,6 @@
 """The SSH server: sign-in by public key, and the commands of git. No shell, forwarding, agent or terminal.
 
-A key is looked up when a client signs in. repos looks it up again for each session and decides what it may
-do.
+A key is looked up when a client signs in. repos looks it up again for each session and decides its access.
 """
 
 import asyncio
@@ -80,7 +79,7 @@ class SshServer:
 
     @asynccontextmanager
     async def served(self, listener: socket.socket) -> AsyncIterator[None]:
-        """Serve while the block runs; at its end running sessions get the time to drain."""
+        """Serve while the block runs. At its end, running sessions get time to drain."""
         beginning = asyncio.create_task(self._listen(listener), name="SSH server")
         try:
             yield
@@ -96,7 +95,7 @@ class SshServer:
                 task.cancel()
 
     async def hand_over(self) -> None:
-        """Serve on until no session begins any more, as `http.drain` does with requests."""
+        """Continue to serve until no new session begins, as `http.drain` does with requests."""
         clock, settings = asyncio.get_running_loop().time, self.settings
         limit = clock() + settings.handover_limit_seconds
         self._last_session = clock()
@@ -138,7 +137,7 @@ class SshServer:
         return acceptor
 
     def run(self, session: "Session") -> "asyncio.Task[None]":
-        """Start a session, and know of it until it ends."""
+        """Start a session and keep track of it until it ends."""
         self._last_session = asyncio.get_running_loop().time()
         task = asyncio.create_task(session.run(), name="SSH session")
         self._running.add(task)
@@ -147,7 +146,7 @@ class SshServer:
 
 
 class Connection(asyncssh.SSHServer):
-    """One client: it signs in with a key, then asks for sessions."""
+    """One client connection: it signs in with a key, then opens sessions."""
 
     def __init__(self, server: SshServer) -> None:
         self.server = server
@@ -233,17 +232,17 @@ class Connection(asyncssh.SSHServer):
             await self.server.run(Session(self, stdin, stdout, stderr))
 
     def touch(self) -> None:
-        """Something was done: the connection is not idle."""
+        """Record activity: the connection is not idle."""
         self._last_use, self.heard = self.server.clock(), 0
 
     def hear(self, size: int) -> None:
-        """Count received bytes; very few of them do not count as activity."""
+        """Count received bytes. Very few bytes do not count as activity."""
         self.heard += size
         if self.heard >= LEAST_BYTES:
             self.touch()
 
     def check_time(self) -> None:
-        """Close it when the time to sign in, or that of idleness, is over; else look again then."""
+        """Close the connection if sign-in took too long or it is idle. Otherwise schedule the next check."""
         settings, shakes_hands = self.server.settings, len(self._acquired) > 1
         seconds = settings.ssh_login_seconds if shakes_hands else settings.ssh_idle_seconds
         left = self._last_use + seconds - self.server.clock()
@@ -256,7 +255,10 @@ class Connection(asyncssh.SSHServer):
         self._check = asyncio.get_running_loop().call_later(left, self.check_time)
 
     def _release(self, left: int) -> None:
-        """The counted things but the first ``left``; the first one is the connection of its address."""
+        """Release the counters except the first ``left``.
+
+        The first one counts the connection of the address.
+        """
         while len(self._acquired) > left:
             counted, holder = self._acquired.pop()
             counted.release(holder)
@@ -277,7 +279,7 @@ class Session:
         self._channel: asyncssh.SSHServerChannel[bytes] = stdout.channel  # type: ignore[assignment]
 
     async def run(self) -> None:
-        """Run the command, and say how it ended. The session ends with the channel."""
+        """Run the command and send its exit status. The session ends with the channel."""
         set_request_id(secrets.token_hex(16))
         self._connection.write_limit.apply_to(self._channel)
         working = asyncio.create_task(self._status(), name="a command over SSH")
@@ -296,7 +298,7 @@ class Session:
             self._channel.close()
 
     async def _status(self) -> int:
-        """The exit status of the command."""
+        """Return the exit status of the command."""
         text = self._channel.get_command()
         if self._channel.get_subsystem() is not None:
             return self._refuse("there are no subsystems here")
@@ -352,7 +354,7 @@ class Session:
         return 0
 
     async def _said(self) -> AsyncIterator[bytes]:
-        """Yield what the client sends, as it arrives. Raises ConnectionError."""
+        """Yield the input of the client as it arrives. Raises ConnectionError."""
         try:
             while chunk := await self._stdin.read(PART):
                 self._connection.hear(len(chunk))

@@ -1,6 +1,6 @@
 """The process that serves repositories for the SSH server: reached over a socket, or an app of this process.
 
-A request and its answer run at the same time: git answers before the client has sent everything.
+A request and its response run in parallel: git answers before the client has sent everything.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from ingot_wire.framing import Headers
 
 
 class UpstreamAnswer(Protocol):
-    """A status, and a body to be read in parts. Leaving it ends the request."""
+    """A status, and a body that is read in parts. Leaving the block ends the request."""
 
     status: int
 
@@ -31,7 +31,7 @@ class Upstream(Protocol):
 
 
 class AppUpstream:
-    """An app in this process: all of HTTP except the socket."""
+    """An app in this process, called as over HTTP but without a socket."""
 
     def __init__(self, app: AsgiApp) -> None:
         self._app = app
@@ -61,7 +61,7 @@ class AppUpstream:
 
 
 class AppAnswer:
-    """The answer of an app in this process. Only one part of it waits here at a time."""
+    """The response of an app in this process. At most one part of it is buffered."""
 
     def __init__(self, body: Body) -> None:
         self.status = 0
@@ -85,11 +85,11 @@ class AppAnswer:
             raise ConnectionError("the service sent no answer")
 
     async def read_part(self) -> tuple[bytes, bool]:
-        """The next bytes of the body, and whether more come."""
+        """Return the next bytes of the body, and True if more follow."""
         return await self._parts.get()
 
     async def read(self) -> bytes:
-        """The rest of the body."""
+        """Return the rest of the body."""
         parts, more = [], True
         while more:
             part, more = await self.read_part()
@@ -103,7 +103,7 @@ class AppAnswer:
         self.leave()
 
     def leave(self) -> None:
-        """Let the app end without a reader."""
+        """Let the app end without a reader of its response."""
         self._is_left = True
         self._left.set()
         while not self._parts.empty():

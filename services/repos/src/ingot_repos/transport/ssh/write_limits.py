@@ -1,9 +1,9 @@
 """Patch of asyncssh 2.24: let channels wait while a client does not read.
 
-asyncssh ignores `pause_writing` and writes as much as the window of a client allows. A client can fill the
-memory of the server: it opens its window and does not read, or starts a key exchange and does not finish it.
-While a client does not read, its requests are not read either, because each one makes an answer. Remove the
-patch when asyncssh heeds `pause_writing` (ADR 14).
+asyncssh ignores `pause_writing` and writes as much as the window of a client allows. So a client can fill the
+memory of the server: it opens its window and does not read, or does not finish a key exchange. While a client
+does not read, its requests are not read either, because each one causes a response. Remove the patch when
+asyncssh respects `pause_writing` (ADR 14).
 """
 
 # ruff: noqa: SLF001 - asyncssh has no public names for what is needed of it
@@ -19,7 +19,7 @@ MOST_DEFERRED = 10_000
 
 
 class WriteLimit:
-    """Limit of the unsent bytes of one connection. Channels that waited continue one after the other."""
+    """A limit of the unsent bytes of one connection. Waiting channels continue one after the other."""
 
     def __init__(self, connection: asyncssh.SSHServerConnection) -> None:
         state: Any = connection

@@ -1,6 +1,6 @@
 """SQL for the conditions under which a push is inspected, and its account.
 
-Most repositories have none of these conditions, so one statement reads all of them.
+Most repositories meet none of these conditions, so one statement reads all of them.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Periodic tasks: delays of mirrors as metrics, and removal of orphaned files."""
+"""Periodic tasks: metrics of late mirrors, removal of orphaned files, and counts."""
 
 import asyncio
 from datetime import timedelta
@@ -64,7 +64,7 @@ class Maintenance:
                     await release(tx, self._jobs, row.repository_id, row.shard)
 
     async def recount(self) -> None:
-        """Recount all repositories and add up notes since the last count. Only one process at a time."""
+        """Recount all repositories and add up notes written since the last count. One process at a time."""
         async with self._db.exclusive("repos_recount") as mine:
             if mine:
                 async with self._db.transaction() as tx:

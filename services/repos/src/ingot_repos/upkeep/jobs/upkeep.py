@@ -58,7 +58,7 @@ class Upkeep(msgspec.Struct, frozen=True):
 
 
 class UpkeepJobs:
-    """The worker for these jobs, and the tasks that add them."""
+    """The worker of jobs that pack and check repositories, and the tasks that add these jobs."""
 
     def __init__(self, jobs: Jobs, storage: Storage, lfs: LfsObjects, shard: str, grace: timedelta) -> None:
         self._jobs, self._db, self._storage, self._lfs = jobs, jobs.database, storage, lfs
