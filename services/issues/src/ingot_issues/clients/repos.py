@@ -147,7 +147,7 @@ class HttpRepos:
     async def readable(
         self, repository_ids: Collection[int], principal_token: str, *, team_id: int = 0
     ) -> Readable:
-        """Return which repositories the caller may read, and the team has if ``team_id`` is given."""
+        """Return the repositories that the caller may read. With ``team_id``, only those of that team."""
         ids, readable = sorted(repository_ids), Readable(set(), set(), set())
         for start in range(0, len(ids), MOST_IDS):
             question = ReadableRepositories(ids=ids[start : start + MOST_IDS], team_id=team_id, by_unit=True)

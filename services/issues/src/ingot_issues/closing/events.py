@@ -15,7 +15,7 @@ from ingot_issues.records.rules.presenter import Presenter
 
 
 class ClosingEvents:
-    """The handlers of events."""
+    """Handlers of pushes whose commit messages close issues."""
 
     def __init__(self, jobs: Jobs, presenter: Presenter) -> None:
         self._jobs, self._presenter = jobs, presenter

@@ -15,7 +15,7 @@ from ingot_issues.scheduled_merges.rules.scheduling import wake
 
 
 class Blocked(ApiError):
-    """Open issues block it."""
+    """Open issues block the issue or pull request."""
 
     status = 412
 
@@ -37,7 +37,7 @@ async def add_dependency(
     *,
     on: AnyIssue,
 ) -> None:
-    """Let ``blocker`` block ``issue``. ``on`` is the one of the two in the repository of ``context``.
+    """Let ``blocker`` block ``issue``. ``on`` is the one that is in the repository of ``context``.
 
     Raises Invalid if both are the same issue, or if ``issue`` blocks ``blocker``.
     """

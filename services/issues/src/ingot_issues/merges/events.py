@@ -18,7 +18,7 @@ from ingot_issues.references.rules import references_of
 
 
 class MergeEvents:
-    """The handlers of events."""
+    """Handlers of pushes that merge pull requests."""
 
     def __init__(self, jobs: Jobs, presenter: Presenter) -> None:
         self._jobs, self._presenter = jobs, presenter

@@ -18,7 +18,7 @@ MOST_AT_ONCE = 1000
 
 
 class PullHeads:
-    """Adds the job for each such head, in rounds."""
+    """Adds jobs that repair the visibility of heads, in rounds."""
 
     def __init__(self, database: Database, jobs: Jobs) -> None:
         self._db, self._jobs = database, jobs

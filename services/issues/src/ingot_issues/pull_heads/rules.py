@@ -61,7 +61,7 @@ async def requeue_closed(db: Database, context: RepositoryContext, pulls: Sequen
 
 
 def is_out_of_sync(pull: HeadRow) -> bool:
-    """Return whether repos hides the head and should not, or the reverse. A job may be waiting."""
+    """Return whether repos hides a head that should be visible, or the reverse. A job may be waiting."""
     return pull.head_hidden != (state_of(pull) == "hidden")
 
 

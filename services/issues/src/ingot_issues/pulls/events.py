@@ -16,7 +16,7 @@ from ingot_issues.repositories.store import copies
 
 
 class PullEvents:
-    """The handlers of events."""
+    """Handlers of events that change pull requests."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs

@@ -16,7 +16,7 @@ from ingot_issues.scheduled_merges.rules.scheduling import wake
 
 
 class ReviewEvents:
-    """The handlers of events."""
+    """Handlers of events that change reviews and requests for them."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs

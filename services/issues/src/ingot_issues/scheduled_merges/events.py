@@ -15,7 +15,7 @@ from ingot_issues.scheduled_merges.rules.scheduling import wake
 
 
 class ScheduledMergeEvents:
-    """The handlers of events."""
+    """Handlers of events that scheduled merges wait for."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs

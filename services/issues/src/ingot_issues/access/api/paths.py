@@ -14,7 +14,7 @@ PAGES = "/{owner:str}/{repo:str}"
 
 
 def on_issue(rest: str) -> list[str]:
-    """Both spellings of a path below one issue."""
+    """Return both spellings of a path below one issue."""
     return [f"/issues/{{index:int}}{rest}", f"/issue/{{index:int}}{rest}"]
 
 

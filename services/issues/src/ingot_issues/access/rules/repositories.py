@@ -146,7 +146,7 @@ def is_transfer(edit: RepositoryEdited) -> bool:
 
 
 def has_everything(team: Team) -> bool:
-    """Return whether the team has all repositories of its organization. Owners always has."""
+    """Return whether the team has all repositories of its organization, as Owners always has."""
     return team.permission == "owner" or team.includes_all_repositories
 
 

@@ -57,7 +57,7 @@ class NewIssue(msgspec.Struct, kw_only=True):
 
     @property
     def is_plain(self) -> bool:
-        """Return whether it has no assignees, milestone or labels."""
+        """Return whether the issue has no assignees, milestone or labels."""
         return not (self.assignees or self.milestone_id or self.labels or self.label_names)
 
 
@@ -81,7 +81,7 @@ class IssueEdit(msgspec.Struct, kw_only=True):
 
 
 def refuse_projects(ids: Sequence[int]) -> None:
-    """Raise Invalid if there are any."""
+    """Raise Invalid if a request names projects, which do not exist here."""
     if ids:
         raise Invalid.field("projects", "unsupported", "there are no projects")
 
@@ -214,7 +214,7 @@ async def delete_issue(tx: Tx, context: RepositoryContext, issue: AnyIssue) -> N
 async def set_lock(
     tx: Tx, context: RepositoryContext, issue: IssueDetails, *, locked: bool, reason: str = ""
 ) -> None:
-    """Lock or unlock the conversation, if it is not yet done."""
+    """Lock or unlock the conversation, unless it already is in that state."""
     await context.lock(tx)
     before = await issue_rows.get_by_id(tx, issue.id)
     if before is None or before.locked == locked:

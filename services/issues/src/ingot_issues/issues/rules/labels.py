@@ -40,7 +40,7 @@ async def add_to_issue(
 async def replace_on_issue(
     tx: Tx, context: RepositoryContext, issue: IssueDetails, ids: list[int], names: list[str]
 ) -> IssueDetails | None:
-    """Replace the labels of an issue. Returns its details if that changed it.
+    """Replace the labels of an issue. Return its details if the labels changed.
 
     Labels that the repository does not have are skipped.
     """

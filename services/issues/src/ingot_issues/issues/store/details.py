@@ -37,7 +37,7 @@ from ingot_issues.reviewers.store.requested import (
 
 
 class Assignee(NamedTuple):
-    """An assignee of an issue. Fields of the account are None if it is deleted."""
+    """An assignee of an issue. Fields of the account are None if the account is deleted."""
 
     position: int
     id: int
@@ -49,7 +49,7 @@ class Assignee(NamedTuple):
 
     @property
     def person(self) -> Person | None:
-        """Return the account, or None if it is deleted."""
+        """Return the account, or None if the account is deleted."""
         return _person(self.id, self.login, self.full_name, self.email, self.avatar_url, self.profile)
 
 
@@ -191,7 +191,7 @@ class PullDetails(IssueDetails, frozen=True, gc=False):
 
     @property
     def merger(self) -> Person | None:
-        """Return the person who merged it, or None if the account is deleted."""
+        """Return the account that merged the pull request, or None if the account is deleted."""
         return _person(
             self.merged_by,
             self.merger_login,

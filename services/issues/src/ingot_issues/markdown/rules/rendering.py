@@ -91,7 +91,7 @@ class LinkContext:
 
     @property
     def repository(self) -> str:
-        """The base of issues and commits: that of the repository, also for a file of it."""
+        """The base of links to issues and commits: the URL of the repository, also in a file of it."""
         source = _SOURCE.match(self.base, len(self.root))
         return f"{self.root}{source['repository']}/" if source else self.base
 

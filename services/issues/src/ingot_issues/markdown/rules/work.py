@@ -23,7 +23,7 @@ class TooMuchWork(Exception):
 
 
 class Work:
-    """The units that are ``left``."""
+    """A budget for parsing one text, with ``left`` units of work."""
 
     def __init__(self, left: int = MOST_WORK) -> None:
         self.left = left

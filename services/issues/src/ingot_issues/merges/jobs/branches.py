@@ -16,7 +16,7 @@ from ingot_issues.repositories.store import copies as repositories
 
 
 class BranchJobs:
-    """Delete head branches."""
+    """Jobs that delete head branches."""
 
     def __init__(self, database: Database, jobs: Jobs, repos: HttpRepos, presenter: Presenter) -> None:
         self._db, self._jobs, self._repos, self._presenter = database, jobs, repos, presenter

@@ -33,7 +33,7 @@ COMPARE_AGAIN = timedelta(seconds=1)
 
 
 class ComparisonJobs:
-    """Compare pull requests again after a push, an edit or a reopening."""
+    """Jobs that compare pull requests again after a push, an edit or a reopening."""
 
     def __init__(self, database: Database, jobs: Jobs, repos: HttpRepos, presenter: Presenter) -> None:
         self._db, self._jobs, self._repos, self._presenter = database, jobs, repos, presenter

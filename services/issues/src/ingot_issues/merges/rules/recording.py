@@ -59,13 +59,13 @@ def refuse_ended(pull: AnyPull) -> None:
 
 
 class MergeRefused(ApiError):
-    """Not in this style, or not yet; the words say why."""
+    """The merge is refused: the style is not allowed, or a condition is unmet. The message says which."""
 
     status = 405
 
 
 class NotYetMergeable(MergeRefused):
-    """The merge is blocked, but not for good: a scheduled merge waits."""
+    """The merge is blocked for now. A scheduled merge waits."""
 
 
 def refuse_other_base(pull: AnyPull, base_branch: str) -> None:
@@ -87,7 +87,7 @@ def refuse_draft(pull: AnyPull) -> None:
 
 
 async def refuse_blocked_merge(db: Executor, repository: Repository, pull: AnyPull) -> None:
-    """Raise NotYetMergeable while open issues block it."""
+    """Raise NotYetMergeable while open issues block the pull request."""
     try:
         await refuse_blocked(db, repository, pull.id)
     except Blocked as blocked:

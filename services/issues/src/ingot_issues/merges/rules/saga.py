@@ -78,7 +78,7 @@ async def delete_head_branch(
     issue_id: int,
     principal_token: str | None = None,
 ) -> None:
-    """Delete the head branch of a merged pull request, if the claim says so and it is not done.
+    """Delete the head branch of a merged pull request, if the claim requests it and it is not deleted yet.
 
     Raises Unavailable. The branch stays if it has moved or if another pull request needs it. It also stays if
     the actor of ``context`` may not delete it. ``principal_token`` None: a job acts for the actor.
@@ -189,7 +189,7 @@ async def _refuse_unmet(
     options: MergeOptions,
     principal_token: str | None,
 ) -> None:
-    """Raise MergeRefused while open issues block it, or the protection of the base branch demands more."""
+    """Raise MergeRefused while open issues or the protection of the base branch block the merge."""
     rule = await repos.merge_rule(
         context.repository.id, pull.base_branch, pull.head_sha, principal_token, actor_id=context.actor_id
     )

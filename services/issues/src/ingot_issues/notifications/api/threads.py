@@ -80,7 +80,7 @@ def _statuses(
 
 
 async def _readable_repositories(request: IssuesRequest, statuses: Sequence[NotificationStatus]) -> Readable:
-    """Return repositories with such threads of the caller that the caller and the token may read."""
+    """Return the repositories with threads of these statuses that both the caller and the token may read."""
     async with request.db.read() as db:
         repository_ids = set(await store.list_repositories(db, request.principal.id, statuses))
     if request.principal.restricted_to is not None:

@@ -22,7 +22,7 @@ from ingot_issues.repositories.store import copies as repositories
 
 
 class NoticeJobs:
-    """Find the recipients of an event, and save their notifications."""
+    """Jobs that find the recipients of an event and save their notifications."""
 
     def __init__(self, database: Database, jobs: Jobs, repos: HttpRepos, identity: HttpIdentity) -> None:
         self._db, self._jobs, self._repos = database, jobs, repos

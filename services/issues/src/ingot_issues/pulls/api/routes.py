@@ -148,7 +148,7 @@ async def create_pull(request: IssuesRequest, data: CreatePullRequestOption) -> 
 
 
 def _allows_maintainers(request: IssuesRequest, data: CreatePullRequestOption) -> bool:
-    """Return what the request says, or else the setting of the repository."""
+    """Return `allow_maintainer_edit` of the request, or else the setting of the repository."""
     if data.allow_maintainer_edit is UNSET:
         return request.access.repository.default_allow_maintainer_edit
     return data.allow_maintainer_edit

@@ -22,7 +22,7 @@ class TeamViewRow(TypedRow):
 
 @lru_cache(512)
 def team_of(view: str) -> Team:
-    """Return the decoded copy, which is cached: pull requests of a list wait for the same teams."""
+    """Return the decoded copy. It is cached, because many pull requests of a list wait for the same teams."""
     return msgspec.json.decode(view, type=Team)
 
 

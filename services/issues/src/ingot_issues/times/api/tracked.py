@@ -42,7 +42,10 @@ class AddTimeOption(msgspec.Struct):
 async def _list_page(
     request: IssuesRequest, repository: Repository | None, since: str, before: str, **filters: Any
 ) -> Response[list[TrackedTime]]:
-    """Return a page. ``filters`` as for the store; ``repository`` None: times of several repositories."""
+    """Return a page of times. ``filters`` are those of the store.
+
+    ``repository`` None: of several repositories.
+    """
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_page(
@@ -231,7 +234,7 @@ async def list_times_of_user(request: IssuesRequest, tracker: str) -> Response[l
 
 
 def _hidden(request: IssuesRequest) -> dict[str, set[int]]:
-    """Return the repository of the path in what the caller may not read of it, as for the store."""
+    """Return the filters of the store that hide issues or pull requests that the caller may not read."""
     access, own = request.whole_access, {request.repository_id}
     return {
         "without_issues": set() if reads(access, is_pull=False) else own,
