@@ -1,4 +1,4 @@
-"""People in a browser: their cookies, the forms that they send, and the headers of pages."""
+"""Browsers: their cookies, the forms that they send, and the headers of pages."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ _LOCAL_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]*")
 
 
 class Browser:
-    """The browser behind a request.
+    """The browser of a request.
 
-    Its cookies reach no other host, and over https no connection without TLS.
+    Its cookies are sent to no other host, and over https to no connection without TLS.
     """
 
     def __init__(self, request: IdentityRequest) -> None:
@@ -43,7 +43,7 @@ class Browser:
 
     @property
     def root(self) -> str:
-        """The path of the site, without a slash at its end."""
+        """Return the path of the site, without a slash at its end."""
         return urlsplit(self._request.public_url).path.rstrip("/")
 
     @property
@@ -51,14 +51,14 @@ class Browser:
         return tokens.digest(self.session_secret)
 
     async def session(self) -> SessionHolderRow | None:
-        """The signed-in account and its session."""
+        """Return the signed-in account and its session."""
         if not self.session_secret:
             return None
         async with self._request.db.read() as db:
             return await store.get(db, self.session_sha256)
 
     async def form(self) -> dict[str, str]:
-        """The fields that were sent; of a field that comes twice the last. Raises BadRequest."""
+        """Return the fields of the form. A repeated field has its last value. Raises BadRequest."""
         raw = await self._request.raw_body()
         try:
             return dict(parse_qsl(raw.decode("utf-8", "replace"), max_num_fields=MOST_FIELDS))
@@ -66,7 +66,7 @@ class Browser:
             raise BadRequest("the form has too many fields") from error
 
     def sent(self, form: Mapping[str, str], secret: str) -> bool:
-        """True if the form is of a page for this browser, by ``secret`` of a cookie.
+        """True if the form comes from a page for this browser, by ``secret`` of a cookie.
 
         Other sites do not know its token.
         """
@@ -75,7 +75,10 @@ class Browser:
     def page(
         self, page: Page, *, status: int = 200, leads_to: Sequence[str] = (), cookies: Sequence[Cookie] = ()
     ) -> Response[str]:
-        """A page that no other site may frame. Its forms lead here, and on to the sources ``leads_to``."""
+        """Return a page that no other site may frame.
+
+        Its forms lead here, and to the sources ``leads_to``.
+        """
         sources = " ".join(["'self'", *leads_to])
         policy = (
             f"default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
@@ -96,28 +99,28 @@ class Browser:
         )
 
     def redirect(self, location: str, *, cookies: Sequence[Cookie] = ()) -> Response[bytes]:
-        """To be followed with GET, whatever the method was."""
+        """Return a redirect that is followed with GET, for any method of the request."""
         return Response(b"", status_code=303, headers={"Location": location, **_PRIVATE}, cookies=cookies)
 
     def session_cookie(self, secret: str) -> Cookie:
-        """Of a new sign-in; of none if ``secret`` is empty."""
+        """Return the cookie of a new session. An empty ``secret`` deletes the cookie."""
         lifetime = int(browser_sessions.LIFETIME.total_seconds()) if secret else 0
         return self._new_cookie(self._session_name, secret, lifetime)
 
     def form_cookie(self) -> Cookie | None:
-        """The cookie for forms before a sign-in, unless the browser has it."""
+        """Return the cookie for forms before a sign-in; None if the browser has it."""
         if self.form_secret:
             return None
         self.form_secret = browser_sessions.new_secret()
         return self._new_cookie(self._form_name, self.form_secret, None)
 
     def form_cookie_again(self) -> Cookie:
-        """The same cookie, also for a browser that has it."""
+        """Return the cookie for forms before a sign-in, also if the browser has it."""
         self.form_secret = self.form_secret or browser_sessions.new_secret()
         return self._new_cookie(self._form_name, self.form_secret, None)
 
     def attempt_cookie(self, text: str, seconds: int) -> Cookie:
-        """The cookie of a sign-in with a provider; it ends with an empty text."""
+        """Return the cookie of a sign-in with a provider. An empty text deletes the cookie."""
         return self._new_cookie(self._attempt_name, text, seconds)
 
     def _new_cookie(self, name: str, value: str, max_age: int | None) -> Cookie:
@@ -134,12 +137,12 @@ _PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 
 
 def checked_query(query: str) -> str:
-    """The query of a request for authorization that a form carries along. Raises BadRequest."""
+    """Return the query of an authorization request, which forms carry along. Raises BadRequest."""
     if len(query) > LONGEST_QUERY or not _QUERY.fullmatch(query):
         raise BadRequest("the form names no request for authorization")
     return query
 
 
 def local_path(text: str) -> str:
-    """The path of this site to which a sign-in leads back; ``/`` if the text is no such path."""
+    """Return the path of this site for the time after a sign-in; ``/`` if the text is no such path."""
     return text if len(text) <= LONGEST_QUERY and _LOCAL_PATH.fullmatch(text) else "/"

@@ -18,7 +18,7 @@ class Page(NamedTuple):
 
 
 class Button(NamedTuple):
-    """The way to a provider: its title, the address, and that of its picture, which may be empty."""
+    """A button for a provider: title, address, and address of the picture, which may be empty."""
 
     title: str
     address: str
@@ -34,7 +34,7 @@ def sign_in_page(
     problem: str = "",
     providers: Sequence[Button] = (),
 ) -> Page:
-    """``application`` is the name of the one that asks."""
+    """Return the form to sign in. ``application`` is the name of the application that asks for it."""
     links = "".join(map(_provider_link, providers))
     others = f'<hr><div class="actions">{links}</div>' if links else ""
     purpose = f"<p>to go on to <strong>{escape(application)}</strong></p>" if application else ""
@@ -55,7 +55,7 @@ def sign_in_page(
 
 
 def code_page(*, action: str, hidden: Mapping[str, str], problem: str = "") -> Page:
-    """After the password."""
+    """Return the form for the code of a second factor, shown after the password."""
     return Page(
         "Two-factor authentication",
         f"<p>Give the code that your app shows, or a recovery code.</p>{_problem(problem)}"
@@ -78,7 +78,7 @@ def proof_page(
     asks_code: bool,
     problem: str = "",
 ) -> Page:
-    """After a provider of that title identified the person."""
+    """Return the form that links an account after the provider named ``title`` has identified the person."""
     purpose = (
         f"{escape(title)} knows you by an address of the account <strong>{escape(login)}</strong>. "
         "Give its password to link the two. From then on you sign in without it."
@@ -104,7 +104,7 @@ def link_page(
     asks_code: bool,
     problem: str = "",
 ) -> Page:
-    """Before an account is linked with a provider of that title."""
+    """Return the form that an account confirms before it is linked with the provider named ``title``."""
     return Page(
         f"Link with {title}",
         f"<p>Your account there will sign in as <strong>{escape(login)}</strong> here.</p>{_problem(problem)}"
@@ -115,7 +115,7 @@ def link_page(
 
 
 def signed_out_page(address: str) -> Page:
-    """It leads on to the provider, whose session ends there."""
+    """Return the page after a sign-out, with a link that ends the session at the provider."""
     return Page(
         "You are signed out",
         f'<p>Your provider ends its session next: <a href="{escape(address)}">go on</a>.</p>',
@@ -153,9 +153,10 @@ def consent_page(
     sign_out: str,
     hidden: Mapping[str, str],
 ) -> Page:
-    """``wishes`` are what the application wants to do, in words; ``goes_to`` is where the answer is sent.
+    """Return the form to consent to an application.
 
-    ``owner`` is empty if the application comes with this server.
+    ``wishes`` are the requested rights, in words. ``goes_to`` is the host that gets the answer. ``owner`` is
+    empty if the application comes with this server.
     """
     origin = f"registered by {escape(owner)}" if owner else "known to this server"
     items = "".join(f"<li>{escape(wish)}</li>" for wish in wishes)
@@ -174,7 +175,7 @@ def consent_page(
 
 
 def signed_in_page(*, login: str, action: str, hidden: Mapping[str, str]) -> Page:
-    """With the way out."""
+    """Return the page of a signed-in account, with a button to sign out."""
     return Page(
         "You are signed in",
         f"<p>as <strong>{escape(login)}</strong></p>"
@@ -183,7 +184,7 @@ def signed_in_page(*, login: str, action: str, hidden: Mapping[str, str]) -> Pag
 
 
 def refusal_page(reason: str) -> Page:
-    """A page for errors without a trusted redirect."""
+    """Return a page for errors without a trusted redirect."""
     return Page(
         "This does not work",
         _problem(reason or "The request is not valid."),
@@ -191,7 +192,7 @@ def refusal_page(reason: str) -> Page:
 
 
 def document(page: Page, root: str, site_name: str) -> str:
-    """The whole page. ``root`` is the path of the site, without a slash at its end."""
+    """Return the whole page. ``root`` is the path of the site, without a slash at its end."""
     main = f"<h1>{escape(page.title)}</h1>{page.body}"
     return PageFrame(root, site_name).document(page.title, main, kind="sign-in")
 

@@ -1,6 +1,6 @@
-"""Sign-in with a provider of OpenID Connect: to the provider, back, and what is still asked here.
+"""Sign-in with a provider of OpenID Connect: the redirect, the callback, and further proofs.
 
-Every way here begins in the same browser: the attempt is in a sealed cookie, and tickets name the browser.
+All steps happen in the same browser: the attempt is in a sealed cookie, and tickets name the browser.
 """
 
 import hashlib
@@ -72,7 +72,7 @@ Page = Response[Any]
 
 @get("/login/sources/{name:str}/icon", policy=anyone(), include_in_schema=False)
 async def icon(request: IdentityRequest, name: str) -> Page:
-    """The picture of a source on the sign-in page."""
+    """Return the picture of a source on the sign-in page."""
     async with request.db.read() as db:
         row = await source_store.get_by_name(db, name)
     if row is None or not row.enabled or row.icon is None:
@@ -82,7 +82,7 @@ async def icon(request: IdentityRequest, name: str) -> Page:
 
 @get("/login/oidc/{name:str}", policy=anyone(), include_in_schema=False)
 async def begin(request: IdentityRequest, name: str) -> Page:
-    """Lead to the provider. ``to`` is the next page, or ``query`` the request of an application."""
+    """Redirect to the provider. ``to`` is the next page, or ``query`` the request of an application."""
     source, config = await _provider(request, name)
     to = local_path(request.query_params.get("to", "/"))
     query = checked_query(request.query_params.get("query", ""))
@@ -91,7 +91,7 @@ async def begin(request: IdentityRequest, name: str) -> Page:
 
 @get("/login/oidc/{name:str}/callback", policy=anyone(), include_in_schema=False)
 async def callback(request: IdentityRequest, name: str) -> Page:
-    """Take the answer of the provider."""
+    """Handle the response of the provider."""
     browser = Browser(request)
     source, config = await _provider(request, name)
     parts = request.part(ProviderComponents)
@@ -156,7 +156,7 @@ async def finish(request: IdentityRequest) -> Page:
 
 @get("/login/oidc/{name:str}/link", policy=anyone(), include_in_schema=False)
 async def link_form(request: IdentityRequest, name: str) -> Page:
-    """Ask the signed-in person whether to link the account with the provider, and for the password."""
+    """Ask the signed-in user to confirm the link with the provider by the password."""
     browser = Browser(request)
     source, config = await _provider(request, name)
     return await _link_page(request, browser, source, config)
@@ -164,7 +164,7 @@ async def link_form(request: IdentityRequest, name: str) -> Page:
 
 @post("/login/oidc/{name:str}/link", policy=anyone(), include_in_schema=False, status_code=303)
 async def begin_link(request: IdentityRequest, name: str) -> Page:
-    """Lead to the provider, to link the account of the signed-in person with the one there."""
+    """Redirect to the provider to link the account of the signed-in user."""
     browser = Browser(request)
     source, config = await _provider(request, name)
     form = await browser.form()
@@ -200,7 +200,10 @@ async def end_by_provider(request: IdentityRequest, name: str) -> Page:
 
 
 class SessionProvider(msgspec.Struct, kw_only=True):
-    """`sign_out_url` is where a browser ends the session at the provider as well; it may be empty."""
+    """The provider of a session.
+
+    `sign_out_url` ends the session at the provider in a browser; may be empty.
+    """
 
     sign_out_url: str
 
@@ -212,7 +215,7 @@ class SessionProvider(msgspec.Struct, kw_only=True):
     tags=["user"],
 )
 async def session_provider(request: IdentityRequest, session_id: int) -> SessionProvider:
-    """The provider by which a session of the caller began; 404 for one that began with a password."""
+    """Get the provider with which a session of the caller began; 404 if it began with a password."""
     async with request.db.read() as db:
         row = await session_store.get_provider_of(db, request.principal.id, session_id)
     if row is None:
@@ -240,7 +243,7 @@ async def sign_out_url(request: IdentityRequest, source_id: int, sealed_id_token
 
 
 async def _provider(request: IdentityRequest, name: str) -> tuple[SourceRow, OidcConfig]:
-    """Raises NotFound, also for a provider that is disabled."""
+    """Return a provider with its configuration. Raises NotFound, also for a disabled one."""
     async with request.db.read() as db:
         row = await source_store.get_by_name(db, name)
     if row is None or not row.enabled or row.kind != SourceKind.OIDC:
@@ -311,7 +314,7 @@ def _proof_page(
     problem: str = "",
     status: int = 200,
 ) -> Page:
-    """It asks for the password, the code, or both."""
+    """Return the page that asks for the password, the code, or both."""
     cookies = [browser.attempt_cookie("", 0), browser.form_cookie_again()]
     page = html.proof_page(
         title=source.title,
@@ -331,7 +334,7 @@ def _proof_page(
 async def _require_proof(
     request: IdentityRequest, row: AccountRow, form: dict[str, str], *, password: bool, code: bool
 ) -> None:
-    """Raises Invalid, CodeRequired, TooManyRequests, Unavailable."""
+    """Check the password or the code. Raises Invalid, CodeRequired, TooManyRequests, Unavailable."""
     sign_ins, address = request.part(TwoFactorComponents).sign_ins, client_address()
     password_text, typed = form.get("password", ""), form.get("code", "")
     if password and code:
@@ -368,7 +371,7 @@ async def _link_signed_in(
 async def _link(
     request: IdentityRequest, source: SourceRow, person: Person, row: AccountRow, actor: Actor
 ) -> None:
-    """Raises Conflict."""
+    """Link the account with the identity at the source. Raises Conflict."""
     async with request.db.transaction() as tx:
         await link(
             tx, row.id, source, person.subject, login_name=person.login or person.email, email=person.email
@@ -441,7 +444,7 @@ async def _start_session(
 async def _read_person(
     request: IdentityRequest, source: SourceRow, config: OidcConfig, attempt: Attempt
 ) -> Person:
-    """Raises InvalidToken, ProviderFailed, ProviderRefused."""
+    """Return the person in the response. Raises InvalidToken, ProviderFailed, ProviderRefused."""
     parts = request.part(ProviderComponents)
     metadata = await parts.published.metadata(config.issuer)
     code = code_of(metadata, attempt, request.scope["query_string"].decode("latin-1"))
@@ -450,7 +453,7 @@ async def _read_person(
 
 
 async def _failure(request: IdentityRequest, browser: Browser, source: SourceRow, error: Exception) -> Page:
-    """The page for a failed sign-in. It tells no more than the person may know; the log has the reason."""
+    """Return the page for a failed sign-in. It hides what the user may not know; the log has the reason."""
     log.warning("a sign-in with a provider failed", source=source.name, reason=str(error))
     match error:
         case ProviderRefused():

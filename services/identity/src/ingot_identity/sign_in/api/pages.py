@@ -1,7 +1,7 @@
 """Pages of OAuth2: sign-in, and consent to an application. They work without JavaScript.
 
-The request of an application stays in the query from beginning to end, and is checked again at each step.
-Redirects go only to addresses that the application registered.
+The request of an application stays in the query of all steps, and each step checks it. Redirects go only to
+addresses that the application registered.
 """
 
 from datetime import timedelta
@@ -49,7 +49,7 @@ Page = Response[Any]
 
 @get(AUTHORIZE, policy=anyone(), include_in_schema=False)
 async def authorize(request: IdentityRequest) -> Page:
-    """Begin: ask the person to sign in and to consent, as far as they have not done so."""
+    """Handle an authorization request: ask the user to sign in and to consent, if necessary."""
     browser = Browser(request)
     session = await browser.session()
     query = request.scope["query_string"].decode("latin-1")
@@ -88,7 +88,7 @@ async def authorize(request: IdentityRequest) -> Page:
 
 @post(AUTHORIZE, policy=anyone(), include_in_schema=False, status_code=303)
 async def decide(request: IdentityRequest) -> Page:
-    """Send the decision of the person to the application: a code or a refusal."""
+    """Send the decision of the user to the application: a code or a refusal."""
     browser = Browser(request)
     session = await browser.session()
     query = request.scope["query_string"].decode("latin-1")
@@ -107,7 +107,7 @@ async def decide(request: IdentityRequest) -> Page:
 
 @get(SIGN_IN, policy=anyone(), include_in_schema=False)
 async def sign_in_form(request: IdentityRequest) -> Page:
-    """The signed-in account, or the form to sign in; ``to`` in the query is the next page."""
+    """Return the signed-in account, or the form to sign in. ``to`` in the query is the next page."""
     browser = Browser(request)
     session = await browser.session()
     to = request.query_params.get("to", "")
@@ -122,7 +122,10 @@ async def sign_in_form(request: IdentityRequest) -> Page:
 
 @post(SIGN_IN, policy=anyone(), include_in_schema=False, status_code=303)
 async def sign_in(request: IdentityRequest) -> Page:
-    """Sign in with the password and, if there is a second factor, the code; then continue the request."""
+    """Sign in with the password and the code of a second factor, if there is one.
+
+    Then continue the request.
+    """
     browser = Browser(request)
     form = await browser.form()
     if not browser.sent(form, browser.form_secret):
@@ -155,7 +158,7 @@ async def sign_in(request: IdentityRequest) -> Page:
 
 @post(SIGN_OUT, policy=anyone(), include_in_schema=False, status_code=303)
 async def sign_out(request: IdentityRequest) -> Page:
-    """End the sign-in of this browser."""
+    """End the session of this browser."""
     browser = Browser(request)
     form = await browser.form()
     if not browser.sent(form, browser.session_secret):
@@ -193,7 +196,10 @@ async def _checked(
 
 
 async def _start_session(request: IdentityRequest, browser: Browser, signed_in: tuple[Actor, str]) -> str:
-    """The secret of a new session. Raises Denied when the password has been changed since it was given."""
+    """Return the secret of a new session.
+
+    Raises Denied if the password has changed since the user gave it.
+    """
     actor, password_stamp = signed_in
     async with request.db.transaction() as tx:
         secret = await browser_sessions.start(
@@ -209,7 +215,7 @@ async def _start_session(request: IdentityRequest, browser: Browser, signed_in: 
 
 
 async def _account_of(request: IdentityRequest, name: str, password: str) -> tuple[Actor, str]:
-    """The account of a name and password, and the stamp of the password.
+    """Return the account with a name and password, and the stamp of the password.
 
     Raises CodeRequired, Denied, TooManyRequests, Unavailable.
     """
@@ -225,7 +231,7 @@ async def _account_of(request: IdentityRequest, name: str, password: str) -> tup
 
 
 async def _account_of_ticket(request: IdentityRequest, ticket: str, code: str) -> tuple[Actor, str]:
-    """The account of a ticket and its code, and the stamp of the password.
+    """Return the account of a ticket after a check of its code, and the stamp of the password.
 
     Raises CodeRequired, Denied, TooManyRequests.
     """
@@ -284,7 +290,7 @@ async def _sign_in_page(
 
 
 async def _providers(request: IdentityRequest, root: str, *, query: str, to: str) -> list[html.Button]:
-    """The ways to the providers, which keep the request of an application, or the next page."""
+    """Return the buttons of providers. Their links keep the request of an application, or the next page."""
     async with request.db.read() as db:
         rows = await source_store.list_enabled(db)
     next_query = urlencode({"query": query} if query else {"to": to})
@@ -309,7 +315,7 @@ def _code_page(
     to: str,
     began: bool,
 ) -> Page:
-    """It asks for the code. ``began``: the password was right just now, and nothing is wrong so far."""
+    """Return the page that asks for the code. ``began``: it is shown for the first time, without an error."""
     token = browser_sessions.form_token(browser.form_secret)
     page = html.code_page(
         action=f"{browser.root}{SIGN_IN}",
@@ -322,12 +328,12 @@ def _code_page(
 
 
 def _goes_to(consent: Consent | Answer) -> str:
-    """The address of the application; empty where none can be trusted."""
+    """Return the address of the application; empty if it is not trusted."""
     return consent.redirect_uri if isinstance(consent, Consent) else consent.headers.get("Location", "")
 
 
 def _leads_to(consent: Consent | Answer | None) -> list[str]:
-    """Sources for the sign-in page, which leads straight to the application after an earlier consent."""
+    """Return form targets of the sign-in page, which redirects to applications with a former consent."""
     address = _goes_to(consent) if consent else ""
     return [redirect_uris.form_action(address)] if address else []
 

@@ -42,7 +42,7 @@ class CreateSourceOption(msgspec.Struct, kw_only=True):
 
 
 class EditSourceOption(msgspec.Struct, kw_only=True):
-    """Absent fields stay, also those of `config`. An empty `secret` or `icon` removes it."""
+    """Absent fields keep their values, also those of `config`. An empty `secret` or `icon` removes it."""
 
     title: Text100 | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
@@ -52,9 +52,9 @@ class EditSourceOption(msgspec.Struct, kw_only=True):
 
 
 class Source(msgspec.Struct, kw_only=True):
-    """`from_settings`: declared in the settings of the server, and only changed there.
+    """A source. `from_settings`: declared in the settings of the server, and changed only there.
 
-    A provider of OpenID Connect has to know `redirect_uri`, `backchannel_logout_uri` and
+    A provider of OpenID Connect needs `redirect_uri`, `backchannel_logout_uri` and
     `post_logout_redirect_uri`. `accounts` counts linked accounts.
     """
 
@@ -97,7 +97,10 @@ def present_source(row: SourceRow, root: str, accounts: int) -> Source:
 
 @get("/api/v1/admin/auths", policy=admin("read:admin"), operation_id="adminListAuths", tags=["admin"])
 async def list_sources(request: IdentityRequest) -> Response[list[Source]]:
-    """Sources of accounts: other systems that people sign in with. This server is source 0 and not listed."""
+    """List sources of accounts: other systems that people sign in with.
+
+    Source 0, this server, is not listed.
+    """
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_page(db, page)
@@ -124,7 +127,7 @@ async def create_source(request: IdentityRequest, data: CreateSourceOption) -> S
     tags=["admin"],
 )
 async def get_source(request: IdentityRequest, source_id: int) -> Source:
-    """A source."""
+    """Get a source."""
     async with request.db.read() as db:
         row = await store.get(db, source_id)
         if row is None:
@@ -134,7 +137,7 @@ async def get_source(request: IdentityRequest, source_id: int) -> Source:
 
 @patch("/api/v1/admin/auths/{source_id:int}", policy=admin(), operation_id="adminEditAuth", tags=["admin"])
 async def edit_source(request: IdentityRequest, source_id: int, data: EditSourceOption) -> Source:
-    """Change a source; what is absent stays."""
+    """Change a source. Absent fields keep their values."""
     changes = _columns(request, set_fields(data))
     async with request.db.transaction() as tx:
         row = await sources.get_source(tx, source_id)
@@ -147,7 +150,7 @@ async def edit_source(request: IdentityRequest, source_id: int, data: EditSource
 
 @delete("/api/v1/admin/auths/{source_id:int}", policy=admin(), operation_id="adminDeleteAuth", tags=["admin"])
 async def delete_source(request: IdentityRequest, source_id: int) -> None:
-    """Delete a source with which no account is linked."""
+    """Delete a source without linked accounts."""
     async with request.db.transaction() as tx:
         row = await sources.get_source(tx, source_id)
         sources.require_editable(row)
@@ -156,7 +159,7 @@ async def delete_source(request: IdentityRequest, source_id: int) -> None:
 
 
 def _columns(request: IdentityRequest, fields: dict[str, Any]) -> dict[str, Any]:
-    """The columns of these fields: secrets are sealed, pictures read. Raises Invalid."""
+    """Return the columns for these fields: secrets are sealed, pictures decoded. Raises Invalid."""
     columns = {name: value for name, value in fields.items() if name not in ("secret", "icon")}
     if "secret" in fields:
         columns["sealed_secret"] = request.part(SourceComponents).secrets.close(fields["secret"])

@@ -1,4 +1,4 @@
-"""The configuration of each kind of source, as the API and the settings write it.
+"""The configuration of each kind of source, in the form of the API and the settings.
 
 A new kind is a struct with a tag in ``Config``, and a name in ``SourceKind``.
 """
@@ -33,11 +33,11 @@ class GroupRules(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class OidcConfig(GroupRules, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="oidc"):
     """A provider of OpenID Connect.
 
-    `issuer` is the address below which the provider publishes its discovery document. Names of claims say
-    where the provider writes what. `trust_email` counts its addresses as verified without the claim
-    `email_verified`. `allowed_domains`, `required_claim` with `required_values`, and `required_groups` say
-    who may come. With `trust_second_factor` the provider asks for second factors, and Ingot does not.
-    `sign_out_there` also ends the session at the provider. `clock_skew` is in seconds.
+    `issuer` is the address below which the provider publishes its discovery document. Names of claims map
+    claims to fields. `trust_email` counts its addresses as verified without the claim `email_verified`.
+    `allowed_domains`, `required_claim` with `required_values`, and `required_groups` limit who may sign in.
+    With `trust_second_factor` the provider asks for second factors, and Ingot does not. `sign_out_there` also
+    ends the session at the provider. `clock_skew` is in seconds.
     """
 
     issuer: Annotated[str, msgspec.Meta(max_length=255, pattern=_ISSUER)]
@@ -67,7 +67,7 @@ ConfigFields = Annotated[
 
 
 def read_config(text: str) -> Config:
-    """The configuration in a row."""
+    """Return the configuration in a row."""
     return msgspec.json.decode(text, type=Config)
 
 
@@ -76,7 +76,10 @@ def write_config(config: Config) -> str:
 
 
 def checked(fields: dict[str, Any], *, before: Config | None = None) -> Config:
-    """The configuration that ``fields`` describe; absent ones are as ``before``. Raises Invalid."""
+    """Return the configuration of ``fields``. Absent fields keep their values of ``before``.
+
+    Raises Invalid.
+    """
     former = msgspec.to_builtins(before) if before is not None else {}
     if former and fields.get("kind", former["kind"]) != former["kind"]:
         raise Invalid.field("config.kind", "fixed", "cannot be changed")

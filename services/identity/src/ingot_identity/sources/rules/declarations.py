@@ -11,7 +11,7 @@ SETTING = "INGOT_IDENTITY_SOURCES"
 
 
 class DeclaredSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The fields are those of the API. ``secret_file`` is the path of a file with the secret."""
+    """A source in the settings, with the fields of the API. ``secret_file`` is the path of its secret."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=40)]
     title: Annotated[str, msgspec.Meta(max_length=100)] = ""
@@ -22,9 +22,9 @@ class DeclaredSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 def read_declared(setting: str) -> dict[str, dict[str, Any]]:
-    """The sources in the setting, which is JSON or the path of a file with it, by name.
+    """Return the declared sources by name. The setting is JSON, or the path of a JSON file.
 
-    Raises SettingsError, without any part of the text: it may hold secrets.
+    Raises SettingsError without any part of the text, which may contain secrets.
     """
     text = setting.strip()
     if not text:

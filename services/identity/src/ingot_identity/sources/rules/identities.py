@@ -1,4 +1,4 @@
-"""The link of an account with a source that knows the person under an id of its own."""
+"""Links of accounts with sources, which know each person under an id of their own."""
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
@@ -14,7 +14,7 @@ from ingot_identity.sources.store.tables import LOCAL, IdentityRow, SourceRow
 async def link(
     tx: Tx, account_id: int, source: SourceRow, subject: str, *, login_name: str = "", email: str = ""
 ) -> IdentityRow:
-    """Link the account; the link. Raises Conflict when either has another link for it, NotFound."""
+    """Link the account and return the link. Raises NotFound, and Conflict if either side has another link."""
     await lock_for_update(tx, account_id)
     present = await store.get(tx, source.id, subject)
     if present is not None and present.account_id == account_id:
@@ -29,7 +29,7 @@ async def link(
 
 
 async def require_removable(tx: Tx, account_id: int, source_id: int) -> AccountRow:
-    """The locked account. Raises NotFound, or Conflict for the only way to sign in."""
+    """Lock and return the account. Raises NotFound, and Conflict if the link is its only way to sign in."""
     row = await lock_for_update(tx, account_id)
     links = await store.list_of_account(tx, account_id)
     if source_id not in {link.source_id for link in links}:
@@ -49,9 +49,9 @@ async def unlink(tx: Tx, account_id: int, source_id: int) -> None:
 
 
 async def assign(tx: Tx, before: AccountRow, source_id: int, login_name: str) -> None:
-    """Make ``source_id`` the source of a locked account, which calls the person ``login_name``.
+    """Make ``source_id`` the source of a locked account. ``login_name`` is the name at the source.
 
-    Raises Invalid. ``LOCAL`` keeps ``login_name`` as a text without meaning.
+    Raises Invalid. For ``LOCAL``, ``login_name`` is stored without effect.
     """
     if before.source_id not in (LOCAL, source_id):
         await _remove(tx, before.id, before.source_id)
@@ -74,6 +74,6 @@ async def assign(tx: Tx, before: AccountRow, source_id: int, login_name: str) ->
 
 
 async def _remove(tx: Tx, account_id: int, source_id: int) -> None:
-    """Remove a link. What groups of the source gave is from then on as if it was given by hand."""
+    """Remove a link. Rights and teams from groups of the source stay, as if they were given by hand."""
     await store.remove(tx, account_id, source_id)
     await mapped_members.remove_all(tx, account_id, source_id)

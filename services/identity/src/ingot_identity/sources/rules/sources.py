@@ -1,4 +1,4 @@
-"""Creating and changing sources."""
+"""Creation and changes of sources."""
 
 import re
 from collections.abc import Mapping
@@ -19,19 +19,19 @@ class Secrets:
     """Seals and opens the secrets that sources share with this server."""
 
     def __init__(self, sealing_key: str) -> None:
-        """Raises SettingsError."""
+        """Load the key. Raises SettingsError."""
         self._seal = Seal(sealing_key, "INGOT_IDENTITY_SEALING_KEY")
 
     def close(self, secret: str) -> bytes | None:
         return self._seal.close(secret)
 
     def open(self, sealed: bytes | None) -> str:
-        """The secret in clear; empty without one. Raises Unreadable."""
+        """Return the opened secret; empty without one. Raises Unreadable."""
         return self._seal.open(sealed)
 
 
 async def create(tx: Tx, *, name: str, title: str, config: dict[str, Any], **columns: Any) -> SourceRow:
-    """Create a source; the row. Raises Invalid."""
+    """Create a source and return its row. Raises Invalid."""
     name = name.lower()
     if not _NAME.fullmatch(name):
         raise Invalid.field("name", "charset", "may hold only letters, digits, '-' and '_'; at most 40")
@@ -50,10 +50,10 @@ async def create(tx: Tx, *, name: str, title: str, config: dict[str, Any], **col
 
 
 async def edit(tx: Tx, row: SourceRow, changes: dict[str, Any]) -> SourceRow:
-    """Change the columns named in ``changes`` and no others; the new row. Raises Invalid, Conflict.
+    """Change only the columns in ``changes`` and return the new row. Raises Invalid, Conflict.
 
-    ``config`` has the fields that change. The issuer stays while accounts are linked: a new one could give
-    the ids of their owners to other people.
+    ``config`` has the fields that change. The issuer cannot change while accounts are linked: a new one could
+    give the ids of their owners to other people.
     """
     changes = dict(changes)
     if "config" in changes:
@@ -70,20 +70,20 @@ async def edit(tx: Tx, row: SourceRow, changes: dict[str, Any]) -> SourceRow:
 
 
 async def delete(tx: Tx, row: SourceRow) -> None:
-    """Raises Conflict while accounts are linked with it."""
+    """Delete a source. Raises Conflict while accounts are linked with it."""
     if (await store.count_identities(tx, [row.id])).get(row.id):
         raise Conflict("accounts are linked with this source; disable it, or unlink them first")
     await store.remove(tx, row.id)
 
 
 def require_editable(row: SourceRow) -> None:
-    """Raises Conflict for a source that the settings declare."""
+    """Raise Conflict for a source that the settings declare."""
     if row.from_settings:
         raise Conflict("this source is declared in INGOT_IDENTITY_SOURCES; change it there")
 
 
 async def get_source(tx: Tx, source_id: int) -> SourceRow:
-    """Raises NotFound."""
+    """Return the source. Raises NotFound."""
     row = await store.get(tx, source_id)
     if row is None:
         raise NotFound
@@ -91,7 +91,7 @@ async def get_source(tx: Tx, source_id: int) -> SourceRow:
 
 
 async def declare(tx: Tx, secrets: Secrets, declared: Mapping[str, Mapping[str, Any]]) -> None:
-    """Make the sources of the settings as ``declared`` by name, and disable those that left the settings.
+    """Create or update the sources in ``declared`` by name, and disable those that left the settings.
 
     Raises Invalid, Conflict.
     """

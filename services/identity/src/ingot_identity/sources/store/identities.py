@@ -1,4 +1,4 @@
-"""SQL for the accounts that sources know."""
+"""SQL for the links of accounts with sources."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -31,7 +31,7 @@ _OF_ACCOUNT = PreparedQuery(
 
 
 async def get(db: Executor, source_id: int, subject: str) -> IdentityRow | None:
-    """The account that the source calls ``subject``."""
+    """Return the link with the id ``subject`` at the source."""
     return await _BY_SUBJECT.first(db, source_id=source_id, subject=subject)
 
 
@@ -40,13 +40,13 @@ async def get_of_account(db: Executor, account_id: int, source_id: int) -> Ident
 
 
 async def list_of_account(db: Executor, account_id: int) -> Sequence[IdentityRow]:
-    """By source."""
+    """List the links of an account by source."""
     statement = select(external_identity).where(external_identity.c.account_id == account_id)
     return await fetch_all(db, statement.order_by(external_identity.c.source_id), IdentityRow)
 
 
 async def add(db: Executor, **values: Any) -> bool:
-    """Insert an identity; False when the source or the account has another one for it."""
+    """Insert a link. Return False if the source or the account has another one."""
     values = {"created_at": now(), **values}
     statement = insert(db, external_identity).values(values).on_conflict_do_nothing()
     return (await db.execute(statement)).rowcount == 1
@@ -57,7 +57,7 @@ async def change(db: Executor, identity_id: int, **values: Any) -> None:
 
 
 async def remove(db: Executor, account_id: int, source_id: int) -> bool:
-    """False when there was none."""
+    """Delete a link. Return False if there is none."""
     statement = delete(external_identity).where(
         external_identity.c.account_id == account_id, external_identity.c.source_id == source_id
     )
@@ -65,7 +65,7 @@ async def remove(db: Executor, account_id: int, source_id: int) -> bool:
 
 
 class LinkableRow(TypedRow):
-    """A source, and the link of an account with it; its columns are null without one."""
+    """A source, and its link with an account. The columns of the link are null without one."""
 
     source_id: int
     kind: SourceKind
@@ -80,7 +80,7 @@ class LinkableRow(TypedRow):
 
 
 async def list_linkable(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[LinkableRow], int]:
-    """Sources that the account is or may be linked with, by title."""
+    """List sources that are or may be linked with the account, by title."""
     linked = external_identity.c.account_id == account_id
     statement = (
         select(

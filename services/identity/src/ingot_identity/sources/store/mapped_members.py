@@ -1,4 +1,4 @@
-"""SQL for what groups of sources gave to accounts."""
+"""SQL for teams and rights that accounts have from groups of sources."""
 
 from collections.abc import Collection, Sequence
 
@@ -17,13 +17,13 @@ class MappedTeamRow(TypedRow):
 
 
 class GroupSourceRow(TypedRow):
-    """The source whose groups gave something, by its title."""
+    """The title of a source whose groups gave a team or a right."""
 
     title: str
 
 
 async def list_teams(db: Executor, user_id: int, source_id: int) -> Sequence[MappedTeamRow]:
-    """The teams that the source put the user into."""
+    """List the teams that the source has added the user to."""
     statement = (
         select(mapped_member.c.team_id, team.c.organization_id)
         .join(team, team.c.id == mapped_member.c.team_id)
@@ -33,7 +33,7 @@ async def list_teams(db: Executor, user_id: int, source_id: int) -> Sequence[Map
 
 
 async def source_of_member(db: Executor, team_ids: Collection[int], user_id: int) -> str:
-    """The title of a source that put the user into one of these teams, or ""."""
+    """Return the title of a source that has added the user to one of these teams, or ""."""
     statement = (
         select(auth_source.c.title)
         .join(mapped_member, mapped_member.c.source_id == auth_source.c.id)
@@ -45,7 +45,7 @@ async def source_of_member(db: Executor, team_ids: Collection[int], user_id: int
 
 
 async def source_of_column(db: Executor, account_id: int, column: str) -> str:
-    """The title of a source whose groups gave the right ``column`` to the account, or ""."""
+    """Return the title of a source whose groups gave the right ``column`` to the account, or ""."""
     statement = (
         select(auth_source.c.title)
         .join(external_identity, external_identity.c.source_id == auth_source.c.id)
@@ -57,13 +57,13 @@ async def source_of_column(db: Executor, account_id: int, column: str) -> str:
 
 
 async def is_marked(db: Executor, team_id: int, user_id: int) -> bool:
-    """True if any source put the user into the team."""
+    """True if a source has added the user to the team."""
     statement = select(exists().where(mapped_member.c.team_id == team_id, mapped_member.c.user_id == user_id))
     return bool((await db.execute(statement)).scalar())
 
 
 async def list_marked_members(db: Executor, team_id: int) -> set[int]:
-    """The members of a team whom a source put there."""
+    """Return the members of a team that a source has added."""
     statement = select(mapped_member.c.user_id).where(mapped_member.c.team_id == team_id)
     return set((await db.execute(statement)).scalars())
 

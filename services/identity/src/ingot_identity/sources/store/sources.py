@@ -28,7 +28,7 @@ async def get_by_name(db: Executor, name: str) -> SourceRow | None:
 
 
 async def list_enabled(db: Executor) -> Sequence[SourceRow]:
-    """Those that people can sign in with, by title."""
+    """List the sources that people can sign in with, by title."""
     statement = select(auth_source).where(auth_source.c.enabled)
     return await fetch_all(db, statement.order_by(auth_source.c.title, auth_source.c.id), SourceRow)
 
@@ -46,14 +46,14 @@ async def list_from_settings(db: Executor) -> Sequence[SourceRow]:
 
 
 class AccountsRow(TypedRow):
-    """A source, and how many accounts are linked with it."""
+    """A source, and the number of accounts that are linked with it."""
 
     source_id: int
     accounts: int
 
 
 async def count_identities(db: Executor, source_ids: Collection[int]) -> dict[int, int]:
-    """The number of accounts that are linked with each source."""
+    """Return the number of linked accounts of each source."""
     statement = (
         select(external_identity.c.source_id, func.count().label("accounts"))
         .where(external_identity.c.source_id.in_(source_ids))
@@ -63,7 +63,7 @@ async def count_identities(db: Executor, source_ids: Collection[int]) -> dict[in
 
 
 async def add(db: Executor, **values: Any) -> int | None:
-    """Insert a source; its id, or None when the name is taken."""
+    """Insert a source and return its id; None if the name is taken."""
     values = {"created_at": now(), "updated_at": now(), **values}
     statement = insert(db, auth_source).values(values).on_conflict_do_nothing().returning(auth_source.c.id)
     return (await db.execute(statement)).scalar()

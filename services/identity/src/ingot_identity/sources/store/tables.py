@@ -1,4 +1,4 @@
-"""Tables of sources, of the accounts that they know, and of what their groups gave to these accounts."""
+"""Tables of sources, of their links with accounts, and of teams and rights from their groups."""
 
 from datetime import datetime
 from enum import StrEnum
