@@ -1,1 +1,1 @@
-"""The pages of Ingot for people: HTML made of what the other services answer to the same caller."""
+"""The HTML pages of Ingot. Their content comes from the other services, as the caller may see it."""

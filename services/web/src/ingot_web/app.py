@@ -71,7 +71,7 @@ FUNCTIONS = (code_rows, split_rows, unified_rows)
 
 
 def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
-    """The app of web. It calls identity, repos, issues and hooks. Raises SettingsError."""
+    """Return the app of web. It calls identity, repos, issues and hooks. Raises SettingsError."""
     parts = assemble("web", settings, urls=settings.urls(), peers=peers, bus=bus)
     templates = Templates(
         site_name=settings.site_name,

@@ -22,7 +22,7 @@ class Settings(ServiceSettings, kw_only=True):
     ] = False
 
     def urls(self) -> dict[str, str]:
-        """The URL of each service that pages are made of."""
+        """Return the URL of each service whose data pages show."""
         return {
             "identity": self.identity_url,
             "repos": self.repos_url,

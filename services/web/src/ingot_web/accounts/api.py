@@ -32,7 +32,7 @@ MATCHES = 50
 
 @get("/{owner:str}", policy=anyone(), include_in_schema=False)
 async def profile(request: WebRequest, owner: str) -> Response[str]:
-    """A person, or an organization; with the ending of a feed, their feed."""
+    """The page of a person or an organization; their feed if the path has its ending."""
     owner, ending = without_ending(owner)
     if ending:
         return await account_feed(request, owner, ending)
@@ -104,7 +104,7 @@ async def _rights(request: WebRequest, owner: str) -> Any:
 
 
 async def _follows(request: WebRequest, owner: str) -> bool | None:
-    """True if the caller follows ``owner``; None for an anonymous caller and the own account."""
+    """True if the caller follows ``owner``; None for an anonymous caller and for the own account."""
     own = request.principal
     if not own.signed_in or own.name.lower() == owner.lower():
         return None
@@ -113,7 +113,7 @@ async def _follows(request: WebRequest, owner: str) -> bool | None:
 
 @post("/{owner:str}/follow", policy=anyone(), include_in_schema=False)
 async def follow(request: WebRequest, owner: str) -> Response[bytes]:
-    """Follow them, or do not follow them any more."""
+    """Follow the account, or stop following it."""
     form = await request.sent_form()
     method = "DELETE" if form.has("stop") else "PUT"
     await request.forge.send(method, "identity", at("user", "following", owner))
@@ -122,7 +122,7 @@ async def follow(request: WebRequest, owner: str) -> Response[bytes]:
 
 @get("/explore", policy=anyone(), include_in_schema=False)
 async def explore(request: WebRequest) -> Response[bytes]:
-    """The first of the lists."""
+    """Redirect to the first list."""
     return request.redirect("/explore/repos")
 
 
@@ -155,7 +155,7 @@ async def explore_users(request: WebRequest) -> Response[str]:
 
 @get("/explore/names", policy=anyone(), include_in_schema=False)
 async def complete_names(request: WebRequest) -> Response[Any]:
-    """Suggest names of people for a field, or with ``org`` names of teams of that organization.
+    """Suggest logins for a field, or with ``org`` names of teams of that organization.
 
     The other parameter is the field, by any name.
     """

@@ -58,7 +58,7 @@ class ActivityLine:
 
     @property
     def title(self) -> str:
-        """The whole sentence."""
+        """The whole sentence as text."""
         activity = self.activity
         return f"{activity['act_user']['login']} {self.words} {activity['repo']['full_name']}"
 
@@ -110,13 +110,13 @@ class Day:
 
     @property
     def label(self) -> str:
-        """The text of the day."""
+        """The text of the day for screen readers."""
         return f"{count_of(self.count)} on {self.day.isoformat()}"
 
 
 @dataclass(frozen=True)
 class Heatmap:
-    """The days of the last 53 weeks, which begin on Sundays, and the numbers of months."""
+    """The days of the last 53 weeks, which begin on Sundays, and the labels of months."""
 
     days: Sequence[Day]
     total: int
@@ -126,7 +126,7 @@ class Heatmap:
 
     @property
     def label(self) -> str:
-        """The text of the picture."""
+        """The text of the picture for screen readers."""
         return f"{count_of(self.total)} in the last {WEEKS} weeks"
 
 
@@ -136,7 +136,7 @@ def count_of(number: int) -> str:
 
 
 def heatmap_of(slots: Iterable[Any], today: date) -> Heatmap:
-    """Return the heatmap until ``today``, in UTC, of the answer of the API."""
+    """Return the heatmap until ``today`` (UTC) from a response of the API."""
     counts: Counter[date] = Counter()
     for slot in slots:
         counts[datetime.fromtimestamp(slot["timestamp"], UTC).date()] += slot["contributions"]

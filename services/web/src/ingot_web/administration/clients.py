@@ -28,29 +28,29 @@ class Collected(NamedTuple, Generic[_T]):
 
 
 class HttpOperations:
-    """Data of all services for administrators; a service without an answer is skipped.
+    """Data of all services for administrators. A service that does not respond is skipped.
 
-    What changes something raises Unavailable while the service does not answer.
+    Changes raise Unavailable if the service does not respond.
     """
 
     def __init__(self, peers: Peers) -> None:
         self._peers = peers
 
     async def tasks(self) -> Collected[TaskReport]:
-        """The periodic tasks of all services, by name."""
+        """Return the periodic tasks of all services by name."""
         reports = await self._ask_each(SERVICES, "/internal/tasks", list[TaskReport])
         tasks, silent = _collect(reports)
         return Collected(sorted(tasks, key=lambda task: task.name), silent)
 
     async def run_task(self, name: str) -> None:
-        """Run the task of that name, which begins with that of its service. Raises NotFound."""
+        """Run the task with this name, which begins with the name of its service. Raises NotFound."""
         service, _, rest = name.partition("_")
         if service not in SERVICES or not rest.replace("_", "").isalnum() or not rest.isascii():
             raise NotFound
         await self._peers[service].call("POST", f"/internal/tasks/{name}", timeout=RUN_SECONDS)
 
     async def dead_lettered(self) -> dict[str, list[DeadLetteredEvent] | None]:
-        """Of each service the events that it could not apply or send; None where it does not answer."""
+        """Return dead-lettered events by service; None for a service that does not respond."""
         return await self._ask_each(SERVICES, "/internal/dead-lettered", list[DeadLetteredEvent])
 
     async def replay(self, service: str) -> Replayed:
@@ -61,15 +61,15 @@ class HttpOperations:
         return msgspec.json.decode(answer.body, type=Replayed)
 
     async def jobs(self, state: str) -> dict[str, JobReports | None]:
-        """Of each service its jobs in this state; None where it does not answer."""
+        """Return jobs in this state by service; None for a service that does not respond."""
         return await self._ask_each(SERVICES, f"/internal/jobs?status={state}", JobReports)
 
     async def run_job(self, service: str, job_id: int) -> None:
-        """Let a job run now that failed and waits for its next try. Raises NotFound."""
+        """Run a failed job now, before its next try. Raises NotFound."""
         await self._change_job("POST", service, job_id)
 
     async def forget_job(self, service: str, job_id: int) -> None:
-        """Forget a job that failed for good. Raises NotFound."""
+        """Delete a job that has failed for good. Raises NotFound."""
         await self._change_job("DELETE", service, job_id)
 
     async def _change_job(self, method: str, service: str, job_id: int) -> None:
@@ -78,7 +78,7 @@ class HttpOperations:
         await self._peers[service].call(method, f"/internal/jobs/{job_id}")
 
     async def audit(self, service: str, query: dict[str, str], limit: int) -> Collected[AuditEntry]:
-        """The newest ``limit`` entries of one service or, without a name, of all that match ``query``."""
+        """Return the newest ``limit`` entries that match ``query``, of one service or of all."""
         names = (service,) if service in AUDITED else AUDITED
         path = f"/internal/audit?{urlencode({**query, 'limit': limit})}"
         entries, silent = _collect(await self._ask_each(names, path, list[AuditEntry]))

@@ -1,4 +1,4 @@
-"""Files of forms, which are attached to what was written, and linked in its text."""
+"""Files in forms, which are attached to issues and comments and linked in their texts."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ REMOVAL = (
 
 
 def require_few_files(form: Form) -> None:
-    """Raises Invalid."""
+    """Raise Invalid for too many files."""
     if len(form.files) > MOST_FILES:
         raise Invalid.field("files", "too_many", f"has more than {MOST_FILES}")
 
@@ -43,7 +43,7 @@ async def attach(frame: RepositoryFrame, form: Form, path: str, body: str) -> Ap
 
 
 async def _store_and_link(frame: RepositoryFrame, form: Form, path: str, body: str) -> None:
-    """Those that were stored are linked, also where one of them was refused. Raises ApiError."""
+    """Store the files and add links to their text, also if a later file is refused. Raises ApiError."""
     links: list[str] = []
     try:
         for file in form.files:
@@ -84,9 +84,9 @@ async def send_with_files(
 
 
 async def remove(frame: RepositoryFrame, form: Form, owner: str, shown: Any) -> str:
-    """Remove the file of ``shown``, an issue or comment at ``owner``, and the links to it in its text.
+    """Remove a file from ``shown``, an issue or comment at ``owner``, and the links to it in its text.
 
-    Says which outcome that is. Raises ApiError.
+    Return the outcome to show. Raises ApiError.
     """
     attachment_id = form.text("remove")
     await frame.forge.send("DELETE", "issues", f"{owner}/assets{at(attachment_id)}")
@@ -109,7 +109,7 @@ async def remove(frame: RepositoryFrame, form: Form, owner: str, shown: Any) -> 
 
 
 async def _store(frame: RepositoryFrame, owner: str, file: SentFile) -> Any:
-    """Raises ApiError."""
+    """Store a file and return it. Raises ApiError."""
     try:
         return await frame.forge.upload("issues", f"{owner}/assets", file.name, file.content)
     except NotFound:

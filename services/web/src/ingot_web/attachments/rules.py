@@ -20,7 +20,7 @@ def without_links(text: str, url: str) -> str:
 
 
 def _in_texts(url: str) -> str:
-    """A pattern of its address: that of the repository before it may have been another one."""
+    """Return a pattern of the address. The address of the repository may have been another one before."""
     return re.escape(url[max(url.rfind("/attachments/"), 0) :])
 
 

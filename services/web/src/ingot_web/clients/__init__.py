@@ -1,1 +1,1 @@
-"""The services that pages are made of."""
+"""Clients of the services that provide the content of pages."""

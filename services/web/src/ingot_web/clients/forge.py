@@ -1,4 +1,4 @@
-"""The other services behind the pages: their public API, asked for one caller."""
+"""A client of the public API of the other services, for one caller."""
 
 import hashlib
 from asyncio import gather
@@ -45,7 +45,7 @@ Parameter = str | int | bool | list[str]
 
 
 class TextCache(Protocol):
-    """A cache of HTML, by its source text."""
+    """A cache of HTML by its source text."""
 
     def get(self, key: Hashable) -> Markup | None: ...
 
@@ -53,7 +53,7 @@ class TextCache(Protocol):
 
 
 class ListPage(NamedTuple):
-    """One page of a list, and how many there are."""
+    """One page of a list, and the length of the list."""
 
     rows: list[Any]
     total: int
@@ -75,7 +75,7 @@ class Forge:
         """The parts of the budget for rendering that are left for this request."""
 
     async def get(self, service: str, path: str, /, **parameters: Parameter) -> Any:
-        """The answer as plain values, with the defaults of the fields that it lacks."""
+        """Return the response as plain values. Missing fields get their defaults."""
         decoded = msgspec.json.decode((await self.answer(service, path, **parameters)).body)
         return _completed(decoded, path)
 
@@ -87,7 +87,7 @@ class Forge:
             return None
 
     async def listing(self, service: str, path: str, /, **parameters: Parameter) -> ListPage:
-        """A page of a list."""
+        """Return a page of a list."""
         answer = await self.answer(service, path, **parameters)
         rows = msgspec.json.decode(answer.body) or []
         rows = rows["data"] if isinstance(rows, dict) else rows
@@ -101,7 +101,7 @@ class Forge:
             return ListPage([], 0)
 
     async def rows_if_there(self, service: str, path: str, /, **parameters: Parameter) -> list[Any] | None:
-        """A list that no page cuts, as for a menu: of a very long one the first MOST_PAGES pages.
+        """Return a list without pages, as for a menu, but at most MOST_PAGES pages of it.
 
         None for NOTHING.
         """
@@ -116,7 +116,7 @@ class Forge:
         return [*first.rows, *(row for other in others for row in other.rows)]
 
     async def is_there(self, service: str, path: str) -> bool:
-        """True if the service answers with success, False if it answers that there is nothing."""
+        """True if the service responds with success, False for NOTHING."""
         try:
             await self.answer(service, path)
         except NotFound:
@@ -124,24 +124,24 @@ class Forge:
         return True
 
     async def text(self, service: str, path: str, /, **parameters: Parameter) -> str:
-        """The answer as text."""
+        """Return the response as text."""
         answer = await self.answer(service, path, **parameters)
         return answer.body.decode("utf-8", "replace")
 
     async def answer(self, service: str, path: str, /, **parameters: Parameter) -> PeerAnswer:
-        """The answer as it came."""
+        """Return the raw response."""
         return await self._peers[service].call("GET", _target(path, parameters), principal=self._principal)
 
     async def send(self, method: str, service: str, path: str, body: Any = None) -> Any:
-        """Change something; the answer as plain values, None where there is none. Raises as ``change``."""
+        """Send a change. Return the response as plain values, None for an empty one. Raises as ``change``."""
         answer = await self.change(method, service, path, body)
         is_json = answer.headers.get("content-type", "").startswith("application/json")
         return msgspec.json.decode(answer.body) if answer.body and is_json else None
 
     async def change(self, method: str, service: str, path: str, body: Any = None) -> PeerAnswer:
-        """Send a change; return the raw answer.
+        """Send a change; return the raw response.
 
-        Raises Invalid if the form left the name of the changed thing empty.
+        Raises Invalid if the form left the name of the changed item empty.
         """
         if "" in path.split("/")[1:]:
             raise Invalid.field("name", "missing", "is empty; write it, and send the form again")
@@ -152,7 +152,7 @@ class Forge:
         return answer
 
     async def upload(self, service: str, path: str, name: str, content: bytes) -> Any:
-        """Send a file as the whole body; the answer as plain values."""
+        """Send a file as the whole body. Return the response as plain values."""
         answer = await self._peers[service].call(
             "POST", _target(path, {"name": name}), content, principal=self._principal
         )
@@ -160,9 +160,9 @@ class Forge:
         return msgspec.json.decode(answer.body)
 
     async def offers(self) -> TransferOffers:
-        """The transfers of repositories that wait for the caller's answer.
+        """Return transfers of repositories that wait for the caller's answer.
 
-        None of a repos of an older release.
+        Empty if repos runs an older release.
         """
         try:
             return await self._peers["repos"].get(
@@ -174,7 +174,7 @@ class Forge:
     async def may_edit(self, repository: str, number: int) -> bool:
         """True if the caller may change an issue.
 
-        Also True if issues is of an older release, which rejects the change itself.
+        Also True if issues runs an older release, which rejects the change itself.
         """
         path = f"/internal/repos{repository}/issues/{number}/rights"
         try:
@@ -183,9 +183,9 @@ class Forge:
             return True
 
     async def file_views(self, repository: str, number: int) -> Mapping[str, str] | None:
-        """Files of a pull request that the caller has viewed, as in ``FileViews``.
+        """Return files of a pull request that the caller has viewed, as in ``FileViews``.
 
-        None for NOTHING or an older release of issues.
+        None for NOTHING, or if issues runs an older release.
         """
         path = f"/internal/repos{repository}/pulls/{number}/file-views"
         try:
@@ -203,12 +203,11 @@ class Forge:
     async def render(
         self, texts: Sequence[str], *, context: str, images: str = "", wiki: bool = False
     ) -> list[Markup]:
-        """Markdown as sanitized HTML, made by the service that owns it.
+        """Return Markdown as sanitized HTML, rendered by issues.
 
         ``context``, ``images`` and ``wiki`` as in RenderTexts.
 
-        All texts of a request have one budget, the short ones first. The texts beyond it are shown as they
-        are written.
+        All texts of a request share one budget, the short ones first. Texts beyond it stay plain text.
         """
         keys = {
             text: (hashlib.sha256(text.encode("utf-8", "replace")).digest(), context, images, wiki)
@@ -231,9 +230,9 @@ class Forge:
     async def _rendered_now(
         self, texts: list[str], context: str, images: str, wiki: bool
     ) -> dict[str, tuple[str, bool]]:
-        """HTML as issues makes it, of as many texts at a time as it takes, and whether it stays so.
+        """Return HTML by text, and True if it may be cached. Texts are sent to issues in several requests.
 
-        There is none of texts that would make the request too large.
+        Texts that are too large for a request are missing.
         """
         html: dict[str, tuple[str, bool]] = {}
         sizes = accumulate(len(text) for text in texts)
@@ -256,7 +255,7 @@ class Forge:
 
 
 def at(*segments: str | int) -> str:
-    """A path of these segments; slashes inside one are quoted, too."""
+    """Return a path of these segments. Slashes inside a segment are quoted, too."""
     return "".join(f"/{quote(str(segment), safe='')}" for segment in segments)
 
 

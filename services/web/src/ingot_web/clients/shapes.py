@@ -1,4 +1,4 @@
-"""Defaults of the contracts for fields that an answer of an older release does not have."""
+"""Defaults of the contracts for fields that a response of an older release lacks."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ SHAPES = tuple((re.compile(path), shape) for path, shape in _SHAPES_BY_PATH.item
 
 
 class _Field(NamedTuple):
-    """A field that an answer may lack, or that holds other structs."""
+    """A field that a response may lack, or that contains other structs."""
 
     name: str
     default: Callable[[], Any] | None
@@ -43,12 +43,12 @@ class _Field(NamedTuple):
 
 
 def shape_of(path: str) -> type[msgspec.Struct] | None:
-    """The struct that the API answers to GET ``path``; None for a shape that no contract has."""
+    """Return the struct of a response to GET ``path``; None if no contract has it."""
     return next((shape for pattern, shape in SHAPES if pattern.fullmatch(path)), None)
 
 
 def complete(answer: Any, shape: type[msgspec.Struct]) -> None:
-    """Add the fields that ``answer``, one ``shape`` or a list of them, lacks, with their defaults."""
+    """Add missing fields with their defaults to ``answer``, which is one ``shape`` or a list of them."""
     if isinstance(answer, list):
         for one in answer:
             complete(one, shape)
@@ -80,7 +80,7 @@ def _default(field: msgspec.structs.FieldInfo) -> Callable[[], Any] | None:
 
 
 def _structs(kind: Any) -> Iterator[type[msgspec.Struct]]:
-    """The structs in a type, such as that of ``list[User] | None``."""
+    """Yield the structs in a type, such as that of ``list[User] | None``."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         yield kind
     for part in get_args(kind):

@@ -73,11 +73,11 @@ class SharedDigests:
         return bool(await self._redis.get(key) == nonce)
 
     async def keep(self, digest: bytes) -> None:
-        """Let it be there for long."""
+        """Keep the digest for a long time."""
         await self._ask(lambda: self._redis.expire(_key(digest), LONG_SECONDS), otherwise=False)
 
     async def remove(self, digest: bytes) -> None:
-        """If Redis is unavailable, the digest expires after its short lifetime."""
+        """Remove a digest. If Redis is unavailable, it expires after its short lifetime."""
         await self._ask(lambda: self._redis.delete(_key(digest)), otherwise=0)
 
     async def _ask(self, command: Callable[[], Awaitable[_T]], *, otherwise: _T) -> _T:
@@ -118,7 +118,7 @@ def _key(digest: bytes) -> str:
 
 
 def open_digests(url: str) -> SharedDigests | None:
-    """Those behind ``url`` (redis://…); None for memory://, where each process is alone.
+    """Return the digests behind ``url`` (redis://…); None for memory://, if processes share nothing.
 
     Raises SettingsError.
     """

@@ -1,4 +1,4 @@
-"""Numbers of issues in texts that are no markdown: messages of commits."""
+"""Numbers of issues in plain texts, such as messages of commits."""
 
 import re
 
@@ -8,9 +8,9 @@ _NUMBER = re.compile(r"(?<![\w#/&])#([1-9][0-9]{0,8})\b")
 
 
 def references(text: str, base: str) -> Markup:
-    """The text, escaped.
+    """Return the escaped text with links.
 
-    Each ``#3`` in it leads to that issue or pull request of the repository whose pages are at ``base``.
+    Each ``#3`` links to that issue or pull request of the repository whose pages are at ``base``.
     """
     html, end = Markup(), 0
     for match in _NUMBER.finditer(text):

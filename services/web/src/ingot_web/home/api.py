@@ -54,7 +54,7 @@ async def home(request: WebRequest) -> Response[str]:
 
 
 async def _waiting(request: WebRequest, kind: str, title: str) -> Response[str]:
-    """The issues or pull requests of all repositories that the caller has to do with."""
+    """Issues or pull requests of all repositories that concern the caller."""
     request.require_signed_in()
     kind_there = request.query_params.get("type", "")
     choice = request.query_params.get("filter", TYPES.get(kind_there, "assigned"))
@@ -89,19 +89,19 @@ async def _waiting(request: WebRequest, kind: str, title: str) -> Response[str]:
 
 @get("/issues", policy=anyone(), include_in_schema=False)
 async def issues(request: WebRequest) -> Response[str]:
-    """Issues of all repositories that the caller has to do with."""
+    """Issues of all repositories that concern the caller."""
     return await _waiting(request, "issues", "Issues")
 
 
 @get("/pulls", policy=anyone(), include_in_schema=False)
 async def pulls(request: WebRequest) -> Response[str]:
-    """Pull requests of all repositories that the caller has to do with."""
+    """Pull requests of all repositories that concern the caller."""
     return await _waiting(request, "pulls", "Pull requests")
 
 
 @post("/user/logout", policy=anyone(), include_in_schema=False)
 async def sign_out(request: WebRequest) -> Response[Any]:
-    """End the session of this browser, and then the one at the provider by which it began."""
+    """End the session of this browser, and then the session at the provider with which it began."""
     await request.sent_form()
     address = await _provider_address(request)
     with suppress(NotFound):  # it has ended already

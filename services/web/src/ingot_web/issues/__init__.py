@@ -1,1 +1,1 @@
-"""Issues: lists with filters, one issue with its timeline, comments, decisions about it, tasks."""
+"""Issues: lists with filters, one issue with its timeline, comments, details, tasks."""

@@ -1,4 +1,4 @@
-"""Labels of a repository: the list, and the forms that make, change and remove one."""
+"""Labels of a repository: the list, and the forms to create, edit and delete one."""
 
 from asyncio import gather
 from typing import Any
@@ -26,7 +26,7 @@ async def choosable_labels(frame: RepositoryFrame) -> list[Any]:
 
 @get(LABELS, policy=anyone(), include_in_schema=False)
 async def labels(request: WebRequest) -> Response[str]:
-    """The labels, each with the form that changes it, and the form of a new one."""
+    """The labels with the forms to edit them, and the form of a new label."""
     return await _labels_page(RepositoryFrame(request), Form())
 
 

@@ -1,4 +1,4 @@
-"""Milestones of a repository: the list, and the forms that make, change, close and remove one."""
+"""Milestones of a repository: the list, and the forms to create, edit, close and delete one."""
 
 from asyncio import gather
 from typing import Any
@@ -20,9 +20,9 @@ MILESTONES = "/{owner:str}/{repo:str}/milestones"
 
 
 async def choosable_milestones(frame: RepositoryFrame) -> tuple[ListPage, ListPage]:
-    """The milestones whose issues a list can show: open ones, and the newest that are closed.
+    """Return the milestones for the filter of a list: open ones, and the newest closed ones.
 
-    Of many not all.
+    Very long lists are cut.
     """
     forge, path = frame.forge, frame.api("milestones")
     return await gather(
@@ -53,7 +53,7 @@ async def _milestones_page(frame: RepositoryFrame, problem: ApiError | None = No
 async def _milestone_page(
     frame: RepositoryFrame, form: Form, milestone_id: int | None = None, problem: ApiError | None = None
 ) -> Response[str]:
-    """The form of a milestone, of a new one without an id."""
+    """Return the form of a milestone; without an id, of a new one."""
     await frame.load()
     return frame.render(
         "milestones/form.html",
@@ -91,7 +91,7 @@ async def milestone(request: WebRequest, milestone_id: int) -> Response[str]:
     [f"{MILESTONES}/new", f"{MILESTONES}/{{milestone_id:int}}/edit"], policy=anyone(), include_in_schema=False
 )
 async def save_milestone(request: WebRequest) -> Response[Any]:
-    """Make a milestone, or change one."""
+    """Create or edit a milestone."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     milestone_id: int | None = request.path_params.get("milestone_id")
     due = form.text("due")
@@ -112,7 +112,7 @@ async def save_milestone(request: WebRequest) -> Response[Any]:
 
 @post(f"{MILESTONES}/{{milestone_id:int}}", policy=anyone(), include_in_schema=False)
 async def change_milestone(request: WebRequest, milestone_id: int) -> Response[Any]:
-    """Close it, open it again, or remove it; its issues stay."""
+    """Close, reopen or delete a milestone. Its issues stay."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     path, act = frame.api("milestones", milestone_id), form.text("do")
     try:
@@ -129,7 +129,7 @@ async def change_milestone(request: WebRequest, milestone_id: int) -> Response[A
 
 @get("/{owner:str}/{repo:str}/milestone/{milestone_id:int}", policy=anyone(), include_in_schema=False)
 async def issues_of_milestone(request: WebRequest, milestone_id: int) -> Response[bytes]:
-    """To the issues of a milestone."""
+    """Redirect to the issues of a milestone."""
     frame = RepositoryFrame(request)
     (shown,) = await frame.load(frame.forge.get("issues", frame.api("milestones", milestone_id)))
     return frame.redirect(f"/issues?{urlencode({'milestone': shown['title'], 'state': 'all'})}")

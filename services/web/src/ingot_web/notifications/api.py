@@ -1,4 +1,4 @@
-"""Notifications: the list, the way to what one is about, how many are unread, marking them as read."""
+"""Notifications: the list, redirects to their subjects, the number of unread ones, marking them as read."""
 
 from asyncio import gather
 from typing import Any
@@ -77,10 +77,7 @@ async def count_unread(request: WebRequest) -> Response[Any]:
 
 
 def _place(request: WebRequest, thread: Any) -> str:
-    """Path of the latest comment, which may be on a later page of the timeline, or of the issue.
-
-    A path of the site.
-    """
+    """Return the path of the latest comment on its page of the timeline, or else of the issue."""
     subject = thread["subject"]
     if not subject["latest_comment_url"]:
         return urlsplit(str(subject["html_url"])).path.removeprefix(request.root)

@@ -1,4 +1,4 @@
-"""Organizations: making one, its settings, members, teams and labels."""
+"""Organizations: creation, settings, members, teams and labels."""
 
 from asyncio import gather
 from collections.abc import Coroutine, Mapping
@@ -56,7 +56,7 @@ def _new_page(request: WebRequest, form: Form, problem: ApiError | None = None) 
 
 @post("/org/create", policy=anyone(), include_in_schema=False)
 async def create(request: WebRequest) -> Response[Any]:
-    """Make an organization, which the caller owns."""
+    """Create an organization. The caller becomes its owner."""
     form = await request.sent_form()
     body = {name: form.text(name) for name in ("username", "full_name", "description")}
     try:
@@ -88,16 +88,16 @@ class OrganizationPages:
 
     @property
     def address(self) -> str:
-        """The path of its pages, without the root of the site."""
+        """Return the path of its pages, without the root of the site."""
         return f"/org{at(self.org)}/settings"
 
     def redirect(self, part: str = "") -> Response[bytes]:
         return self.request.redirect(self.address + part)
 
     async def load(self, *questions: Coroutine[Any, Any, Any]) -> list[Any]:
-        """Ask for the organization and, at the same time, ``questions``; the answers to those.
+        """Request the organization and ``questions`` in parallel. Return the responses to ``questions``.
 
-        Whom the API refuses its teams sees none of its settings: the page is that refusal.
+        A caller who may not see its teams sees none of its settings, and gets the refusal of the API.
         """
         results = await gather(
             self.forge.get("identity", self.api("teams"), limit=1),
@@ -121,14 +121,14 @@ class OrganizationPages:
         return await self.forge.get("identity", at("users", principal.name, "orgs", self.org, "permissions"))
 
     def require_owner(self, what: str) -> None:
-        """Raise Denied if the caller is no owner. ``what`` is the thing that owners change."""
+        """Raise Denied unless the caller is an owner. ``what`` names the thing that only owners change."""
         if not self.is_owner:
             raise Denied(f"only owners of the organization change {what}")
 
     def render(
         self, part: str, title: str, problem: ApiError | None = None, *, template: str = "", **values: Any
     ) -> Response[str]:
-        """A page of settings, by ``template`` or the one of the part's name."""
+        """Return a page of settings, made with ``template`` or with the template named like the part."""
         return self.request.render(
             template or f"organizations/{part}.html",
             title=f"{title} · {self._organization['username']}",
@@ -144,7 +144,7 @@ class OrganizationPages:
 
 @get(SETTINGS, policy=anyone(), include_in_schema=False)
 async def general(request: WebRequest, org: str) -> Response[str]:
-    """Public data of the organization, its name, and its deletion."""
+    """Public data of the organization, its name, and the form to delete it."""
     return await _general(OrganizationPages(request, org), Form())
 
 
@@ -155,7 +155,7 @@ async def _general(pages: OrganizationPages, form: Form, problem: ApiError | Non
 
 @post(SETTINGS, policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest, org: str) -> Response[Any]:
-    """Change it, rename it, or delete it if its name was typed."""
+    """Change or rename the organization, or delete it if the form repeats its name."""
     form, pages = await request.sent_form(), OrganizationPages(request, org)
     try:
         match form.text("do"):
@@ -190,7 +190,7 @@ async def change_avatar(request: WebRequest, org: str) -> Response[Any]:
 
 @get(f"{SETTINGS}/members", policy=anyone(), include_in_schema=False)
 async def members(request: WebRequest, org: str) -> Response[str]:
-    """Everybody in it. People become members by a team."""
+    """All members. People become members by a team."""
     return await _members(OrganizationPages(request, org))
 
 
@@ -234,7 +234,7 @@ async def _teams(pages: OrganizationPages, form: Form, problem: ApiError | None 
 
 @post(f"{SETTINGS}/teams", policy=anyone(), include_in_schema=False)
 async def change_teams(request: WebRequest, org: str) -> Response[Any]:
-    """Make a team, or delete one."""
+    """Create or delete a team."""
     form, pages = await request.sent_form(), OrganizationPages(request, org)
     try:
         if form.has("remove"):
@@ -260,7 +260,7 @@ def _team_of(form: Form) -> dict[str, Any]:
 
 
 def _team_form(form: Form | dict[str, Any], units_map: Mapping[str, str] = NO_UNITS) -> dict[str, Any]:
-    """Return what the form of a team shows. ``units_map`` is what the team may do now."""
+    """Return the values of the form of a team. ``units_map`` has its present permissions."""
     chosen = {unit: form.get(f"unit_{unit}") or units_map.get(f"repo.{unit}") for unit in UNITS}
     return {
         "form": form,
@@ -370,7 +370,7 @@ async def _labels(pages: OrganizationPages, form: Form, problem: ApiError | None
 
 @post([f"{SETTINGS}/labels/{act}" for act in LABEL_ACTS], policy=anyone(), include_in_schema=False)
 async def change_label(request: WebRequest, org: str) -> Response[Any]:
-    """Make a label, change or remove one."""
+    """Create, edit or delete a label."""
     form, pages = await request.sent_form(), OrganizationPages(request, org)
     try:
         await send_label(request, pages.api("labels"), form)

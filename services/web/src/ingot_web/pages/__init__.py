@@ -1,1 +1,1 @@
-"""The ground floor: requests for pages, templates, errors, what the process holds."""
+"""The lowest layer of web: requests for pages, templates, errors, and objects of the process."""

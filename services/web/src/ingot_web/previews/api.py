@@ -1,4 +1,4 @@
-"""A text as it will look, before it is sent: the form once more, with what was written in it."""
+"""Previews of texts before they are sent: the form again, with its fields, below the rendered text."""
 
 from litestar import Response
 
@@ -17,12 +17,10 @@ async def preview(
     problem: ApiError | None = None,
     look_at: str = "",
 ) -> Response[str]:
-    """The page of a form whose text is in ``body``, also of one that was refused.
+    """Return the page of a form, also a refused one, with a preview of its field ``body``.
 
-    It leads where that form led.
-
-    ``buttons`` send it: a text, and behind a bar the value of ``do`` that the button stands for, if there is
-    one. ``look_at`` is the path of a page to look at before.
+    The form has the same address as before. ``buttons`` send it: each is a label, optionally followed by a
+    bar and the value of ``do``. ``look_at`` is the path of a page to read first.
     """
     await frame.load()
     (html,) = await frame.forge.render([form.lines("body")], context=frame.repository["full_name"])

@@ -1,7 +1,4 @@
-"""Pull requests: the conversation with the merge box, the commits, the changes.
-
-Opening, reviewing and merging one.
-"""
+"""Pull requests: the conversation with the merge box, commits and changes; opening, updating and merging."""
 
 from collections.abc import Coroutine
 from typing import Any
@@ -71,9 +68,9 @@ async def create(request: WebRequest) -> Response[Any]:
 
 @get("/{owner:str}/{repo:str}/pulls/{index:int}", policy=anyone(), include_in_schema=False)
 async def show(request: WebRequest, index: int) -> Response[Any]:
-    """The conversation of a pull request, and whether it can be merged.
+    """The conversation of a pull request with its merge box.
 
-    To the issue if the number is that of one.
+    Redirects to the issue if the number is that of an issue.
     """
     frame = RepositoryFrame(request)
     try:
@@ -150,7 +147,7 @@ async def _conversation_page(
 
 
 def _words(problem: ApiError, refusals: list[Any] | None) -> str:
-    """Why a form was refused; of a merge the API says that nowhere but among what refuses it now."""
+    """Return the reason why a form was refused. For a merge, the API gives it only among the refusals."""
     if problem.message != without_words("issues"):
         return problem.message
     reasons = [one["reason"] for one in refusals or [] if not one["overridable"]]
@@ -160,7 +157,7 @@ def _words(problem: ApiError, refusals: list[Any] | None) -> str:
 
 
 def _objectors(reviews: list[Any]) -> list[str]:
-    """The people whose last decision asks for changes and counts; that of an older state does as well."""
+    """Return the people whose latest decision requests changes and counts, also for an older head."""
     last = {
         review["user"]["login"]: review
         for review in reviews
@@ -185,7 +182,7 @@ def _lacks_access_alone(frame: RepositoryFrame, refusals: list[Any] | None) -> b
 
 @get("/{owner:str}/{repo:str}/pulls/{index:int}/checks", policy=anyone(), include_in_schema=False)
 async def checks(request: WebRequest, index: int) -> Response[Any]:
-    """The checks of a pull request alone, for a page that stays; anybody else is sent to that page."""
+    """The checks of a pull request as a part of an open page. Other requests are redirected to that page."""
     frame = RepositoryFrame(request)
     pull, statuses = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)), _statuses(frame, index)
@@ -252,7 +249,7 @@ async def merge(request: WebRequest, index: int) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/update", policy=anyone(), include_in_schema=False)
 async def update(request: WebRequest, index: int) -> Response[Any]:
-    """Bring the base branch into the head branch; the page shows a refusal."""
+    """Update the head branch with the base branch. The page shows a refusal."""
     await request.sent_form()
     frame = RepositoryFrame(request)
     try:

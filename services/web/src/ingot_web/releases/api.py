@@ -101,7 +101,7 @@ def _in_labels(problem: ApiError) -> str:
 def _form_page(
     frame: RepositoryFrame, act: str, title: str, form: Form, problem: ApiError | None, **values: Any
 ) -> Response[str]:
-    """The form of a release; ``act`` is the end of its address."""
+    """Return the form of a release. ``act`` is the end of its address."""
     return frame.render(
         "releases/form.html",
         tab="releases",
@@ -137,7 +137,7 @@ def _words(form: Form) -> dict[str, Any]:
 
 
 async def _with_files(frame: RepositoryFrame, form: Form, release: Any) -> Response[Any]:
-    """Upload the files of a form to a release; the page shows the form again if one is rejected."""
+    """Upload the files of a form to a release. If a file is rejected, show the form again."""
     try:
         for file in form.files:
             path = frame.api("releases", release["id"], "assets")
@@ -176,7 +176,7 @@ def _tag_path(frame: RepositoryFrame, tag: str) -> str:
 
 @post("/{owner:str}/{repo:str}/releases/edit/{tag:path}", policy=anyone(), include_in_schema=False)
 async def save(request: WebRequest) -> Response[Any]:
-    """Change a release, add files to it, or remove one. Title and text can be changed, but not emptied."""
+    """Change a release, add files to it, or remove one. Title and text cannot be emptied."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     tag = request.rest(4)
     try:
@@ -198,7 +198,7 @@ async def save(request: WebRequest) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/releases/delete", policy=anyone(), include_in_schema=False)
 async def delete(request: WebRequest) -> Response[bytes]:
-    """Remove a release; its tag stays."""
+    """Delete a release. Its tag stays."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     await frame.forge.send("DELETE", "repos", frame.api("releases", form.text("id")))
     return frame.redirect("/releases")

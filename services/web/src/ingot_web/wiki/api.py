@@ -229,7 +229,7 @@ async def _begin(frame: RepositoryFrame) -> None:
 async def _form_page(
     frame: RepositoryFrame, act: str, form: Form, problem: ApiError | None = None
 ) -> Response[str]:
-    """The form of a page; ``act`` is the end of its address."""
+    """Return the form of a page. ``act`` is the end of its address."""
     preview = ""
     if form.has("preview"):
         (preview,) = await frame.forge.render(

@@ -41,7 +41,7 @@ async def tokens(request: WebRequest) -> Response[str]:
 async def _tokens_page(
     request: WebRequest, form: Form, problem: ApiError | None = None, *, secret: str = ""
 ) -> Response[str]:
-    """``secret`` is that of a token that was just made; it is shown this once."""
+    """Return the page of tokens. ``secret`` belongs to a new token; it is shown only once."""
     path = at("users", request.principal.name, "tokens")
     listing = await request.forge.listing("identity", path, page=request.number, limit=SHOWN)
     return page(
@@ -62,7 +62,7 @@ async def _tokens_page(
 
 @post("/user/settings/applications", policy=anyone(), include_in_schema=False)
 async def change_tokens(request: WebRequest) -> Response[Any]:
-    """Make a token, or delete one."""
+    """Create or delete a token."""
     form = await request.sent_form()
     path = at("users", request.principal.name, "tokens")
     try:
@@ -76,7 +76,10 @@ async def change_tokens(request: WebRequest) -> Response[Any]:
 
 
 def _new_token(form: Form) -> dict[str, Any]:
-    """Raises Invalid: a token never lasts for ever because its days were mistyped."""
+    """Return the request of the API for a token.
+
+    Raises Invalid: a typing error must not remove the expiry.
+    """
     chosen = ((form.text(group), group) for group in GROUPS)
     body: dict[str, Any] = {
         "name": form.text("name"),
@@ -104,7 +107,10 @@ async def applications(request: WebRequest) -> Response[str]:
 async def _applications_page(
     request: WebRequest, form: Form, problem: ApiError | None = None, *, registration: Any = None
 ) -> Response[str]:
-    """``registration`` was just made or changed; its secret is shown this once. ``form`` was refused."""
+    """Return the page of applications. ``form`` was refused.
+
+    ``registration`` was just created or changed; its secret is shown only once.
+    """
     grants, own = await gather(
         request.forge.listing("identity", "/user/oauth2_grants", page=request.number, limit=SHOWN),
         request.forge.listing("identity", APPLICATIONS, page=request.number_of(OWN_PAGE), limit=SHOWN),
@@ -125,7 +131,7 @@ async def _applications_page(
 
 @post("/user/settings/oauth2", policy=anyone(), include_in_schema=False)
 async def change_applications(request: WebRequest) -> Response[Any]:
-    """Take an application its rights; register one, change or remove one, or give it another secret."""
+    """Revoke the access of an application; or register, change or remove one, or replace its secret."""
     form = await request.sent_form()
     own = APPLICATIONS + at(form.text("id"))
     try:

@@ -29,7 +29,7 @@ async def _keys_page(request: WebRequest, form: Form, problem: ApiError | None =
 
 @post("/user/settings/keys", policy=anyone(), include_in_schema=False)
 async def change_keys(request: WebRequest) -> Response[Any]:
-    """Add a key, or remove one."""
+    """Add or remove a key."""
     form = await request.sent_form()
     try:
         if form.has("remove"):
@@ -61,7 +61,7 @@ async def _gpg_keys_page(request: WebRequest, form: Form, problem: ApiError | No
 
 @post("/user/settings/gpg_keys", policy=anyone(), include_in_schema=False)
 async def change_gpg_keys(request: WebRequest) -> Response[Any]:
-    """Add a key, or remove one."""
+    """Add or remove a key."""
     form = await request.sent_form()
     try:
         if form.has("remove"):

@@ -23,7 +23,7 @@ def page(
     template: str = "",
     **values: Any,
 ) -> Response[str]:
-    """A page of settings, by ``template`` or the one of the part's name."""
+    """Return a page of settings, made with ``template`` or with the template named like the part."""
     return request.render(
         template or f"account_settings/{part}.html",
         title=title,
@@ -43,7 +43,7 @@ async def profile(request: WebRequest) -> Response[str]:
 async def _profile_page(
     request: WebRequest, problem: ApiError | None = None, refused: Mapping[str, Any] | None = None
 ) -> Response[str]:
-    """``refused``: the settings of a form that was refused."""
+    """Return the page. ``refused`` are the settings in a form that was refused."""
     settings, account = await gather(
         request.forge.get("identity", "/user/settings"), request.forge.get("identity", "/user")
     )
@@ -53,7 +53,7 @@ async def _profile_page(
 
 @post("/user/settings", policy=anyone(), include_in_schema=False)
 async def edit_profile(request: WebRequest) -> Response[Any]:
-    """Change it."""
+    """Change the profile."""
     form = await request.sent_form()
     body = {name: form.text(name) for name in PROFILE} | {"hide_email": form.has("hide_email")}
     try:
@@ -65,7 +65,7 @@ async def edit_profile(request: WebRequest) -> Response[Any]:
 
 @post("/user/settings/avatar", policy=anyone(), include_in_schema=False)
 async def change_avatar(request: WebRequest) -> Response[Any]:
-    """Upload a picture, or go back to the drawn one."""
+    """Upload a picture, or return to the generated one."""
     form = await request.sent_form()
     try:
         await send_avatar(request.forge, "identity", "/user/avatar", form)

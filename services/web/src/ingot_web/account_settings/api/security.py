@@ -18,7 +18,7 @@ FACTOR = "/user/two_factor"
 
 @get("/user/settings/security", policy=anyone(), include_in_schema=False)
 async def sessions(request: WebRequest) -> Response[str]:
-    """The browsers in which the caller is signed in, and the password."""
+    """List the browsers in which the caller is signed in, with the form for the password."""
     request.require_signed_in()
     return await _security_page(request)
 
@@ -31,7 +31,7 @@ async def _security_page(request: WebRequest, problem: ApiError | None = None) -
 
 @post("/user/settings/password", policy=anyone(), include_in_schema=False)
 async def change_password(request: WebRequest) -> Response[Any]:
-    """Change the password, which ends every session: the browser is sent to sign in."""
+    """Change the password. This ends every session, so the browser is redirected to the sign-in page."""
     form = await request.sent_form()
     body = {"old_password": form["old_password"], "new_password": form["new_password"]}
     try:
@@ -45,7 +45,7 @@ async def change_password(request: WebRequest) -> Response[Any]:
 
 @post("/user/settings/security", policy=anyone(), include_in_schema=False)
 async def end_session(request: WebRequest) -> Response[Any]:
-    """Sign out in one of them."""
+    """End a session."""
     form = await request.sent_form()
     try:
         await request.forge.send("DELETE", "identity", at("user", "sessions", form.text("id")))
@@ -69,7 +69,7 @@ async def _emails_page(request: WebRequest, form: Form, problem: ApiError | None
 
 @post("/user/settings/emails", policy=anyone(), include_in_schema=False)
 async def change_emails(request: WebRequest) -> Response[Any]:
-    """Add an address, remove one, or choose the one that others see."""
+    """Add or remove an address, or choose the public one."""
     form = await request.sent_form()
     address = form.text("email")
     try:

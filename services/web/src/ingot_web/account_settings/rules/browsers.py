@@ -1,4 +1,4 @@
-"""Browsers, by what they say of themselves."""
+"""Names of browsers, from the headers that they send."""
 
 NAMES = {
     "Edg": "Edge", "EdgA": "Edge", "EdgiOS": "Edge", "OPR": "Opera", "Firefox": "Firefox", "FxiOS": "Firefox",

@@ -15,7 +15,7 @@ SHOWN = 50
 
 @get("/admin", policy=anyone(), include_in_schema=False)
 async def administration(request: WebRequest) -> Response[bytes]:
-    """The first of its pages."""
+    """Redirect to the first page of the administration."""
     return request.redirect("/admin/users")
 
 
@@ -46,7 +46,7 @@ async def _people_page(request: WebRequest, form: Form, problem: ApiError | None
 
 @post("/admin/users", policy=anyone(), include_in_schema=False)
 async def add_person(request: WebRequest) -> Response[Any]:
-    """Make an account."""
+    """Create an account."""
     form = await request.sent_form()
     body = {name: form.text(name) for name in ("username", "email", "full_name")}
     try:
@@ -60,7 +60,7 @@ async def add_person(request: WebRequest) -> Response[Any]:
 
 @get("/admin/users/{username:str}", policy=anyone(), include_in_schema=False)
 async def person(request: WebRequest, username: str) -> Response[str]:
-    """One account, and what an administrator may do to it."""
+    """One account, with the forms to change it."""
     request.require_signed_in()
     return await _person_page(request, username, Form())
 
@@ -82,7 +82,7 @@ async def _person_page(
 
 @post("/admin/users/{username:str}", policy=anyone(), include_in_schema=False)
 async def change_person(request: WebRequest, username: str) -> Response[Any]:
-    """Change an account, or delete it if its name was typed."""
+    """Change an account, or delete it if the form repeats its name."""
     form = await request.sent_form()
     path = at("admin", "users", username)
     try:
@@ -126,7 +126,7 @@ async def _remove_second_factor(request: WebRequest, path: str) -> None:
 
 @get("/admin/orgs", policy=anyone(), include_in_schema=False)
 async def organizations(request: WebRequest) -> Response[str]:
-    """All organizations, also those that others do not see."""
+    """All organizations, including hidden ones."""
     request.require_signed_in()
     listing = await request.forge.listing("identity", "/admin/orgs", page=request.number, limit=SHOWN)
     return request.render(

@@ -1,4 +1,4 @@
-"""Administration of what runs: periodic tasks, jobs, dead-lettered events, the audit log, rate limits."""
+"""Operation of the site: periodic tasks, jobs, dead-lettered events, the audit log, rate limits."""
 
 import re
 from typing import Any
@@ -40,7 +40,7 @@ async def _tasks_page(request: WebRequest, problem: ApiError | None = None) -> R
 
 @post("/admin/tasks", policy=admin(), include_in_schema=False)
 async def run_task(request: WebRequest) -> Response[Any]:
-    """Run one now; the page comes when it is done."""
+    """Run a task now and redirect after its end."""
     form = await request.sent_form()
     try:
         await HttpOperations(request.peers).run_task(form.text("name"))
@@ -51,7 +51,7 @@ async def run_task(request: WebRequest) -> Response[Any]:
 
 @get("/admin/jobs", policy=admin("read:admin"), include_in_schema=False)
 async def jobs(request: WebRequest) -> Response[str]:
-    """Long work of all services that waits, runs, or failed for good."""
+    """Long jobs of all services that wait, run, or have failed for good."""
     return await _jobs_page(request)
 
 
@@ -81,7 +81,7 @@ async def _jobs_page(request: WebRequest, problem: ApiError | None = None) -> Re
 
 @post("/admin/jobs", policy=admin(), include_in_schema=False)
 async def change_job(request: WebRequest) -> Response[Any]:
-    """Let a job run now that waits for its next try, or forget one that failed for good."""
+    """Retry a waiting job now, or delete one that has failed for good."""
     form = await request.sent_form()
     service, job_id = form.text("service"), whole_number(form.text("id")) or 0
     operations = HttpOperations(request.peers)
@@ -99,7 +99,7 @@ async def change_job(request: WebRequest) -> Response[Any]:
 
 @get("/admin/events", policy=admin("read:admin"), include_in_schema=False)
 async def events(request: WebRequest) -> Response[str]:
-    """Events that a service could not apply or send."""
+    """Events that a service could not apply or send, with their errors."""
     return await _events_page(request)
 
 
@@ -119,7 +119,7 @@ async def _events_page(
 
 @post("/admin/events", policy=admin(), include_in_schema=False)
 async def replay_events(request: WebRequest) -> Response[Any]:
-    """Apply and send those of one service once more, and say what came of it."""
+    """Apply and send the dead-lettered events of a service again, and show the result."""
     service = (await request.sent_form()).text("service")
     try:
         replayed = await HttpOperations(request.peers).replay(service)

@@ -50,7 +50,7 @@ async def add_source(request: WebRequest) -> Response[Any]:
 
 @get("/admin/auths/{source_id:int}", policy=anyone(), include_in_schema=False)
 async def source(request: WebRequest, source_id: int) -> Response[str]:
-    """One source: what it has to know, and what it may do."""
+    """One source: its configuration, and the forms to change it."""
     request.require_signed_in()
     return await _source_page(request, source_id, None)
 
@@ -73,7 +73,7 @@ async def _source_page(
 
 @post("/admin/auths/{source_id:int}", policy=anyone(), include_in_schema=False)
 async def change_source(request: WebRequest, source_id: int) -> Response[Any]:
-    """Change a source, or delete it if its name was typed."""
+    """Change a source, or delete it if the form repeats its name."""
     form = await request.sent_form()
     path = SOURCES + at(source_id)
     try:

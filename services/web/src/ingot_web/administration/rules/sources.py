@@ -1,4 +1,4 @@
-"""Sources of accounts in forms: the fields of the API, and groups as lines of text."""
+"""Sources of accounts in forms: the fields of the API, with groups as lines of text."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,7 +30,7 @@ NEW = {
 
 
 def source_of(form: Form) -> dict[str, Any]:
-    """The request of the API for a form, without the name. Raises Invalid."""
+    """Return the request of the API for a form, without the name. Raises Invalid."""
     config: dict[str, Any] = {name: form.text(name) for name in TEXTS}
     config |= {name: form.text(name).split() for name in WORDS}
     config |= {name: _lines(form, name) for name in LINES}
@@ -44,7 +44,7 @@ def source_of(form: Form) -> dict[str, Any]:
 
 
 def fields_of(source: Mapping[str, Any]) -> dict[str, str]:
-    """The fields of a form for a source of the API."""
+    """Return the fields of a form for a source of the API."""
     config = source["config"]
     fields = {name: str(config[name]) for name in (*TEXTS, "first_sign_in")}
     fields |= {name: " ".join(config[name]) for name in WORDS}
@@ -55,7 +55,7 @@ def fields_of(source: Mapping[str, Any]) -> dict[str, str]:
 
 
 def read_groups(text: str) -> dict[str, dict[str, list[str]]]:
-    """The map that lines like ``group = organization/team organization/team`` describe. Raises Invalid."""
+    """Return the map from lines like ``group = organization/team organization/team``. Raises Invalid."""
     groups = dict[str, dict[str, list[str]]]()
     for line in filter(None, map(str.strip, text.splitlines())):
         group, equals, teams = line.rpartition("=")
@@ -70,7 +70,7 @@ def read_groups(text: str) -> dict[str, dict[str, list[str]]]:
 
 
 def write_groups(groups: Mapping[str, Mapping[str, list[str]]]) -> str:
-    """The lines for ``read_groups``."""
+    """Return the lines for ``read_groups``."""
     return "\n".join(
         f"{group} = {' '.join(f'{name}/{team}' for name, teams in organizations.items() for team in teams)}"
         for group, organizations in groups.items()

@@ -1,4 +1,4 @@
-"""Author of each line of a file."""
+"""Blame: the commit of each line of a file."""
 
 from asyncio import to_thread
 from typing import Any
@@ -48,7 +48,7 @@ async def _answer(frame: RepositoryFrame, ref: NamedRef, path: list[str]) -> tup
 async def _groups(
     frame: RepositoryFrame, ref: NamedRef, name: str, blamed: Any
 ) -> tuple[list[dict[str, Any]], int]:
-    """Runs of lines with their commit, numbers and coloured lines; and how many lines more there are."""
+    """Return runs of lines with commit, numbers and coloured lines, and the number of omitted lines."""
     _, content = await file_in_git(frame, ref, ref.path)
     text, omitted = first_lines(content.decode("utf-8", "replace"))
     lines = await to_thread(highlight, name, text)

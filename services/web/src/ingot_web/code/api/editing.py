@@ -28,9 +28,9 @@ SHARED = "/{owner:str}/{repo:str}/"
 
 
 async def _begin(frame: RepositoryFrame, ref: NamedRef) -> bool:
-    """The repository, before anything of it is read, and whether its rules let the caller push to the branch.
+    """Load the repository, and return True if the caller may push to the branch.
 
-    Raises Denied where the caller may not change files.
+    Raises Denied if the caller may not change files.
     """
     path = frame.api("branches", *ref.name.split("/"))
     (branch,) = await frame.load(frame.forge.get_if_there("repos", path))
@@ -51,9 +51,9 @@ def _page(
     *,
     may_push: bool,
 ) -> Response[str]:
-    """``preview`` is a file as it would be shown: "document" with its HTML, or "lines".
+    """Return the form. ``preview`` is a file as shown: "document" with its HTML, or "lines".
 
-    Where the caller may not push to the branch, a new one is chosen until they say otherwise.
+    Callers who may not push to the branch get a new branch by default.
     """
     form.setdefault("to", "branch" if may_push else "new")
     words = {"new": "New file", "edit": "Edit", "delete": "Delete", "upload": "Upload files"}[act]
@@ -106,7 +106,7 @@ async def edit(request: WebRequest) -> Response[str]:
 
 
 def _form_of(path: str, sha: str, content: bytes) -> Form:
-    """Raises TooLarge, Invalid: the file cannot be changed in a form."""
+    """Return the form with the content of a file. Raises TooLarge or Invalid if a form cannot change it."""
     if len(content) > EDITED_BYTES:
         raise TooLarge("the file is too large to be changed here")
     try:
@@ -135,7 +135,7 @@ async def delete(request: WebRequest) -> Response[str]:
 
 @get(f"{SHARED}_upload/{{ref:path}}", policy=anyone(), include_in_schema=False)
 async def upload(request: WebRequest) -> Response[str]:
-    """The form of files that come from the caller's machine."""
+    """The form to upload files."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     ref = await _branch(frame)
@@ -176,7 +176,7 @@ async def save(request: WebRequest) -> Response[Any]:
 
 
 async def _preview(frame: RepositoryFrame, ref: NamedRef, form: Form) -> tuple[str, Any]:
-    """Raises TooLarge."""
+    """Return the preview of a form. Raises TooLarge."""
     path, text = form.text("path").strip("/"), form.lines("content")
     if len(text) > EDITED_BYTES:
         raise TooLarge("the file is too large to be shown here")

@@ -84,7 +84,7 @@ PASSED = ("content-security-policy", "x-content-type-options", "content-disposit
 
 @get("/{owner:str}/{repo:str}", policy=anyone(), include_in_schema=False)
 async def home(request: WebRequest) -> Response[Any]:
-    """The front page of a repository; with the ending of a feed, its feed."""
+    """The front page of a repository; its feed if the path has its ending."""
     name, ending = without_ending(request.path_params["repo"])
     if ending:
         return await repository_feed(request, request.path_params["owner"], name, ending)
@@ -147,7 +147,7 @@ async def _no() -> bool:
 
 
 def _listed(frame: RepositoryFrame, contents: list[Any]) -> list[Any]:
-    """Folders first; a submodule with its page."""
+    """Return the entries, folders first. A submodule has the address of its page."""
     for entry in contents:
         if entry["type"] == "submodule":
             entry["page"] = _submodule_page(frame, entry)
@@ -160,14 +160,14 @@ def _submodule_page(frame: RepositoryFrame, submodule: Any) -> SubmodulePage | N
 
 
 def _shares(languages: dict[str, int]) -> list[tuple[str, float]]:
-    """Each language and its percentage, the largest first; few of them."""
+    """Return languages with their percentage, the largest first, and only a few."""
     total = sum(languages.values()) or 1
     ordered = sorted(languages.items(), key=lambda pair: -pair[1])[:6]
     return [(name, round(100 * count / total, 1)) for name, count in ordered]
 
 
 async def _readme(frame: RepositoryFrame, ref: NamedRef, contents: list[Any]) -> tuple[str, Markup | str]:
-    """Name and HTML of the README of a folder."""
+    """Return name and HTML of the README of a folder."""
     files = [entry for entry in contents if entry["type"] == "file"]
     readmes = [entry for entry in files if entry["name"].lower().partition(".")[0] == "readme"]
     if not readmes:
@@ -185,7 +185,7 @@ async def _readme(frame: RepositoryFrame, ref: NamedRef, contents: list[Any]) ->
 
 
 async def document(frame: RepositoryFrame, ref: NamedRef, path: str, text: str) -> Markup:
-    """A markdown file, whose links lead to its neighbours."""
+    """Return the HTML of a markdown file. Its links lead to files in the same repository."""
     folder = path.rpartition("/")[0]
     inside = f"/{folder}" if folder else ""
     name = frame.repository["full_name"]
@@ -241,7 +241,7 @@ async def _read_source(frame: RepositoryFrame, ref: NamedRef) -> list[Any]:
 
 
 def _last_commit(frame: RepositoryFrame, ref: NamedRef) -> Coroutine[Any, Any, ListPage]:
-    """The latest commit that changed a path, also one that deleted it."""
+    """Return a request for the latest commit that changed a path, also if the commit deleted it."""
     return frame.forge.listing_if_there(
         "repos",
         frame.api("commits"),
@@ -296,7 +296,7 @@ def _asks_for_source(request: WebRequest) -> bool:
 
 
 def _without_text(frame: RepositoryFrame, file: Any) -> ShownFile | None:
-    """Presentation of a file without text: picture, large file, LFS file, submodule, symbolic link."""
+    """Return the presentation of a file without text: picture, large file, LFS file, submodule, link."""
     if file["type"] == "submodule":
         return ShownFile("submodule", _submodule_page(frame, file))
     if file["type"] == "symlink":

@@ -19,7 +19,7 @@ LONGEST = 200
 async def find(request: WebRequest) -> Response[Any]:
     """The files whose paths have all words of ``q``.
 
-    Without any the first entries of the tree that are files.
+    Without ``q``, the first files of the tree.
     """
     frame = RepositoryFrame(request)
     ref = await NamedRef.of(frame, 3)

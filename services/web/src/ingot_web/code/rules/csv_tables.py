@@ -8,7 +8,7 @@ MOST_CELLS = 20_000
 
 
 def read_table(text: str) -> tuple[list[list[str]], str]:
-    """The rows of a CSV file, or none and why it is not shown as a table."""
+    """Return the rows of a CSV file, or no rows and the reason why no table is shown."""
     rows, cells = [], 0
     try:
         for row in csv.reader(io.StringIO(text)):

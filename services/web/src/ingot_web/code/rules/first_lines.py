@@ -1,11 +1,11 @@
-"""The part of a file that fits on one page."""
+"""The first lines of a file, which fit on one page."""
 
 MOST_LINES = 5_000
 """Each is a row of the page, however short it is."""
 
 
 def first_lines(text: str) -> tuple[str, int]:
-    """The first MOST_LINES lines of a file, and how many more it has."""
+    """Return the first MOST_LINES lines of a file, and the number of further lines."""
     lines = text.split("\n", MOST_LINES)
     if len(lines) <= MOST_LINES:
         return text, 0

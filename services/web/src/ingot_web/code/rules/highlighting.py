@@ -1,6 +1,6 @@
 """Code as lines of coloured HTML.
 
-Pygments tells the words of a language apart; what is HTML is written and escaped here.
+Pygments tokenizes the code; the HTML is written and escaped here.
 """
 
 from collections.abc import Iterable, Sequence
@@ -58,7 +58,7 @@ def highlight(name: str, text: str) -> Sequence[Markup]:
 
 
 def code_rows(lines: Iterable[str]) -> Markup:
-    """Rows of a table: the number of each line, to which an address can lead, and the line.
+    """Return rows of a table: the number of each line, with an anchor, and the line.
 
     Text is escaped.
     """
@@ -72,7 +72,7 @@ def code_rows(lines: Iterable[str]) -> Markup:
 
 @lru_cache(maxsize=REMEMBERED)
 def _coloured(name: str, text: str) -> tuple[Markup, ...] | None:
-    """None where there are no colours."""
+    """Return the coloured lines; None if they cannot be coloured."""
     lines = pieces_of(name, text)
     if lines is None:
         return None
@@ -83,8 +83,8 @@ def _coloured(name: str, text: str) -> tuple[Markup, ...] | None:
 def pieces_of(name: str, text: str, seconds: float = SECONDS) -> list[list[Piece]] | None:
     """Return the lines of a text as pieces with colours.
 
-    Return None if the language is unknown, the time is over or the lexer fails. It fails as well if its
-    tokens are not the text. Raises LexerBusy.
+    Return None if the language is unknown, the time is over or the lexer fails. The lexer also fails if its
+    tokens differ from the text. Raises LexerBusy.
     """
     tokens = LEXER.tokens(text, file_name=name.rpartition("/")[2], seconds=seconds).tokens
     if tokens is None or "".join([part for _, part in tokens]) != text:
@@ -107,7 +107,7 @@ def pieces_of(name: str, text: str, seconds: float = SECONDS) -> list[list[Piece
 
 
 def html_of(pieces: Iterable[Piece]) -> str:
-    """Pieces of a line, escaped."""
+    """Return the pieces of a line as escaped HTML."""
     return "".join(
         [f'<span class="{kind}">{escape(text)}</span>' if kind else escape(text) for kind, text in pieces]
     )

@@ -26,9 +26,9 @@ class SubmodulePage(NamedTuple):
 def page_of(
     address: str, commit: str, repository: Mapping[str, Any], public_url: str
 ) -> SubmodulePage | None:
-    """The page of the submodule of ``repository`` with that ``address``.
+    """Return the page of the submodule of ``repository`` with that ``address``.
 
-    None where no address is safe to be followed.
+    None if no address is safe to follow.
     """
     if len(address) > _LONGEST:
         return None
@@ -53,9 +53,9 @@ def page_of(
 
 
 def _absolute(address: str, base: str) -> str:
-    """As git resolves an address that begins with dots: against that of the repository.
+    """Return the absolute address for one that begins with dots, relative to the repository, as in git.
 
-    Raises ValueError for too many.
+    Raises ValueError for too many dots.
     """
     if not address.startswith(("./", "../")):
         return address
@@ -70,20 +70,20 @@ def _absolute(address: str, base: str) -> str:
 
 
 def _split(address: str) -> SplitResult:
-    """Raises ValueError."""
+    """Split an address. Raises ValueError."""
     if "://" not in address and (match := _SHORT_SSH.fullmatch(address)):
         address = f"ssh://{match[1]}/{match[2].lstrip('/')}"
     return urlsplit(address)
 
 
 def _server(parts: SplitResult) -> tuple[str, str, int]:
-    """The protocol, the host, and the port, 0 if that is the usual one. Raises ValueError."""
+    """Return protocol, host and port; the port is 0 if it is the default. Raises ValueError."""
     protocol = "http" if parts.scheme == "https" else parts.scheme
     port = parts.port or 0
     return protocol, parts.hostname or "", 0 if port == _PORTS.get(parts.scheme) else port
 
 
 def _own_servers(own: SplitResult, repository: Mapping[str, Any]) -> list[tuple[str, str, int]]:
-    """Addresses of this site; over SSH only if SSH is enabled."""
+    """Return the addresses of this site. Includes SSH only if SSH is enabled."""
     ssh = repository["ssh_url"]
     return [_server(own), *([_server(_split(ssh))] if ssh else [])]

@@ -1,7 +1,4 @@
-"""Changes on pages: the part of a diff that a request asks for, with links to the others.
-
-And changes as plain text.
-"""
+"""Changes on pages: the requested part of a diff, with links to the other parts. Also changes as text."""
 
 from asyncio import to_thread
 from collections.abc import Mapping

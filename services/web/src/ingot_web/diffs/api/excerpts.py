@@ -52,9 +52,9 @@ async def excerpt(request: WebRequest, sha: str) -> Response[str] | Response[byt
 
 
 async def _lines(frame: RepositoryFrame, sha: str, path: str) -> list[str]:
-    """Of a file as git has it.
+    """Return the lines of a file as git has it.
 
-    Raises what ``file_in_git`` does, and TooLarge for more than the page of the file shows.
+    Raises the errors of ``file_in_git``, and TooLarge for a longer file than its page shows.
     """
     segments = path.split("/")
     listed = await frame.forge.get("repos", frame.api("contents-ext", *segments), ref=sha)

@@ -1,6 +1,6 @@
 """Code of a diff as HTML: both sides in the colours of the language, with the changed words marked.
 
-It is made for one hunk at a time, and kept: a page of changes is read again and again.
+HTML is made per hunk and cached, because pages of changes are read repeatedly.
 """
 
 import re
@@ -56,7 +56,7 @@ def _hunks(lines: Sequence[DiffLine]) -> Iterator[Sequence[DiffLine]]:
 
 @lru_cache(maxsize=REMEMBERED)
 def _coloured(name: str, lines: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """The HTML of a hunk, whose lines are kinds and texts."""
+    """Return the HTML of a hunk, whose lines are kinds and texts."""
     pieces = [[("", text)] for _, text in lines]
     kinds = [kind for kind, _ in lines]
     last_removed = max((index for index, kind in enumerate(kinds) if kind == "del"), default=-1)
@@ -116,7 +116,7 @@ def _ranges(words: Sequence[str], start: int, same: Sequence[tuple[int, int]], e
 
 
 def _marked(pieces: Sequence[Piece], ranges: Ranges) -> str:
-    """The line with marks around these ranges."""
+    """Return the line with marks around these ranges."""
     parts, place = [], 0
     line = list(pieces)
     for start, end in ranges:
@@ -128,7 +128,7 @@ def _marked(pieces: Sequence[Piece], ranges: Ranges) -> str:
 
 
 def _split(pieces: list[Piece], length: int) -> tuple[list[Piece], list[Piece]]:
-    """The pieces of the first ``length`` characters, and those of the others."""
+    """Return the pieces of the first ``length`` characters, and the other pieces."""
     for index, (kind, text) in enumerate(pieces):
         if not length:
             return pieces[:index], pieces[index:]

@@ -1,4 +1,4 @@
-"""The text of a diff as files, hunks and lines that a page shows."""
+"""The text of a diff as files, hunks and lines for a page."""
 
 import hashlib
 import re
@@ -30,7 +30,7 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)")
 class Gap:
     """Unchanged lines that are not shown: their new numbers, and the distance to their old numbers.
 
-    ``last`` is 0 where they go on to the end of the file.
+    ``last`` is 0 if they continue to the end of the file.
     """
 
     first: int
@@ -40,7 +40,10 @@ class Gap:
 
 @dataclass
 class DiffLine:
-    """``kind`` is "add", "del", "context" or "hunk"; a number is None where that side has no such line."""
+    """A line. ``kind`` is "add", "del", "context" or "hunk".
+
+    The number of a side without the line is None.
+    """
 
     kind: str
     text: str
@@ -58,9 +61,9 @@ class DiffLine:
 
 @dataclass(frozen=True)
 class FileView:
-    """State of a file for the viewer: viewed with these ``changes``, or with others.
+    """The state of a file for the viewer: viewed with these ``changes``, or with others.
 
-    Digests of the changes and the path.
+    The fields are digests of the changes and the path.
     """
 
     path: str
@@ -108,18 +111,18 @@ class DiffFile:
         return f"diff-{hashlib.sha1(self.path.encode('utf-8', 'replace'), usedforsecurity=False).hexdigest()}"
 
     def rows(self) -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
-        """The lines side by side, before and after the changes; a hunk is on both sides."""
+        """Yield pairs of lines side by side, before and after the changes. A hunk is on both sides."""
         for left, right in side_by_side([line.kind for line in self.lines]):
             yield None if left is None else self.lines[left], None if right is None else self.lines[right]
 
 
 @dataclass
 class Diff:
-    """The whole of it; ``omitted`` files are counted and not shown.
+    """A diff. ``omitted`` counts files that are not shown.
 
-    ``before`` and ``after`` are the commits from which pictures are shown; empty where one is not known.
-    ``head_repo`` is the repository that has ``after``, if it is another one. ``text`` is the address of the
-    whole as text, below that of the repository.
+    ``before`` and ``after`` are the commits of shown pictures; empty if unknown. ``head_repo`` is the
+    repository with ``after``, if it is another one. ``text`` is the address of the diff as text, below the
+    address of the repository.
     """
 
     files: list[DiffFile] = field(default_factory=list)
@@ -147,7 +150,7 @@ class Diff:
 
 
 def parse(text: str, number: int = 1) -> Diff:
-    """Read what ``git diff`` writes. ``number`` is that of its first file."""
+    """Parse the output of ``git diff``. ``number`` is the number of its first file."""
     parts = _parts(text)
     digests = _digests(parts)
     diff, room = Diff(omitted=max(0, len(parts) - MOST_FILES)), MOST_LINES_OF_ALL
@@ -171,13 +174,13 @@ def parse_file(text: str, number: int, page: int) -> Diff:
 
 
 def _parts(text: str) -> list[list[str]]:
-    """The lines about each file. One whose type changed has two parts, which begin with the same line."""
+    """Return the lines of each file. A file whose type changed has two parts with the same first line."""
     # A changed line begins with a sign, so none of them looks like the head of a file.
     return [part.split("\n") for part in f"\n{text}".split(_HEAD)[1:]]
 
 
 def line_at(diff: Diff, position: str) -> tuple[DiffFile, DiffLine] | None:
-    """The file and the line of a position such as "2R17": line 17 on the right of the second file."""
+    """Return file and line at a position such as "2R17": line 17 on the right of the second file."""
     match = _POSITION.fullmatch(position)
     file = next((one for one in diff.files if match and one.number == int(match[1])), None)
     if match is None or file is None:
@@ -190,9 +193,9 @@ def line_at(diff: Diff, position: str) -> tuple[DiffFile, DiffLine] | None:
 
 
 def side_by_side(kinds: Sequence[str]) -> Iterator[tuple[int | None, int | None]]:
-    """Indexes of the lines of these kinds as pairs, before and after the changes.
+    """Yield indexes of the lines of these kinds as pairs, before and after the changes.
 
-    What stays is a pair with itself.
+    An unchanged line is a pair with itself.
     """
     removed: list[int] = []
     added: list[int] = []
@@ -212,7 +215,7 @@ def side_by_side(kinds: Sequence[str]) -> Iterator[tuple[int | None, int | None]
 
 
 def _file(lines: list[str], part: range) -> DiffFile:
-    """One file, with that part of its lines."""
+    """Return one file, with that part of its lines."""
     file = DiffFile(path=_path_of_head(lines[0]), is_named_only=not any(lines[1:]))
     position = 1
     for position in range(1, len(lines)):
@@ -244,7 +247,7 @@ def _file(lines: list[str], part: range) -> DiffFile:
 
 
 def _digests(parts: list[list[str]]) -> dict[str, str]:
-    """The digests of all parts about a file together, by the line that begins them."""
+    """Return a digest per file, over all of its parts, by the first line of the parts."""
     hashes: defaultdict[str, Any] = defaultdict(hashlib.sha256)
     unknown = set()
     for lines in parts:
@@ -283,7 +286,7 @@ def _read_head(file: DiffFile, line: str) -> None:
 
 
 def _line(line: str, old: int, new: int) -> tuple[DiffLine | None, int, int]:
-    """The line, and the numbers of the next ones."""
+    """Return the line, and the numbers of the next lines."""
     if match := _HUNK.match(line):
         return DiffLine("hunk", line), int(match[1]), int(match[2])
     sign, text = line[:1], line[1:].rstrip("\r")
@@ -297,7 +300,7 @@ def _line(line: str, old: int, new: int) -> tuple[DiffLine | None, int, int]:
 
 
 def _path_of_head(names: str) -> str:
-    """Good where nothing better follows: a file without lines, whose path is the same on both sides."""
+    """Return the path in the first line, for files without lines whose path did not change."""
     if names.startswith('"'):
         return _unquoted(names[: names.index('" ') + 1]).removeprefix("a/") if '" ' in names else names
     half = len(names) // 2
@@ -305,7 +308,7 @@ def _path_of_head(names: str) -> str:
 
 
 def _unquoted(path: str) -> str:
-    """A path as git quotes it: in quotes, with the bytes of other characters in octal."""
+    """Return a path from git's quotes, in which bytes of other characters are octal."""
     if not (path.startswith('"') and path.endswith('"') and len(path) > 1):
         return path
     raw = path[1:-1].encode("utf-8", "surrogateescape").decode("unicode_escape")

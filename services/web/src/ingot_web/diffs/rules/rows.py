@@ -1,4 +1,4 @@
-"""Lines of a diff as rows of a table. A page has thousands of them, which takes a template ten times as long.
+"""Lines of a diff as rows of a table. A page has thousands; a template would need ten times as long.
 
 ``link`` is the address of the form of a comment on a line, without side and number; empty without comments.
 ``below`` writes the rows below a line. ``excerpt`` is the address of hidden lines, without their range; empty
@@ -18,7 +18,7 @@ _SIGNS = {"add": "+", "del": "\N{MINUS SIGN}", "context": ""}
 
 
 def unified_rows(file: DiffFile, link: str, below: Below, excerpt: str = "") -> Markup:
-    """Lines in one column: both numbers, the sign, the text."""
+    """Return lines in one column: both numbers, the sign, the text."""
     rows, link, excerpt = [], str(escape(link)), str(escape(excerpt))
     for line, text in zip(file.lines, _texts(file.lines), strict=True):
         if line.kind == "hunk":
@@ -37,7 +37,7 @@ def unified_rows(file: DiffFile, link: str, below: Below, excerpt: str = "") -> 
 
 
 def split_rows(file: DiffFile, link: str, below: Below, excerpt: str = "") -> Markup:
-    """Rows with a line before the changes next to one after them; a hunk spans both sides."""
+    """Return rows with a line before the changes next to one after them. A hunk spans both sides."""
     rows, link, excerpt = [], str(escape(link)), str(escape(excerpt))
     texts = {id(line): text for line, text in zip(file.lines, _texts(file.lines), strict=True)}
     for left, right in file.rows():
@@ -60,7 +60,7 @@ def split_rows(file: DiffFile, link: str, below: Below, excerpt: str = "") -> Ma
 
 
 def gap_row(gap: Gap, excerpt: str) -> Markup:
-    """The row in place of lines that are left out."""
+    """Return the row in place of hidden lines."""
     return Markup(_row_of(_more(gap, str(escape(excerpt)))))  # noqa: S704 - escaped
 
 
@@ -73,7 +73,7 @@ def _row_of(links: str) -> str:
 
 
 def _more(gap: Gap | None, excerpt: str) -> str:
-    """Links to lines that are left out: those above what follows, and those below what comes before.
+    """Return links to hidden lines: those after the previous hunk, and those before the next one.
 
     ``excerpt`` is escaped.
     """
@@ -102,7 +102,7 @@ _NOTHING = '<td class="number none"></td><td class="text none"></td>'
 
 
 def _texts(lines: Sequence[DiffLine]) -> list[str]:
-    """The texts of lines as HTML."""
+    """Return the texts of lines as HTML."""
     return [str(escape(line.text)) if line.html is None else line.html for line in lines]
 
 
@@ -118,12 +118,12 @@ def _half(line: DiffLine, text: str, number: str) -> str:
 
 
 def _old_number(line: DiffLine, link: str) -> str:
-    """A comment on a line that stays is one on the file after the changes."""
+    """Return the old number of a line. Only deleted lines link to a comment on this side."""
     return _number(line.old, "L", link if line.kind == "del" else "")
 
 
 def _number(value: int | None, side: str, link: str) -> str:
-    """``link`` is escaped."""
+    """Return the number of a line, with a link to comment on it. ``link`` is escaped."""
     if not value:
         return ""
     if not link:

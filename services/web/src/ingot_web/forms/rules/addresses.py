@@ -19,9 +19,9 @@ _PAGES_BY_ADDRESS = tuple(
 
 
 def page_of_form(path: str, has_page: Callable[[str], bool]) -> str:
-    """The address of the page whose form is sent to ``path``: the nearest one above it, for most.
+    """Return the address of the page whose form is sent to ``path``: usually the nearest page above it.
 
-    ``has_page`` of a path.
+    ``has_page`` tells if a path has a page.
     """
     above = "/" + quote(path.strip("/"))
     for address, page in _PAGES_BY_ADDRESS:

@@ -40,7 +40,7 @@ class Form(dict[str, str]):
         return ""
 
     def with_values(self, values: Mapping[str, str]) -> "Form":
-        """The form with other values of these fields."""
+        """Return the form with other values of these fields."""
         form = Form([pair for pair in self.pairs if pair[0] not in values] + list(values.items()))
         form.files = self.files
         return form
@@ -49,16 +49,16 @@ class Form(dict[str, str]):
         return [value for key, value in self.pairs if key == name]
 
     def parts(self) -> list[bytes]:
-        """All that was sent, as bytes."""
+        """Return everything that was sent, as bytes."""
         fields = [text.encode("utf-8", "replace") for pair in self.pairs for text in pair]
         return [*fields, *(part for file in self.files for part in (file.name.encode(), file.content))]
 
     def ids(self, name: str) -> list[int]:
-        """The values of a field that are ids."""
+        """Return the values of a field that are ids."""
         return [number for value in self.all(name) if (number := whole_number(value)) is not None]
 
     def text(self, name: str) -> str:
-        """The field without spaces around it; empty if it was not sent."""
+        """Return the field without surrounding spaces; empty if it was not sent."""
         return self.get(name, "").strip()
 
     def branch_to_make(self) -> str:
@@ -73,7 +73,7 @@ class Form(dict[str, str]):
         return name
 
     def lines(self, name: str) -> str:
-        """A text of many lines, whose ends browsers send as CRLF."""
+        """Return a text of many lines. Browsers send line ends as CRLF."""
         return self.get(name, "").replace("\r\n", "\n")
 
     def has(self, name: str) -> bool:

@@ -1,7 +1,7 @@
 """Outcomes of forms, which the next page shows once. They are in its address, because no cookie reaches web.
 
-Each is signed for one person and one page. So no link of another site makes a page show a wrong outcome. Only
-this process knows the shown outcomes: another one shows it again if the page is reloaded within ``LIFETIME``.
+Each is signed for one person and one page, so links of other sites cannot show a wrong outcome. Only this
+process remembers shown outcomes: another process shows one again if the page is reloaded within ``LIFETIME``.
 """
 
 from urllib.parse import urlencode

@@ -1,6 +1,6 @@
-"""Forms that were sent lately: one that comes twice, as by a double click, changes something once.
+"""Recently sent forms: a form that arrives twice, as after a double click, has an effect only once.
 
-Processes of web know of each other's forms where they share a Redis (``forms/store.py``).
+Processes of web share this knowledge through Redis, if there is one (``forms/store.py``).
 """
 
 import hashlib
@@ -21,7 +21,7 @@ class RecentDigests:
         self._most = most
 
     def add(self, digest: bytes) -> bool:
-        """False if it was seen before."""
+        """Add a digest. Return False if it was seen before."""
         if digest in self._digests:
             return False
         self._digests[digest] = None
@@ -34,7 +34,7 @@ class RecentDigests:
 
 
 class SentForms:
-    """Digests of forms that are on their way, or have changed something.
+    """Digests of forms that are being handled or have changed something.
 
     ``shared`` has those of all processes.
     """
@@ -43,7 +43,7 @@ class SentForms:
         self._own, self._shared = RecentDigests(), shared
 
     async def add(self, digest: bytes) -> bool:
-        """False if it was sent before."""
+        """Add a digest. Return False if the form was sent before."""
         if not self._own.add(digest):
             return False
         if self._shared is None or await self._shared.add(digest):
@@ -53,19 +53,19 @@ class SentForms:
         return False
 
     async def keep(self, digest: bytes) -> None:
-        """It has changed something, and is not taken again."""
+        """Keep the digest of a form that has changed something, so the form is rejected next time."""
         if self._shared is not None:
             await self._shared.keep(digest)
 
     async def remove(self, digest: bytes) -> None:
-        """It was refused before it changed anything, and may be sent again."""
+        """Remove the digest of a form that was refused before any change, so it may be sent again."""
         self._own.remove(digest)
         if self._shared is not None:
             await self._shared.remove(digest)
 
 
 def digest_of(parts: Iterable[bytes]) -> bytes:
-    """Of all that a form has, in order."""
+    """Return a digest of all parts of a form, in order."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big"))

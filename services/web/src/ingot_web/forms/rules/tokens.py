@@ -12,16 +12,16 @@ As long as a sign-in lasts (`LIFETIME` in `sessions/rules.py` of identity).
 
 
 class FormTokens:
-    """Makes and checks the tokens, with a key that all processes of the service have."""
+    """Creates and checks the tokens, with a key that all processes of the service share."""
 
     def __init__(self, private_key: str) -> None:
         self._key = hashlib.sha256(b"ingot web form " + private_key.encode()).digest()
 
     def token(self, caller: str, now: int) -> str:
-        """For a page that ``caller`` gets at ``now``, in seconds.
+        """Return a token for a page that ``caller`` gets at ``now``, in seconds.
 
-        Each is another one: what compressed pages have in common cannot be guessed bit by bit from their
-        lengths (BREACH).
+        Tokens differ each time. Otherwise they could be guessed from the lengths of compressed pages
+        (BREACH).
         """
         nonce = secrets.token_hex(8)
         return f"{now}.{nonce}.{self._signature(caller, now, nonce)}"

@@ -1,4 +1,4 @@
-"""The branches and tags of a repository: lists of them, and forms that make, delete and update a branch."""
+"""The branches and tags of a repository: lists, and forms that create, delete and update a branch."""
 
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -19,7 +19,7 @@ CHOICES = ("src", "commits", "find")
 
 @get("/{owner:str}/{repo:str}/branches", policy=anyone(), include_in_schema=False)
 async def branches(request: WebRequest) -> Response[str]:
-    """All branches; for a menu that is opened, the first of them."""
+    """All branches; the first ones if a menu requests them."""
     frame = RepositoryFrame(request)
     to = request.query_params.get("to", "")
     if not request.wants_part or to not in CHOICES:
@@ -62,7 +62,7 @@ def _deletion(frame: RepositoryFrame, name: str, sha: str) -> str:
 
 @post("/{owner:str}/{repo:str}/branches", policy=anyone(), include_in_schema=False)
 async def create_branch(request: WebRequest) -> Response[Any]:
-    """Make a branch."""
+    """Create a branch."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     body = {"new_branch_name": form.text("name"), "old_ref_name": form.text("from")}
     try:

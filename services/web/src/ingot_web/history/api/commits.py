@@ -58,9 +58,9 @@ async def commits(request: WebRequest) -> Response[Any]:
 
 
 async def _ref_with_feed(frame: RepositoryFrame) -> NamedRef | None:
-    """The branch, tag or commit of which the path names the feed.
+    """Return the branch, tag or commit whose feed is requested.
 
-    None if it names commits, as those of a file a.atom.
+    None for a page of commits, such as those of a file a.atom.
     """
     rest, _, suffix = frame.request.rest(3).rpartition(".")
     kind, _, name = rest.partition("/")

@@ -17,7 +17,7 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 
 @get("/{owner:str}/{repo:str}/compare", policy=anyone(), include_in_schema=False)
 async def choose_comparison(request: WebRequest) -> Response[Any]:
-    """Choice of the branches to compare."""
+    """The form to choose two branches to compare."""
     frame = RepositoryFrame(request)
     base, head = (request.query_params.get(name, "") for name in ("base", "head"))
     if base and head:

@@ -1,4 +1,4 @@
-"""One comment of an issue or pull request: the form that changes or removes it, and the way to it."""
+"""One comment of an issue or pull request: the form to edit or delete it, and a redirect to it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ COMMENT = "/{owner:str}/{repo:str}/comments/{comment_id:int}"
 
 
 async def _comment(frame: RepositoryFrame, comment_id: int) -> Any:
-    """Raises NotFound."""
+    """Return the comment. Raises NotFound."""
     (shown,) = await frame.load(
         frame.forge.get_if_there("issues", frame.api("issues", "comments", comment_id))
     )
@@ -28,13 +28,13 @@ async def _comment(frame: RepositoryFrame, comment_id: int) -> Any:
 
 
 def _number(comment: Any) -> str:
-    """That of the issue."""
+    """Return the number of the comment's issue."""
     return str((comment["issue_url"] or comment["pull_request_url"]).rsplit("/", 1)[-1])
 
 
 @get("/{owner:str}/{repo:str}/issues/comments/{comment_id:int}", policy=anyone(), include_in_schema=False)
 async def find(request: WebRequest, comment_id: int) -> Response[bytes]:
-    """To the comment on the page of its issue."""
+    """Redirect to the comment on the page of its issue."""
     frame = RepositoryFrame(request)
     shown = await _comment(frame, comment_id)
     number = _number(shown)
@@ -44,7 +44,7 @@ async def find(request: WebRequest, comment_id: int) -> Response[bytes]:
 
 @get(COMMENT, policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest, comment_id: int) -> Response[str]:
-    """The form of a comment, which also removes it."""
+    """The form to edit or delete a comment."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     shown = await _comment(frame, comment_id)
@@ -53,7 +53,7 @@ async def edit(request: WebRequest, comment_id: int) -> Response[str]:
 
 
 def require_author(frame: RepositoryFrame, comment: Any) -> None:
-    """Raises Denied unless the caller wrote the comment or administers the repository."""
+    """Raise Denied unless the caller wrote the comment or administers the repository."""
     is_own = comment["user"]["login"] == frame.request.principal.name
     if not is_own and not frame.repository["permissions"]["admin"]:
         raise Denied("you may not change this comment")
@@ -82,7 +82,7 @@ def comment_page(
     files: Sequence[Any] = (),
     fields: Sequence[tuple[str, str]] = (),
 ) -> Response[str]:
-    """Return the form at ``own``, with more ``fields``. ``back`` is the path for leaving without a change.
+    """Return the form at ``own``, with more ``fields``. ``back`` is the path of the link Cancel.
 
     Both paths are below the repository.
     """
@@ -128,7 +128,7 @@ async def _remove_file(frame: RepositoryFrame, form: Form, comment_id: int, path
 
 @post(f"{COMMENT}/delete", policy=anyone(), include_in_schema=False)
 async def delete(request: WebRequest, comment_id: int) -> Response[Any]:
-    """Remove a comment."""
+    """Delete a comment."""
     await request.sent_form()
     frame = RepositoryFrame(request)
     shown = await _comment(frame, comment_id)

@@ -1,4 +1,4 @@
-"""Issues: the list with its filters in the address, one with its timeline, and what people do to it."""
+"""Issues: the list with its filters in the address, one issue with its timeline, and its forms."""
 
 from asyncio import gather
 from collections.abc import Sequence
@@ -43,10 +43,7 @@ SORTS = {
 
 
 def as_issue(pull: Any) -> Any:
-    """A pull request as the issue that it is, for the parts that both have on their pages.
-
-    It has all that those show.
-    """
+    """Return a pull request as an issue, for the parts that pages of both share."""
     return {**pull, "pull_request": pull}
 
 
@@ -102,7 +99,7 @@ async def issues(request: WebRequest) -> Response[str]:
 
 @get("/{owner:str}/{repo:str}/issues/new", policy=anyone(), include_in_schema=False)
 async def new(request: WebRequest) -> Response[str]:
-    """The form of a new issue; ``template`` in the address is the file of one with which it begins."""
+    """The form of a new issue. ``template`` in the address is the file of its template."""
     request.require_signed_in()
     fields = [(name, request.query_params.get(name, "")) for name in ("title", "body", "template")]
     return await _new_page(RepositoryFrame(request), Form([pair for pair in fields if pair[1]]))
@@ -160,7 +157,7 @@ async def create(request: WebRequest) -> Response[Any]:
 
 @get("/{owner:str}/{repo:str}/issues/{index:int}", policy=anyone(), include_in_schema=False)
 async def show(request: WebRequest, index: int) -> Response[Any]:
-    """An issue and all that happened to it."""
+    """An issue with its timeline."""
     return await _issue_page(RepositoryFrame(request), index)
 
 
@@ -201,9 +198,9 @@ def issue_questions(frame: RepositoryFrame, index: int) -> tuple[Any, ...]:
 async def conversation(
     frame: RepositoryFrame, issue: Any, timeline: Any, counts: Any, reviews: Sequence[Any] = ()
 ) -> dict[str, Any]:
-    """The description and the timeline, rendered by one request, with the reactions to each of them.
+    """Return the description and the timeline, rendered by one request, with their reactions.
 
-    For what other pages of the timeline show there are links.
+    Entries on other pages of the timeline become links.
     """
     verdicts = {review["id"]: review["state"] for review in reviews}
     said = [entry for entry in timeline.rows if is_said(entry)]
@@ -309,7 +306,7 @@ async def _new_comment(
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/edit", policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest, index: int) -> Response[Any]:
-    """Change title and text, and of a pull request the base branch and who may push to its head."""
+    """Change title and text; of a pull request also the base branch and edits by maintainers."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
         return await preview(frame, form, "Save")
@@ -363,7 +360,7 @@ async def feed(request: WebRequest) -> Response[str]:
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/reactions", policy=anyone(), include_in_schema=False)
 async def react(request: WebRequest, index: int) -> Response[bytes]:
-    """React to the issue or one of its comments, or take that back."""
+    """Add a reaction to the issue or one of its comments, or remove it."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     comment_id = form.text("comment")
     to = ("comments", comment_id) if comment_id else (index,)

@@ -18,7 +18,7 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 
 @get("/{owner:str}/{repo:str}/issues/{index:int}/facts", policy=anyone(), include_in_schema=False)
 async def facts(request: WebRequest, index: int) -> Response[str]:
-    """All of it, with the forms that change it."""
+    """All details, with the forms to change them."""
     request.require_signed_in()
     return await _page(RepositoryFrame(request), index, Form())
 
@@ -26,9 +26,9 @@ async def facts(request: WebRequest, index: int) -> Response[str]:
 async def _page(
     frame: RepositoryFrame, index: int, form: Form, problem: ApiError | None = None
 ) -> Response[str]:
-    """Without blockers or times where the repository has none (``internal_tracker``).
+    """Return the page. ``form`` was refused.
 
-    ``form`` was refused.
+    Blockers and times are missing if the repository does not have them (``internal_tracker``).
     """
     (
         issue,
@@ -86,14 +86,14 @@ def _is_of(stopwatch: Any, frame: RepositoryFrame, index: int) -> bool:
 
 
 def _with_present(choices: list[Any], present: list[Any] | None) -> list[Any]:
-    """Return the first choices of a form and those of the issue, which the form would remove otherwise."""
+    """Return the first choices of a form, and those of the issue: without them the form would remove them."""
     ids = {one["id"] for one in choices}
     return [*choices, *(one for one in present or () if one["id"] not in ids)]
 
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/facts", policy=anyone(), include_in_schema=False)
 async def change(request: WebRequest, index: int) -> Response[Any]:
-    """Change what one of the forms has."""
+    """Save one of the forms."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     act = ACTS.get(form.text("do"), _choose)
     try:
@@ -110,7 +110,7 @@ async def change(request: WebRequest, index: int) -> Response[Any]:
 
 
 async def _choose(frame: RepositoryFrame, index: int, form: Form) -> None:
-    """Labels, assignees, the milestone and the date are those of the form."""
+    """Save labels, assignees, milestone and date."""
     labels, due = form.ids("labels"), form.text("due")
     change: dict[str, Any] = {
         "assignees": form.all("assignees"),
@@ -124,7 +124,7 @@ async def _choose(frame: RepositoryFrame, index: int, form: Form) -> None:
 
 
 def _issue_named(text: str) -> Mapping[str, Any]:
-    """``#3`` or ``owner/name#3`` as the API names it. Raises Invalid."""
+    """Return the issue ``#3`` or ``owner/name#3`` in the form of the API. Raises Invalid."""
     place, _, digits = text.rpartition("#")
     owner, _, name = place.partition("/")
     number = whole_number(digits, 9)
@@ -153,7 +153,7 @@ async def _measure(frame: RepositoryFrame, index: int, form: Form) -> None:
 
 
 async def _spend(frame: RepositoryFrame, index: int, form: Form) -> None:
-    """Hours and minutes that the caller worked."""
+    """Add hours and minutes of work of the caller."""
     hours, minutes = (whole_number(form.text(name) or "0", 4) for name in ("hours", "minutes"))
     if hours is None or minutes is None:
         raise Invalid.field("hours", "format", "hours and minutes are whole numbers")

@@ -12,9 +12,9 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/tasks", policy=anyone(), include_in_schema=False)
 async def tick(request: WebRequest, index: int) -> Response[bytes]:
-    """Turn the box of a task round, in the text that the caller saw.
+    """Toggle the box of a task in the text that the caller saw.
 
-    Raises Conflict where it was changed since.
+    Raises Conflict if the text has changed since.
     """
     form, frame = await request.sent_form(), RepositoryFrame(request)
     path = frame.api("issues", index)

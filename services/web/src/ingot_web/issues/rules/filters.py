@@ -15,7 +15,7 @@ _TEXTS = ("milestone", "assignee", "poster", "q", "sort")
 
 @dataclass(frozen=True)
 class ListFilter:
-    """The filter of a list: all of ``labels``, and nothing of ``without``.
+    """The filter of a list: all of ``labels``, and nothing of the kinds in ``without``.
 
     Empty fields do not filter.
     """
@@ -47,7 +47,7 @@ class ListFilter:
         return self != ListFilter(self.state)
 
     def parameters(self) -> dict[str, str | list[str]]:
-        """For the list of the API."""
+        """Return the parameters for the list of the API."""
         values: dict[str, str | list[str]] = {
             "state": self.state,
             "label_name": list(self.labels),
@@ -61,7 +61,7 @@ class ListFilter:
         return {name: value for name, value in values.items() if value}
 
     def choose(self, name: str, value: str) -> str:
-        """The address of the list with this value for ``name``; with any if it is empty."""
+        """Return the address of the list with this value for ``name``. An empty value removes the filter."""
         changes: dict[str, Any] = {name: value} if value else {}
         return _address(replace(self._cleared(name), **changes))
 

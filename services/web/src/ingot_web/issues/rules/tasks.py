@@ -1,7 +1,7 @@
 """Boxes of task lists in a text: buttons that tick them, and the text with one box ticked.
 
-A box of the page is found in the text by its number. Both are read apart, so there are buttons only where
-both have as many boxes, ticked alike. That proves little: what is ticked is rendered before it is sent
+A box of the page is found in the text by its number. HTML and text are parsed independently, so buttons
+appear only if both have equal boxes. This is no proof: the changed text is rendered before it is sent
 (``is_ticked``).
 """
 
@@ -20,9 +20,9 @@ _LABEL = 200
 
 
 def with_buttons(html: Markup, text: str) -> Markup | None:
-    """The text as HTML with a button for each box, which sends its number as ``task``.
+    """Return the text as HTML with a button for each box, which sends its number as ``task``.
 
-    None where there are none.
+    None if there are no boxes, or if HTML and text differ in them.
     """
     states = _states(html)
     if not states or states != [task[1] != " " for _, task in _tasks(text)] or 'class="footnotes' in html:

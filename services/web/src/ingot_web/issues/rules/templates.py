@@ -52,7 +52,7 @@ def _items(value: Any) -> list[Any]:
 
 
 def _option(option: Any) -> str:
-    """Its text; those of checkboxes are mappings."""
+    """Return the text of an option. Options of checkboxes are mappings."""
     return _text(option, "label") if isinstance(option, dict) else str(option)
 
 

@@ -73,7 +73,7 @@ def _time(event: Any) -> str:
 
 
 def _ref(event: Any) -> str:
-    """An issue may name a branch or a tag that it is about."""
+    """Return the branch or tag that an issue names."""
     before, after = (
         event[name].removeprefix("refs/heads/").removeprefix("refs/tags/") for name in ("old_ref", "new_ref")
     )

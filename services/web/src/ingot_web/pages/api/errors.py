@@ -57,7 +57,7 @@ def _api_error(request: WebRequest, error: ApiError) -> Response[Any]:
 
 
 def _moved(request: WebRequest, location: str) -> Response[bytes]:
-    """To the page of the repository under its present name."""
+    """Redirect to the page of the repository under its present name."""
     owner, name = location.split("/api/v1/repos/", 1)[1].split("?", maxsplit=1)[0].split("/")[:2]
     rest = request.rest(2)
     return request.redirect(f"/{owner}/{name}{'/' + rest if rest else ''}")

@@ -1,4 +1,4 @@
-"""Requests for pages: the caller, answers of services, sent forms, and the response."""
+"""Requests for pages: the caller, responses of services, sent forms, and the response."""
 
 import time
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ def _is_file(value: Any) -> bool:
 
 
 async def settle_sent_form(message: Message, scope: Scope) -> None:
-    """Settle a form before its answer begins: a completely rejected one may be sent again, to any process."""
+    """Settle a form before its response begins: a rejected form may be sent again, to any process."""
     if message["type"] != "http.response.start":
         return
     parts: Parts = scope["litestar_app"].state[PARTS]
@@ -69,7 +69,7 @@ class WebRequest(ApiRequest):
 
     @property
     def forge(self) -> Forge:
-        """The services, for this caller."""
+        """Return the client of the services for this caller."""
         return Forge(self.peers, self.principal_token, self.part(RenderedTextCache), self._remember_form)
 
     def _remember_form(self) -> None:
@@ -79,7 +79,7 @@ class WebRequest(ApiRequest):
 
     @property
     def root(self) -> str:
-        """The path of the site, without a slash at its end."""
+        """Return the path of the site, without a slash at its end."""
         return urlsplit(self.public_url).path.rstrip("/")
 
     @property
@@ -89,35 +89,35 @@ class WebRequest(ApiRequest):
 
     @property
     def wants_part(self) -> bool:
-        """True if htmx asks from an open page, to which a part can be sent."""
+        """True if htmx requests a part of an open page."""
         return "hx-request" in self.headers
 
     @property
     def number(self) -> int:
-        """Requested page of a list."""
+        """Return the requested page of a list."""
         return self.number_of("page")
 
     def number_of(self, name: str) -> int:
-        """Requested page of a list that has its own ``name`` in the query, because its page has two lists."""
+        """Return the requested page of a list with its own ``name`` in the query, if a page has two lists."""
         return whole_number(self.query_params.get(name, ""), 7) or 1
 
     @property
     def number_shown(self) -> int:
-        """Page of a list that is open in the browser, if htmx asks."""
+        """Return the page of a list that is open in the browser, for requests of htmx."""
         fields = dict(parse_qsl(self._page_shown.partition("?")[2]))
         return whole_number(fields.get("page", ""), 7) or 1
 
     def rest(self, segments: int) -> str:
-        """The path behind its first ``segments``, decoded, without slashes around it."""
+        """Return the decoded path after its first ``segments``, without slashes around it."""
         return "/".join(self.scope["path"].strip("/").split("/")[segments:])
 
     def require_signed_in(self) -> None:
-        """Raises Unauthenticated."""
+        """Raise Unauthenticated for an anonymous caller."""
         if not self.principal.signed_in:
             raise Unauthenticated("sign in to do that")
 
     async def sent_form(self) -> Form:
-        """The form, sent from a page for this caller, for the first time.
+        """Return the form, which must come from a page for this caller, and for the first time.
 
         Raises Unauthenticated, Denied, BadRequest, and Conflict for a form that was sent before and not
         refused as a whole.
@@ -139,7 +139,7 @@ class WebRequest(ApiRequest):
         return form
 
     async def _read_form(self) -> Form:
-        """The fields as they were sent. Raises BadRequest."""
+        """Return the fields as they were sent. Raises BadRequest."""
         if self.headers.get("content-type", "").startswith("multipart/form-data"):
             return await self._read_form_with_files()
         raw = await self.raw_body()
@@ -216,7 +216,7 @@ class WebRequest(ApiRequest):
 
     @property
     def _sign_in(self) -> str:
-        """The page of the sign-in, which leads back here if this is a page that can be asked for."""
+        """Return the address of the sign-in. It leads back to this page if GET can request it."""
         address = f"{self.root}/login"
         if self.method != "GET" or self.scope["path"] == "/":
             return address
@@ -253,7 +253,7 @@ class WebRequest(ApiRequest):
 
     @property
     def _page_shown(self) -> str:
-        """The path and query of the page on which htmx runs."""
+        """Return path and query of the page on which htmx runs."""
         shown = urlsplit(self.headers.get("hx-current-url", ""))
         return f"{shown.path}?{shown.query}" if shown.query else shown.path
 

@@ -1,4 +1,4 @@
-"""Files that are shown as pictures."""
+"""Files that are shown as pictures, by their names."""
 
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 """Suffixes of names, in lower case."""

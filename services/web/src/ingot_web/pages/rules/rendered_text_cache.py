@@ -1,4 +1,4 @@
-"""Texts that were rendered lately.
+"""A cache of recently rendered texts.
 
 The HTML depends on the text and its place, not on the reader.
 """
@@ -17,7 +17,7 @@ ENTRY_BYTES = 600
 class RenderedTextCache:
     """A cache of HTML by its source text, which evicts the least recently used text.
 
-    It is kept as UTF-8: as a str, one rare character makes every other one take four bytes.
+    HTML is stored as UTF-8: in a str, one rare character makes all others take four bytes.
     """
 
     def __init__(self, room: int = ROOM) -> None:
@@ -32,7 +32,7 @@ class RenderedTextCache:
         return Markup(html.decode("utf-8", "surrogatepass"))  # noqa: S704 - it was Markup
 
     def put(self, key: Hashable, html: Markup) -> None:
-        """Nothing, if it takes more than a tenth of the room."""
+        """Store the HTML, unless it is larger than a tenth of the cache."""
         content = html.encode("utf-8", "surrogatepass")
         if _entry_bytes(content) > self._room // 10 or key in self._html:
             return

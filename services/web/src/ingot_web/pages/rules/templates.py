@@ -1,4 +1,4 @@
-"""Templates into HTML. Every value is escaped; what is HTML already is said to be so where it is made."""
+"""Templates of HTML. Every value is escaped, except values that their code marks as HTML."""
 
 import hashlib
 import shlex
@@ -37,7 +37,7 @@ _UNITS = ((365 * 86400, "year"), (30 * 86400, "month"), (86400, "day"), (3600, "
 class Templates:
     """The templates of all subjects, for one site: ``issues/list.html`` is ``issues/templates/list.html``.
 
-    ``filters`` and ``functions`` are those of subjects; templates have them by their names.
+    ``filters`` and ``functions`` come from subjects. Templates use them by their names.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ def _parsed(time: str) -> datetime:
 
 
 def ago(time: str) -> str:
-    """Describe the distance between a time in an answer and now.
+    """Return the distance between a time in a response and now.
 
     Clocks differ, so a time less than five minutes ahead counts as now.
     """
@@ -147,12 +147,12 @@ def time_element(time: str) -> Markup:
 
 @lru_cache(maxsize=10_000)
 def moment(time: str) -> str:
-    """A time in an answer to be read by people."""
+    """Return a time of a response in readable form."""
     return _parsed(time).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def size(count: int) -> str:
-    """Bytes in a unit that is short to read."""
+    """Return a number of bytes in a suitable unit."""
     value = float(count)
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if value < 1024:
@@ -162,13 +162,13 @@ def size(count: int) -> str:
 
 
 def duration(seconds: int) -> str:
-    """A time that was spent, in hours and minutes."""
+    """Return spent time in hours and minutes."""
     hours, minutes = divmod(seconds // 60, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 def path(text: str) -> str:
-    """Text as a part of a path in which slashes stay."""
+    """Return the text quoted as a part of a path. Slashes stay."""
     return quote(text, safe="/")
 
 
@@ -177,7 +177,7 @@ def short(sha: str) -> str:
 
 
 def subject(message: str) -> str:
-    """The first line of a commit's message, behind blank ones."""
+    """Return the first line of a commit's message that is not blank."""
     return message.lstrip().split("\n", 1)[0]
 
 

@@ -1,7 +1,4 @@
-"""Making repositories: a new one, an import, a fork, one of a template.
-
-Stars, and who has starred, watched or forked one.
-"""
+"""Creation of repositories: new, imported, forked, or from a template. Stars, watches and lists of them."""
 
 from asyncio import gather
 from typing import Any
@@ -56,7 +53,7 @@ async def _new_page(request: WebRequest, form: Form, problem: ApiError | None = 
 
 @post("/repo/create", policy=anyone(), include_in_schema=False)
 async def create(request: WebRequest) -> Response[Any]:
-    """Make a repository; fetch it first if it is elsewhere."""
+    """Create a repository, or import it from a remote."""
     form = await request.sent_form()
     try:
         repository = await _create_repository(request, form)
@@ -146,7 +143,7 @@ async def _template_page(
 
 @post("/{owner:str}/{repo:str}/generate", policy=anyone(), include_in_schema=False)
 async def generate(request: WebRequest) -> Response[Any]:
-    """Make a repository of a template."""
+    """Create a repository from a template."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     body = {
         "owner": form.text("owner") or request.principal.name,
@@ -164,7 +161,7 @@ async def generate(request: WebRequest) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/star", policy=anyone(), include_in_schema=False)
 async def star(request: WebRequest) -> Response[bytes]:
-    """Star it."""
+    """Star the repository."""
     await request.sent_form()
     frame = RepositoryFrame(request)
     await frame.forge.send("PUT", "repos", "/user/starred" + frame.base)
@@ -173,7 +170,7 @@ async def star(request: WebRequest) -> Response[bytes]:
 
 @post("/{owner:str}/{repo:str}/unstar", policy=anyone(), include_in_schema=False)
 async def unstar(request: WebRequest) -> Response[bytes]:
-    """Take the star back."""
+    """Remove the star from the repository."""
     await request.sent_form()
     frame = RepositoryFrame(request)
     await frame.forge.send("DELETE", "repos", "/user/starred" + frame.base)
@@ -182,7 +179,7 @@ async def unstar(request: WebRequest) -> Response[bytes]:
 
 @post("/{owner:str}/{repo:str}/watch", policy=anyone(), include_in_schema=False)
 async def watch(request: WebRequest) -> Response[bytes]:
-    """Hear of all that happens in it, or of no more than concerns oneself."""
+    """Watch the repository, or stop watching it."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     method = "DELETE" if form.has("stop") else "PUT"
     await frame.forge.send(method, "repos", frame.api("subscription"))
@@ -209,7 +206,7 @@ async def watchers(request: WebRequest) -> Response[str]:
 
 @get("/{owner:str}/{repo:str}/forks", policy=anyone(), include_in_schema=False)
 async def forks(request: WebRequest) -> Response[str]:
-    """Its forks."""
+    """Forks of the repository."""
     return await _people(request, "forks", "Forks")
 
 

@@ -25,7 +25,7 @@ UNIT_TABS = ("issues", "pulls", "releases", "wiki")
 
 
 class RepositoryFrame:
-    """The repository that a path names, for one request. ``base`` is its path for links."""
+    """The repository in a path, for one request. ``base`` is its path for links."""
 
     def __init__(self, request: WebRequest) -> None:
         self.request: WebRequest = request
@@ -35,22 +35,22 @@ class RepositoryFrame:
 
     @property
     def base(self) -> str:
-        """The path of its pages, without the root of the site."""
+        """Return the path of its pages, without the root of the site."""
         return at(self._owner, self._name)
 
     def api(self, *segments: str | int) -> str:
-        """A path of the API below the repository."""
+        """Return a path of the API below the repository."""
         return "/repos" + self.base + at(*segments)
 
     def owner_api(self, *segments: str | int) -> str:
-        """A path of the API below the owner, if that is an organization."""
+        """Return a path of the API below the owner, if it is an organization."""
         return at("orgs", self._owner, *segments)
 
     async def load(self, *questions: Coroutine[Any, Any, Any]) -> list[Any]:
-        """Ask for the repository and, at the same time, ``questions``; the answers to those.
+        """Request the repository and ``questions`` in parallel. Return the responses to ``questions``.
 
-        The answers never reveal more than the repository itself: if the caller may not see it,
-        the page is its refusal. ``repository`` is there also where only another question failed.
+        The page never reveals more than the repository: a caller who may not see it gets its refusal.
+        ``repository`` is also set if only one of ``questions`` failed.
         """
         own, *answers = await gather(self.forge.get("repos", self.api()), *questions, return_exceptions=True)
         if isinstance(own, BaseException):
@@ -81,7 +81,10 @@ class RepositoryFrame:
         return bool(permissions and permissions["push"])
 
     def first_page(self) -> Response[bytes]:
-        """To the first page of the repository that the caller may read. Raises NotFound without any."""
+        """Redirect to the first page of the repository that the caller may read.
+
+        Raises NotFound without any.
+        """
         for tab, switch in (
             ("issues", "has_issues"),
             ("pulls", "has_pull_requests"),
@@ -95,7 +98,7 @@ class RepositoryFrame:
     def render(
         self, template: str, *, tab: str, title: str = "", status: int = 200, **values: Any
     ) -> Response[str]:
-        """A page of the repository."""
+        """Return a page of the repository."""
         name, shown = self.repository["full_name"], self.repository
         if shown.get("units_map") and tab in UNIT_TABS:
             shown = shown | {"permissions": shown["permissions"] | {"push": self.writes(tab)}}
@@ -119,7 +122,7 @@ class RepositoryFrame:
         query: Mapping[str, str] | None = None,
         **values: Any,
     ) -> Response[str]:
-        """A page that shows one list of the repository, the one that the API has below it as ``name``.
+        """Return a page with one list of the repository, which the API has below it as ``name``.
 
         ``values`` go to ``render``.
         """
@@ -130,9 +133,9 @@ class RepositoryFrame:
         return self.render(template, listing=listing, pages=pages, **values)
 
     async def redirect_from_old_address(self, page: str) -> Response[bytes] | None:
-        """From ``page``, whose address does not say which kind of ref is named, to the same page.
+        """Redirect from an old address of ``page``, which does not name the kind of its ref.
 
-        None if it does.
+        None if the address names the kind.
         """
         ref = await NamedRef.of_old_address(self, 3)
         if ref is None:
@@ -141,12 +144,15 @@ class RepositoryFrame:
         return self.request.redirect_with_query(f"{self.base}/{page}/{ref.kind}/{quote(ref.name)}{path}")
 
     def redirect(self, path: str = "") -> Response[bytes]:
-        """To a page of the repository."""
+        """Redirect to a page of the repository."""
         return self.request.redirect(self.base + path)
 
 
 def _as_readable(repository: Any) -> Any:
-    """The repository without the units that the caller may not read. Pull requests need the code, too."""
+    """Return the repository without the units that the caller may not read.
+
+    Pull requests need the code, too.
+    """
     units = repository.get("units_map")
     if not units:
         return repository
@@ -161,29 +167,27 @@ def _as_readable(repository: Any) -> Any:
 
 
 class NamedRef:
-    """``branch/<name>/<path>`` and the like, as far as it is known where the name ends."""
+    """A ref in an address such as ``branch/<name>/<path>``, split into name and path."""
 
     def __init__(self, kind: str, name: str, path: str) -> None:
         self.kind, self.name, self.path = kind, name, path
 
     @property
     def url(self) -> str:
-        """The part of an address that names it."""
+        """Return the part of an address that names the ref."""
         return f"{self.kind}/{self.name}"
 
     @property
     def full(self) -> str:
-        """The name for the API: that of a ref is whole, because others may have the same short one."""
+        """Return the full name for the API, because refs of other kinds may share the short name."""
         folder = FOLDERS.get(self.kind)
         return f"refs/{folder}/{self.name}" if folder else self.name
 
     @classmethod
     async def of(cls, frame: RepositoryFrame, segments: int, *, kind: str = "") -> "NamedRef":
-        """Return the ref in the path after ``segments`` segments; ``kind`` is in the path if it is empty.
+        """Return the ref in the path after ``segments`` segments. An empty ``kind`` is read from the path.
 
-        Raises NotFound.
-
-        Names of branches and tags may have slashes: of those that fit, the longest is meant.
+        Names of branches and tags may have slashes: the longest name that matches is used. Raises NotFound.
         """
         rest = frame.request.rest(segments)
         if not kind:
@@ -200,11 +204,9 @@ class NamedRef:
 
     @classmethod
     async def of_old_address(cls, frame: RepositoryFrame, segments: int) -> "NamedRef | None":
-        """The ref in an address that does not say its kind: a branch, a tag or a commit.
+        """Return the ref in an address that does not name its kind: a branch, a tag or a commit.
 
-        None if it says that.
-
-        Raises NotFound.
+        None if the address names the kind. Raises NotFound.
         """
         rest = frame.request.rest(segments)
         first, _, path = rest.partition("/")
@@ -221,7 +223,7 @@ class NamedRef:
 
 
 async def full_id(frame: RepositoryFrame, name: str) -> str:
-    """The commit that an abbreviated id means, although a branch may have that name; any other name as it is.
+    """Return the commit of an abbreviated id, even if a branch has that name. Other names stay unchanged.
 
     Raises NotFound.
     """
@@ -233,7 +235,7 @@ async def full_id(frame: RepositoryFrame, name: str) -> str:
 
 
 async def name_in_git(frame: RepositoryFrame, kind: str, rest: str) -> str:
-    """The longest name of a branch or a tag with which ``rest`` begins; empty if there is none."""
+    """Return the longest name of a branch or tag at the start of ``rest``; empty if there is none."""
     first, folder = rest.partition("/")[0], FOLDERS.get(kind)
     if folder is None:
         return ""

@@ -16,7 +16,7 @@ FAILED = ("failed", "cancelled")
 async def page_without_commits(frame: RepositoryFrame, *, is_failed: bool) -> Response[Any]:
     """First page of a repository whose import or fork has not finished, or has failed.
 
-    How far an import is the API tells administrators of the repository. ``frame`` is loaded.
+    The API shows the progress of an import only to administrators. ``frame`` is loaded.
     """
     permissions = frame.repository["permissions"]
     migration = None
@@ -41,10 +41,10 @@ async def page_without_commits(frame: RepositoryFrame, *, is_failed: bool) -> Re
 
 
 async def error_of(frame: RepositoryFrame, contents: list[Any]) -> str:
-    """Problems of a finished import or a mirror, for administrators of the repository.
+    """Return problems of a finished import or a mirror, for administrators of the repository.
 
-    An import leaves out nothing but files of LFS, and where there are such, ``.gitattributes`` is among
-    ``contents``. ``frame`` is loaded.
+    An import can only lack files of LFS. They require ``.gitattributes`` among ``contents``. ``frame`` is
+    loaded.
     """
     repository = frame.repository
     may_lack = repository["mirror"] or any(entry["name"] == ".gitattributes" for entry in contents)
@@ -56,7 +56,7 @@ async def error_of(frame: RepositoryFrame, contents: list[Any]) -> str:
 
 @post("/{owner:str}/{repo:str}/settings/migrate/retry", policy=anyone(), include_in_schema=False)
 async def retry(request: WebRequest) -> Response[bytes]:
-    """Start an import again that failed or was cancelled."""
+    """Restart a failed or cancelled import."""
     await request.sent_form()
     frame = RepositoryFrame(request)
     await frame.forge.send("POST", "repos", frame.api("migration"))
@@ -65,7 +65,7 @@ async def retry(request: WebRequest) -> Response[bytes]:
 
 @post("/{owner:str}/{repo:str}/settings/migrate/cancel", policy=anyone(), include_in_schema=False)
 async def cancel(request: WebRequest) -> Response[bytes]:
-    """End an import that runs."""
+    """Cancel a running import."""
     await request.sent_form()
     frame = RepositoryFrame(request)
     await frame.forge.send("DELETE", "repos", frame.api("migration"))

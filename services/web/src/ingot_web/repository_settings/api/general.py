@@ -1,4 +1,4 @@
-"""Settings of a repository: its facts and name, collaborators, deploy keys; archiving and deleting it."""
+"""Settings of a repository: description and name, collaborators, deploy keys, archiving, deletion."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -59,7 +59,7 @@ TRACKER = (
 
 @get("/{owner:str}/{repo:str}/settings", policy=anyone(), include_in_schema=False)
 async def general(request: WebRequest) -> Response[str]:
-    """Name, description, what is switched on, how pull requests are merged, and the end of it."""
+    """Name, description, features and merge options, with the forms to archive and delete the repository."""
     request.require_signed_in()
     return await _general_page(RepositoryFrame(request))
 
@@ -71,7 +71,10 @@ async def _general_page(
     *,
     typed: str = "",
 ) -> Response[str]:
-    """``refused``: the settings of a form that was refused; ``typed``: the name, of the one that deletes."""
+    """Return the page.
+
+    ``refused`` are the settings of a refused form; ``typed`` is the name typed to delete.
+    """
     await load_own(frame)
     return frame.render(
         "repository_settings/general.html",
@@ -95,7 +98,7 @@ async def _general_page(
 def render_part(
     frame: RepositoryFrame, part: str, title: str, problem: ApiError | None, *, page: str = "", **values: Any
 ) -> Response[str]:
-    """A page of settings, by the template ``page`` or the one of the part's name."""
+    """Return a page of settings, made with the template ``page`` or with the one named like the part."""
     return frame.render(
         f"repository_settings/{page or part}.html",
         tab="settings",
@@ -151,7 +154,7 @@ async def change_avatar(request: WebRequest) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/settings/delete", policy=anyone(), include_in_schema=False)
 async def delete(request: WebRequest) -> Response[Any]:
-    """Delete the repository, if its name was typed."""
+    """Delete the repository, if the form repeats its name."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     await load_own(frame)
     try:

@@ -1,4 +1,4 @@
-"""Mirrors of a repository: the one that it follows, and those to which it is pushed."""
+"""Mirrors of a repository: its remote, and the remotes to which it is pushed."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ async def _mirrors_page(frame: RepositoryFrame, form: Form, problem: ApiError | 
 
 @post(f"{SHARED}/mirrors", policy=anyone(), include_in_schema=False)
 async def change_mirrors(request: WebRequest) -> Response[Any]:
-    """Add a mirror, remove one, say how often it is fetched, or bring them up to date."""
+    """Add or remove a mirror, set its interval, or sync mirrors now."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     try:
         match form.text("do"):

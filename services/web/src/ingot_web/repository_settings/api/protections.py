@@ -208,7 +208,7 @@ def _branch_path(frame: RepositoryFrame, name: str) -> str:
 
 @post(f"{SHARED}/branches/edit", policy=anyone(), include_in_schema=False)
 async def save_branch_rule(request: WebRequest) -> Response[Any]:
-    """Make a rule for branches, or change the one in ``rule_name``."""
+    """Create a rule for branches, or change the one in ``rule_name``."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     name, body = request.query_params.get("rule_name", ""), _body_of(form, _BRANCH_FIELDS)
     try:
@@ -226,7 +226,7 @@ async def save_branch_rule(request: WebRequest) -> Response[Any]:
 
 @post(f"{SHARED}/branches/delete", policy=anyone(), include_in_schema=False)
 async def delete_branch_rule(request: WebRequest) -> Response[Any]:
-    """Remove a rule for branches."""
+    """Delete a rule for branches."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     try:
         await frame.forge.send("DELETE", "repos", _branch_path(frame, form.text("name")))
@@ -237,7 +237,7 @@ async def delete_branch_rule(request: WebRequest) -> Response[Any]:
 
 @get(f"{SHARED}/tags", policy=anyone(), include_in_schema=False)
 async def tag_rules(request: WebRequest) -> Response[bytes]:
-    """They stand below the rules for branches."""
+    """Redirect to the rules for branches, whose page also lists those for tags."""
     return RepositoryFrame(request).redirect("/settings/branches#tags")
 
 
@@ -260,7 +260,7 @@ async def tag_rule(request: WebRequest, rule_id: int) -> Response[str]:
 
 @post([f"{SHARED}/tags/new", f"{SHARED}/tags/{{rule_id:int}}"], policy=anyone(), include_in_schema=False)
 async def save_tag_rule(request: WebRequest) -> Response[Any]:
-    """Make a rule for tags, or change one."""
+    """Create or change a rule for tags."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     rule_id: int | None = request.path_params.get("rule_id")
     body = {"name_pattern": form.text("name_pattern"), **_body_of(form, _TAG_FIELDS)}
@@ -276,7 +276,7 @@ async def save_tag_rule(request: WebRequest) -> Response[Any]:
 
 @post(f"{SHARED}/tags/delete", policy=anyone(), include_in_schema=False)
 async def delete_tag_rule(request: WebRequest) -> Response[Any]:
-    """Remove a rule for tags."""
+    """Delete a rule for tags."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     try:
         await frame.forge.send("DELETE", "repos", frame.api("tag_protections", form.text("name")))

@@ -1,4 +1,4 @@
-"""The teams of an organization that reach a repository."""
+"""The teams of an organization with access to a repository."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ async def _teams_page(frame: RepositoryFrame, form: Form, problem: ApiError | No
 
 @post(f"{SHARED}/teams", policy=anyone(), include_in_schema=False)
 async def change_teams(request: WebRequest) -> Response[Any]:
-    """Let a team in, or take the repository from it."""
+    """Give a team access to the repository, or remove it."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     method = "DELETE" if form.has("remove") else "PUT"
     try:

@@ -1,4 +1,4 @@
-"""The transfer of a repository to another owner: offering it, taking it back, answering."""
+"""The transfer of a repository to another owner: offer, withdrawal and answer."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from ingot_web.repository_settings.api.general import SHARED, load_own, render_p
 
 @get(f"{SHARED}/transfer", policy=anyone(), include_in_schema=False)
 async def transfer(request: WebRequest) -> Response[str]:
-    """The form that hands it to another owner."""
+    """The form to transfer the repository to another owner."""
     request.require_signed_in()
     return await _transfer_page(RepositoryFrame(request), Form())
 
@@ -29,9 +29,9 @@ async def _transfer_page(
 
 @post(f"{SHARED}/transfer", policy=anyone(), include_in_schema=False)
 async def begin_transfer(request: WebRequest) -> Response[Any]:
-    """Hand it over, if its name was typed; a person or an organization of others has to accept it.
+    """Transfer the repository if the form repeats its name, or withdraw the offer.
 
-    Or take the offer back.
+    Another person or organization has to accept the transfer.
     """
     form, frame = await request.sent_form(), RepositoryFrame(request)
     await load_own(frame)
@@ -49,9 +49,9 @@ async def begin_transfer(request: WebRequest) -> Response[Any]:
 
 @get("/{owner:str}/{repo:str}/transfer", policy=anyone(), include_in_schema=False)
 async def offer(request: WebRequest, owner: str, repo: str) -> Response[str]:
-    """The question whether one takes over a repository, for whom it is offered to.
+    """The question to accept a repository, for callers to whom it is offered.
 
-    Raises NotFound for everybody else.
+    Raises NotFound for all others.
     """
     request.require_signed_in()
     waiting = await request.forge.get_if_there("repos", at("repos", owner, repo, "transfer"))
@@ -67,7 +67,7 @@ async def offer(request: WebRequest, owner: str, repo: str) -> Response[str]:
 
 @post("/{owner:str}/{repo:str}/transfer", policy=anyone(), include_in_schema=False)
 async def answer(request: WebRequest, owner: str, repo: str) -> Response[bytes]:
-    """Take it over, or refuse it."""
+    """Accept or reject the repository."""
     form = await request.sent_form()
     act = "accept" if form.text("do") == "accept" else "reject"
     taken = await request.forge.send("POST", "repos", at("repos", owner, repo, "transfer", act))

@@ -15,7 +15,7 @@ AGAIN = "Look at the changes as they are now, then send your review again"
 
 
 class PullChanges(NamedTuple):
-    """A pull request and a part of its changes; ``problem`` is in place of the changes if they have moved."""
+    """A pull request and a part of its changes. If the changes have moved, ``problem`` replaces them."""
 
     pull: Any
     changes: Diff | None
@@ -33,9 +33,9 @@ def changes_shown(pull: Any) -> dict[str, str]:
 
 
 async def read_pull_changes(frame: RepositoryFrame, index: int) -> PullChanges:
-    """A pull request and the part of its changes that is asked for, of the target that the address names.
+    """Return a pull request and the requested part of its changes, for the target in the address.
 
-    A part for a page that stays has to name it: a form on that page does.
+    A request for a part of an open page must name the target, as forms on that page do.
     """
     query, pages = frame.request.query_params, frame.request.pages_of(0)
     named = {name: query[name] for name in TARGET if query.get(name)}

@@ -1,4 +1,4 @@
-"""One comment on a line of a pull request: the form that changes or removes it."""
+"""One comment on a line of a pull request: the form to edit or delete it."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def _api(frame: RepositoryFrame, comment_id: int) -> str:
 
 
 async def _comment(frame: RepositoryFrame, index: int, comment_id: int) -> Any:
-    """Raises NotFound, also for a comment on another pull request."""
+    """Return the comment. Raises NotFound, also for a comment on another pull request."""
     (shown,) = await frame.load(frame.forge.get_if_there("issues", _api(frame, comment_id)))
     if not shown or not shown["pull_request_url"].endswith(f"/pulls/{index}"):
         raise NotFound
@@ -31,9 +31,9 @@ async def _comment(frame: RepositoryFrame, index: int, comment_id: int) -> Any:
 
 @get(COMMENT, policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest, index: int, comment_id: int) -> Response[str]:
-    """The form of a comment, which also removes it.
+    """The form to edit or delete a comment.
 
-    The address says from which page: ``back`` and ``style``.
+    ``back`` and ``style`` in the address name the page with the link to it.
     """
     request.require_signed_in()
     frame = RepositoryFrame(request)
@@ -89,7 +89,7 @@ async def save(request: WebRequest, index: int, comment_id: int) -> Response[Any
 
 @post(f"{COMMENT}/delete", policy=anyone(), include_in_schema=False)
 async def delete(request: WebRequest, index: int, comment_id: int) -> Response[Any]:
-    """Remove a comment."""
+    """Delete a comment."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     shown = await _comment(frame, index, comment_id)
     try:

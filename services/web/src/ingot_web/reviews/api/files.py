@@ -36,7 +36,7 @@ SUGGEST = "suggest"
 
 
 async def reviews_of(frame: RepositoryFrame, index: int) -> list[Any]:
-    """The reviews of a pull request in order; of very many the first ones and the latest."""
+    """Return the reviews of a pull request in order. Of very many, only the first and the latest."""
 
     async def page(number: int) -> ListPage:
         path = frame.api("pulls", index, "reviews")
@@ -56,7 +56,7 @@ def comments_of(frame: RepositoryFrame, index: int) -> Coroutine[Any, Any, ListP
 async def conversations_on_lines(
     frame: RepositoryFrame, comments: list[Any], reviews: list[Any]
 ) -> list[Conversation]:
-    """These comments as conversations."""
+    """Group comments into conversations."""
     texts = [comment["body"] for comment in comments]
     html = await frame.forge.render(texts, context=frame.repository["full_name"])
     pending = {review["id"] for review in reviews if review["state"] == "PENDING"}
@@ -96,7 +96,7 @@ def line_context(
 
 
 def _may_push_to_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> bool:
-    """True if the viewer is offered to commit to the head; repos decides about the commit."""
+    """True if the page offers the viewer to commit to the head. repos decides about the commit."""
     head = pull["head"]["repo"]
     if pull["state"] != "open" or head is None or head["archived"]:
         return False
@@ -106,7 +106,7 @@ def _may_push_to_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> b
 
 
 def _may_update_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> bool:
-    """True if the viewer is offered to update the head: also a maintainer of the base, if that is allowed."""
+    """True if the page offers the viewer to update the head. Maintainers of the base may, if allowed."""
     if _may_push_to_head(frame, pull, can_push=can_push):
         return True
     head = pull["head"]["repo"]
@@ -126,7 +126,7 @@ def _name_of_page(file: int, number: int, hides: int, shown: Mapping[str, str]) 
 
 
 def _query_of_page(file: int, number: int, hides: int) -> list[tuple[str, int | str]]:
-    """Query of a page of changes: its single file, its number, its choice to hide white space."""
+    """Return the query of a page of changes: a single file, the number of the page, hidden white space."""
     values = (("file", file, 0), ("page", number, 1), ("w", min(hides, 1), 0))
     return [(name, value) for name, value, first in values if value > first]
 
@@ -137,7 +137,7 @@ def chosen_style(text: str) -> str:
 
 @get("/{owner:str}/{repo:str}/pulls/{index:int}/files", policy=anyone(), include_in_schema=False)
 async def files(request: WebRequest, index: int) -> Response[str]:
-    """The changes of a pull request; ``at`` in the address opens the form of a comment on a line."""
+    """The changes of a pull request. ``at`` in the address opens the form of a comment on a line."""
     frame = RepositoryFrame(request)
     (pull, changes, pages, problem), reviews, comments, views = await frame.load(
         read_pull_changes(frame, index),
@@ -194,7 +194,7 @@ async def files(request: WebRequest, index: int) -> Response[str]:
 
 
 async def _views(frame: RepositoryFrame, index: int) -> Mapping[str, str] | None:
-    """Files that the viewer has viewed; None for an anonymous caller."""
+    """Return files that the viewer has viewed; None for an anonymous caller."""
     return await frame.forge.file_views(frame.base, index) if frame.request.principal.signed_in else None
 
 
@@ -236,7 +236,7 @@ async def review(request: WebRequest, index: int) -> Response[Any]:
     include_in_schema=False,
 )
 async def dismiss(request: WebRequest, index: int, review_id: int) -> Response[bytes]:
-    """Say that a decision does not count any more, or that it counts again."""
+    """Dismiss a decision, or restore it."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     path = frame.api("pulls", index, "reviews", review_id)
     if form.text("do") == "restore":
@@ -248,7 +248,7 @@ async def dismiss(request: WebRequest, index: int, review_id: int) -> Response[b
 
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/comments", policy=anyone(), include_in_schema=False)
 async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
-    """Comment on a line, at once or in the review that is being written."""
+    """Comment on a line, at once or in the pending review."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     # One that is sent at once would send the review that is being written with it.
     buttons = ("Add to your review|add", *(() if form.has("pending") else ("Comment now|now",)))
@@ -303,7 +303,7 @@ async def _suggest(frame: RepositoryFrame, form: Form, *buttons: str) -> Respons
     include_in_schema=False,
 )
 async def reply(request: WebRequest, index: int, comment_id: int) -> Response[Any]:
-    """Answer a comment on a line."""
+    """Reply to a comment on a line."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
         return await preview(frame, form, "Reply")
@@ -322,7 +322,7 @@ async def reply(request: WebRequest, index: int, comment_id: int) -> Response[An
 async def _conversation_part(
     frame: RepositoryFrame, index: int, form: Form, comment_id: int
 ) -> Response[str] | None:
-    """The conversation for the page that stays; None if it is none of the latest."""
+    """Return the conversation as a part of an open page; None if it is not among the latest ones."""
     pull, reviews, comments = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
         reviews_of(frame, index),
@@ -351,7 +351,7 @@ async def _conversation_part(
     include_in_schema=False,
 )
 async def resolve(request: WebRequest, index: int, comment_id: int) -> Response[bytes]:
-    """Say that a conversation on a line is resolved, or is not."""
+    """Resolve a conversation on a line, or reopen it."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     act = "unresolve" if form.text("do") == "open" else "resolve"
     await frame.forge.send("POST", "issues", frame.api("pulls", "comments", comment_id, act))
@@ -361,7 +361,7 @@ async def resolve(request: WebRequest, index: int, comment_id: int) -> Response[
 def back_to_page(
     frame: RepositoryFrame, index: int, form: Form, page: str, anchor: str = ""
 ) -> Response[bytes]:
-    """To the page from which the form came, and a part of it."""
+    """Redirect to the page of the form, and to a part of it."""
     # A branch may have slashes in its name, so it is the last.
     name, *parts = page.split("/", 6)
     if name == "files":

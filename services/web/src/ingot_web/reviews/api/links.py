@@ -17,7 +17,7 @@ from ingot_web.repositories.api.frames import RepositoryFrame
     include_in_schema=False,
 )
 async def find_review(request: WebRequest, index: int, review_id: int) -> Response[bytes]:
-    """To a review on the page of its pull request."""
+    """Redirect to a review on the page of its pull request."""
     frame = RepositoryFrame(request)
     page = await _page_of_review(frame, index, review_id)
     return frame.redirect(f"{page}#pullrequestreview-{review_id}")
@@ -38,7 +38,7 @@ async def find_comment(request: WebRequest, comment_id: int) -> Response[bytes]:
 
 
 async def _page_of_review(frame: RepositoryFrame, index: int, review_id: int) -> str:
-    """The address of the page, below the repository. Raises NotFound."""
+    """Return the address of the page, below the repository. Raises NotFound."""
     (review,) = await frame.load(
         frame.forge.get_if_there("issues", frame.api("pulls", index, "reviews", review_id))
     )

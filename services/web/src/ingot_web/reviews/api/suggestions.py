@@ -31,7 +31,7 @@ EDITED = "the suggestion is not the one that was shown"
 async def apply(request: WebRequest, index: int, comment_id: int) -> Response[bytes]:
     """Commit the suggestion of a comment. The caller needs write access to the branch.
 
-    Raises Conflict where it or the line has changed.
+    Raises Conflict if the suggestion or the line has changed.
     """
     form, frame = await request.sent_form(), RepositoryFrame(request)
     pull, comments = await frame.load(
@@ -58,12 +58,12 @@ async def apply(request: WebRequest, index: int, comment_id: int) -> Response[by
 
 
 def _head(pull: Any, *segments: str) -> str:
-    """A path of the API below the repository from which the changes come."""
+    """Return a path of the API below the repository of the head."""
     return "/repos" + at(*pull["head"]["repo"]["full_name"].split("/"), *segments)
 
 
 async def _change(frame: RepositoryFrame, pull: Any, comment: Any, suggestion: str) -> dict[str, str]:
-    """The file with the suggestion, as the API has changes. Raises Conflict, Invalid, TooLarge."""
+    """Return the file with the suggestion, as a change for the API. Raises Conflict, Invalid, TooLarge."""
     head, commit = pull["head"]["sha"], comment["commit_id"]
     file, content = await _read(frame, pull, comment["path"], head)
     number, commented = comment["position"], lines_commented(comment["diff_hunk"])
@@ -86,7 +86,7 @@ async def _change(frame: RepositoryFrame, pull: Any, comment: Any, suggestion: s
 
 
 async def _read(frame: RepositoryFrame, pull: Any, path: str, commit: str) -> tuple[Any, bytes]:
-    """A file of the repository from which the changes come, and its bytes.
+    """Return a file of the repository of the head, and its bytes.
 
     Raises NotFound, Invalid, TooLarge.
     """

@@ -13,7 +13,7 @@ from ingot_web.reviews.rules.suggestions import lines_commented, suggestion_in
 
 @dataclass
 class Conversation:
-    """Comments of a review on one line, answered and resolved together.
+    """Comments of a review on one line, with replies, resolved together.
 
     ``is_old``: a line before the changes.
     """
@@ -28,7 +28,7 @@ class Conversation:
 
     @property
     def id(self) -> int:
-        """The id of the first comment, by which it is resolved and answered."""
+        """Return the id of the first comment. Replies and resolutions name it."""
         return int(self.comments[0][0]["id"])
 
     @property
@@ -37,7 +37,7 @@ class Conversation:
 
     @property
     def resolver(self) -> Any:
-        """Person who resolved it; None while it is open."""
+        """Return the person who resolved it; None while it is open."""
         return self.comments[0][0]["resolver"]
 
     @property
@@ -45,7 +45,7 @@ class Conversation:
         return bool(self.comments[0][0]["outdated"])
 
     def suggestion_of(self, comment: Any) -> str | None:
-        """Suggestion of one of its comments, if it can be applied."""
+        """Return the suggestion of one of its comments, if it can be applied."""
         is_current = not (self.is_old or self.is_outdated or self.is_pending or self.resolver)
         if not is_current or not lines_commented(comment["diff_hunk"]):
             return None
@@ -59,7 +59,7 @@ class Conversation:
 
 
 def conversations_of(comments: Iterable[tuple[Any, Markup]], pending_reviews: set[int]) -> list[Conversation]:
-    """The conversations, in the order of their first comments."""
+    """Group comments into conversations, in the order of their first comments."""
     conversations: dict[tuple[int, str, bool, int], Conversation] = {}
     for comment, html in sorted(comments, key=lambda pair: pair[0]["id"]):
         is_old = bool(comment["original_position"])
@@ -74,7 +74,7 @@ def conversations_of(comments: Iterable[tuple[Any, Markup]], pending_reviews: se
 
 
 def place(diff: Diff, conversations: Iterable[Conversation]) -> None:
-    """Put each conversation below its line, where the diff still shows it."""
+    """Put each conversation below its line, if the diff still shows the line."""
     current = [conversation for conversation in conversations if not conversation.is_outdated]
     paths = {conversation.path for conversation in current}
     lines: dict[tuple[str, bool, int], DiffLine] = {}

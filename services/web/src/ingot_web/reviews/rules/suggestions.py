@@ -40,16 +40,16 @@ def suggestion_draft(line: str) -> str:
 
 
 def with_draft(body: str, draft: str) -> str:
-    """The body of a comment with a draft below it, unless it suggests something already."""
+    """Return the body of a comment with a draft below it, unless it contains a suggestion."""
     if suggestion_in(body) is not None:
         return body
     return f"{body.rstrip()}\n\n{draft}".lstrip("\n")
 
 
 def lines_commented(diff_hunk: str) -> list[str]:
-    """The lines of the file after the changes that a comment has with it, its own last.
+    """Return the lines of the new file in the hunk of a comment, up to the commented line.
 
-    None if they may be cut.
+    Empty if the lines may be cut.
     """
     if len(diff_hunk) >= LONGEST_HUNK:
         return []
@@ -91,9 +91,9 @@ def is_same_line(before: bytes, after: bytes, number: int) -> bool:
 
 
 def with_suggestion(content: bytes, number: int, suggestion: str) -> bytes:
-    """The file with other lines in place of line ``number``, with ends as that line has.
+    """Return the file with other lines in place of line ``number``. They get the line ending of that line.
 
-    Without it for an empty suggestion.
+    An empty suggestion removes the line.
     """
     lines = content.split(b"\n")
     end = b"\r" if lines[number - 1].endswith(b"\r") else b""

@@ -42,7 +42,7 @@ Disallow: /*/*/settings
 
 
 def _answer(name: str, *, by_content: bool) -> Response[bytes]:
-    """``by_content``: the address changes with the file; by another one a browser asks again soon."""
+    """Return a file. ``by_content``: its address changes with its content, so browsers cache it for long."""
     if name not in ASSETS:
         raise NotFound
     kind, content = ASSETS[name]
@@ -55,14 +55,14 @@ def _answer(name: str, *, by_content: bool) -> Response[bytes]:
 async def asset(request: WebRequest, name: str) -> Response[bytes]:
     """A file of this service.
 
-    Its address changes with its content; without that it is for the pages of sign-in.
+    Its address contains a digest of its content. Pages of the sign-in use addresses without one.
     """
     return _answer(name, by_content=bool(request.scope["query_string"]))
 
 
 @get("/robots.txt", policy=anyone(), include_in_schema=False, media_type="text/plain")
 async def robots() -> str:
-    """Paths that crawlers skip."""
+    """Return the paths that crawlers skip."""
     return ROBOTS
 
 

@@ -71,7 +71,7 @@ def _route(name: str, page: str) -> HTTPRouteHandler:
 
 @get(f"{_OWNED}/releases/latest", policy=anyone(), include_in_schema=False)
 async def latest_release(request: WebRequest) -> Response[bytes]:
-    """To the latest release that is no draft and no pre-release."""
+    """Redirect to the latest release that is neither a draft nor a prerelease."""
     frame = RepositoryFrame(request)
     (release,) = await frame.load(frame.forge.get("repos", frame.api("releases", "latest")))
     return frame.redirect(f"/releases/tag/{quote(release['tag_name'])}")
@@ -79,14 +79,14 @@ async def latest_release(request: WebRequest) -> Response[bytes]:
 
 @get("/user/settings/organization", policy=anyone(), include_in_schema=False)
 async def organizations(request: WebRequest) -> Response[bytes]:
-    """To the page of the caller, which has their organizations."""
+    """Redirect to the page of the caller, which lists their organizations."""
     request.require_signed_in()
     return request.redirect(at(request.principal.name))
 
 
 @get([f"{_OWNED}/commits", f"{_OWNED}/graph"], policy=anyone(), include_in_schema=False)
 async def commits(request: WebRequest) -> Response[bytes]:
-    """To the commits of the default branch."""
+    """Redirect to the commits of the default branch."""
     frame = RepositoryFrame(request)
     await frame.load()
     branch = quote(frame.repository["default_branch"])
@@ -95,7 +95,7 @@ async def commits(request: WebRequest) -> Response[bytes]:
 
 @get([_TEAM, f"{_TEAM}/repositories", f"{_TEAM}/edit"], policy=anyone(), include_in_schema=False)
 async def team(request: WebRequest, org: str, team: str) -> Response[bytes]:
-    """To a team by its name, or to its form."""
+    """Redirect to a team by its name, or to its form."""
     teams = await request.forge.listing("identity", at("orgs", org, "teams", "search"), q=team, limit=50)
     numbers = [one["id"] for one in teams.rows if one["name"].lower() == team.lower()]
     if not numbers:

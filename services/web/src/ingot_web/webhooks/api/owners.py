@@ -45,7 +45,7 @@ class _Hooks:
 
     @property
     def path(self) -> str:
-        """Of their pages."""
+        """Return the path of their pages."""
         return f"/org{at(self._org)}/settings/hooks" if self._org else "/user/settings/hooks"
 
     async def render(
@@ -116,13 +116,13 @@ class _Hooks:
 
 @get(HOOKS, policy=anyone(), include_in_schema=False)
 async def hooks(request: WebRequest) -> Response[str]:
-    """The webhooks, which hear of all repositories of their owner."""
+    """The webhooks, which receive events of all repositories of their owner."""
     return await _Hooks(request).list_page(Form([("push", "1"), ("active", "1")]))
 
 
 @post(HOOKS, policy=anyone(), include_in_schema=False)
 async def create(request: WebRequest) -> Response[Any]:
-    """Make a webhook."""
+    """Create a webhook."""
     form, owned = await request.sent_form(), _Hooks(request)
     try:
         hook = await owned.forge.send("POST", "hooks", owned.api(), new_hook(form))
@@ -139,7 +139,7 @@ async def show(request: WebRequest, hook_id: int) -> Response[str]:
 
 @post(HOOK, policy=anyone(), include_in_schema=False)
 async def change(request: WebRequest, hook_id: int) -> Response[Any]:
-    """Switch it on or off, try it, or delete it."""
+    """Switch a webhook on or off, test it, or delete it."""
     form, owned = await request.sent_form(), _Hooks(request)
     try:
         is_there = await change_hook(owned.forge, owned.api(hook_id), form.text("do"))
@@ -167,13 +167,13 @@ async def save(request: WebRequest, hook_id: int) -> Response[Any]:
 
 @get(DELIVERY, policy=anyone(), include_in_schema=False)
 async def delivery(request: WebRequest, hook_id: int, delivery_id: str) -> Response[str]:
-    """Request and answer of a delivery."""
+    """Request and response of a delivery."""
     return await _Hooks(request).delivery_page(hook_id, delivery_id)
 
 
 @post(DELIVERY, policy=anyone(), include_in_schema=False)
 async def redeliver(request: WebRequest, hook_id: int, delivery_id: str) -> Response[Any]:
-    """Send it again."""
+    """Send a delivery again."""
     await request.sent_form()
     owned = _Hooks(request)
     try:

@@ -77,7 +77,7 @@ def _form_page(
 
 @post("/{owner:str}/{repo:str}/settings/hooks/new", policy=anyone(), include_in_schema=False)
 async def create(request: WebRequest) -> Response[Any]:
-    """Make a webhook."""
+    """Create a webhook."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     try:
         hook = await frame.forge.send("POST", "hooks", frame.api("hooks"), new_hook(form))
@@ -158,7 +158,7 @@ async def _hook_page(frame: RepositoryFrame, hook_id: int, problem: ApiError | N
 
 @post("/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}", policy=anyone(), include_in_schema=False)
 async def change(request: WebRequest, hook_id: int) -> Response[Any]:
-    """Switch it on or off, try it, or delete it."""
+    """Switch a webhook on or off, test it, or delete it."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     try:
         is_there = await change_hook(frame.forge, frame.api("hooks", hook_id), form.text("do"))
@@ -216,7 +216,7 @@ async def save(request: WebRequest, hook_id: int) -> Response[Any]:
     include_in_schema=False,
 )
 async def delivery(request: WebRequest, hook_id: int, delivery_id: str) -> Response[str]:
-    """Request and answer of a delivery."""
+    """Request and response of a delivery."""
     request.require_signed_in()
     return await _delivery_page(RepositoryFrame(request), hook_id, delivery_id)
 
@@ -255,7 +255,7 @@ def payload_of(delivery: Any) -> str:
     include_in_schema=False,
 )
 async def redeliver(request: WebRequest, hook_id: int, delivery_id: str) -> Response[Any]:
-    """Send it again."""
+    """Send a delivery again."""
     await request.sent_form()
     frame = RepositoryFrame(request)
     path = frame.api("hooks", hook_id, "deliveries", delivery_id, "attempts")
