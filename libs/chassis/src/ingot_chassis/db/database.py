@@ -144,8 +144,8 @@ class Database:
 
         Yields True for one holder and False for the others.
 
-        PostgreSQL uses an advisory lock of a transaction, which is lost with its connection. A long-running
-        holder must check the yielded value again: it becomes false. SQLite has one process.
+        PostgreSQL uses an advisory lock of a transaction, which is lost with its connection. A holder that
+        runs long must check the yielded value again: it becomes false. SQLite has one process.
         """
         if self.is_sqlite:
             lock = self._exclusive.setdefault(name, asyncio.Lock())
@@ -159,7 +159,7 @@ class Database:
             yield ExclusiveLock(pooled, is_acquired=await pooled.try_lock(lock_number(name)))
 
     async def open_ahead(self, count: int) -> None:
-        """Open so many connections for reads, and for transactions, in advance.
+        """Open ``count`` connections for reads, and as many for transactions, in advance.
 
         SQLite opens them on first use.
 
@@ -171,7 +171,7 @@ class Database:
         await self._writers.open_ahead(count)
 
     async def ping(self) -> None:
-        """Ask the database for a response. Raises the driver's error."""
+        """Send a query to the database. Raises the driver's error."""
         async with self.read() as db:
             await db.execute(text("SELECT 1"))
 

@@ -43,7 +43,7 @@ class Picture(NamedTuple):
 
 
 def read_picture(image: str, most_bytes: int, *, field: str = "image") -> Picture:
-    """The picture in ``image``, which is base64, also in a data URL. Its type is what its content says.
+    """Return the picture in ``image``: base64 or a data URL. Its type is detected from its content.
 
     Raises Invalid.
     """
