@@ -15,6 +15,7 @@ from ingot_contracts.identity.credentials import (
     RenewPrincipal,
     SignatureKey,
 )
+from ingot_contracts.identity.messages import Message
 from ingot_contracts.identity.teams import FindMembers, Team
 from ingot_contracts.identity.units import UNITS, level_in
 from ingot_contracts.testing.calls import Receive, Send, error_body, id_of
@@ -62,6 +63,8 @@ class FakeIdentity:
         """Id of the OpenPGP key, or fingerprint of the SSH key, to the key."""
         self.ownerships: dict[int, Ownership] = {}
         """The last ``PUT`` for each repository, even if it was rejected."""
+        self.messages: dict[int, Message] = {}
+        """Messages that are due, by their ids."""
         self.unavailable = False
         """True: every request gets 503."""
         self.paths: list[str] = []
@@ -191,12 +194,22 @@ class FakeIdentity:
                 user_id
             ):
                 answer = (id_of(account_id), id_of(user_id)) in self.blocks
-            case "internal", "organizations", organization_id, "team-members" if id_of(organization_id):
-                answer = self._members(id_of(organization_id), parse_qs(query))
             case "internal", "accounts", account_id, "organizations" if id_of(account_id):
                 answer = self._memberships(
                     id_of(account_id), public=parse_qs(query).get("public") == ["true"]
                 )
+            case "internal", "messages", message_id if id_of(message_id):
+                answer = self.messages.get(id_of(message_id))
+            case "internal", "organizations" | "teams", *_:
+                answer = self._get_of_teams(path, query)
+        return answer
+
+    def _get_of_teams(self, path: str, query: str) -> Any:
+        """Return the body, or None if the team or organization does not exist."""
+        answer: Any = None
+        match path.strip("/").split("/"):
+            case "internal", "organizations", organization_id, "team-members" if id_of(organization_id):
+                answer = self._members(id_of(organization_id), parse_qs(query))
             case "internal", "teams", team_id:
                 answer = self.teams.get(id_of(team_id))
             case "internal", "teams", team_id, "members" if id_of(team_id):

@@ -1,0 +1,58 @@
+"""Messages of identity to addresses: a link to confirm one, to set a password, an invitation, a notice.
+
+identity announces ``MessageRequested`` without an address or a secret. mail asks for the ``Message`` at
+sending, by ``GET /internal/messages/{message_id}``. The answer is 404 when the message is no longer due: it
+was replaced, used, expired, or its account is gone. Links are made by identity, which knows their secrets.
+"""
+
+from typing import Literal
+
+import msgspec
+
+MessageKind = Literal[
+    "address_confirmation",
+    "address_changed",
+    "password_reset",
+    "invitation",
+    "new_token",
+    "new_key",
+    "new_sign_in",
+]
+
+FIELDS: dict[MessageKind, tuple[str, ...]] = {
+    "address_confirmation": ("url", "expires"),
+    "address_changed": ("new_address",),
+    "password_reset": ("url", "expires"),
+    "invitation": ("url", "expires", "inviter", "target"),
+    "new_token": ("name", "scopes", "url"),
+    "new_key": ("name", "fingerprint", "url"),
+    "new_sign_in": ("time", "address", "program", "url"),
+}
+"""The ``fields`` of each kind. All are texts, shown escaped; an empty one is left out with its sentence.
+
+``url`` is absolute: the link to follow, or the page where the person can undo what happened. ``expires`` and
+``time`` are for people, with the time zone. ``target`` is an organization, a team or a repository, ``name``
+the title of a token or key, ``address`` the network address and ``program`` the browser of a sign-in.
+"""
+
+
+class MessageRequested(msgspec.Struct, frozen=True, kw_only=True, tag="identity.message.requested.v1"):
+    """A message is due. ``kind`` is a ``MessageKind``, or one of a later release."""
+
+    message_id: int
+    kind: str
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """A message as it is due now.
+
+    ``name`` is the full name or login of the person, empty for an invited address. ``language`` is a BCP 47
+    tag, or empty. ``fields`` are those that ``FIELDS`` names. ``user_id`` is 0 without an account.
+    """
+
+    kind: str
+    address: str
+    name: str = ""
+    language: str = ""
+    user_id: int = 0
+    fields: dict[str, str] = {}
