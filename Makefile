@@ -6,7 +6,7 @@ SHELL := /bin/sh
 # Some hundred processes start in a test run, and each would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-SERVICES := identity repos issues hooks web gateway
+SERVICES := identity repos issues hooks mail web gateway
 MEMBERS := $(patsubst %/pyproject.toml,%,$(wildcard libs/*/pyproject.toml services/*/pyproject.toml apps/*/pyproject.toml))
 # What runs by itself; the app that puts all services together has nothing to be isolated from.
 ALONE := $(filter-out apps/%,$(MEMBERS))
@@ -73,6 +73,7 @@ test-identity: ## Run the tests of services/identity
 test-repos: ## Run the tests of services/repos
 test-issues: ## Run the tests of services/issues
 test-hooks: ## Run the tests of services/hooks
+test-mail: ## Run the tests of services/mail
 test-web: ## Run the tests of services/web
 test-gateway: ## Run the tests of services/gateway
 test-wire: ## Run the tests of libs/wire
@@ -125,7 +126,7 @@ soak: .venv/.dev ## Kill and stop processes and servers under load, many times, 
 	@INGOT_TEST_KILLS=all $(PYTEST) -q libs/chassis/tests/test_kill.py services/repos/tests/test_kill.py $(ARGS)
 	@echo "sending hostile requests …"
 	@INGOT_SAFETY=whole $(PYTEST) -q -s tests/safety $(ARGS)
-	@for service in identity repos issues hooks; do \
+	@for service in identity repos issues hooks mail; do \
 	    INGOT_SAFETY=whole $(PYTEST) -q services/$$service/tests/test_hostile_input.py services/$$service/tests/test_roles.py \
 	        $(ARGS) || exit 1; \
 	done

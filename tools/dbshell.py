@@ -20,7 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 TOP = Path(__file__).parent.parent
-SERVICES = ("identity", "repos", "issues", "hooks")
+SERVICES = ("identity", "repos", "issues", "hooks", "mail")
 WIDEST = 60
 """Characters of a value that are shown."""
 READ_ONLY = {"sqlite": "PRAGMA query_only = 1", "postgresql": "SET default_transaction_read_only = on"}

@@ -127,6 +127,14 @@ OWN: dict[str, tuple[Panel, ...]] = {
         ),
         Panel("Wait of the oldest delivery that is due", "s", (("max(ingot_hook_lag_seconds)", "wait"),)),
     ),
+    "mail": (
+        Panel(
+            "Attempts to send",
+            "ops",
+            (("sum by (outcome) (rate(ingot_mail_attempts_total[5m]))", "{{outcome}}"),),
+        ),
+        Panel("Wait of the oldest mail that is due", "s", (("max(ingot_mail_lag_seconds)", "wait"),)),
+    ),
 }
 
 

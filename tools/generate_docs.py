@@ -47,8 +47,8 @@ There are two kinds of names:
 Some settings have no default and must be set for a service that runs by itself:
 
 - its `…_PRIVATE_KEY`, and `INGOT_PUBLIC_KEYS`;
-- the `…_DATABASE_URL` of identity, repos, issues and hooks;
-- the `…_SEALING_KEY` of identity, repos and hooks;
+- the `…_DATABASE_URL` of identity, repos, issues, hooks and mail;
+- the `…_SEALING_KEY` of identity, repos, hooks and mail;
 - `INGOT_REPOS_STORAGE_ROOT`.
 
 `ingot up` makes or chooses all of these.

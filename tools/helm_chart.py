@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 CHART = ROOT / "deploy" / "helm" / "ingot"
 SHARD = re.compile(r"\b(repos|shard|backup|restore|restore-databases)-0\b")
 BUNDLED = ("postgresql", "nats", "redis")
-PROGRAMS = ("identity", "repos", "ssh", "issues", "hooks", "web", "gateway")
+PROGRAMS = ("identity", "repos", "ssh", "issues", "hooks", "mail", "web", "gateway")
 HEADER = "# Written by tools/helm_chart.py from deploy/k8s; change it there.\n"
 Object = dict[str, Any]
 

@@ -45,7 +45,7 @@ def operations_page() -> str:
         ),
     ]
     with tempfile.TemporaryDirectory() as folder:
-        for service in ("identity", "repos", "issues", "hooks"):
+        for service in ("identity", "repos", "issues", "hooks", "mail"):
             description = openapi_description(_app(service, folder))
             rows: dict[str, list[tuple[str, ...]]] = {}
             for path, operations in sorted(description["paths"].items()):

@@ -9,7 +9,7 @@ from cryptography.fernet import Fernet
 from ingot_chassis.http.openapi import openapi_description
 from ingot_chassis.security.keys import SigningKey
 
-WITH_DATABASE = ("identity", "repos", "issues", "hooks")
+WITH_DATABASE = ("identity", "repos", "issues", "hooks", "mail")
 TEXTS = {
     "issues": {"/api/v1/repos/{owner}/{repo}/pulls/{index}.{diffType}"},
     "repos": {"/api/v1/repos/{owner}/{repo}/git/commits/{sha}.{diffType}"},
@@ -28,7 +28,7 @@ def app_of(service: str, folder):
         background=False,
         **(
             {"sealing_key": Fernet.generate_key().decode()}
-            if service in ("identity", "repos", "hooks")
+            if service in ("identity", "repos", "hooks", "mail")
             else {}
         ),
         **({"storage_root": str(folder)} if service == "repos" else {}),

@@ -45,7 +45,7 @@ def test_the_page_of_settings_is_fresh():
     assert checked.returncode == 0, f"make docs writes it anew: {checked.stdout}{checked.stderr}"
 
 
-@pytest.mark.parametrize("service", ["identity", "repos", "issues", "hooks", "web", "gateway"])
+@pytest.mark.parametrize("service", ["identity", "repos", "issues", "hooks", "mail", "web", "gateway"])
 def test_a_service_explains_itself(service):
     page = (ROOT / "services" / service / "README.md").read_text()
     for heading in ("Owns", "Does not own", "HTTP", "Events", "Calls", "Settings", "Run it alone"):

@@ -12,7 +12,7 @@ from sqlalchemy import create_engine, text
 from ingot_chassis.db.migrations import declared_tables, is_compared, pending, revisions, upgrade
 from ingot_standalone.schemas import SCHEMAS
 
-WITH_DATABASE = ("identity", "repos", "issues", "hooks")
+WITH_DATABASE = ("identity", "repos", "issues", "hooks", "mail")
 
 
 @pytest.fixture(params=WITH_DATABASE)

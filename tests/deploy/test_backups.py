@@ -17,7 +17,7 @@ from ingot_testing.non_empty import non_empty
 from .backup_scripts import BackupScripts, script
 from .manifests import K8S, Object, containers, named, pods, renderer
 
-SERVICES = ("hooks", "issues", "repos", "identity")
+SERVICES = ("mail", "hooks", "issues", "repos", "identity")
 """Consumers before those whom they listen to."""
 
 

@@ -24,7 +24,11 @@ from .manifests import K8S, ROOT, named, written
 FROM_THE_COLLECTOR = {"up", "kube_cronjob_created", "kube_cronjob_status_last_successful_time"}
 """The latter two by way of kube-state-metrics."""
 ADDED_BY_THE_COLLECTOR = {"job", "pod", "namespace", "instance", "le"}
-WAITING = [("issues", "job", "waiting", "run_at"), ("hooks", "delivery", "pending", "next_attempt_at")]
+WAITING = [
+    ("issues", "job", "waiting", "run_at"),
+    ("hooks", "delivery", "pending", "next_attempt_at"),
+    ("mail", "mail", "pending", "next_attempt_at"),
+]
 ENDINGS = {
     "counter": ("_total",),
     "histogram": ("_bucket", "_sum", "_count"),

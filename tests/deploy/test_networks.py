@@ -181,7 +181,15 @@ def test_every_process_sends_traces_and_gives_metrics_to_prometheus_alone(overla
             assert len(jobs[port]) == 1, (workload, port)
             monitored |= jobs[port]
     assert monitored == alerted(manifests)
-    assert {"web", "ssh-metrics", "identity-work", "hooks-work", "issues-work", "repos-shards"} <= monitored
+    assert {
+        "web",
+        "ssh-metrics",
+        "identity-work",
+        "hooks-work",
+        "issues-work",
+        "mail-work",
+        "repos-shards",
+    } <= monitored
 
 
 def jobs_of(manifests: list[Object], labels: Labels) -> dict[str, set[str]]:
@@ -211,19 +219,18 @@ def alerted(manifests: list[Object]) -> set[str]:
 
 @every_overlay
 @pytest.mark.parametrize("service", SERVICES)
-def test_only_hooks_and_mirrors_reach_the_internet_and_no_private_range(service, overlay):
+def test_only_hooks_mail_and_mirrors_reach_the_internet_and_no_private_range(service, overlay):
     blocks = [
         (peer["ipBlock"], {entry["port"] for entry in rule["ports"]})
         for rule in rules(overlay, of(service), "egress")
         for peer in rule.get("to", ())
         if "ipBlock" in peer
     ]
-    if service not in ("hooks", "repos"):
+    expected = {"hooks": {80, 443}, "mail": {25, 443, 465, 587}, "repos": {22, 80, 443, 9418}}
+    if service not in expected:
         assert not blocks
         return
-    assert {frozenset(ports) for _, ports in blocks} == {
-        frozenset({80, 443} if service == "hooks" else {22, 80, 443, 9418})
-    }
+    assert {frozenset(ports) for _, ports in blocks} == {frozenset(expected[service])}
     for address in (
         *(
             "127.0.0.1",

@@ -246,7 +246,7 @@ def test_the_connections_of_all_services_fit_into_the_one_postgresql():
     assert compose["services"]["postgresql"]["mem_limit"] == "1g"
 
 
-@pytest.mark.parametrize("service", ["issues", "hooks"])
+@pytest.mark.parametrize("service", ["issues", "hooks", "mail"])
 def test_workers_scale_by_the_streams_that_they_consume(service):
     triggers = named(rendered("overlays/production"), "ScaledObject", f"{service}-work")["spec"]["triggers"]
     streams = {

@@ -20,7 +20,7 @@ from .parts import Part
 ADMINISTRATOR = ("root", "the password of root")
 CHEAP_PASSWORDS = {"INGOT_IDENTITY_PASSWORD_MEMORY_KIB": "64", "INGOT_IDENTITY_PASSWORD_ROUNDS": "1"}
 """For tests that sign in often: a hash that is safe to store takes 100 ms of the processor."""
-WITH_DATABASE = ("identity", "repos", "issues", "hooks")
+WITH_DATABASE = ("identity", "repos", "issues", "hooks", "mail")
 
 
 class Deployment(Protocol):

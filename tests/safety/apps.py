@@ -19,7 +19,7 @@ def app_of(service: str, folder: Path, **settings: Any) -> Litestar:
     own: dict[str, Any] = {"private_key": SigningKey.generate().text(), "background": False}
     if service not in ("web", "gateway"):
         own["database_url"] = f"sqlite+aiosqlite:///{folder}/x.db"
-    if service in ("identity", "repos", "hooks"):
+    if service in ("identity", "repos", "hooks", "mail"):
         own["sealing_key"] = Fernet.generate_key().decode()
     if service == "repos":
         own["storage_root"] = str(folder)
@@ -43,7 +43,7 @@ def public_policies(folder: Path) -> dict[str, Policy]:
     """``METHOD path`` -> policy, of everything that is routed from outside, except pages."""
     return {
         name: policy
-        for service in ("identity", "repos", "issues", "hooks", "gateway")
+        for service in ("identity", "repos", "issues", "hooks", "mail", "gateway")
         for name, policy in policies_of(
             app_of(service, folder), lambda path: not path.startswith(OWN_PATHS)
         ).items()

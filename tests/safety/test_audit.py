@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 REASONS = {"text", "git", "own", "value", "new", "repeat", "read", "begin", "client"}
 """``routes.txt`` says what they mean."""
 CALL = re.compile(r'\b(?:audit|add_entry)\(\s*\w+,\s*(?:[\w()]+,\s*)?"([a-z0-9_]+\.[a-z_]+)"')
-SERVICES = ("identity", "repos", "hooks")
+SERVICES = ("identity", "repos", "hooks", "mail")
 """Those that have an audit log."""
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 CLAUSE = re.compile(r"^((?:`[a-z0-9_]+\.`(?: and )?)+) ([a-z_, ]+)$")

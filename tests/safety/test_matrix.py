@@ -51,7 +51,8 @@ NOTHING_THERE = {
         GET ~/signing-key.gpg, GET ~/signing-key.pub, GET /signing-key.gpg, GET /signing-key.pub,
         GET /teams/{team_id}/members/{username}, GET /users/{username}/following/{followee}, GET /admin/hooks/{hook_id},
         GET /admin/hooks/{hook_id}/deliveries, GET /admin/users/{username}/purge,
-        GET /admin/hooks/{hook_id}/deliveries/{delivery_id},
+        GET /admin/hooks/{hook_id}/deliveries/{delivery_id}, GET /admin/mails/{mail_id},
+        POST /admin/mails/{mail_id}/attempts, GET //mail/unsubscribe/{token}, POST //mail/unsubscribe/{token},
         GET //avatars/repositories/{repository_id}/{digest},
         GET //{owner}/{repo}/clone.bundle, GET //{owner}/{repo}/info/lfs/objects/{oid}
     """,

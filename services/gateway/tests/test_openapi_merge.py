@@ -183,7 +183,7 @@ async def test_the_description_is_cached():
     for _ in range(3):
         await paths_of(merged)
 
-    assert sorted(services.calls) == ["hooks", "identity", "issues", "repos"]
+    assert sorted(services.calls) == ["hooks", "identity", "issues", "mail", "repos"]
 
 
 async def test_a_service_that_is_down_is_described_as_it_was_last():

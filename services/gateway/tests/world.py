@@ -27,7 +27,7 @@ from ingot_testing.lifespan import started
 from ingot_wire.client import Origin
 from ingot_wire.server_protocol import DrainState
 
-SERVICES = ("identity", "repos", "issues", "hooks", "web")
+SERVICES = ("identity", "repos", "issues", "hooks", "mail", "web")
 PUBLIC_URL = "http://ingot.test/"
 LOOPBACK = "127.0.0.1"
 NOBODY = f"http://{LOOPBACK}:1"

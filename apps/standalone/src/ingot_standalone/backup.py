@@ -25,7 +25,7 @@ from ingot_repos.git.storage.backups import (
 )
 from ingot_standalone.data_folder import DataFolder
 
-CONSUMERS_FIRST = ("hooks", "issues", "repos", "identity")
+CONSUMERS_FIRST = ("mail", "hooks", "issues", "repos", "identity")
 UPLOADS = ("files", "repositories/files")
 
 

@@ -13,7 +13,7 @@ from ingot_chassis.errors import CannotStart
 from ingot_chassis.security.keys import KeyUnreadable, SigningKey
 from ingot_contracts.topology import SERVICES
 
-SEALING = ("identity", "repos", "hooks")
+SEALING = ("identity", "repos", "hooks", "mail")
 """Services that encrypt secrets in their database."""
 
 

@@ -11,6 +11,7 @@ from ingot_chassis.errors import CannotStart, DatabaseNewer
 from ingot_chassis.events.doctor import examine, examine_space
 from ingot_chassis.objects.store import ObjectStore
 from ingot_hooks.deliveries.jobs.lag import examine_deliveries
+from ingot_mail.mails.jobs.retention import examine_mails
 from ingot_repos.git.storage.storage import Storage
 from ingot_repos.upkeep.rules import examine_storage
 from ingot_standalone.data_folder import DataFolder
@@ -53,6 +54,8 @@ async def _findings_of(service: str, folder: DataFolder, repair: bool) -> list[s
             lines = await examine(service, database)
             if service == "hooks":
                 lines += await examine_deliveries(database)
+            if service == "mail":
+                lines += await examine_mails(database)
             if service == "repos":
                 lines += await _findings_of_files(folder, database, repair)
             return lines

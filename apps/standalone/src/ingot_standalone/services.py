@@ -1,4 +1,4 @@
-"""The composition root: six apps in one process, which call each other without sockets."""
+"""The composition root: seven apps in one process, which call each other without sockets."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +13,8 @@ import ingot_identity.app
 import ingot_identity.settings
 import ingot_issues.app
 import ingot_issues.settings
+import ingot_mail.app
+import ingot_mail.settings
 import ingot_repos.app
 import ingot_repos.settings
 import ingot_web.app
@@ -33,7 +35,7 @@ from ingot_standalone.ssh import set_urls
 
 
 class Services:
-    """The settings of the six services, read and checked, and their apps."""
+    """The settings of the seven services, read and checked, and their apps."""
 
     def __init__(
         self,
@@ -82,6 +84,12 @@ class Services:
             **keys_and_database("hooks"),
             sealing_key=secrets.sealing_keys["hooks"],
         )
+        self._mail = service_settings.read(
+            ingot_mail.settings.Settings,
+            "mail",
+            **keys_and_database("mail"),
+            sealing_key=secrets.sealing_keys["mail"],
+        )
         self._web = service_settings.read(ingot_web.settings.Settings, "web", **keys_and_database("web"))
         self.gateway = service_settings.read(
             ingot_gateway.settings.Settings, "gateway", **keys_and_database("gateway"), port=settings.port
@@ -120,6 +128,7 @@ class Services:
         apps["hooks"] = ingot_hooks.app.create_app(
             self._hooks, bus=bus, peers=peers("hooks"), own_urls=[*inner_urls, *public_urls]
         )
+        apps["mail"] = ingot_mail.app.create_app(self._mail, bus=bus, peers=peers("mail"))
         apps["web"] = ingot_web.app.create_app(self._web, bus=bus, peers=peers("web"))
         upstreams = {name: AsgiUpstream(app) for name, app in apps.items()}
         apps["gateway"] = ingot_gateway.app.create_app(

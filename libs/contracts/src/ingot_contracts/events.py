@@ -22,7 +22,7 @@ _ANNOUNCED = {event for family in FAMILIES for event in family.events}
 _CONSUMERS: dict[type[msgspec.Struct], tuple[str, ...]] = {
     identity.UserCreated: ("repos", "issues"),
     identity.UserEdited: ("repos", "issues", "hooks"),
-    identity.UserDeleted: ("repos", "issues", "hooks"),
+    identity.UserDeleted: ("repos", "issues", "hooks", "mail"),
     identity.OrganizationCreated: ("repos", "issues"),
     identity.OrganizationEdited: ("repos", "issues"),
     identity.OrganizationDeleted: ("repos", "issues", "hooks"),
@@ -40,6 +40,8 @@ _CONSUMERS: dict[type[msgspec.Struct], tuple[str, ...]] = {
     repos.ImportRequested: (),
     repos.MirrorSyncRequested: (),
     repos.MirrorPushRequested: (),
+    repos.ImportFinished: ("mail",),
+    repos.ReleaseChanged: ("mail",),
     repos.RepositoryForked: ("issues",),
     repos.AccessChanged: ("identity", "issues", "hooks"),
     repos.PushReceived: ("issues",),
@@ -55,8 +57,10 @@ _CONSUMERS: dict[type[msgspec.Struct], tuple[str, ...]] = {
     issues.MilestoneChanged: (),
     issues.TimeChanged: (),
     issues.IssuesForgotten: ("repos",),
+    issues.PeopleNotified: ("mail",),
     issues.MergeRequested: (),  # wakes workers of issues
     hooks.HooksForgotten: ("repos",),
+    hooks.HookDeactivated: ("mail",),
     hooks.DeliveryRequested: (),  # wakes workers of hooks
 }
 """Services that consume each event. hooks also consumes the events that `webhooks.FAMILIES` names.

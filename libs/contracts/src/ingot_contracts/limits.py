@@ -67,6 +67,7 @@ EVENT_CHANGED_LABELS = 20
 EVENT_ASSETS = 100
 EVENT_COMMITS = 20
 EVENT_WIKI_PAGES = 50
+EVENT_PEOPLE = 600
 ASSIGNEES = 10
 """Assignees, or requested reviewers, per issue. An event carries all of them."""
 

@@ -6,17 +6,18 @@ consumers with this graph.
 
 from ingot_contracts.events import EVENTS, consumers_of
 
-SERVICES = ("identity", "repos", "issues", "hooks", "web", "gateway")
+SERVICES = ("identity", "repos", "issues", "hooks", "mail", "web", "gateway")
 
 CALLS: dict[str, tuple[str, ...]] = {
     "identity": (),
     "repos": ("identity",),
     "issues": ("identity", "repos"),
     "hooks": ("identity", "repos"),
-    "web": ("identity", "repos", "issues", "hooks"),
-    "gateway": ("identity", "repos", "issues", "hooks", "web"),
+    "mail": ("identity", "repos", "issues"),
+    "web": ("identity", "repos", "issues", "hooks", "mail"),
+    "gateway": ("identity", "repos", "issues", "hooks", "mail", "web"),
 }
-"""Caller to called services. Acyclic: gateway -> web -> issues, hooks -> repos -> identity."""
+"""Caller to called services. Acyclic: gateway -> web -> mail, hooks -> issues -> repos -> identity."""
 
 SHARDED = ("repos",)
 """Services whose processes hold different files and forward requests to each other."""
@@ -31,5 +32,5 @@ CONSUMES: dict[str, tuple[str, ...]] = {
 }
 """Consumer to emitters of its durable consumers. The gateway only listens, to drop cached responses."""
 
-AUDIENCE = ("identity", "repos", "issues", "hooks", "web", "gateway")
+AUDIENCE = ("identity", "repos", "issues", "hooks", "mail", "web", "gateway")
 """Services that accept a principal."""

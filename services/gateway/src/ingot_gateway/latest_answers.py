@@ -10,7 +10,7 @@ from ingot_chassis.errors import ApiError
 
 log = structlog.get_logger()
 
-SERVICES = ("identity", "repos", "issues", "hooks")
+SERVICES = ("identity", "repos", "issues", "hooks", "mail")
 RETRY_SECONDS = 5.0
 
 Answer = TypeVar("Answer")

@@ -8,7 +8,7 @@ shorter one. All other paths are pages (``/*``). Below a reserved segment, a pat
 
 from typing import Literal, NamedTuple
 
-Service = Literal["identity", "repos", "issues", "hooks", "web", "gateway"]
+Service = Literal["identity", "repos", "issues", "hooks", "mail", "web", "gateway"]
 RouteClass = Literal["api", "file", "upload", "git"]
 
 
@@ -49,6 +49,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/api/v1/admin/audit", "gateway"),
     Route("/api/v1/admin/cron/*", "gateway"),
     Route("/api/v1/admin/hooks/*", "hooks"),
+    Route("/api/v1/admin/mails/*", "mail"),
     Route("/api/v1/admin/users/{username}/repos", "repos"),
     Route("/api/v1/org/{org}/repos/*", "repos"),
     Route("/api/v1/org/{org}/hooks/*", "hooks"),
@@ -63,6 +64,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/api/v1/teams/{id}/repos/*", "repos"),
     Route("/api/v1/user/*", "identity"),
     Route("/api/v1/user/hooks/*", "hooks"),
+    Route("/api/v1/user/mail-preferences/*", "mail"),
     Route("/api/v1/user/repos/*", "repos"),
     Route("/api/v1/user/starred/*", "repos"),
     Route("/api/v1/user/subscriptions/*", "repos"),
@@ -97,6 +99,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/api/v1/repos/{owner}/{repo}/times/*", "issues"),
     Route("/avatars/*", "identity"),
     Route("/avatars/repositories/*", "repos", linked=True),
+    Route("/mail/unsubscribe/{token}", "mail"),
     Route("/login/*", "identity", signs_in=True),
     Route("/login/oauth/userinfo", "identity"),
     Route("/.well-known/openid-configuration", "identity"),

@@ -5,9 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ingot_chassis.clock import now
+from ingot_contracts.hooks.events import HookDeactivated
 from ingot_hooks.catalog.rules.access import LOST_ORGANIZATION, LOST_REPOSITORY
 from ingot_hooks.deliveries.rules.deactivation import deactivation_reason
 from ingot_hooks.deliveries.rules.schedule import PAUSES, attempt_result
+from ingot_testing.service import emitted_events
 
 from ..builders import push
 from ..world import HOOKS, World
@@ -26,6 +28,16 @@ async def test_an_answer_of_410_switches_the_hook_off(world, receiver):
     assert "410" in body["disabled_reason"]
     assert len(receiver.requests) == 1
     assert [row["state"] for row in await world.history(hook_id)] == ["failed"] * 3
+
+
+async def test_a_hook_that_is_switched_off_is_announced_without_its_url(world, receiver):
+    receiver.answer(410)
+    hook_id = await world.create_hook(f"{receiver.url}/secret")
+    await world.deliver(push())
+    await world.worker.step()
+    (event,) = await emitted_events(world.db, HookDeactivated)
+    assert (event.hook_id, event.creator_id, event.repository_id) == (hook_id, 1, 7)
+    assert (event.host, event.reason) == ("127.0.0.1", "the endpoint answered 410 Gone")
 
 
 async def test_activating_a_hook_clears_the_reason(world, receiver):

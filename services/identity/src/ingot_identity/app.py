@@ -30,6 +30,7 @@ from ingot_identity.blocks import internal as block_internal
 from ingot_identity.deletions import api as deletions
 from ingot_identity.deletions import internal as deletion_internal
 from ingot_identity.deletions.events import EventSubscriptions
+from ingot_identity.emails import internal as email_internal
 from ingot_identity.emails.api import admin as email_admin
 from ingot_identity.emails.api import own as emails
 from ingot_identity.follows import api as follows
@@ -93,6 +94,7 @@ ROUTES = [
     *deletion_internal.routes,
     *deletions.routes,
     *email_admin.routes,
+    *email_internal.routes,
     *emails.routes,
     *follows.routes,
     *gpg_keys.routes,

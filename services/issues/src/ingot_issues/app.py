@@ -58,6 +58,7 @@ from ingot_issues.merges.jobs.comparisons import ComparisonJobs
 from ingot_issues.merges.jobs.scheduled import ScheduledMerges
 from ingot_issues.milestones import api as milestones
 from ingot_issues.milestones import events as milestone_events
+from ingot_issues.notifications import internal as notices
 from ingot_issues.notifications.api import subscriptions as issue_subscriptions
 from ingot_issues.notifications.api import threads as notifications
 from ingot_issues.notifications.jobs.notices import NoticeJobs
@@ -176,6 +177,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             PAGE_ROUTES,
             *file_views.routes,
             *markdown.routes,
+            *notices.routes,
             *notifications.own_routes,
             *organization_labels.routes,
             *rights.routes,

@@ -63,6 +63,7 @@ async def test_a_migration_brings_branches_tags_and_the_default_branch(world, bo
     state = (await bob.get("/repos/bob/copy/migration")).json()
     assert (state["status"], state["percent"], state["original_url"]) == ("done", 100, remote.url())
     assert [event["repository"]["full_name"] for event in await world.events("created")] == ["bob/copy"]
+    assert [event["reason"] for event in await world.events("import.finished")] == [""]
 
 
 async def test_refs_that_are_called_like_ids_stay_with_the_remote(world, bob, remote, work):
@@ -114,6 +115,7 @@ async def test_an_import_without_room_is_tried_again_and_keeps_no_room_from_othe
                 await tx.execute(table.update().values(run_at=table.c.created_at))
     state = (await bob.get("/repos/bob/copy/migration")).json()
     assert (state["status"], state["error"]) == ("failed", REASON_TEXTS["room"])
+    assert [event["reason"] for event in await world.events("import.finished")] == ["room"]
 
 
 async def test_an_empty_repository_is_migrated_too(world, bob, remote, tmp_path):

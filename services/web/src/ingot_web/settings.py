@@ -17,6 +17,7 @@ class Settings(ServiceSettings, kw_only=True):
     repos_url: Annotated[str, msgspec.Meta(description="Where repos listens.")] = "http://127.0.0.1:8082"
     issues_url: Annotated[str, msgspec.Meta(description="Where issues listens.")] = "http://127.0.0.1:8083"
     hooks_url: Annotated[str, msgspec.Meta(description="Where hooks listens.")] = "http://127.0.0.1:8084"
+    mail_url: Annotated[str, msgspec.Meta(description="Where mail listens.")] = "http://127.0.0.1:8086"
     styleguide: Annotated[
         bool, msgspec.Meta(description="Whether `/-/styleguide` shows every part of which pages are made.")
     ] = False
@@ -28,4 +29,5 @@ class Settings(ServiceSettings, kw_only=True):
             "repos": self.repos_url,
             "issues": self.issues_url,
             "hooks": self.hooks_url,
+            "mail": self.mail_url,
         }

@@ -15,4 +15,19 @@ class DeliveryRequested(msgspec.Struct, frozen=True, kw_only=True, tag="hooks.de
     hook_id: int
 
 
-Event = HooksForgotten | DeliveryRequested
+class HookDeactivated(msgspec.Struct, frozen=True, kw_only=True, tag="hooks.hook.deactivated.v1"):
+    """A hook was switched off because of its endpoint or a lost permission, not by a person.
+
+    It belongs to a repository, or to an account, or with neither to the server. ``host`` is the one of its
+    endpoint, whose URL may hold a secret.
+    """
+
+    hook_id: int
+    creator_id: int
+    reason: str
+    repository_id: int | None = None
+    owner_id: int | None = None
+    host: str = ""
+
+
+Event = HooksForgotten | DeliveryRequested | HookDeactivated

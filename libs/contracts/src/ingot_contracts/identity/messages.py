@@ -56,3 +56,15 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     language: str = ""
     user_id: int = 0
     fields: dict[str, str] = {}
+
+
+class MailRecipient(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /internal/accounts/{id}/mail-recipient: the confirmed primary address of a user who may sign in.
+
+    The answer is 404 for every other account.
+    """
+
+    address: str
+    login: str
+    name: str = ""
+    language: str = ""

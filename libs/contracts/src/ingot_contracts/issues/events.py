@@ -8,6 +8,7 @@ import msgspec
 from ingot_contracts.identity.accounts import User
 from ingot_contracts.issues.issues import Comment, Issue, TrackedTime
 from ingot_contracts.issues.labels import Label, Milestone
+from ingot_contracts.issues.notices import NoticeSource, NotifiedPerson
 from ingot_contracts.issues.pulls import BaseBranch, PullRequest, PullRequestBranch, RequestedTeam
 from ingot_contracts.issues.reviews import PullReview
 from ingot_contracts.limits import (
@@ -15,6 +16,7 @@ from ingot_contracts.limits import (
     EVENT_BODY_BYTES,
     EVENT_BRANCH_BYTES,
     EVENT_CHANGED_LABELS,
+    EVENT_PEOPLE,
     Omitted,
     most_bytes,
     most_items,
@@ -201,6 +203,15 @@ class IssuesForgotten(msgspec.Struct, frozen=True, kw_only=True, tag="issues.rep
     repository_id: int
 
 
+class PeopleNotified(msgspec.Struct, frozen=True, kw_only=True, tag="issues.people.notified.v1"):
+    """People have a new notification. Texts and rights are asked for when it is sent."""
+
+    repository_id: int
+    issue_id: int
+    source: NoticeSource
+    people: Annotated[list[NotifiedPerson], most_items(EVENT_PEOPLE)] = []
+
+
 class MergeRequested(msgspec.Struct, frozen=True, kw_only=True, tag="issues.merge.requested.v1"):
     """A scheduled merge may be possible now. Wakes the workers."""
 
@@ -220,4 +231,5 @@ Event = (
     | TimeChanged
     | IssuesForgotten
     | MergeRequested
+    | PeopleNotified
 )

@@ -68,6 +68,14 @@ class ImportRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.impo
     repository_id: int
 
 
+class ImportFinished(msgspec.Struct, frozen=True, kw_only=True, tag="repos.import.finished.v1"):
+    """An import has ended. ``reason`` is empty after success."""
+
+    repository: Repository
+    requested_by: int
+    reason: str = ""
+
+
 class MirrorSyncRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.sync.requested.v1"):
     """A sync of a mirror was requested. Wakes the workers."""
 
@@ -196,6 +204,7 @@ Event = (
     | RepositoryAbandoned
     | ForkRequested
     | ImportRequested
+    | ImportFinished
     | MirrorSyncRequested
     | MirrorPushRequested
     | RepositoryForked

@@ -15,7 +15,7 @@ from ingot_contracts.identity.credentials import (
     RenewPrincipal,
     SignatureKey,
 )
-from ingot_contracts.identity.messages import Message
+from ingot_contracts.identity.messages import MailRecipient, Message
 from ingot_contracts.identity.teams import FindMembers, Team
 from ingot_contracts.identity.units import UNITS, level_in
 from ingot_contracts.testing.calls import Receive, Send, error_body, id_of
@@ -63,6 +63,8 @@ class FakeIdentity:
         """Id of the OpenPGP key, or fingerprint of the SSH key, to the key."""
         self.ownerships: dict[int, Ownership] = {}
         """The last ``PUT`` for each repository, even if it was rejected."""
+        self.recipients: dict[int, MailRecipient] = {}
+        """Confirmed addresses of users, by their ids."""
         self.messages: dict[int, Message] = {}
         """Messages that are due, by their ids."""
         self.unavailable = False
@@ -198,6 +200,8 @@ class FakeIdentity:
                 answer = self._memberships(
                     id_of(account_id), public=parse_qs(query).get("public") == ["true"]
                 )
+            case "internal", "accounts", account_id, "mail-recipient":
+                answer = self.recipients.get(id_of(account_id))
             case "internal", "messages", message_id if id_of(message_id):
                 answer = self.messages.get(id_of(message_id))
             case "internal", "organizations" | "teams", *_:

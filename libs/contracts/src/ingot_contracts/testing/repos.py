@@ -143,8 +143,10 @@ class FakeRepos:
             raise Refusal(503, "repos is not available")
         if call.operation in self.failures:
             raise Refusal(*self.failures[call.operation])
-        readers = call.method == "GET" and call.operation in ("access", "level", "branches")
-        if call.peer not in (("issues", "hooks") if readers else ("issues",)):
+        peers = {"watchers": ("issues", "mail")}
+        if call.method == "GET" and call.operation in ("access", "level", "branches"):
+            peers[call.operation] = ("issues", "hooks", "mail")
+        if call.peer not in peers.get(call.operation, ("issues",)):
             raise Refusal(404)
         handlers: dict[tuple[str, str], Callable[[RecordedCall], Any]] = {
             ("GET", "access"): self._access,

@@ -21,7 +21,7 @@ async def list_audit(
 ) -> Response[list[AuditEntry]]:
     """Actions on accounts, tokens, keys, permissions, hooks and protections with their actors, newest first.
 
-    `service` is identity, repos or hooks, `actor` a user name, `action` the beginning of one, such as
+    `service` is identity, repos, hooks or mail, `actor` a user name, `action` the beginning of one, such as
     `token.`. The list is not counted: `Link` leads to the next page, by `before` with the id of the last
     entry.
     """

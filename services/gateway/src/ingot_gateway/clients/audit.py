@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from ingot_chassis.operations import AuditEntry
 from ingot_chassis.peers.peers import Peers
 
-SERVICES = ("hooks", "identity", "repos")
+SERVICES = ("hooks", "identity", "mail", "repos")
 """Those that keep one."""
 
 

@@ -4,7 +4,7 @@ from ingot_chassis.errors import NotFound
 from ingot_chassis.operations import TaskReport
 from ingot_chassis.peers.peers import Peers
 
-SERVICES = ("hooks", "identity", "issues", "repos")
+SERVICES = ("hooks", "identity", "issues", "mail", "repos")
 RUN_SECONDS = 60.0
 
 

@@ -138,6 +138,12 @@ async def among(db: Executor, account_id: int, addresses: Collection[str]) -> Se
     return await fetch_all(db, statement, EmailRow)
 
 
+async def get_primary(db: Executor, account_id: int) -> EmailRow | None:
+    """The primary address of the account."""
+    statement = _of_account(account_id).where(email.c.is_primary)
+    return await fetch_first(db, statement, EmailRow)
+
+
 async def mark_primary(db: Executor, account_id: int, address: str) -> None:
     """Make ``address`` the primary one of the addresses of the account."""
     own = update(email).where(email.c.account_id == account_id)

@@ -4,15 +4,20 @@ An event adds a job in its transaction. The job finds the recipients, and asks r
 repository. So no request waits for it, and people without access get no notification.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.transaction import Tx
+from ingot_contracts.issues.events import PeopleNotified
+from ingot_contracts.issues.notices import NoticeReason, NoticeSource, NotifiedPerson
+from ingot_contracts.limits import EVENT_PEOPLE
 from ingot_issues.comments import store as comments
 from ingot_issues.mentions import rules as mentions
 from ingot_issues.mentions import store as mention_rows
 from ingot_issues.notifications.store import subscriptions
 from ingot_issues.records.rules.notices import MOST_PEOPLE, Notify
 from ingot_issues.records.store import issues as issue_rows
+from ingot_issues.repositories.rules.announcements import emit
 from ingot_issues.reviews import store as reviews
 
 
@@ -42,16 +47,41 @@ async def _texts(db: Executor, job: Notify) -> list[str]:
 
 async def recipients(
     db: Executor, job: Notify, watcher_ids: Sequence[int], named_ids: Collection[int]
-) -> list[int]:
-    """Return participants of the issue, mentioned people and watchers of the repository, without the actor.
+) -> Mapping[int, NoticeReason]:
+    """Return participants of the issue, mentioned people and watchers of the repository, each with the reason.
 
-    ``named_ids`` are the mentioned people. Above MOST_PEOPLE some watchers are left out.
+    The actor is left out. ``named_ids`` are the mentioned people. Above MOST_PEOPLE some watchers are left out.
     """
     if job.is_edited:
         new_ids = {*named_ids} - await mention_rows.list_ids(db, job.issue_id)
-        return sorted(await subscriptions.without_unsubscribed(db, job.issue_id, new_ids))
+        willing_ids = await subscriptions.without_unsubscribed(db, job.issue_id, new_ids)
+        return dict.fromkeys(sorted(willing_ids), "mentioned")
     others = {*named_ids, *job.also}
     people, refusals = await subscriptions.list_subscriptions_of(db, job.issue_id, others.union(watcher_ids))
     people |= others - refusals
     watchers = {*watcher_ids} - refusals - people
-    return [*sorted(people - {job.actor_id}), *sorted(watchers - {job.actor_id})][:MOST_PEOPLE]
+    ids = [*sorted(people - {job.actor_id}), *sorted(watchers - {job.actor_id})][:MOST_PEOPLE]
+    reasons: dict[int, NoticeReason] = dict.fromkeys(ids, "participating")
+    reasons |= dict.fromkeys(watchers.intersection(ids), "watching")
+    reasons |= dict.fromkeys({*job.also}.intersection(ids), "requested")
+    return reasons | dict.fromkeys({*named_ids}.intersection(ids), "mentioned")
+
+
+def announce_people(tx: Tx, job: Notify, reasons: Mapping[int, NoticeReason]) -> None:
+    """Announce who was notified and why, for mail. The actor is announced as well, as "own"."""
+    people = [
+        NotifiedPerson(account_id=account_id, reason=reason) for account_id, reason in sorted(reasons.items())
+    ]
+    if not job.is_edited:
+        people.append(NotifiedPerson(account_id=job.actor_id, reason="own"))
+    source = NoticeSource(
+        actor_id=job.actor_id,
+        comment_id=job.comment_id,
+        review_id=job.review_id,
+        reply_id=job.reply_id,
+        is_opened=job.is_opened,
+    )
+    event = PeopleNotified(
+        repository_id=job.repository_id, issue_id=job.issue_id, source=source, people=people[:EVENT_PEOPLE]
+    )
+    emit(tx, event, job.repository_id)

@@ -96,7 +96,7 @@ class ImportJobs:
         else:
             log.warning("import failed", repository=repository_id, reason=error.reason)
             async with self._db.transaction() as tx:
-                await imports.fail(tx, self._jobs, job, repository_id, error.reason)
+                await imports.fail(tx, self._jobs, job, self._presenter, repository_id, error.reason)
 
     async def _fetch(self, row: RepositoryRow, remote: RemoteRow) -> None:
         """Fetch the default branch, then all refs, then LFS objects. A retry keeps fetched data.

@@ -11,7 +11,7 @@ from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.security.sealing import Seal
-from ingot_contracts.repos.events import ImportRequested, RepositoryCreated
+from ingot_contracts.repos.events import ImportFinished, ImportRequested, RepositoryCreated
 from ingot_repos.catalog.rules.limits import require_room
 from ingot_repos.catalog.store import accounts, repositories
 from ingot_repos.catalog.store import mirrors as mirror_rows
@@ -155,11 +155,15 @@ async def complete(
         ),
         key=row.id,
     )
+    if user is not None:
+        tx.emit(ImportFinished(repository=repository, requested_by=user.id), key=row.id)
     return True
 
 
-async def fail(tx: Tx, jobs: Jobs, job: Job, repository_id: int, reason: Reason) -> None:
-    """End the job with a reason.
+async def fail(
+    tx: Tx, jobs: Jobs, job: Job, presenter: Presenter, repository_id: int, reason: Reason
+) -> None:
+    """End the job with a reason, and announce it.
 
     The failed repository stays until it is deleted or its import is restarted.
     """
@@ -167,6 +171,10 @@ async def fail(tx: Tx, jobs: Jobs, job: Job, repository_id: int, reason: Reason)
         tx, repository_id, imports.UNENDED, state=ImportState.FAILED, reason=reason, finished_at=now()
     ):
         await repositories.change(tx, repository_id, state=RepositoryState.FAILED)
+        repository = presenter.repository(await current_row(tx, repository_id))
+        if (remote := await imports.get_remote(tx, repository_id)) is not None:
+            finished = ImportFinished(repository=repository, requested_by=remote.user_id, reason=reason)
+            tx.emit(finished, key=repository_id)
     await jobs.fail(tx, job, reason)
 
 

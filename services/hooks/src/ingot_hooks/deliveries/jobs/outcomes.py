@@ -16,7 +16,7 @@ from ingot_chassis.db.transaction import Tx
 from ingot_hooks.catalog.store import queries as store
 from ingot_hooks.catalog.store.queries import HookRow
 from ingot_hooks.deliveries.jobs.leases import Leases
-from ingot_hooks.deliveries.rules.deactivation import deactivation_reason
+from ingot_hooks.deliveries.rules.deactivation import announce_deactivation, deactivation_reason
 from ingot_hooks.deliveries.rules.schedule import AttemptResult
 from ingot_hooks.deliveries.store import claims
 from ingot_hooks.deliveries.store import queries as deliveries
@@ -175,3 +175,4 @@ class OutcomeRecorder:
             await deliveries.end_pending(
                 tx, [hook.id], f"the hook was switched off: {reason}", state=DeliveryState.FAILED
             )
+            announce_deactivation(tx, hook, reason)

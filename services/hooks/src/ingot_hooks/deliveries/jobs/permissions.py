@@ -20,6 +20,7 @@ from ingot_hooks.catalog.store.queries import HookRow
 from ingot_hooks.catalog.store.tables import DEFAULT, SYSTEM
 from ingot_hooks.clients.identity import HttpIdentity
 from ingot_hooks.clients.repos import HttpRepos
+from ingot_hooks.deliveries.rules.deactivation import announce_deactivation
 from ingot_hooks.deliveries.store import queries as deliveries
 
 log = structlog.get_logger()
@@ -87,6 +88,7 @@ class PermissionChecker:
                 await store.end_permission_check(tx, hook)
             elif await store.deactivate(tx, hook, reason):
                 await deliveries.end_pending(tx, [hook.id], f"the hook was switched off: {reason}")
+                announce_deactivation(tx, hook, reason)
             else:
                 raise Conflict("the hook was changed meanwhile")
         return reason

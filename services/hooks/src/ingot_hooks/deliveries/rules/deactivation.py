@@ -4,8 +4,12 @@ Its pending deliveries fail, and can be sent again.
 """
 
 from datetime import datetime, timedelta
+from urllib.parse import urlsplit
 
+from ingot_chassis.db.transaction import Tx
+from ingot_contracts.hooks.events import HookDeactivated
 from ingot_hooks.catalog.rules.access import LOST_PERMISSIONS
+from ingot_hooks.catalog.store.queries import HookRow
 from ingot_hooks.deliveries.rules.schedule import AttemptResult
 from ingot_hooks.deliveries.store.tables import DeliveryState
 
@@ -29,3 +33,16 @@ def deactivation_reason(
 def is_endpoint_failure(disabled_reason: str) -> bool:
     """True if a hook was switched off because of its endpoint, not by a user or a lost permission."""
     return disabled_reason not in ("", *LOST_PERMISSIONS)
+
+
+def announce_deactivation(tx: Tx, hook: HookRow, reason: str) -> None:
+    """Announce that a hook was switched off, for its responsible user."""
+    event = HookDeactivated(
+        hook_id=hook.id,
+        creator_id=hook.creator_id,
+        reason=reason,
+        repository_id=hook.repository_id,
+        owner_id=hook.organization_id,
+        host=urlsplit(hook.url).hostname or "",
+    )
+    tx.emit(event, key=hook.id)

@@ -42,10 +42,8 @@ class NoticeJobs:
         named = await self._mentioned.find(logins) if logins else {}
         named_ids = {*named.values()} - {task.actor_id}
         async with self._db.read() as db:
-            recipient_ids = await notifications.recipients(db, task, watcher_ids, named_ids)
-        account_ids = sorted({*recipient_ids, *named_ids})
-        if not account_ids:
-            return
+            reasons = await notifications.recipients(db, task, watcher_ids, named_ids)
+        account_ids = sorted({*reasons, *named_ids})
 
         async def access_of(account_id: int) -> RepositoryAccess:
             return await self._repos.access_of_user_by_id(account_id, task.repository_id)
@@ -54,16 +52,18 @@ class NoticeJobs:
         allowed = [access for access in accesses if access is not None]
         async with self._db.transaction() as tx:
             issue = await issue_rows.get_by_id(tx, task.issue_id)
-            if allowed and issue is not None:
+            if issue is not None:
                 readers = {
                     one
                     for one, access in zip(account_ids, accesses, strict=True)
                     if access is not None and reads(access, is_pull=issue.is_pull)
                 }
-                await repositories.add_missing(tx, allowed[0].repository)
-                recipients = readers.intersection(recipient_ids)
+                if allowed:
+                    await repositories.add_missing(tx, allowed[0].repository)
+                recipients = readers & reasons.keys()
                 await threads.save(
                     tx, recipients, task.repository_id, task.issue_id, task.comment_id, task.at
                 )
                 await mentions.save(tx, task.issue_id, readers & named_ids)
+                notifications.announce_people(tx, task, {one: reasons[one] for one in recipients})
             await self._jobs.finish(tx, job)

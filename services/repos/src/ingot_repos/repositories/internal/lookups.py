@@ -1,4 +1,4 @@
-"""Internal routes for issues and hooks: access to repositories, and tips of branches."""
+"""Internal routes for issues, hooks and mail: access to repositories, and tips of branches."""
 
 import asyncio
 
@@ -53,7 +53,7 @@ from ingot_repos.protection.rules.official_reviewers import official_reviewers
 from ingot_repos.pushes.rules.journal import Pushes
 from ingot_repos.social.store import relations as stars_and_watches
 
-PEERS = services("issues", "hooks")
+PEERS = services("issues", "hooks", "mail")
 ISSUES = services("issues")
 BRANCH_PATH = "/internal/repositories/{repository_id:int}/branches/{branch:path}"
 
@@ -118,7 +118,11 @@ async def remove_branch(
     await remove_branch_of(request, repository_id, request.rest_of_path(4), tip, user)
 
 
-@get("/internal/repositories/{repository_id:int}/watchers", policy=ISSUES, include_in_schema=False)
+@get(
+    "/internal/repositories/{repository_id:int}/watchers",
+    policy=services("issues", "mail"),
+    include_in_schema=False,
+)
 async def list_watchers(request: RepositoryRequest, repository_id: int) -> Watchers:
     """Return the users who watch a repository. Empty if it does not exist."""
     async with request.db.read() as db:

@@ -1,0 +1,1 @@
+"""Mail: notifications and account messages by SMTP."""

@@ -1,0 +1,67 @@
+"""Wiring of mail."""
+
+from datetime import timedelta
+from functools import partial
+
+from litestar import Litestar
+
+from ingot_chassis.events.bus import Bus
+from ingot_chassis.http.app import service_app
+from ingot_chassis.http.database_request import DatabaseRequest
+from ingot_chassis.http.parts import PARTS, Parts
+from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
+from ingot_chassis.peers.peers import Peers
+from ingot_chassis.security.sealing import Seal
+from ingot_chassis.service import assemble
+from ingot_mail.clients.identity import HttpIdentity
+from ingot_mail.clients.issues import HttpIssues
+from ingot_mail.clients.repos import HttpRepos
+from ingot_mail.mails import api as mails
+from ingot_mail.mails.components import MailComponents
+from ingot_mail.mails.jobs.contents import Clients, Contents
+from ingot_mail.mails.jobs.retention import Retention, examine_mails, measure_lag
+from ingot_mail.mails.jobs.sending import MailWorker
+from ingot_mail.notices.events import MailEvents
+from ingot_mail.preferences import api as preferences
+from ingot_mail.preferences.components import PreferenceComponents
+from ingot_mail.preferences.rules import UnsubscribeLinks
+from ingot_mail.schema import metadata
+from ingot_mail.settings import Settings
+from ingot_mail.smtp.clients import SmtpPool
+
+LAG_INTERVAL = timedelta(seconds=15)
+
+
+def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
+    """The app of mail. It calls identity, repos and issues. Without an SMTP server it sends nothing."""
+    urls = {
+        "identity": settings.identity_url,
+        "repos": settings.repos_url,
+        "issues": settings.issues_url,
+    }
+    parts = assemble("mail", settings, metadata=metadata, urls=urls, bus=bus, peers=peers)
+    database = parts.require_database()
+    repos = HttpRepos(parts.peers["repos"])
+    Seal(settings.sealing_key, "INGOT_MAIL_SEALING_KEY")
+    links = UnsubscribeLinks(settings.sealing_key, settings.public_url)
+    queue = MailComponents()
+    components = Parts(queue, PreferenceComponents(repos, links))
+    parts.subscribe(MailEvents(queue, is_on=bool(settings.smtp_host)).subscriptions())
+    parts.examinations.append(lambda _repair: examine_mails(database))
+    parts.tasks += [
+        PeriodicTask("mail_delete_old_mails", CLEANUP, Retention(database, settings).step),
+        PeriodicTask("mail_measure_lag", LAG_INTERVAL, partial(measure_lag, database)),
+    ]
+    if settings.smtp_host:
+        identity, issues = HttpIdentity(parts.peers["identity"]), HttpIssues(parts.peers["issues"])
+        contents = Contents(Clients(identity, repos, issues), settings.site_name)
+        pool = SmtpPool(settings)
+        parts.close.append(pool.close)
+        worker = MailWorker(database, settings, queue, contents, pool, links)
+        parts.loops.append(("mail sends", worker.run))
+    return service_app(
+        parts,
+        routes=[*mails.routes, *preferences.routes],
+        request_class=DatabaseRequest,
+        state={PARTS: components},
+    )

@@ -1,0 +1,1 @@
+"""Calls to identity, repos and issues."""

@@ -1,0 +1,26 @@
+"""Calls to repos: access of users, and watchers."""
+
+from ingot_chassis.peers.peers import Peer, segment
+from ingot_contracts.repos.access import AccessLevel, Watchers
+from ingot_contracts.repos.repositories import RepositoryAccess
+
+
+class HttpRepos:
+    """Repos through its internal API. What does not exist, or is hidden from the caller, is NotFound."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+
+    async def access(self, owner: str, name: str, principal_token: str) -> RepositoryAccess:
+        """The repository of that name, and the level at which the caller may use it."""
+        path = f"/internal/repositories/by-name/{segment(owner)}/{segment(name)}/access"
+        return await self._peer.get(path, RepositoryAccess, principal=principal_token)
+
+    async def access_of_user(self, repository_id: int, account_id: int) -> AccessLevel:
+        """The access of a user to a repository, without a request of that user."""
+        path = f"/internal/repositories/{repository_id}/level?user={account_id}"
+        return await self._peer.get(path, AccessLevel)
+
+    async def watchers(self, repository_id: int) -> list[int]:
+        """The users who watch a repository."""
+        return (await self._peer.get(f"/internal/repositories/{repository_id}/watchers", Watchers)).ids

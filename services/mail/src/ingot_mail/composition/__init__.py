@@ -1,0 +1,1 @@
+"""Contents and headers of mails."""

@@ -1,0 +1,1 @@
+"""The queue of mails, its worker and its history."""

@@ -1,0 +1,19 @@
+"""The objects of mails that live as long as the process."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from ingot_chassis.jobs.loops import wait_for
+
+POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class MailComponents:
+    """``notified`` wakes the worker. Set it after the commit: a worker that wakes earlier sees no rows."""
+
+    notified: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def wait(self) -> None:
+        """Return when mails may be due, after ``POLL_SECONDS`` at the latest."""
+        await wait_for(self.notified, POLL_SECONDS)

@@ -1,0 +1,6 @@
+"""Alembic's entry: the schema of mail."""
+
+import ingot_mail
+from ingot_chassis.db.migrations import declared_tables, run_env
+
+run_env(declared_tables(ingot_mail))

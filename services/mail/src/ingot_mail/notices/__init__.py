@@ -1,0 +1,1 @@
+"""Events of other services, which become mails."""

@@ -1,0 +1,83 @@
+"""Which notices a person gets and when, and the signed links to unsubscribe."""
+
+import base64
+import binascii
+import hmac
+import struct
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from ingot_contracts.issues.notices import NoticeReason
+from ingot_mail.preferences.store import Choices, Frequency
+
+DIGEST_HOUR = 6
+"""The hour of UTC at which daily summaries are due."""
+_PURPOSE = b"ingot mail unsubscribe\0"
+_IDS = struct.Struct(">QQ")
+_MAC_BYTES = 20
+
+
+class Plan(NamedTuple):
+    """When a notice is due, and the summary that it belongs to; empty if it is a mail of its own."""
+
+    due_at: datetime
+    digest: str
+
+
+class Subscription(NamedTuple):
+    """A person, and the repository whose mails they get."""
+
+    account_id: int
+    repository_id: int
+
+
+def frequency_of(choices: Choices, reason: NoticeReason) -> Frequency:
+    """How often a person gets notices with this reason."""
+    by_reason: Mapping[NoticeReason, Frequency] = {
+        "mentioned": choices.mentions,
+        "requested": choices.mentions,
+        "participating": choices.participating,
+        "watching": choices.watching,
+        "own": choices.participating if choices.own else Frequency.OFF,
+    }
+    return by_reason[reason]
+
+
+def plan(frequency: Frequency, at: datetime) -> Plan | None:
+    """The plan for a notice of this time, or None if the person does not want it."""
+    if frequency == Frequency.OFF:
+        return None
+    if frequency == Frequency.INSTANT:
+        return Plan(at, "")
+    hour = at.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+    if frequency == Frequency.HOURLY:
+        return Plan(hour, frequency.value)
+    day = at.replace(hour=DIGEST_HOUR, minute=0, second=0, microsecond=0)
+    return Plan(day if day > at else day + timedelta(days=1), frequency.value)
+
+
+class UnsubscribeLinks:
+    """Signs and reads the tokens of links to unsubscribe. They do not expire, as mails do not."""
+
+    def __init__(self, key: str, public_url: str) -> None:
+        self._key, self._root = key.encode(), public_url.rstrip("/") + "/"
+
+    def url(self, subscription: Subscription) -> str:
+        body = _IDS.pack(*subscription)
+        token = base64.urlsafe_b64encode(body + self._mac(body)).decode().rstrip("=")
+        return f"{self._root}mail/unsubscribe/{token}"
+
+    def read(self, token: str) -> Subscription | None:
+        """The subscription of a token, or None unless this site signed it."""
+        try:
+            content = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        body, mac = content[: _IDS.size], content[_IDS.size :]
+        if len(body) != _IDS.size or not hmac.compare_digest(mac, self._mac(body)):
+            return None
+        return Subscription(*_IDS.unpack(body))
+
+    def _mac(self, body: bytes) -> bytes:
+        return hmac.digest(self._key, _PURPOSE + body, "sha256")[:_MAC_BYTES]

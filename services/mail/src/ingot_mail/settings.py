@@ -1,0 +1,72 @@
+"""Settings of mail; the only reader of its environment."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from ingot_chassis.settings import ServiceSettings
+
+
+class Settings(ServiceSettings, kw_only=True):
+    """Settings of mail in addition to those of every service."""
+
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535, description="Port to listen on.")] = 8086
+    identity_url: Annotated[str, msgspec.Meta(description="Where identity listens.")] = (
+        "http://127.0.0.1:8081"
+    )
+    repos_url: Annotated[str, msgspec.Meta(description="Where repos listens.")] = "http://127.0.0.1:8082"
+    issues_url: Annotated[str, msgspec.Meta(description="Where issues listens.")] = "http://127.0.0.1:8083"
+    sealing_key: Annotated[
+        str,
+        msgspec.Meta(description="Fernet key (32 bytes, base64url) that signs the links to unsubscribe."),
+    ] = ""
+    smtp_host: Annotated[
+        str, msgspec.Meta(description="SMTP server that takes all mail; empty: no mail is queued or sent.")
+    ] = ""
+    smtp_port: Annotated[int, msgspec.Meta(ge=1, le=65535, description="Port of the SMTP server.")] = 587
+    smtp_security: Annotated[
+        Literal["starttls", "tls", "none"],
+        msgspec.Meta(
+            description="`starttls` requires it, `tls` encrypts from the start, `none` is for a server on this machine."
+        ),
+    ] = "starttls"
+    smtp_ca_file: Annotated[
+        str,
+        msgspec.Meta(description="PEM file of the authorities that sign the server; empty: the system's."),
+    ] = ""
+    smtp_user: Annotated[str, msgspec.Meta(description="Account at the SMTP server; empty: no sign-in.")] = ""
+    smtp_password: Annotated[str, msgspec.Meta(description="Password at the SMTP server.")] = ""
+    smtp_oauth_url: Annotated[
+        str,
+        msgspec.Meta(
+            description="Token endpoint of OAuth2 (RFC 6749); with it the sign-in is XOAUTH2 instead of a password."
+        ),
+    ] = ""
+    smtp_oauth_client: Annotated[str, msgspec.Meta(description="Client id at the token endpoint.")] = ""
+    smtp_oauth_secret: Annotated[str, msgspec.Meta(description="Client secret at the token endpoint.")] = ""
+    smtp_oauth_refresh: Annotated[
+        str, msgspec.Meta(description="Refresh token; empty: the grant is client credentials.")
+    ] = ""
+    smtp_oauth_scope: Annotated[str, msgspec.Meta(description="Scope asked of the token endpoint.")] = ""
+    smtp_seconds: Annotated[
+        int, msgspec.Meta(ge=1, le=300, description="Longest silence of the SMTP server.")
+    ] = 30
+    smtp_connections: Annotated[
+        int, msgspec.Meta(ge=1, le=50, description="Connections to the SMTP server at once in this process.")
+    ] = 4
+    smtp_mails_per_connection: Annotated[
+        int, msgspec.Meta(ge=1, description="Mails after which a connection is closed.")
+    ] = 100
+    smtp_mails_per_minute: Annotated[
+        int, msgspec.Meta(ge=0, description="Mails that this process sends per minute; 0: no limit.")
+    ] = 0
+    sender: Annotated[
+        str,
+        msgspec.Meta(
+            description="Address that mails come from; empty: `noreply` at the host of the public URL."
+        ),
+    ] = ""
+    site_name: Annotated[str, msgspec.Meta(description="Name of this site in mails.")] = "Ingot"
+    retention_days: Annotated[
+        int, msgspec.Meta(ge=1, description="Age at which finished mails are dropped.")
+    ] = 30

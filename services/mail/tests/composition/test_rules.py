@@ -1,0 +1,120 @@
+"""Headers and texts of mails, also of hostile input."""
+
+from datetime import UTC, datetime
+from email import message_from_bytes, policy
+
+import pytest
+from cryptography.fernet import Fernet
+
+from ingot_contracts.identity.messages import FIELDS, MailRecipient, Message
+from ingot_contracts.issues.notices import IssueNotice, NoticeSource
+from ingot_mail.composition.rules import Links, message_of, of_issue, of_message
+from ingot_mail.settings import Settings
+
+AT = datetime(2026, 3, 4, tzinfo=UTC)
+SETTINGS = Settings(public_url="https://forge.test/", sealing_key=Fernet.generate_key().decode())
+BOB = MailRecipient(address="bob@example.org", login="bob")
+HOSTILE = [
+    "a\r\nBcc: eve@example.org",
+    "a\nBcc: eve@example.org",
+    "a\rBcc: eve@example.org",
+    "a\u2028Bcc: eve@example.org",
+    "a\x85Bcc: eve@example.org",
+    "a\r\n\r\n<script>alert(1)</script>",
+    "=?utf-8?q?a=0D=0ABcc:_eve=40example.org?=",
+    "\x00\x01\x1b[31m",
+    "",
+    "x" * 5000,
+    "\ud7ff😀" * 300,
+]
+
+
+def notice(**fields):
+    values = {
+        "repository_id": 7,
+        "full_name": "ann/app",
+        "number": 12,
+        "title": "A title",
+        "is_pull": False,
+        "state": "open",
+        "url": "https://forge.test/ann/app/issues/12",
+        "actor": "ann",
+        "text": "A text",
+    }
+    return IssueNotice(**values | fields)
+
+
+def sent(content, recipient=BOB, links=Links()):  # noqa: B008 - immutable
+    message = message_of(content, recipient, SETTINGS, mail_id="id", at=AT, links=links)
+    return message_from_bytes(message.as_bytes(), policy=policy.default)
+
+
+def test_a_notice_has_the_headers_of_its_thread():
+    links = Links("https://forge.test/user/settings/mail", "https://forge.test/mail/unsubscribe/x")
+    message = sent(of_issue(notice(), NoticeSource(comment_id=5), "mentioned"), links=links)
+    assert message["Subject"] == "[ann/app] A title (#12)"
+    assert message["Message-ID"] == "<id@forge.test>"
+    assert message["References"] == message["In-Reply-To"] == "<ann-app-issues-12@forge.test>"
+    assert message["List-ID"] == "<app.ann.forge.test>"
+    assert message["List-Unsubscribe"] == "<https://forge.test/mail/unsubscribe/x>"
+    assert message["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    assert message["Auto-Submitted"] == "auto-generated"
+    text = message.get_body(("plain",)).get_content()
+    assert text.index("A text") < text.index("because you were mentioned")
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=repr)
+@pytest.mark.parametrize("field", ["title", "actor", "text", "full_name"])
+def test_hostile_texts_add_no_header(field, text):
+    message = sent(of_issue(notice(**{field: text}), NoticeSource(comment_id=5), "watching"))
+    assert message["Bcc"] is None
+    assert message["To"] == "bob@example.org" or message["To"].addresses[0].addr_spec == "bob@example.org"
+    names = [name.lower() for name in message]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=repr)
+def test_hostile_names_add_no_recipient(name):
+    recipient = MailRecipient(address="bob@example.org", login="bob", name=name)
+    message = sent(of_issue(notice(), NoticeSource(), "watching"), recipient)
+    assert [one.addr_spec for one in message["To"].addresses] == ["bob@example.org"]
+    assert message["Bcc"] is None
+
+
+@pytest.mark.parametrize(
+    "address", ["a b@example.org", "a@b\r\nBcc: c@d", "a@b, c@d", "", "@", "a@", "<a@b>"]
+)
+def test_an_address_that_no_header_holds_is_refused(address):
+    recipient = MailRecipient(address=address, login="bob")
+    with pytest.raises(ValueError, match="the address"):
+        sent(of_issue(notice(), NoticeSource(), "watching"), recipient)
+
+
+def test_html_is_escaped_and_fetches_nothing():
+    hostile = '<img src="https://evil.test/x.png"><script>alert(1)</script>'
+    message = sent(of_issue(notice(title=hostile, text=hostile), NoticeSource(comment_id=5), "watching"))
+    page = message.get_body(("html",)).get_content()
+    assert "<img" not in page
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_every_kind_of_message_shows_its_fields(kind):
+    fields = {name: f"value-of-{name}" for name in FIELDS[kind]}
+    content = of_message(Message(kind=kind, address="eve@example.org", fields=fields), "Ingot")
+    message = sent(content, MailRecipient(address="eve@example.org", login=""))
+    text = f"{message['Subject']} {message.get_body(('plain',)).get_content()}"
+    for value in fields.values():
+        assert value in text
+
+
+def test_a_field_cannot_read_others():
+    fields = {"url": "https://forge.test/x", "expires": "", "inviter": "{site.__class__}", "target": "{url}"}
+    content = of_message(Message(kind="invitation", address="e@example.org", fields=fields), "Ingot")
+    assert "{url}" in content.subject
+    assert "{site.__class__}" in content.lead
+
+
+def test_a_kind_of_a_later_release_has_no_content():
+    assert of_message(Message(kind="later", address="e@example.org"), "Ingot") is None
