@@ -295,7 +295,7 @@ async def _failures(url):
     for failure, status, body in ((503, 503, b"{}"), (500, 200, b"{")):
         settings = Settings(private_key=SigningKey.generate().text(), background=False, public_url=url)
         own = ServiceIdentity("web", SigningKey.read(settings.private_key))
-        peers = dict.fromkeys(("identity", "repos", "issues", "hooks"), _peer(status, body))
+        peers = dict.fromkeys(("identity", "repos", "issues", "hooks", "mail"), _peer(status, body))
         app = create_app(settings, peers=Peers.in_process(peers, own))
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=url) as http:
             answer = await http.get("root/lit")

@@ -152,7 +152,7 @@ READ = [
     "issues?state=closed&q=x", "issues/1", "issues.atom", "pulls", "pulls/2", "pulls/2/commits", "pulls/2/files", "pulls/2/files?style=split&at=1R1", "pulls/2.diff", "issues/2",
 ]  # fmt: skip
 SIGNED_IN = ["issues/new", "issues/1/facts", "fork", "releases/new"]
-OPERATIONS = ["admin/tasks", "admin/jobs", "admin/events", "admin/audit", "admin/limits"]
+OPERATIONS = ["admin/tasks", "admin/jobs", "admin/events", "admin/audit", "admin/limits", "admin/mails"]
 ADMINISTER = ["settings", "settings/collaboration", "settings/hooks", "settings/hooks/new", "settings/keys",
               "settings/teams", "settings/branches", "settings/mirrors", "settings/transfer"]  # fmt: skip
 

@@ -69,6 +69,7 @@ def lists_of(count):
         "/notifications/new": {"new": count}, "/users/ann": ACCOUNT | dict.fromkeys(("description", "location", "website"), ""),
         "/notifications": rows(thread), "/user/hooks": rows(HOOK), f"{HOME}/hooks": rows(HOOK), "/orgs/crew/hooks": rows(HOOK),
         **dict.fromkeys(("/users/search", "/admin/users", f"{HOME}/collaborators", f"{HOME}/stargazers", f"{HOME}/subscribers", f"{HOME}/assignees", "/orgs/crew/members", "/teams/1/members", "/users/ann/followers"), people),
+        "/admin/mails": rows({"kind": "issue", "address": "a@example.org", "user_id": 1, "attempts": 1, "error": "", "created_at": MOMENT}),
         "/orgs": rows(ORGANIZATION), "/admin/orgs": rows(ORGANIZATION), "/user/orgs": rows(ORGANIZATION),
         "/users/ann/orgs": rows(ORGANIZATION), "/orgs/crew/teams": rows(TEAM), f"{HOME}/teams": rows(TEAM),
         "/user/gpg_keys": rows(GPG_KEY), "/user/keys": rows(key), f"{HOME}/keys": rows(key), "/users/root/tokens": rows({}, name="t"),
@@ -108,7 +109,7 @@ PAGES = (
     "/user/settings/security", "/user/settings/emails", "/user/settings/oauth2", "/user/settings/hooks",
     "/user/settings/hooks/1", "/org/crew/settings/members", "/org/crew/settings/teams", "/org/crew/settings/teams/1",
     "/org/crew/settings/labels", "/org/crew/settings/hooks", "/org/crew/settings/hooks/1", "/admin/users", "/admin/orgs",
-    "/admin/auths",
+    "/admin/auths", "/admin/mails",
     "/user/settings/external_accounts",
     "/repo/create",
     *(f"/ann/demo{page}" for page in (

@@ -35,7 +35,7 @@ class World:
         }
         configuration = Settings(background=False, **own_settings | settings)
         own = ServiceIdentity("web", SigningKey.read(configuration.private_key))
-        peers = {"identity": self.identity, "repos": self.repos, "issues": self.repos, "hooks": self.repos}
+        peers = {"identity": self.identity} | dict.fromkeys(("repos", "issues", "hooks", "mail"), self.repos)
         if forge is not None:
             peers = {name: partial(forge, service=name) for name in peers}
             forge.identity = self.identity

@@ -67,7 +67,7 @@ async def test_an_administrator_sees_jobs_and_tries_one_now_or_forgets_it(pages,
         page = f"/admin/jobs?state={state}"
         shown = (await pages.get(page, ROOT)).text
         assert "&lt;b&gt;no remote&lt;/b&gt;" in shown
-        assert 'Failed <span class="count">8</span>' in shown, "two of each service"
+        assert 'Failed <span class="count">10</span>' in shown, "two of each service"
         answer = await pages.submit(shown, button, to=page, caller=ROOT)
         assert (answer.headers["location"], forge.calls[-1]) == (page, (method, "/internal/jobs/3"))
     form = {"token": pages.form_token(ROOT, at=time.time()), "service": "repos/..", "id": "3"}

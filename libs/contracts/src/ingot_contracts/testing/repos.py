@@ -143,7 +143,7 @@ class FakeRepos:
             raise Refusal(503, "repos is not available")
         if call.operation in self.failures:
             raise Refusal(*self.failures[call.operation])
-        peers = {"watchers": ("issues", "mail")}
+        peers: dict[str, tuple[str, ...]] = {"watchers": ("issues", "mail")}
         if call.method == "GET" and call.operation in ("access", "level", "branches"):
             peers[call.operation] = ("issues", "hooks", "mail")
         if call.peer not in peers.get(call.operation, ("issues",)):

@@ -11,8 +11,8 @@ from ingot_chassis.errors import NotFound, Unavailable
 from ingot_chassis.operations import AuditEntry, DeadLetteredEvent, JobReports, Replayed, TaskReport
 from ingot_chassis.peers.peers import Peers
 
-SERVICES = ("hooks", "identity", "issues", "repos")
-AUDITED = ("hooks", "identity", "repos")
+SERVICES = ("hooks", "identity", "issues", "mail", "repos")
+AUDITED = ("hooks", "identity", "mail", "repos")
 """Services that keep an audit log."""
 RUN_SECONDS = 60.0
 

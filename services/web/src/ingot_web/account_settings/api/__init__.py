@@ -1,6 +1,6 @@
 """Routes."""
 
-from ingot_web.account_settings.api import applications, external_accounts, keys, profile, security
+from ingot_web.account_settings.api import applications, external_accounts, keys, mail, profile, security
 
 routes = [
     *profile.routes,
@@ -8,4 +8,5 @@ routes = [
     *applications.routes,
     *external_accounts.routes,
     *security.routes,
+    *mail.routes,
 ]
