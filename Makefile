@@ -131,6 +131,8 @@ soak: .venv/.dev ## Kill and stop processes and servers under load, many times, 
 	        $(ARGS) || exit 1; \
 	done
 	@INGOT_SAFETY=whole $(PYTEST) -q services/gateway/tests/test_hostile_input.py $(ARGS)
+	@echo "sending mails by a server that fails …"
+	@INGOT_MAIL_EVENTS=$${INGOT_MAIL_EVENTS:-10000} $(PYTEST) -q services/mail/tests/mails/test_sending.py $(ARGS)
 	@echo "sending requests past a second parser …"
 	@INGOT_ORACLE=$${INGOT_ORACLE:-1000000} $(PYTEST) -q -s services/gateway/tests/test_oracle.py $(ARGS)
 	@echo "comparing walks through histories with sets of ancestors …"

@@ -42,7 +42,7 @@ LEASE = timedelta(minutes=10)
 ATTEMPT_SECONDS = 300.0
 OWNER_PAUSE = timedelta(seconds=30)
 """Pause of a mail while an owner of its content does not answer. Such an attempt does not count."""
-WANTED_BY_CHOICE = (MailKind.ISSUE, MailKind.RELEASE)
+BY_CHOICE = (MailKind.ISSUE, MailKind.RELEASE)
 
 ATTEMPTS = Counter(
     "ingot_mail_attempts_total", "Attempts to send a mail, by what became of them", ["outcome"]
@@ -142,7 +142,7 @@ class MailWorker:
 
     async def _due(self, row: MailRow) -> _Due | None:
         """The mail with its content as it is now. One that is not due any more is cancelled."""
-        if row.kind in WANTED_BY_CHOICE and not await self._is_wanted(row):
+        if row.kind in BY_CHOICE and not await self._is_chosen(row):
             await self._end([row], MailState.CANCELLED, "the recipient does not want it any more")
             return None
         try:
@@ -151,7 +151,7 @@ class MailWorker:
             await self._end([row], MailState.CANCELLED, str(error))
             return None
 
-    async def _is_wanted(self, row: MailRow) -> bool:
+    async def _is_chosen(self, row: MailRow) -> bool:
         async with self._db.read() as db:
             choices = await preferences.list_effective(db, [row.account_id], row.repository_id)
         return _frequency(choices[row.account_id], row) != Frequency.OFF
@@ -247,7 +247,7 @@ class MailWorker:
         return Links(preferences=f"{self._root}user/settings/mail")
 
     def _links_of(self, row: MailRow) -> Links:
-        if row.kind not in WANTED_BY_CHOICE:
+        if row.kind not in BY_CHOICE:
             return Links()
         url = self._links.url(Subscription(row.account_id, row.repository_id))
         return self._own_links()._replace(unsubscribe=url)
