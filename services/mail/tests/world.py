@@ -1,4 +1,4 @@
-"""The service under test: the real app and database, with fakes of identity, repos and issues as its peers."""
+"""The service under test: the real app and database, with fakes of its peers."""
 
 from typing import Any
 
@@ -36,7 +36,10 @@ PREFERENCES = "/user/mail-preferences"
 
 
 class World:
-    """One running service. ann (1) owns the public ann/app (7) and the private ann/other (8); bob (2) is a user."""
+    """One running service.
+
+    ann (1) owns the public ann/app (7) and the private ann/other (8). bob (2) is a user.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

@@ -13,7 +13,7 @@ NoticeState = Literal["open", "closed", "merged"]
 
 
 class NoticeSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The thing that a notice is about, by ids: a comment, a review or a reply in one, else the issue itself."""
+    """The source of a notice by ids: a comment, a review or a reply in one, else the issue itself."""
 
     actor_id: int = 0
     comment_id: int = 0

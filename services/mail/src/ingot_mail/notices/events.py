@@ -85,7 +85,7 @@ class MailEvents:
         await store.cancel_pending(tx, event.user_id, "the account was deleted")
 
     async def _is_mailed(self, tx: Tx, envelope: Envelope) -> bool:
-        """True if mail is on, and was installed when the event happened: nobody gets mail about the past."""
+        """True if mail is on and was installed when the event happened."""
         return self._is_on and envelope.occurred_at >= await store.began_at(tx)
 
     def _wake(self, tx: Tx, count: int) -> None:

@@ -110,7 +110,7 @@ async def get_preferences_of_repository(request: DatabaseRequest) -> MailPrefere
 async def edit_preferences_of_repository(
     request: DatabaseRequest, data: EditMailPreferences
 ) -> MailPreferences:
-    """Change the caller's preferences for mail about a repository. Other choices stay as they are everywhere."""
+    """Change the caller's preferences for mail about a repository."""
     return await _edit(request, data, _repository(request).id)
 
 

@@ -1,7 +1,7 @@
 """Connections to the SMTP server: a bounded pool, a rate, and what an answer means for a mail.
 
 A failure before the content is sent leaves the mail unsent. If the connection ends while the server takes
-the content, nobody knows, and the mail is ``Unconfirmed``.
+the content, the server may have the mail: ``UnconfirmedError``.
 """
 
 import asyncio
