@@ -83,6 +83,15 @@ async def test_a_file_that_is_gone_leads_to_the_commit_that_took_it_away(pages, 
     assert (await pages.get("/ann/demo/src/branch/main/old.txt")).text.count("drop it") == 0
 
 
+async def test_the_feed_of_an_empty_repository_has_no_entries(pages, forge):
+    forge.answers[HOME] |= {"empty": True}
+    forge.failures[f"{HOME}/commits"] = 409
+    answer = await pages.get("/ann/demo/atom/branch/main")
+    assert (answer.status_code, "<entry>" in answer.text) == (200, False)
+    forge.answers[HOME] |= {"empty": False}
+    assert (await pages.get("/ann/demo/atom/branch/main")).status_code == 409
+
+
 async def test_blank_lines_before_a_message_are_not_its_title(pages, forge):
     sha = "1" * 40
     shown = DROPPED | {"commit": DROPPED["commit"] | {"message": "\n \n\ndrop it\n\nfor good\n"}}

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, NotFound
+from ingot_chassis.errors import ApiError, Conflict, NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.diffs.api.changes import MORE_FILES, read_diff, text_page
 from ingot_web.forms.rules.fields import Form
@@ -82,11 +82,17 @@ async def feed(request: WebRequest) -> Response[str]:
 
 
 async def _feed(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
-    (listing,) = await frame.load(
-        frame.forge.listing(
-            "repos", frame.api("commits"), sha=ref.full, path=ref.path, limit=COMMITS, **LISTED
+    try:
+        (listing,) = await frame.load(
+            frame.forge.listing(
+                "repos", frame.api("commits"), sha=ref.full, path=ref.path, limit=COMMITS, **LISTED
+            )
         )
-    )
+        commits_listed = listing.rows
+    except Conflict:
+        if frame.repository is None or not frame.repository["empty"]:
+            raise
+        commits_listed = []
     entries = [
         {
             "title": subject(commit["commit"]["message"]),
@@ -95,7 +101,7 @@ async def _feed(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
             "author": commit["commit"]["author"]["name"],
             "text": commit["commit"]["message"],
         }
-        for commit in listing.rows
+        for commit in commits_listed
     ]
     of = f"{ref.name}, {ref.path}" if ref.path else ref.name
     return atom(frame.request, f"Commits of {frame.repository['full_name']}, {of}", entries)
