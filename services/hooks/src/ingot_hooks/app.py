@@ -54,7 +54,7 @@ def create_app(
     peers: Peers | None = None,
     own_urls: Sequence[str] | None = None,
 ) -> Litestar:
-    """The app of hooks. It calls identity and repos.
+    """Return the app of hooks. It calls identity and repos.
 
     ``own_urls``: addresses of Ingot; None: those of the settings.
     """

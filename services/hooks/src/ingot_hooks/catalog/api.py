@@ -1,6 +1,6 @@
 """Policies of routes below a repository or an organization, decided before the body is read.
 
-Each leaves the owner of the hooks as ``request.resource``.
+Each sets ``request.resource`` to the owner of the hooks.
 """
 
 from typing import cast
@@ -28,40 +28,40 @@ ORGANIZATION_ALIAS = "/api/v1/org/{org:str}"
 
 
 def in_repository(level: Level, scope: str) -> Policy:
-    """For users with ``level`` on the repository ``{owner}/{repo}`` in the path."""
+    """Policy for users with ``level`` on the repository ``{owner}/{repo}`` in the path."""
     return resource(level, scope, _decide_repository)
 
 
 def in_organization(role: Role, scope: str) -> Policy:
-    """For users who are ``role`` in the organization ``{org}`` in the path, and for site administrators."""
+    """Policy for users with ``role`` in the organization ``{org}``, and for site administrators."""
     return resource(role, scope, _decide_organization)
 
 
 def in_own_account(scope: str) -> Policy:
-    """For the caller, about hooks of their own repositories."""
+    """Policy for hooks of all repositories of the caller."""
     return resource("own", scope, _decide_own_account)
 
 
 def of_server(scope: str) -> Policy:
-    """For site administrators."""
+    """Policy for site administrators."""
     return resource("administrator", scope, _decide_server)
 
 
 async def _decide_own_account(connection: Connection, _level: str) -> Owner:
-    """Raises Unauthenticated or Denied."""
+    """Return the caller's own account as owner. Raises Unauthenticated or Denied."""
     principal = _principal(connection)
     access.require_own_account(principal)
     return Owner(organization_id=principal.id)
 
 
 async def _decide_server(connection: Connection, _level: str) -> Owner:
-    """Raises Denied."""
+    """Return the server as owner. Raises Denied."""
     access.require_administrator(_principal(connection))
     return SERVER_HOOKS
 
 
 async def _decide_repository(connection: Connection, level: str) -> Repository:
-    """Raises NotFound, Unauthenticated, Denied, or Moved for a former name of the repository."""
+    """Return the repository. Raises NotFound, Unauthenticated, Denied, or Moved for a former name."""
     principal = _principal(connection)
     owner, name = connection.path_params["owner"], connection.path_params["repo"]
     token = connection.headers.get(PRINCIPAL_HEADER, "")
@@ -75,7 +75,7 @@ async def _decide_repository(connection: Connection, level: str) -> Repository:
 
 
 async def _decide_organization(connection: Connection, level: str) -> Account:
-    """Raises NotFound, Unauthenticated or Denied."""
+    """Return the organization. Raises NotFound, Unauthenticated or Denied."""
     identity, principal = _parts(connection)[HttpIdentity], _principal(connection)
     role = cast("Role", level)
     if not principal.signed_in:

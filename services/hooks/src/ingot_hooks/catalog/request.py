@@ -18,12 +18,12 @@ class HooksRequest(DatabaseRequest):
 
     @property
     def resource(self) -> Repository | Account | Owner:
-        """The repository or organization in the path whose hooks the caller may use, else their owner."""
+        """Return the repository or organization in the path, or else the owner of the hooks."""
         return self.scope["resource"]  # type: ignore[typeddict-item,no-any-return]
 
     @property
     def owner(self) -> Owner:
-        """The owner of the hooks in the path."""
+        """Return the owner of the hooks in the path."""
         if isinstance(self.resource, Owner):
             return self.resource
         if isinstance(self.resource, Repository):
@@ -31,7 +31,7 @@ class HooksRequest(DatabaseRequest):
         return Owner(organization_id=self.resource.id)
 
     async def hook(self, hook_id: int) -> HookRow:
-        """The hook with that id, if it belongs to the owner in the path. Raises NotFound."""
+        """Return the hook with that id, if it belongs to the owner in the path. Raises NotFound."""
         async with self.db.read() as db:
             row = await store.get(db, self.owner, hook_id)
         if row is None:

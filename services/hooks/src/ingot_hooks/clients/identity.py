@@ -6,7 +6,7 @@ from ingot_contracts.identity.accounts import Account
 
 
 class HttpIdentity:
-    """Identity through its internal API. What does not exist is NotFound."""
+    """Client of identity's internal API. Raises NotFound for missing objects."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
@@ -18,6 +18,6 @@ class HttpIdentity:
         return await self._peer.get(f"/internal/accounts/by-name/{segment(login)}", Account)
 
     async def memberships(self, account_id: int) -> dict[int, Membership]:
-        """The memberships of a user by the id of the organization."""
+        """Return the memberships of a user by organization id."""
         path = f"/internal/accounts/{account_id}/organizations"
         return await self._peer.get(path, dict[int, Membership])

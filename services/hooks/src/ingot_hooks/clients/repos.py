@@ -7,22 +7,25 @@ from ingot_contracts.repos.repositories import RepositoryAccess
 
 
 class HttpRepos:
-    """Repos through its internal API. What does not exist, or is hidden from the caller, is NotFound."""
+    """Client of repos' internal API.
+
+    Raises NotFound for objects that are missing or hidden from the caller.
+    """
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
 
     async def access(self, owner: str, name: str, principal_token: str) -> RepositoryAccess:
-        """The repository of that name, and the level at which the caller may use it."""
+        """Return the named repository with the level of the caller."""
         path = f"/internal/repositories/by-name/{segment(owner)}/{segment(name)}/access"
         return await self._peer.get(path, RepositoryAccess, principal=principal_token)
 
     async def access_of_user(self, repository_id: int, account_id: int) -> AccessLevel:
-        """The access of a user to a repository, without a request of that user."""
+        """Return the access of a user to a repository, without a request of that user."""
         path = f"/internal/repositories/{repository_id}/level?user={account_id}"
         return await self._peer.get(path, AccessLevel)
 
     async def branch_tip(self, repository_id: int, branch: str, principal_token: str) -> BranchTip:
-        """The branch with the commit that it points to."""
+        """Return the branch with its latest commit."""
         path = f"/internal/repositories/{repository_id}/branches/{segment(branch)}?commit=true"
         return await self._peer.get(path, BranchTip, principal=principal_token)

@@ -1,6 +1,6 @@
-"""The history of a hook: what was sent, what the endpoint answered, and sending it again.
+"""The history of a hook: deliveries, responses of the endpoint, and redelivery.
 
-A payload may describe a private repository, so the history of a hook of an organization is for its owners.
+A payload may describe a private repository, so only owners of an organization see the history of its hooks.
 """
 
 import json
@@ -24,7 +24,7 @@ from ingot_hooks.deliveries.store.tables import DeliveryState
 
 
 class Delivery(msgspec.Struct, kw_only=True):
-    """Receivers see `id`; it is equal in every attempt. `status_code` 0: there was no answer, see `error`."""
+    """A delivery. Receivers see `id`, equal in every attempt. `status_code` 0: no response, see `error`."""
 
     id: str
     event: str
@@ -42,7 +42,10 @@ class Delivery(msgspec.Struct, kw_only=True):
 
 
 class RedeliverFailed(msgspec.Struct, kw_only=True):
-    """`since` is compared with the time at which a delivery was queued."""
+    """A request to send failed deliveries again.
+
+    `since` is compared with the time at which one was queued.
+    """
 
     since: datetime
 
@@ -105,7 +108,7 @@ def _whole_seconds(time: datetime | None) -> datetime | None:
 
 
 async def list_deliveries(request: HooksRequest, hook_id: int) -> Response[list[Delivery]]:
-    """Deliveries of a hook, newest first."""
+    """List deliveries of a hook, newest first."""
     await request.hook(hook_id)
     page = request.page()
     async with request.db.read() as db:
@@ -114,7 +117,7 @@ async def list_deliveries(request: HooksRequest, hook_id: int) -> Response[list[
 
 
 async def get_delivery(request: HooksRequest, hook_id: int, delivery_id: str) -> DeliveryDetails:
-    """One delivery with its payload and the answer."""
+    """Get one delivery with its payload and the response."""
     await request.hook(hook_id)
     async with request.db.read() as db:
         row = await store.get(db, hook_id, delivery_id)
@@ -133,9 +136,9 @@ async def redeliver(request: HooksRequest, hook_id: int, delivery_id: str) -> De
 
 
 async def redeliver_failed(request: HooksRequest, hook_id: int, data: RedeliverFailed) -> RedeliveredCount:
-    """Send once more, under the same ids, all that failed since a time.
+    """Send all deliveries again that failed since a time, under the same ids.
 
-    That includes what waited for a hook when it was switched off because its endpoint failed.
+    This includes deliveries that waited when the hook was switched off because its endpoint failed.
     """
     await request.hook(hook_id)
     async with request.db.transaction() as tx:
@@ -149,7 +152,7 @@ DELIVERY = DELIVERIES + "/{delivery_id:str}"
 
 
 def _routes(owner: str, read: Policy, write: Policy) -> list[HTTPRouteHandler]:
-    """The routes of one kind of owner, whose operations begin with ``owner``."""
+    """Return the routes of one kind of owner. Their operation ids begin with ``owner``."""
     return [
         get(DELIVERIES, policy=read, operation_id=f"{owner}ListHookDeliveries")(list_deliveries),
         get(DELIVERY, policy=read, operation_id=f"{owner}GetHookDelivery")(get_delivery),

@@ -1,4 +1,4 @@
-"""Hooks of repositories, of accounts and of the server: the same handlers, under policies of their own.
+"""Hooks of repositories, of accounts and of the server: the same handlers with different policies.
 
 Hooks of a repository are for its administrators. Members of an organization create and see its hooks, and its
 owners change them. Users have hooks for all their own repositories, and administrators have those of the
@@ -63,9 +63,10 @@ class HookConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerHookConfig(HookConfig, frozen=True, kw_only=True):
-    """`is_system_webhook` is text or a boolean: true for a hook that gets the events of every repository.
+    """The configuration of a hook of the server. `is_system_webhook` is text or a boolean.
 
-    Otherwise it is a default hook, which every new repository gets a copy of.
+    True: the hook gets the events of every repository. False: it is a default hook, which is copied to new
+    repositories.
     """
 
     is_system_webhook: Name | bool = False
@@ -91,10 +92,10 @@ class CreateServerHook(CreateHookOption, kw_only=True):
 
 
 class EditHookOption(msgspec.Struct, kw_only=True):
-    """A field that is absent stays as it is. An empty list of `events` means push alone.
+    """Absent fields keep their values. An empty list of `events` means push alone.
 
-    A replaced secret goes on signing next to the new one for a while. `authorization_header` is dropped when
-    `config.url` changes and none is given.
+    A replaced secret continues to sign next to the new one for a while. `authorization_header` is removed
+    when `config.url` changes and no header is given.
     """
 
     name: Name | UnsetType = UNSET
@@ -106,9 +107,9 @@ class EditHookOption(msgspec.Struct, kw_only=True):
 
 
 class Hook(msgspec.Struct, kw_only=True):
-    """`disabled_reason` says why the server switched the hook off, and is empty otherwise.
+    """A hook. `disabled_reason` is empty unless the server switched the hook off.
 
-    `authorization_header` is for those who may change the hook, and empty for other members of an
+    `authorization_header` is shown to callers who may change the hook, and empty for other members of an
     organization.
     """
 
@@ -141,7 +142,7 @@ def present(request: HooksRequest, row: HookRow) -> Hook:
 
 
 def _authorization(request: HooksRequest, row: HookRow) -> str:
-    """Return the header for those who may change the hook, and no text if it is sealed by another key."""
+    """Return the header for callers who may change the hook. Empty if another key has sealed it."""
     owner, principal = request.resource, request.principal
     if isinstance(owner, Account) and not has_role(principal, principal.organizations.get(owner.id), "owner"):
         return ""
@@ -152,7 +153,7 @@ def _authorization(request: HooksRequest, row: HookRow) -> str:
 
 
 async def list_hooks(request: HooksRequest) -> Response[list[Hook]]:
-    """Hooks in the order of their creation."""
+    """List hooks in the order of their creation."""
     return await _list(request, request.owner)
 
 
@@ -194,7 +195,7 @@ async def create_server_hook(request: HooksRequest, data: CreateServerHook) -> H
 
 
 def _boolean(field: str, value: str | bool) -> bool:
-    """Raises Invalid."""
+    """Return the boolean of a field. Raises Invalid."""
     text = str(value).lower()
     if text not in ("true", "1", "t", "false", "0", "f", ""):
         raise Invalid.field(field, "invalid", "is neither true nor false")
@@ -212,7 +213,7 @@ async def list_server_hooks(
 
 
 async def get_hook(request: HooksRequest, hook_id: int) -> Hook:
-    """A hook."""
+    """Get a hook."""
     return present(request, await request.hook(hook_id))
 
 
@@ -242,7 +243,7 @@ async def delete_hook(request: HooksRequest, hook_id: int) -> None:
 
 
 def _subject(request: HooksRequest) -> str:
-    """Whose hook it is, for the audit log."""
+    """Return the owner of the hook for the audit log."""
     owner = request.resource
     if isinstance(owner, Repository):
         return f"repository {owner.full_name}"
@@ -257,7 +258,7 @@ def _shown(row: HookRow) -> dict[str, Detail]:
 
 
 async def try_repository_hook(request: HooksRequest, hook_id: int, ref: str = "") -> None:
-    """Send a push that did not happen, also to an inactive hook.
+    """Send a test push, also to an inactive hook.
 
     The branch `ref`, or the default branch, does not move.
     """
@@ -265,12 +266,12 @@ async def try_repository_hook(request: HooksRequest, hook_id: int, ref: str = ""
 
 
 async def try_hook(request: HooksRequest, hook_id: int) -> None:
-    """Send a push that did not happen, also to an inactive hook; of a repository that does not exist."""
+    """Send a test push of an example repository, also to an inactive hook."""
     await _try(request, hook_id)
 
 
 async def _try(request: HooksRequest, hook_id: int, branch: str = "") -> None:
-    """Raises NotFound, also for a branch that is named and does not exist."""
+    """Send a test push. Raises NotFound, also for a named branch that does not exist."""
     row = await request.hook(hook_id)
     notice = await _test_notice(request, branch)
     async with request.db.transaction() as tx:
@@ -292,7 +293,7 @@ async def _test_notice(request: HooksRequest, branch: str) -> Notice:
 
 
 async def _default_branch_tip(request: HooksRequest, repository: Repository) -> BranchTip:
-    """The tip of the default branch; forty zeros if there is no such branch."""
+    """Return the tip of the default branch; forty zeros if there is no such branch."""
     none = BranchTip(name=repository.default_branch, sha=NO_COMMIT)
     if not repository.default_branch:
         return none
@@ -303,7 +304,7 @@ async def _default_branch_tip(request: HooksRequest, repository: Repository) -> 
 
 
 async def _tip(request: HooksRequest, repository: Repository, branch: str) -> BranchTip:
-    """Raises NotFound."""
+    """Return the tip of a branch. Raises NotFound."""
     return await request.part(HttpRepos).branch_tip(repository.id, branch, request.principal_token)
 
 

@@ -1,4 +1,4 @@
-"""Events of other services: most become deliveries, some delete hooks or ask for a permission check.
+"""Handlers for events of other services: they queue deliveries, delete hooks or request permission checks.
 
 Handlers only write rows. A permission check calls other services, so a worker does it.
 """
@@ -32,13 +32,13 @@ def _event_notices(event: object, envelope: Envelope) -> EventNotices:
 
 
 class EventSubscriptions:
-    """Notifies ``delivery_wakeup`` of new deliveries, and ``permission_wakeup`` of due permission checks."""
+    """The handlers. They notify ``delivery_wakeup`` of deliveries and ``permission_wakeup`` of due checks."""
 
     def __init__(self, delivery_wakeup: Wakeup, permission_wakeup: Wakeup) -> None:
         self._delivery_wakeup, self._permission_wakeup = delivery_wakeup, permission_wakeup
 
     def subscriptions(self) -> Subscriptions:
-        """The handler of each event."""
+        """Return the handler of each event."""
         return {
             **dict.fromkeys(NOTICES_OF, Together(self.on_noticed)),
             RepositoryCreated: self.on_repository_created,

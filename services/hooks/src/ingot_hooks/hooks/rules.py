@@ -84,9 +84,9 @@ async def edit(
     *,
     rotation: timedelta,
 ) -> HookRow:
-    """Change a hook. ``fields`` and ``config`` hold the fields of ``EditHookOption`` that the request names.
+    """Change a hook. ``fields`` and ``config`` hold the fields of ``EditHookOption`` in the request.
 
-    A replaced secret goes on signing for ``rotation``. A user who changes the URL or activates the hook
+    A replaced secret continues to sign for ``rotation``. A user who changes the URL or activates the hook
     becomes its responsible user. Raises NotFound or Invalid.
     """
     hook = await store.get(tx, owner, hook_id)
@@ -129,14 +129,14 @@ async def remove_all(tx: Tx, owner: Owner, reason: str) -> None:
 
 
 def _responsible(principal: Principal) -> dict[str, Any]:
-    """The columns that make the caller the responsible user, whose permission was checked just now."""
+    """Return the columns that make the caller, whose permission was just checked, the responsible user."""
     return {"creator_id": principal.id, "doubted_at": None}
 
 
 def _config_columns(
     seal: Seal, hook: HookRow, config: Mapping[str, str], rotation: timedelta
 ) -> dict[str, Any]:
-    """The columns that ``config`` changes; ``channel`` replaces all settings of the chat. Raises Invalid."""
+    """Return the columns that ``config`` changes. ``channel`` replaces all chat settings. Raises Invalid."""
     columns: dict[str, Any] = {}
     if "url" in config:
         columns |= _url_columns(config["url"])
@@ -150,7 +150,7 @@ def _config_columns(
 
 
 def _authorization_columns(seal: Seal, header: str | None, *, url_changed: bool) -> dict[str, Any]:
-    """The column that ``header`` changes. Raises Invalid."""
+    """Return the column that ``header`` changes. Raises Invalid."""
     if header is not None:
         return {"sealed_authorization": seal.close(valid_authorization(header))}
     # Otherwise a writer could have the header sent to an endpoint of their own, and read it there.
@@ -158,7 +158,7 @@ def _authorization_columns(seal: Seal, header: str | None, *, url_changed: bool)
 
 
 def _url_columns(url: str) -> dict[str, str]:
-    """The URL, and its host and port: the endpoint, for which a limit on deliveries holds. Raises Invalid."""
+    """Return the columns of the URL and of its endpoint (host and port), which has limits. Raises Invalid."""
     try:
         parts = urlsplit(url)
         port, host = parts.port, parts.hostname or ""
@@ -175,7 +175,10 @@ def _url_columns(url: str) -> dict[str, str]:
 
 
 def _valid_events(names: Sequence[str]) -> list[str]:
-    """The events that ``names`` subscribe to. Raises Invalid without any: the hook would never fire."""
+    """Return the events that ``names`` subscribe to.
+
+    Raises Invalid without any: the hook would never fire.
+    """
     events = subscriptions.subscribed_events(names)
     if not events:
         raise Invalid.field("events", "unknown", "names no event that exists")
@@ -183,7 +186,7 @@ def _valid_events(names: Sequence[str]) -> list[str]:
 
 
 def _valid_type(name: str) -> HookType:
-    """Raises Invalid."""
+    """Return the type of that name. Raises Invalid."""
     try:
         return HookType(TYPES_OF_NAMES.get(name, name))
     except ValueError:
@@ -191,7 +194,7 @@ def _valid_type(name: str) -> HookType:
 
 
 def _valid_content_type(name: str) -> ContentType:
-    """Raises Invalid."""
+    """Return the content type of that name. Raises Invalid."""
     try:
         return ContentType(name)
     except ValueError:
@@ -199,7 +202,7 @@ def _valid_content_type(name: str) -> ContentType:
 
 
 def _chat_settings(hook_type: HookType, config: Mapping[str, str]) -> dict[str, str]:
-    """The settings of a chat, from ``config``. Raises Invalid."""
+    """Return the chat settings in ``config``. Raises Invalid."""
     settings = {key: config.get(key, "").strip() for key in CHAT_KEYS.get(hook_type, ())}
     for key, value in settings.items():
         if len(value) > MAX_SETTING:

@@ -1,6 +1,6 @@
 """Decides who may see and change hooks, and which hooks may still send: a hook must not outlive a permission.
 
-Repos says what a user may do to a repository, identity says what a user is in an organization.
+repos returns the level of a user in a repository, identity the membership in an organization.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ HIDDEN_REPOSITORY = "whoever set the hook up may not see the repository"
 
 
 def require_level(principal: Principal, access: RepositoryAccess, level: Level) -> None:
-    """Raises Unauthenticated or Denied unless the caller may use the repository at ``level``."""
+    """Raise Unauthenticated or Denied unless the caller may use the repository at ``level``."""
     # A token for what is public gets an access only to a repository that is.
     if not principal.towards(access.repository.id, public=True).signed_in:
         raise Unauthenticated("sign in to do that")
@@ -38,9 +38,9 @@ def require_level(principal: Principal, access: RepositoryAccess, level: Level) 
 
 
 def has_role(principal: Principal, membership: Membership | None, role: Role) -> bool:
-    """True if the caller reaches the hooks of an organization that are for ``role``.
+    """True if the caller may use those hooks of an organization that need ``role``.
 
-    A token that is restricted to some repositories does not: the hooks get the events of all repositories.
+    False for a token restricted to some repositories: the hooks get the events of all repositories.
     """
     if principal.restricted_to is not None:
         return False
@@ -48,7 +48,7 @@ def has_role(principal: Principal, membership: Membership | None, role: Role) ->
 
 
 def require_role(principal: Principal, account: Account, membership: Membership | None, role: Role) -> None:
-    """``membership`` is the current one. Raises Denied, or NotFound for a hidden organization."""
+    """Raise Denied, or NotFound for a hidden organization, unless the current ``membership`` has ``role``."""
     if has_role(principal, membership, role):
         return
     restricted = principal.restricted_to is not None
@@ -60,27 +60,27 @@ def require_role(principal: Principal, account: Account, membership: Membership 
 
 
 def lost_repository(level: Level) -> str:
-    """The reason to switch a hook of a repository off at ``level`` of its responsible user; empty if none."""
+    """Return the reason to switch off a hook of a repository, by the ``level`` of its user. Empty if none."""
     return "" if reaches(level, HOOK_LEVEL) else LOST_REPOSITORY
 
 
 def lost_organization(account: Account, membership: Membership | None) -> str:
-    """The reason to switch a hook of an organization off for its responsible user; empty if none."""
+    """Return the reason to switch off a hook of an organization. Empty if none."""
     return "" if account.active and (account.admin or membership is not None) else LOST_ORGANIZATION
 
 
 def lost_account(account: Account) -> str:
-    """The reason to switch a hook of a user's own repositories off; empty if none."""
+    """Return the reason to switch off a hook of a user's own repositories. Empty if none."""
     return "" if account.active else LOST_ACCOUNT
 
 
 def lost_server(account: Account) -> str:
-    """The reason to switch a hook of the server off for its responsible user; empty if none."""
+    """Return the reason to switch off a hook of the server. Empty if none."""
     return "" if account.active and account.admin else LOST_SERVER
 
 
 def require_own_account(principal: Principal) -> None:
-    """Raises Unauthenticated, or Denied for a token that is restricted to some repositories."""
+    """Raise Unauthenticated, or Denied for a token restricted to some repositories."""
     if not principal.signed_in:
         raise Unauthenticated("sign in to do that")
     if principal.restricted_to is not None:
@@ -88,21 +88,22 @@ def require_own_account(principal: Principal) -> None:
 
 
 def require_administrator(principal: Principal) -> None:
-    """Raises Denied unless the caller may use the hooks of the server."""
+    """Raise Denied unless the caller may use the hooks of the server."""
     if not principal.admin or principal.restricted_to is not None:
         raise Denied("only for site administrators")
 
 
 def sees(access: AccessLevel, event: str) -> bool:
-    """True if the access includes what an event of a repository tells."""
+    """True if the access allows the user to read the content of an event of a repository."""
     units = _units_of(event)
     return all(access.of(unit) != "none" for unit in units) if units else access.of(None) != "none"
 
 
 def sees_all_repositories(account: Account, membership: Membership | None, event: str) -> bool:
-    """True if a user gets such events of every repository of an organization, also of deleted ones.
+    """True if a user gets such events of every repository of an organization, including deleted ones.
 
-    Owners do, and members of teams that have all repositories. Others get those of what they can read.
+    Owners do, and members of teams that have all repositories. Other members get events of repositories that
+    they can read.
     """
     if not account.active or membership is None:
         return account.active and account.admin
@@ -113,7 +114,7 @@ def sees_all_repositories(account: Account, membership: Membership | None, event
 
 
 def _units_of(event: str) -> Sequence[Unit]:
-    """The units whose readers an event is for, all of them; empty for readers of any unit."""
+    """Return the units that a reader of an event must all be able to read. Empty if any unit suffices."""
     return next((units for prefix, units in _UNITS_OF_EVENTS.items() if event.startswith(prefix)), ())
 
 

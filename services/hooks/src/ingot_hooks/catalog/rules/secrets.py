@@ -1,4 +1,4 @@
-"""Secrets of a hook: for signatures, and for the Authorization header. The API shows the latter alone."""
+"""Secrets of a hook: for signatures, and for the Authorization header. The API shows only the header."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -17,7 +17,7 @@ OpenSecret = Callable[[bytes | None], str]
 
 
 def valid_secrets(open_secret: OpenSecret, hook: HookRow, at: datetime) -> list[str]:
-    """The secrets that sign at that time, newest first. Raises Unreadable."""
+    """Return the secrets that sign at that time, newest first. Raises Unreadable."""
     secrets = [open_secret(hook.sealed_secret)]
     if hook.former_until is not None and at < hook.former_until:
         secrets.append(open_secret(hook.sealed_former_secret))
@@ -25,7 +25,10 @@ def valid_secrets(open_secret: OpenSecret, hook: HookRow, at: datetime) -> list[
 
 
 def secret_columns(seal: Seal, hook: HookRow, secret: str, former_until: datetime) -> dict[str, Any]:
-    """The columns of a new secret. The former one stays valid until then, unless the new one is empty."""
+    """Return the columns of a new secret.
+
+    Unless it is empty, the former secret stays valid until ``former_until``.
+    """
     try:
         if secret and secret == seal.open(hook.sealed_secret):
             return {}
@@ -40,7 +43,7 @@ def secret_columns(seal: Seal, hook: HookRow, secret: str, former_until: datetim
 
 
 def valid_authorization(header: str) -> str:
-    """Raises Invalid."""
+    """Return the header. Raises Invalid."""
     value = header.strip()
     if len(value) > MAX_AUTHORIZATION:
         raise Invalid.field(

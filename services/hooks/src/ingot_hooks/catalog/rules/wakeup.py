@@ -8,9 +8,9 @@ POLL_SECONDS = 1.0
 
 
 class Wakeup:
-    """``notify`` after the commit: a worker that wakes earlier does not see the rows.
+    """Call ``notify`` after the commit: a worker that wakes earlier does not see the rows.
 
-    Workers of other processes set ``notified`` by events. Without NATS they look every ``POLL_SECONDS``.
+    Workers of other processes set ``notified`` by events. Without NATS they poll every ``POLL_SECONDS``.
     """
 
     def __init__(self) -> None:
@@ -25,8 +25,8 @@ class Wakeup:
 
 
 class DeliveryWakeup(Wakeup):
-    """For the workers that send deliveries."""
+    """Wakes the workers that send deliveries."""
 
 
 class PermissionWakeup(Wakeup):
-    """For the workers that check permissions."""
+    """Wakes the workers that check permissions."""

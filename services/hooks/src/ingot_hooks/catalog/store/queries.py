@@ -18,7 +18,7 @@ from ingot_hooks.catalog.store.tables import DEFAULT, SYSTEM, ContentType, HookT
 
 
 class RecipientRow(TypedRow):
-    """The columns of a hook that decide whether it gets an event, and what is queued for it."""
+    """The columns of a hook that decide if it gets an event, and in which form."""
 
     id: int
     repository_id: int | None
@@ -95,12 +95,12 @@ _MANY = PreparedQuery(select(hook).where(any_of(hook.c.id, "hook_ids")), HookRow
 
 
 async def get_many(db: Executor, hook_ids: Collection[int]) -> dict[int, HookRow]:
-    """For workers: hooks of any owner, by id."""
+    """Return hooks of any owner by id, for workers."""
     return {row.id: row for row in await _MANY.all(db, hook_ids=hook_ids)}
 
 
 async def list_page(db: Executor, owner: Owner, page: Slice) -> tuple[Sequence[HookRow], int]:
-    """In the order of their creation; and how many there are."""
+    """List hooks in the order of their creation, and return their number."""
     return await fetch_page(db, select(hook).where(_belongs_to(owner)), page, HookRow, hook.c.id)
 
 
@@ -123,12 +123,12 @@ _ACTIVE = PreparedQuery(
 async def list_active(
     db: Executor, repository_ids: Collection[int], owner_ids: Collection[int]
 ) -> Sequence[RecipientRow]:
-    """The active hooks of these repositories and accounts, and of the system, by id."""
+    """List the active hooks of these repositories and accounts, and of the server, by id."""
     return await _ACTIVE.all(db, repositories=repository_ids, organizations=[*owner_ids, SYSTEM])
 
 
 async def copy_defaults(db: Executor, repository_id: int) -> int:
-    """Give a new repository a copy of each default hook; how many."""
+    """Copy the default hooks to a new repository. Return their number."""
     columns = [column for column in hook.c if column.name != "id"]
     copied = {
         "repository_id": literal(repository_id, BigInteger),
@@ -144,13 +144,13 @@ async def copy_defaults(db: Executor, repository_id: int) -> int:
 
 
 async def change(db: Executor, hook_id: int, **values: Any) -> HookRow | None:
-    """Change what users set; the new row."""
+    """Change columns that users set. Return the new row."""
     statement = update(hook).where(hook.c.id == hook_id).values(updated_at=now(), **values)
     return await fetch_first(db, statement.returning(hook), HookRow)
 
 
 async def mark_failing(db: Executor, hook_id: int) -> datetime | None:
-    """Record a failure; the time of the first one after the last success, None for a deleted hook."""
+    """Record a failure. Return the time of the first failure in a row, None for a deleted hook."""
     statement = (
         update(hook)
         .where(hook.c.id == hook_id)
@@ -166,7 +166,7 @@ async def mark_healthy(db: Executor, hook_id: int) -> None:
 async def request_permission_check(
     db: Executor, *, repository_id: int | None = None, creator_id: int | None = None
 ) -> int:
-    """Record that responsible users of these active hooks may have lost permission; the number of hooks."""
+    """Record that responsible users of these active hooks may have lost permission. Return their number."""
     conditions: list[ColumnElement[bool]] = [hook.c.active]
     if repository_id is not None:
         conditions.append(hook.c.repository_id == repository_id)
@@ -176,7 +176,7 @@ async def request_permission_check(
 
 
 async def list_awaiting_permission_check(db: Executor, limit: int) -> Sequence[HookRow]:
-    """Those that wait longest first."""
+    """List hooks that await a permission check, the longest wait first."""
     statement = select(hook).where(hook.c.doubted_at.is_not(None)).order_by(hook.c.doubted_at).limit(limit)
     return await fetch_all(db, statement, HookRow)
 
@@ -195,7 +195,7 @@ async def end_permission_check(db: Executor, checked: HookRow) -> None:
 
 
 async def deactivate(db: Executor, row: HookRow, reason: str) -> bool:
-    """Switch a hook off, unless it was changed since ``row`` was read; False if it was."""
+    """Switch a hook off. Return False if it was changed since ``row`` was read."""
     result = await db.execute(
         update(hook)
         .where(hook.c.id == row.id, hook.c.updated_at == row.updated_at)
@@ -205,7 +205,7 @@ async def deactivate(db: Executor, row: HookRow, reason: str) -> bool:
 
 
 async def remove(db: Executor, owner: Owner, hook_id: int | None = None) -> list[int]:
-    """Delete one hook of an owner, or all of them; the ids of the deleted hooks."""
+    """Delete one hook of an owner, or all of them. Return the ids of deleted hooks."""
     condition = _belongs_to(owner) if hook_id is None else _belongs_to(owner) & (hook.c.id == hook_id)
     removed = (await db.execute(delete(hook).where(condition).returning(hook.c.id))).scalars().all()
     if removed:
@@ -231,9 +231,9 @@ _NEXT_SEQUENCES = PreparedWrite(
 
 
 async def next_sequences(db: Executor, counts: Mapping[tuple[int, int], int]) -> dict[tuple[int, int], int]:
-    """For each hook and repository the first of so many numbers, counted from 1; no number is used twice.
+    """Return the first of ``counts`` new numbers for each hook and repository. No number is used twice.
 
-    Hooks that do not exist any more are left out.
+    Numbers start at 1. Hooks that no longer exist are skipped.
     """
     lanes = json_rows([(*lane, count) for lane, count in counts.items()])
     rows = await _NEXT_SEQUENCES.all(db, SequenceRow, lanes=lanes)

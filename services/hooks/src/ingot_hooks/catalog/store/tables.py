@@ -1,4 +1,4 @@
-"""Tables of hooks, and the values of their columns that are one of a few."""
+"""Tables of hooks, and enumerations of their columns."""
 
 from enum import StrEnum
 

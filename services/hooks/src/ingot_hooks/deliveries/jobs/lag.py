@@ -27,14 +27,14 @@ class LagMonitor:
             await asyncio.sleep(EVERY_SECONDS)
 
     async def measure(self) -> None:
-        """The seconds since the oldest due delivery was due; 0 if none is due."""
+        """Return the seconds since the oldest due delivery was due; 0 if none is due."""
         async with self._db.read() as db:
             since = await deliveries.due_since(db)
         LAG.set((now() - since).total_seconds() if since is not None else 0.0)
 
 
 async def examine_deliveries(database: Database) -> list[str]:
-    """A line for an operator if deliveries are due for long; none when all is well."""
+    """Return a line for the operator if deliveries have been due for long."""
     async with database.read() as db:
         waiting = await deliveries.get_waiting(db, now() - LONGEST_WAIT)
     if waiting.since is None:

@@ -1,6 +1,6 @@
-"""The leases of the deliveries that a worker has claimed: short, and renewed while it works.
+"""Leases of the deliveries that a worker has claimed: short, and renewed while it works.
 
-So what a dead worker had claimed waits for a few seconds only.
+So the claims of a dead worker end within a few seconds.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ RENEW_SECONDS = 3.0
 
 
 class Leases:
-    """``is_valid`` says whether this worker may still act on a delivery: no other can have claimed it."""
+    """Leases of this worker. While ``is_valid``, no other worker can have claimed the delivery."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
@@ -32,9 +32,9 @@ class Leases:
         self._ending: set[int] = set()
 
     async def claim(self, tx: Tx, numbers: Sequence[int]) -> list[DeliveryRow]:
-        """Claim those of ``numbers`` that are still free; the rows in their order.
+        """Claim deliveries of ``numbers`` that are still free. Return the rows in their order.
 
-        The leases are held from the commit on: a claim without a known commit must not be renewed for ever.
+        A lease is held from the commit on: a claim without a known commit must not be renewed for ever.
         """
         end = time.monotonic() + LEASE_SECONDS
         rows = await claims.claim(tx, numbers, lease=timedelta(seconds=LEASE_SECONDS))
@@ -51,12 +51,12 @@ class Leases:
         return self._fences.get(row.number) == row.fence and time.monotonic() < self._ends[row.number]
 
     def let_end(self, row: DeliveryRow) -> None:
-        """Renew it no more. It stays valid until its end."""
+        """Stop renewing a lease. It stays valid until its end."""
         if self._fences.get(row.number) == row.fence:
             self._ending.add(row.number)
 
     def forget(self, row: DeliveryRow) -> None:
-        """The outcome of the attempt is written, and has given the delivery back."""
+        """Forget a lease after the outcome was written, which released the delivery."""
         if self._fences.get(row.number) == row.fence:
             self._remove(row.number)
 
@@ -74,7 +74,10 @@ class Leases:
                 log.warning("leases of deliveries not renewed", count=len(self._fences), error=repr(error))
 
     async def renew(self) -> None:
-        """Renew all but those that are to end. Those that another worker has claimed since are lost."""
+        """Renew all leases except those in ``let_end``.
+
+        Leases that other workers have taken over are lost.
+        """
         fences = {number: fence for number, fence in self._fences.items() if number not in self._ending}
         if not fences:
             return

@@ -36,7 +36,7 @@ ATTEMPTS = Metric("ingot_hook_attempts_total", "Attempts to deliver, by what bec
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """Changes by an attempt of its delivery and, by ``result``, of its hook."""
+    """The changes that an attempt makes to its delivery and, with ``result``, to its hook."""
 
     row: DeliveryRow
     columns: OutcomeColumns
@@ -51,16 +51,16 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def changes_hook(self) -> bool:
-        """True if the hook has to be written: after a failure, and after the first success after failures."""
+        """True if the hook must be written: after a failure, and after the first success after failures."""
         if self.hook is None or self.result is None:
             return False
         return self.result.state != DeliveryState.DELIVERED or self.hook.failing_since is not None
 
 
 def returned(row: DeliveryRow, *, pauses_lane: bool = False, reason: str = "") -> Outcome:
-    """No request was sent, or no answer was read: the delivery is pending again, and the attempt not counted.
+    """Return the outcome of an attempt without a request or response: pending again, and not counted.
 
-    It stays the first one of its lane: it is due as before.
+    The delivery stays the first one of its lane: it is due as before.
     """
     columns = OutcomeColumns(state=DeliveryState.PENDING, attempts=row.attempts - 1)
     if reason:
@@ -74,13 +74,13 @@ def unsent(
     *,
     state: CancelledOrFailed = DeliveryState.CANCELLED,
 ) -> Outcome:
-    """The delivery ends without a request, and this attempt is not counted."""
+    """Return the outcome of a delivery that ends without a request. This attempt is not counted."""
     columns = OutcomeColumns(state=state, attempts=row.attempts - 1, error=reason, finished_at=now())
     return Outcome(row=row, columns=columns)
 
 
 class OutcomeRecorder:
-    """Takes outcomes at any time, and writes those that were collected together.
+    """Collects outcomes and writes them together.
 
     A delivery keeps its lease until its outcome is written, so no worker sends it again before. Failed writes
     are retried until then. ``on_written`` is called after each commit.
@@ -109,9 +109,9 @@ class OutcomeRecorder:
             await asyncio.wait({self._write_task})
 
     def count_by_endpoint(self) -> Counter[str]:
-        """The number of outcomes that are not written yet.
+        """Return the number of unwritten outcomes by endpoint.
 
-        Their deliveries are running only in the database.
+        The database still shows their deliveries as running.
         """
         return Counter(outcome.row.endpoint for outcome in self._outcomes)
 
@@ -125,7 +125,10 @@ class OutcomeRecorder:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _write_or_keep(self, batch: list[Outcome]) -> list[Outcome]:
-        """Write all of ``batch``, or else each alone; those that could not be written and have a lease."""
+        """Write all of ``batch``, or else each outcome alone.
+
+        Return the unwritten ones with a valid lease.
+        """
         try:
             await self._write_batch(batch)
         except Exception as error:  # noqa: BLE001 - whatever it is, the requests were sent

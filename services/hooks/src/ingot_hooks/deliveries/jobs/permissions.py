@@ -30,7 +30,7 @@ DELETED_USER = Account(id=0, kind="user", login="", active=False)
 
 
 class PermissionChecker:
-    """Asks repos and identity. A grant is remembered for at most 5 s, a refusal never."""
+    """Asks repos and identity for permissions. Grants are cached for at most 5 s, refusals never."""
 
     def __init__(
         self, database: Database, identity: HttpIdentity, repos: HttpRepos, wakeup: PermissionWakeup
@@ -40,13 +40,13 @@ class PermissionChecker:
         """By organization, user, repository and event: all hooks of a user there have one answer."""
 
     async def run(self) -> None:
-        """Check the hooks that await it until cancelled."""
+        """Check hooks that await a permission check, until cancelled."""
         while True:
             await self.step()
             await self._wakeup.wait()
 
     async def step(self) -> int:
-        """Check the hooks that await it; how many could be checked."""
+        """Check hooks that await a permission check. Return the number of completed checks."""
         async with self._db.read() as db:
             hooks = await store.list_awaiting_permission_check(db, BATCH)
         count = 0
@@ -76,7 +76,7 @@ class PermissionChecker:
         return ""
 
     async def check(self, hook: HookRow) -> str:
-        """Switch the hook off if its responsible user has lost the permission; the reason, else empty.
+        """Switch the hook off if its responsible user has lost the permission. Return the reason, or "".
 
         Raises ApiError when repos or identity cannot answer, and Conflict when the hook was changed.
         """
@@ -103,11 +103,9 @@ class PermissionChecker:
         return access.lost_organization(*await self._account_and_membership(hook))
 
     async def _sees(self, hook: HookRow, repository_id: int, event: str) -> bool:
-        """True if the responsible user of a hook may see what an event tells of a repository.
+        """True if the responsible user of a hook may read the content of an event of a repository.
 
-        The repository may be deleted.
-
-        Not after losing the hook.
+        The repository may be deleted. False if the user may not use the hook any more.
         """
         if hook.organization_id in (SYSTEM, hook.creator_id):
             return True
@@ -127,7 +125,7 @@ class PermissionChecker:
         return DELETED_USER
 
     async def _account_and_membership(self, hook: HookRow) -> tuple[Account, Membership | None]:
-        """The responsible user of a hook of an organization, and the membership in that organization."""
+        """Return the responsible user of an organization's hook, and the membership in the organization."""
         with suppress(NotFound):
             account = await self._identity.account(hook.creator_id)
             memberships = await self._identity.memberships(hook.creator_id)

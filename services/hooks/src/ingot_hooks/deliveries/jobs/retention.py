@@ -11,13 +11,13 @@ BATCH = 1000
 
 
 class Retention:
-    """Only one process of the service does this at a time."""
+    """Deletes old deliveries, in one process of the service at a time."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self._db, self._age = database, timedelta(days=settings.retention_days)
 
     async def step(self) -> int:
-        """Delete every delivery that is too old; how many."""
+        """Delete every delivery that is too old. Return their number."""
         count = 0
         async with self._db.exclusive("hooks retention") as is_ours:
             while is_ours:

@@ -63,7 +63,7 @@ LANE_PAUSE_SECONDS = 5.0
 
 
 class _CachedHook(NamedTuple):
-    """A hook, None when it was deleted, and when it was read (monotonic time)."""
+    """A cached hook, None if it was deleted, and the monotonic time of its read."""
 
     row: HookRow | None
     read_at: float
@@ -124,7 +124,7 @@ class DeliveryWorker:
             await self._recorder.flush()
 
     async def step(self) -> int:
-        """Deliver everything that is due now; the number of claimed deliveries."""
+        """Deliver everything that is due now. Return the number of claimed deliveries."""
         count = 0
         while started := await self._start_due():
             count += started
@@ -184,7 +184,7 @@ class DeliveryWorker:
         return self._paused.keys()
 
     def _is_failing(self, hook_id: int) -> bool:
-        """True if the last attempt at the hook failed. Such hooks get at most half of everything."""
+        """True if the last attempt at the hook failed. Failing hooks get at most half of all slots."""
         hook = self._hooks[hook_id].row
         return hook is not None and hook.failing_since is not None
 
@@ -239,7 +239,10 @@ class DeliveryWorker:
             return unsendable or self._outcome(hook, row, await self._send(hook, row))
 
     async def _unsendable(self, hook: HookRow, row: DeliveryRow) -> Outcome | None:
-        """The outcome of a delivery that may not be sent now. Inactive hooks get only manual deliveries."""
+        """Return the outcome of a delivery that may not be sent now.
+
+        Inactive hooks get only manual deliveries.
+        """
         if not (hook.active or row.manual):
             failed = is_endpoint_failure(hook.disabled_reason)
             return unsent(
@@ -257,7 +260,7 @@ class DeliveryWorker:
         return unsent(row, refusal) if refusal else None
 
     async def _hook(self, hook_id: int) -> HookRow | None:
-        """The hook as it was at most ``FRESH_SECONDS`` ago: a delivery may have waited long in its lane."""
+        """Return the hook, read at most ``FRESH_SECONDS`` ago: deliveries may wait long in their lane."""
         cached = self._hooks.get(hook_id)
         if cached is None or not cached.is_fresh:
             async with self._db.read() as db:

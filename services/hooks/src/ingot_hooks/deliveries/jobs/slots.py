@@ -26,7 +26,7 @@ MAX_REMEMBERED = 5000
 
 
 class EndpointSlots:
-    """The slots of one endpoint in this process: ``free`` is acquired for as long as a lane sends."""
+    """The slots of one endpoint in this process. A lane acquires ``free`` while it sends."""
 
     def __init__(self, concurrency: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.free = asyncio.Semaphore(concurrency)
@@ -36,7 +36,7 @@ class EndpointSlots:
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Around an attempt, whose time is measured."""
+        """Measure the time of an attempt inside the block."""
         self._changed_at = started = self._clock()
         try:
             yield
@@ -47,7 +47,10 @@ class EndpointSlots:
             self._seconds = before + (seconds - before) * WEIGHT
 
     def limit(self) -> EndpointLimit:
-        """The number to send in ``AHEAD_SECONDS``, at least one per slot; 0 while all slots are stalled."""
+        """Return the number of deliveries for ``AHEAD_SECONDS``, at least one per slot.
+
+        0 if all are stalled.
+        """
         if self.free.locked() and self._clock() - self._changed_at > STALL_SECONDS:
             return EndpointLimit(0)
         per_slot = FIRST_PER_SLOT
@@ -57,7 +60,7 @@ class EndpointSlots:
 
 
 class EndpointSlotsByName:
-    """The slots of each endpoint: of those that are in use, and of some that were."""
+    """The slots by endpoint: all that are in use, and some recently used ones."""
 
     def __init__(self, concurrency: int) -> None:
         self._concurrency = concurrency

@@ -1,4 +1,4 @@
-"""From events to deliveries: one for each subscribed hook, in the transaction that applies the events."""
+"""Converts events into deliveries: one per subscribed hook, in the transaction that applies the events."""
 
 import json
 import uuid
@@ -22,7 +22,7 @@ SUBSCRIPTIONS = 1000
 
 
 class Announcement(NamedTuple):
-    """A notice of an event, and who gets it. An inactive hook gets a ``manual`` one, too."""
+    """A notice of an event, and its recipients. Inactive hooks get a ``manual`` one, too."""
 
     notice: Notice
     event_id: str
@@ -40,9 +40,9 @@ class EventNotices(NamedTuple):
 
 
 async def queue_notices(db: Executor, events: Sequence[EventNotices]) -> int:
-    """Queue the deliveries of these events, in the order of their notices; how many.
+    """Queue the deliveries of these events, in the order of their notices. Return their number.
 
-    It takes as many statements for all of them as for one.
+    The number of statements does not depend on the number of events.
     """
     notices = [notice for event in events for notice in event.notices]
     if not notices:

@@ -40,7 +40,7 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
 def attempt_result(
     status: int, retry_after: str, *, attempts: int, at: datetime, jitter: float
 ) -> AttemptResult:
-    """The result of attempt number ``attempts``, whose answer had ``status``; 0 means no answer.
+    """Return the result of attempt number ``attempts`` with the response ``status``; 0 means no response.
 
     ``jitter``, from -1 to 1, moves the next attempt by up to a tenth of the pause.
     """
@@ -56,7 +56,7 @@ def attempt_result(
 
 
 def retry_after_pause(retry_after: str, at: datetime) -> timedelta:
-    """The pause of a ``Retry-After`` header (RFC 9110: seconds or a date), at most a day; else zero."""
+    """Return the pause of a ``Retry-After`` header (RFC 9110: seconds or a date), 0 to 24 hours."""
     text = retry_after.strip()
     if text.isascii() and text.isdigit():
         seconds = int(text[:9])

@@ -48,7 +48,7 @@ def signed_request(
     at: datetime,
     authorization: str = "",
 ) -> SignedRequest:
-    """The request of an attempt at ``at``.
+    """Return the request of an attempt at ``at``.
 
     ``secrets`` are the valid ones, newest first. All of them sign for Standard Webhooks, whose header holds
     several signatures. The newest one signs for the other headers.
@@ -88,7 +88,7 @@ def signed_request(
 
 
 def standard_webhooks_key(secret: str) -> bytes:
-    """The key of a Standard Webhooks signature."""
+    """Return the key of a Standard Webhooks signature."""
     if secret.startswith(PREFIX):
         coded = secret.removeprefix(PREFIX)
         try:

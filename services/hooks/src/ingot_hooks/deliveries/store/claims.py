@@ -1,7 +1,7 @@
-"""Claims of deliveries: a worker makes due ones running, renews their leases and records their outcomes.
+"""Claims of deliveries: a worker makes due ones running, renews their leases and records outcomes.
 
-Whatever locks several running deliveries does so by their numbers in order: a worker renews the leases of
-deliveries while it records the outcomes of others among them.
+All code that locks several running deliveries locks them by number: a worker renews leases while it records
+outcomes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -84,7 +84,7 @@ _CLAIM = PreparedWrite(
 
 
 async def claim(db: Executor, numbers: Sequence[int], *, lease: timedelta) -> list[DeliveryRow]:
-    """Claim those of ``numbers`` that no other worker has claimed; the rows in their order."""
+    """Claim deliveries of ``numbers`` that no other worker has claimed. Return the rows in their order."""
     if not numbers:
         return []
     await take_order_from_indexes(db)
@@ -101,7 +101,7 @@ class _ClaimedLane(TypedRow):
 
 
 async def _without_shared_lanes(db: Executor, rows: Sequence[DeliveryRow]) -> Sequence[DeliveryRow]:
-    """Hand back what is in a lane of which another worker claimed the beginning at the same moment."""
+    """Release deliveries of lanes whose beginning another worker claimed at the same moment."""
     if not rows:
         return rows
     own = [row.number for row in rows]
@@ -137,13 +137,13 @@ _RENEW = PreparedWrite(
 
 
 async def lock_claimed(db: Executor, fences: Mapping[int, int]) -> list[int]:
-    """Lock deliveries by number and fence, in order; the numbers of those with an unchanged claim."""
+    """Lock deliveries by number and fence, in order. Return the numbers with an unchanged claim."""
     rows = await _LOCK.all(db, numbers=list(fences))
     return [row.number for row in rows if fences[row.number] == row.fence]
 
 
 async def renew(db: Executor, fences: Mapping[int, int], *, lease: timedelta) -> set[int]:
-    """Renew the leases of claims, by number and fence; the numbers of those with an unchanged claim."""
+    """Renew the leases of claims by number and fence. Return the numbers with an unchanged claim."""
     numbers = await lock_claimed(db, fences)
     await _RENEW.run(db, numbers=numbers, leased_until=now() + lease)
     return set(numbers)

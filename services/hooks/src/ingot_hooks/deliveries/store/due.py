@@ -47,17 +47,16 @@ Lane = tuple[int, int]
 
 
 class EndpointLimit(NamedTuple):
-    """Maxima for one host and port: running deliveries in all processes, and deliveries found of one lane."""
+    """Limits of one host and port: running deliveries of all processes, and found deliveries per lane."""
 
     running: int
     per_lane: int = 1
 
 
 class ClaimLimits(NamedTuple):
-    """``of_endpoint`` names the limit of an endpoint.
+    """Limits of a search for due deliveries. ``of_endpoint`` returns the limit of an endpoint.
 
-    Deliveries of failing hooks are found only if they are included, and nothing of the lanes in
-    ``paused_lanes``.
+    Deliveries of failing hooks are found only if they are included. ``paused_lanes`` are skipped.
     """
 
     of_endpoint: Callable[[str], EndpointLimit]
@@ -80,13 +79,13 @@ class DueDelivery(LaneRow):
 
 
 class HiddenDelivery(DueDelivery):
-    """``position``: among all that are due, from 1 for the oldest."""
+    """A due delivery. ``position`` counts all due ones, from 1 for the oldest."""
 
     position: int
 
 
 class RunningLane(LaneRow):
-    """A lane with running deliveries. ``leased_until``: when the first of their leases ends."""
+    """A lane with running deliveries. ``leased_until`` is the end of the first of their leases."""
 
     running: int
     leased_until: datetime
@@ -105,7 +104,7 @@ _BY_TIME = (delivery.c.next_attempt_at, delivery.c.number)
 
 
 def _due(*conditions: ColumnElement[bool], order: Sequence[str] = TURN) -> PreparedQuery[DueDelivery]:
-    """The first deliveries that are due, as many as ``first`` says."""
+    """Return a query for the first due deliveries, at most ``first``."""
     return PreparedQuery(
         select(delivery.c.number, delivery.c.hook_id, delivery.c.repository_id, delivery.c.endpoint)
         .where(*_IS_DUE, *conditions)
@@ -116,7 +115,10 @@ def _due(*conditions: ColumnElement[bool], order: Sequence[str] = TURN) -> Prepa
 
 
 def _due_of_others() -> PreparedQuery[HiddenDelivery]:
-    """Among the ``MAX_DEPTH`` oldest those whose endpoints are not ``full``, and the last one of them all."""
+    """Return a query for deliveries of endpoints that are not ``full``, and for the last due one of all.
+
+    It searches the ``MAX_DEPTH`` oldest.
+    """
     depth: ColumnElement[int] = literal_column(str(MAX_DEPTH))
     names = ("number", "hook_id", "repository_id", "endpoint")
     position = func.row_number(type_=Integer).over(order_by=_BY_TIME).label("position")
@@ -137,7 +139,7 @@ def _due_of_others() -> PreparedQuery[HiddenDelivery]:
 
 
 def _lane_heads() -> PreparedQuery[LaneRow]:
-    """Each lane in which something is due, by its first delivery.
+    """Return a query for lanes with due deliveries, each by its first delivery.
 
     The query goes from lane to lane in the index. So it does not read the other deliveries of a lane.
     """
@@ -155,7 +157,7 @@ def _lane_heads() -> PreparedQuery[LaneRow]:
     steps = select(next_lane(after).label("following"), *no_head).cte("steps", recursive=True)
 
     def of_head(name: str) -> ScalarSelect[object]:
-        """A subquery, not a join: a join that was planned for an empty table would read the whole table."""
+        """Return a subquery. A join that was planned for an empty table would read the whole table."""
         return (
             select(head.c[name])
             .where(head.c.number == steps.c.following)
@@ -179,7 +181,10 @@ def _lane_heads() -> PreparedQuery[LaneRow]:
 
 
 class DueDeliveries(NamedTuple):
-    """``numbers``: claimable deliveries. ``abandoned``: true if a running one has lost its worker."""
+    """The result of a search. ``numbers``: claimable deliveries.
+
+    ``abandoned``: a running one lost its worker.
+    """
 
     numbers: list[int]
     abandoned: bool
@@ -200,7 +205,7 @@ class _Selection:
         self.numbers: dict[int, None] = {}
 
     def full_endpoints(self) -> list[str]:
-        """Those that get no more."""
+        """Return the endpoints that have reached their limit."""
         return [
             endpoint
             for endpoint, running in self._by_endpoint.items()
@@ -248,9 +253,9 @@ _DUE_IN_LANE = _due(
 
 
 async def find_due(db: Executor, limit: int, limits: ClaimLimits) -> DueDeliveries:
-    """Up to ``limit`` due deliveries. It only reads, in a transaction.
+    """Find up to ``limit`` due deliveries. This only reads, in a transaction.
 
-    A lane with a running delivery is left out, which keeps the order per repository. The limit per endpoint
+    A lane with a running delivery is skipped, which keeps the order per repository. The limit per endpoint
     keeps one endpoint from taking all claims. Two processes that claim at once may exceed it together. The
     time to find a delivery does not depend on how many others wait in its lane.
     """

@@ -1,8 +1,8 @@
-"""Lookups in one lane that read nothing of others, whatever PostgreSQL's planner believes.
+"""Lookups in one lane that read no other lanes, for any choice of PostgreSQL's planner.
 
-Its statistics may be from a moment without deliveries under way. Then each partial index seems to have one
-row. The index of due deliveries has the order of the table, so it seems the cheapest for everything. So a
-lookup demands an order that only the right index has, and ``take_order_from_indexes`` forbids sorting.
+Its statistics may be from a moment without running deliveries. Then each partial index seems to have one row.
+The index of due deliveries has the order of the table, so it seems the cheapest for everything. So a lookup
+demands an order that only the right index has, and ``take_order_from_indexes`` forbids sorting.
 """
 
 from typing import Any
@@ -22,7 +22,10 @@ TURN = ("next_attempt_at", "number")
 
 
 class IsOfLane(Condition):
-    """True if a row is of a lane. A range on PostgreSQL: with equal columns any order by them would do."""
+    """True if a row is in a lane.
+
+    A range on PostgreSQL, because equal columns would allow any order by them.
+    """
 
     def __init__(
         self, row: FromClause, hook_id: ColumnElement[int], repository_id: ColumnElement[int]
@@ -65,6 +68,6 @@ _SETTINGS = PreparedQuery(_settings_off(), _PlannerRow)
 
 
 async def take_order_from_indexes(tx: Executor) -> None:
-    """Plan without sorts and hash tables until the transaction ends. SQLite has no such choice."""
+    """Plan without sorts and hash tables until the transaction ends. Does nothing on SQLite."""
     if tx.dialect_name != "sqlite":
         await _SETTINGS.all(tx)

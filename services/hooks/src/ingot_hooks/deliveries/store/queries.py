@@ -1,4 +1,4 @@
-"""SQL for deliveries: queue them, end them with their hook, list them, send them again, drop old ones."""
+"""SQL for deliveries: queue, end, list, redeliver and delete."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -84,7 +84,7 @@ class DeliveryRow(DeliverySummaryRow):
 
 
 class WaitingDeliveriesRow(TypedRow):
-    """The number of waiting deliveries, and the time since which the first one waits; None without any."""
+    """The number of waiting deliveries, and the start of the longest wait; None without any."""
 
     total: int
     since: datetime | None
@@ -124,12 +124,12 @@ _ADD = PreparedWrite(
 
 
 async def add(db: Executor, rows: Sequence[NewDelivery]) -> None:
-    """Queue deliveries, due at once. If one exists for the same hook and event, it stays as it is."""
+    """Queue deliveries, due at once. An existing one for the same hook and event stays unchanged."""
     await _ADD.each(db, [{**row, "next_attempt_at": now(), "created_at": now()} for row in rows])
 
 
 async def due_since(db: Executor) -> datetime | None:
-    """Since when the delivery is due that waits longest; None when none is due."""
+    """Return the due time of the oldest due delivery; None if none is due."""
     due = select(func.min(delivery.c.next_attempt_at)).where(
         UNDER_WAY, delivery.c.state == PENDING, delivery.c.next_attempt_at <= now()
     )
@@ -138,7 +138,7 @@ async def due_since(db: Executor) -> datetime | None:
 
 
 async def get_waiting(db: Executor, before: datetime) -> WaitingDeliveriesRow:
-    """The deliveries that were due ``before`` then, and those whose worker died before."""
+    """Return deliveries that were due ``before`` then, and those whose worker died before."""
     due = delivery.c.next_attempt_at < before
     is_free = or_(delivery.c.state == PENDING, delivery.c.lease_until < before)
     since = func.min(delivery.c.next_attempt_at).label("since")
@@ -190,12 +190,12 @@ _OF_HOOK = PreparedPage(
 
 
 async def list_page(db: Executor, hook_id: int, page: Slice) -> tuple[Sequence[DeliverySummaryRow], int]:
-    """The deliveries of a hook, newest first; and how many there are, ``COUNTED`` at most."""
+    """List the deliveries of a hook, newest first, and return their number, at most ``COUNTED``."""
     return await _OF_HOOK.read(db, page, hook_id=hook_id)
 
 
 def _redelivery() -> dict[str, object]:
-    """The columns of a delivery that an owner has sent again, from the first attempt."""
+    """Return the columns of a delivery that an owner sends again, from the first attempt."""
     return {
         "state": DeliveryState.PENDING,
         "attempts": 0,
@@ -208,7 +208,7 @@ def _redelivery() -> dict[str, object]:
 
 
 async def redeliver(db: Executor, hook_id: int, delivery_id: str) -> DeliveryRow | None:
-    """Start a delivery again that has ended, or that waits after an attempt; None when it is neither."""
+    """Restart a delivery that has ended or waits after an attempt. None for any other."""
     waits_again = and_(delivery.c.state == DeliveryState.PENDING, delivery.c.attempts > 0)
     statement = (
         update(delivery)
@@ -223,7 +223,7 @@ async def redeliver(db: Executor, hook_id: int, delivery_id: str) -> DeliveryRow
 
 
 async def redeliver_failed(db: Executor, hook_id: int, since: datetime) -> int:
-    """Start all failed deliveries again that were queued since then; how many."""
+    """Restart all failed deliveries that were queued since then. Return their number."""
     statement = (
         update(delivery)
         .where(
@@ -237,7 +237,7 @@ async def redeliver_failed(db: Executor, hook_id: int, since: datetime) -> int:
 
 
 async def drop_older(db: Executor, than: datetime, limit: int) -> int:
-    """Delete up to ``limit`` deliveries in a final state; how many were deleted."""
+    """Delete up to ``limit`` deliveries in a final state. Return their number."""
     old = (
         select(delivery.c.number)
         .where(delivery.c.created_at < than, delivery.c.state.in_(FINAL_STATES))

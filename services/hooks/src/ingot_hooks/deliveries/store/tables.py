@@ -26,7 +26,10 @@ from ingot_hooks.catalog.store.tables import metadata
 
 
 class DeliveryState(StrEnum):
-    """``running`` is leased by a worker; the last three are final, until a redelivery."""
+    """State of a delivery. A worker leases a ``running`` one.
+
+    The last three are final, until a redelivery.
+    """
 
     PENDING = "pending"
     RUNNING = "running"

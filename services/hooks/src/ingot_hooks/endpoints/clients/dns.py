@@ -1,4 +1,4 @@
-"""Resolves host names in threads of their own: a silent name server delays no other work."""
+"""Resolves host names in its own threads, so a silent name server delays no other work."""
 
 import asyncio
 import socket
@@ -17,7 +17,7 @@ def _addresses(host: str) -> list[AddressInfo]:
 
 
 class HostResolver:
-    """Resolves each host once at a time; callers that wait for the same host share the answer.
+    """Resolves each host once at a time. Callers that wait for the same host share the result.
 
     The event loop has four threads for this, and a lookup cannot be cancelled: one endpoint could use all
     four.
@@ -29,7 +29,10 @@ class HostResolver:
         self._lookups: dict[str, asyncio.Future[list[AddressInfo]]] = {}
 
     async def look_up(self, host: str) -> list[AddressInfo]:
-        """Raises OSError, and ValueError for text that cannot be a host name."""
+        """Return the addresses of a host.
+
+        Raises OSError, and ValueError for text that cannot be a host name.
+        """
         lookup = self._lookups.get(host)
         if lookup is None:
             lookup = asyncio.get_running_loop().run_in_executor(self._threads, self._resolve, host)

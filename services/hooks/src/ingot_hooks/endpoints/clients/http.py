@@ -1,9 +1,8 @@
 """Sends one request to an endpoint, and only to an address that the egress guard has checked before.
 
-A host is resolved once for each attempt. The guard checks all its addresses, and only those are connected to.
-Connections are reused for the next attempt at the same host; its addresses are checked again all the same.
-Redirects are not followed and proxies of the environment are not used: both would lead to unchecked
-addresses.
+A host is resolved once per attempt. The guard checks all its addresses, and only those are used. Connections
+are reused for the next attempt at the same host, after another check of its addresses. Redirects are not
+followed and proxies of the environment are not used: both would lead to unchecked addresses.
 """
 
 import asyncio
@@ -66,11 +65,14 @@ class CheckedResolver(AbstractResolver):
         return list(_checked_addresses.get())
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: the resolver holds no resources."""
 
 
 class HttpEndpoints:
-    """``seconds`` is the time from the lookup of the host to the head of the answer."""
+    """Client of endpoints.
+
+    ``seconds`` is the time from the lookup of the host to the head of the response.
+    """
 
     def __init__(
         self, egress: Egress, own_servers: OwnServers, seconds: float, resolve: Resolve | None
@@ -88,7 +90,7 @@ class HttpEndpoints:
             self._session = None
 
     async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        """Send one request. Whatever the endpoint does is a ``Reply``, never an exception."""
+        """Send one request. Every failure of the endpoint is a ``Reply``, never an exception."""
         try:
             return await self._send(method, URL(url), headers, body)
         except TimeoutError:
@@ -157,7 +159,7 @@ def _new_socket(address: AddrInfoType) -> socket.socket:
 
 
 async def _read_start(response: aiohttp.ClientResponse) -> bytes:
-    """The first bytes of the body: at most ``MAX_BODY_BYTES``, and those that arrive in ``BODY_SECONDS``."""
+    """Return the first bytes of the body: at most ``MAX_BODY_BYTES``, received within ``BODY_SECONDS``."""
     received = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -171,7 +173,7 @@ async def _read_start(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _words(error: Exception) -> str:
-    """The error in our words: the text of the other side may be the greeting of any server."""
+    """Return a text of our own for the error: the other side's text may be the greeting of any server."""
     match error:
         case ssl.SSLCertVerificationError():
             verification = getattr(error, "certificate_error", error)  # aiohttp's has the one of ssl
@@ -195,6 +197,6 @@ def _words(error: Exception) -> str:
 
 
 def _storable(text: str) -> str:
-    """``text`` without the characters that no column holds, cut at ``MAX_TEXT``."""
+    """Return ``text`` without characters that no column can store, cut at ``MAX_TEXT``."""
     readable = text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
     return readable[:MAX_TEXT]

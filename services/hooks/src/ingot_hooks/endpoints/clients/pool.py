@@ -1,4 +1,4 @@
-"""Sends requests to endpoints. The HTTP client is imported in a thread, for the first of them.
+"""Sends requests to endpoints. The HTTP client is imported in a thread, for the first request.
 
 That import is a sixth of the imports of hooks. It takes 8 MiB, which a process without deliveries saves.
 """
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class Endpoints:
-    """``seconds`` is the time from the lookup of the host to the head of the answer."""
+    """Client of endpoints.
+
+    ``seconds`` is the time from the lookup of the host to the head of the response.
+    """
 
     def __init__(
         self, egress: Egress, own_servers: OwnServers, seconds: float, *, resolve: Resolve | None = None
@@ -30,7 +33,7 @@ class Endpoints:
             await self._over_http.close()
 
     async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        """Send one request. Whatever the endpoint does is a ``Reply``, never an exception."""
+        """Send one request. Every failure of the endpoint is a ``Reply``, never an exception."""
         if self._over_http is None:
             http_endpoints = await asyncio.to_thread(_import_http_endpoints)
             if self._over_http is None:  # else another request was here first

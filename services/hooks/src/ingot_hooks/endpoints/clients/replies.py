@@ -6,7 +6,7 @@ import msgspec
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of an endpoint. ``status`` 0: there was no answer, and ``error`` says why."""
+    """The response of an endpoint. ``status`` 0: there was none, and ``error`` is the reason."""
 
     status: int = 0
     headers: Mapping[str, str] = {}

@@ -17,7 +17,7 @@ MAX_TELEGRAM = 4096
 
 
 def body_for(type_: HookType, settings: Mapping[str, str], notice: Notice) -> bytes:
-    """The JSON text that a hook of ``type_`` gets for ``notice``."""
+    """Return the JSON text that a hook of ``type_`` gets for ``notice``."""
     message = CHATS.get(type_)
     if message is None:
         return notices.native(notice)
@@ -25,7 +25,7 @@ def body_for(type_: HookType, settings: Mapping[str, str], notice: Notice) -> by
 
 
 def slack(summary: Summary, settings: Mapping[str, str], event: str) -> dict[str, Any]:
-    """A Slack message. Nothing in it can mention a person or a channel."""
+    """Return a Slack message. Nothing in it can mention a person or a channel."""
     text = "\n".join(_slack(line) for line in summary.detail)
     attachment = {
         "fallback": _slack(summary.headline),
@@ -45,7 +45,7 @@ def slack(summary: Summary, settings: Mapping[str, str], event: str) -> dict[str
 
 
 def discord(summary: Summary, settings: Mapping[str, str], _event: str) -> dict[str, Any]:
-    """A Discord message. All of it is in an embed, where mentions do not notify."""
+    """Return a Discord message. All of it is in an embed, where mentions do not notify."""
     sender, repository = summary.sender, summary.repository
     embed: dict[str, Any] = {
         "title": clip(_plain(summary.headline), MAX_TITLE),
@@ -71,7 +71,7 @@ def discord(summary: Summary, settings: Mapping[str, str], _event: str) -> dict[
 
 
 def dingtalk(summary: Summary, _settings: Mapping[str, str], _event: str) -> dict[str, Any]:
-    """A DingTalk card, or plain text when there is no URL to link to."""
+    """Return a DingTalk card, or plain text if there is no URL to link to."""
     title = _plain(summary.headline)
     if not summary.url:
         return {"msgtype": "text", "text": {"content": title}}
@@ -90,7 +90,7 @@ def dingtalk(summary: Summary, _settings: Mapping[str, str], _event: str) -> dic
 
 
 def telegram(summary: Summary, _settings: Mapping[str, str], _event: str) -> dict[str, Any]:
-    """The arguments of sendMessage of a Telegram bot; the URL of the hook names the chat."""
+    """Return the arguments of sendMessage of a Telegram bot. The URL of the hook names the chat."""
     lines = [summary.headline, *summary.detail]
     text, room = [], MAX_TELEGRAM
     for line in lines:
@@ -103,7 +103,7 @@ def telegram(summary: Summary, _settings: Mapping[str, str], _event: str) -> dic
 
 
 def msteams(summary: Summary, _settings: Mapping[str, str], _event: str) -> dict[str, Any]:
-    """A card of Microsoft Teams' connectors."""
+    """Return a card of Microsoft Teams' connectors."""
     title = _plain(summary.headline)
     action = {
         "@type": "OpenUri",
@@ -130,13 +130,13 @@ def msteams(summary: Summary, _settings: Mapping[str, str], _event: str) -> dict
 
 
 def feishu(summary: Summary, _settings: Mapping[str, str], _event: str) -> dict[str, Any]:
-    """A text for a bot of Feishu, where texts have no markup."""
+    """Return a text for a bot of Feishu, where texts have no markup."""
     lines = [_plain(summary.headline), *(_plain(line) for line in summary.detail)]
     return {"msg_type": "text", "content": {"text": "\n".join([*lines, summary.url]).strip()}}
 
 
 def matrix(summary: Summary, _settings: Mapping[str, str], _event: str) -> dict[str, Any]:
-    """A notice in a Matrix room, as plain text and as HTML."""
+    """Return a notice in a Matrix room, as plain text and as HTML."""
     lines = [summary.headline, *summary.detail]
     return {
         "msgtype": "m.notice",
@@ -147,7 +147,7 @@ def matrix(summary: Summary, _settings: Mapping[str, str], _event: str) -> dict[
 
 
 def with_transaction(url: str, delivery_id: str) -> str:
-    """The URL of a Matrix message. The id in its path makes the request idempotent."""
+    """Return the URL of a Matrix message. The id in its path makes the request idempotent."""
     path, mark, query = url.partition("?")
     return f"{path.rstrip('/')}/{delivery_id}{mark}{query}"
 

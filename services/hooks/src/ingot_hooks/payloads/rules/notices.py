@@ -1,4 +1,4 @@
-"""Notices: the parts of an event that hooks get, one or more for each event, with Gitea's payload.
+"""Notices of events to hooks, one or more for each event, with Gitea's payload.
 
 A payload is built from the event alone, without a call to another service. ``secret`` is always empty:
 signatures are in the headers. ``omitted`` is present when the event leaves something out.
@@ -59,7 +59,7 @@ BRANCHES, TAGS = "refs/heads/", "refs/tags/"
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of an event for the hooks of a repository, and for those of the organization ``owner_id``.
+    """A notice of an event for the hooks of a repository, and for those of the organization ``owner_id``.
 
     Users and organizations never share an id. So ``owner_id`` finds no hooks if the owner is a user. ``kind``
     is the part of the family ``event``. Branch filters are matched with ``branch``, which is empty for a tag
@@ -112,20 +112,20 @@ def notices_of_push(event: PushReceived) -> list[Notice]:
 
 
 def _head_commit(event: PushReceived) -> Commit | None:
-    """The commit that the ref is at, unless it was deleted or the event has no room for it."""
+    """Return the commit at the ref. None for a deleted ref, or if the event has no room for the commit."""
     if event.head_commit is None and event.commits and event.commits[0].id == event.after:
         return event.commits[0]
     return event.head_commit
 
 
 def notices_of_fork(event: RepositoryForked) -> list[Notice]:
-    """For the hooks of the original."""
+    """Return the notice for hooks of the original."""
     payload = ForkPayload(secret="", forkee=event.forkee, repository=event.repository, sender=event.sender)
     return [_notice(event.forkee, "fork", payload)]
 
 
 def notices_of_repository(event: RepositoryCreated | RepositoryDeleted) -> list[Notice]:
-    """For repositories of organizations only."""
+    """Return the notice; none for repositories of users."""
     if event.owner_kind != "organization":
         return []
     action = "created" if isinstance(event, RepositoryCreated) else "deleted"
@@ -180,7 +180,7 @@ def notices_of_comment(event: CommentChanged) -> list[Notice]:
 
 
 def _pull_request(event: CommentChanged) -> PullRequest | UnsetType:
-    """The pull request of a comment, from its part in the event and from the issue."""
+    """Return the pull request of a comment, from its part in the event and from the issue."""
     part, issue = event.pull_request, event.issue
     if part is None:
         return UNSET
@@ -211,7 +211,7 @@ _PARTS_BY_REVIEW = {part.review: part for part in PARTS if part.review}
 
 
 def notices_of_review(event: ReviewChanged) -> list[Notice]:
-    """For a review that was submitted; nothing for one that was dismissed, or that counts again."""
+    """Return the notice of a submitted review; none for a dismissed or restored one."""
     part = _PARTS_BY_REVIEW.get(event.review.state)
     if event.action != "submitted" or part is None:
         return []
@@ -276,7 +276,7 @@ def notices_of_release(event: ReleaseChanged) -> list[Notice]:
 
 
 def notices_of_wiki(event: WikiChanged) -> list[Notice]:
-    """One for each page."""
+    """Return one notice per page."""
     return [
         _notice(
             event.repository,
@@ -312,7 +312,7 @@ NOTICES_OF: Mapping[type, Callable[[Any], list[Notice]]] = {
 
 
 def example_repository(owner: User, public_url: str, at: datetime) -> Repository:
-    """The repository in the test delivery of a hook of an organization. It does not exist; its id is 0."""
+    """Return the example repository in the test delivery of an organization's hook. Its id is 0."""
     full_name = f"{owner.login}/example"
     return Repository(
         id=0,
@@ -327,7 +327,7 @@ def example_repository(owner: User, public_url: str, at: datetime) -> Repository
 
 
 def notice_of_test(repository: Repository, sender: User, tip: BranchTip, public_url: str) -> Notice:
-    """A push that did not happen: the branch has the same commit before and after it.
+    """Return a test push: the branch has the same commit before and after it.
 
     As in Gitea, the payload has that commit. A branch without commits has none.
     """
@@ -350,7 +350,7 @@ def notice_of_test(repository: Repository, sender: User, tip: BranchTip, public_
 
 
 def native(notice: Notice) -> bytes:
-    """The payload as JSON text, with the indentation that Gitea uses."""
+    """Return the payload as JSON text, with the indentation that Gitea uses."""
     return msgspec.json.format(msgspec.json.encode(notice.payload), indent=2)
 
 

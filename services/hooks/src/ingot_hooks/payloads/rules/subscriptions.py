@@ -15,7 +15,7 @@ _KINDS_BY_ACTION = {(part.of, action): part.name for part in PARTS for action in
 
 
 def _subscribed_names(kind: str) -> frozenset[str]:
-    """The names of which a hook has to subscribe to one: the kind and all that it is a part of."""
+    """Return the names that subscribe to a kind: its own, and those of the kinds that include it."""
     names = {kind, f"{kind}_only"} if kind in EVENTS else {kind}
     while kind in _WHOLE:
         kind = _WHOLE[kind]

@@ -1,4 +1,4 @@
-"""The few lines that a chat shows for a notice, before they are written in the markup of the chat."""
+"""Lines that a chat shows for a notice, before they get the markup of the chat."""
 
 from collections.abc import Callable, Sequence
 from typing import assert_never
@@ -43,7 +43,7 @@ Line = Sequence[str | Link]
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """``color`` is six hex digits. ``url`` is the page of the subject, empty for a deleted one."""
+    """A summary. ``color`` is six hex digits. ``url`` is the page of the subject, empty for a deleted one."""
 
     headline: Line
     detail: list[Line] = []
@@ -54,7 +54,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summary_of(notice: Notice) -> Summary:
-    """The summary of ``notice``."""
+    """Return the summary of ``notice``."""
     payload = notice.payload
     repository = Link(payload.repository.html_url, payload.repository.full_name)
     headline, detail, url, color = _describe(payload, repository)
@@ -69,7 +69,7 @@ def summary_of(notice: Notice) -> Summary:
 
 
 def render_line(line: Line, escape: Callable[[str], str], link: Callable[[str, str], str]) -> str:
-    """``line`` in the markup of a chat: ``link`` gets a URL and its escaped text."""
+    """Return ``line`` in the markup of a chat: ``link`` gets a URL and its escaped text."""
     return "".join(
         link(part.url, escape(part.text)) if isinstance(part, Link) else escape(part) for part in line
     )
@@ -192,7 +192,7 @@ def _commit_line(commit: Commit) -> Line:
 
 
 def _quoted(body: str, action: str) -> list[Line]:
-    """The text of an issue or pull request, if it is new."""
+    """Return the text of an issue or pull request, if it is new."""
     return [[clip(body)]] if body and action in ("opened", "edited") else []
 
 
