@@ -1,4 +1,4 @@
-"""Puts the gateway together."""
+"""Wiring of the gateway."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -41,7 +41,7 @@ def create_app(
     peers: Peers | None = None,
     upstreams: Mapping[str, Upstream] | None = None,
 ) -> Litestar:
-    """The app of the gateway.
+    """Return the app of the gateway.
 
     ``upstreams`` are the services by name, by default those at the URLs of the settings.
 

@@ -1,7 +1,7 @@
-"""Exchanges a credential for a signed principal: identity is asked, and its answer is used again for seconds.
+"""Exchanges a credential for a signed principal from identity. Responses are cached for some seconds.
 
-The answer that a credential is unknown is never used again. Requests with the same credential at the same
-time share one request to identity.
+An unknown credential is never cached. Concurrent requests with the same credential share one request to
+identity.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ _IRRELEVANT = {event_type(cls) for cls in (UserCreated, OrganizationEdited)}
 
 
 class Caller(NamedTuple):
-    """The account that a request is made by; ``principal_token`` is empty for an anonymous caller."""
+    """The account of a request. ``principal_token`` is empty for an anonymous caller."""
 
     principal_token: str = ""
     user_id: int = 0
@@ -55,7 +55,7 @@ ANONYMOUS = Caller()
 
 
 class Authenticator:
-    """Finds the account of a credential. Its answers are at most ``seconds`` old by ``clock``."""
+    """Finds the account of a credential. Cached responses are at most ``seconds`` old by ``clock``."""
 
     def __init__(
         self, identity: HttpIdentity, seconds: float, *, clock: Callable[[], float] = time.monotonic
@@ -65,8 +65,9 @@ class Authenticator:
         self._requests: dict[bytes, asyncio.Task[Caller]] = {}
 
     async def caller(self, credential: Credential, address: str) -> Caller:
-        """Raises Denied for an account that may not sign in, Unavailable while identity does not answer.
+        """Return the caller of a credential.
 
+        Raises Denied for an account that may not sign in, and Unavailable while identity does not answer.
         Raises Unauthenticated for a password without the code of the second factor, if the account has one.
         """
         key = credential.digest(address)
@@ -110,13 +111,13 @@ class Authenticator:
             raise Unavailable("credentials cannot be verified at the moment; try again later") from error
 
     def drop(self, user_id: int) -> None:
-        """Forget the answers about ``user_id``, also those that are still on their way."""
+        """Drop responses about ``user_id``, including those that arrive later."""
         self._requests.clear()
         for holder in (user_id, SUDO):
             self._callers.drop_holder(holder)
 
     def drop_all(self) -> None:
-        """Forget all answers, also those that are still on their way."""
+        """Drop all responses, including those that arrive later."""
         self._requests.clear()
         self._callers.clear()
 

@@ -1,4 +1,4 @@
-"""The address of the client: that of the socket's peer, or the one that a trusted reverse proxy reports."""
+"""The address of the client: the peer of the socket, or the address that a trusted proxy reports."""
 
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -14,10 +14,10 @@ _NARROW = {4: 24, 6: 64}
 
 
 class TrustedProxies:
-    """The networks whose ``X-Forwarded-For`` is believed."""
+    """Networks of proxies whose ``X-Forwarded-For`` is trusted."""
 
     def __init__(self, networks: Sequence[str]) -> None:
-        """Raises SettingsError."""
+        """Parse the networks. Raises SettingsError."""
         try:
             self._networks = [ip_network(network) for network in networks]
         except ValueError as error:
@@ -31,7 +31,7 @@ class TrustedProxies:
                 )
 
     def client(self, peer: str, forwarded_for: bytes) -> str:
-        """The nearest address that is not a trusted proxy, or the farthest one that trusted proxies report.
+        """Return the nearest address that is not a trusted proxy, or else the farthest reported address.
 
         Each proxy adds its own peer on the right. Entries are read from the right and are reliable up to the
         first address that is not trusted.

@@ -1,10 +1,10 @@
-"""JSON answers and pages in gzip, for clients that ask for it.
+"""JSON responses and pages in gzip, for clients that accept it.
 
-Only answers to GET are compressed. The length of a compressed answer shows if it contains a guess from the
-request (the attack BREACH). So no answer with a secret is compressed: tokens and secrets of applications are
-only in answers to POST. The token of a page's forms differs in each answer. Requests of a browser for a page
-of another site are not compressed either: such a page can make its visitors send guesses. Files and git pass
-unchanged.
+Only responses to GET are compressed. The length of a compressed response shows if it contains a guess from
+the request (the attack BREACH). So no response with a secret is compressed: tokens and secrets of
+applications are only in responses to POST. The token of a page's forms differs in each response. Requests of
+a browser for a page of another site are not compressed either: such a page can make its visitors send
+guesses. Files and git pass unchanged.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class Compressed:
 
 
 class GzipSender:
-    """Sends one answer, compressed where that pays."""
+    """Sends one response, compressed if this saves bytes."""
 
     def __init__(self, send: Send, *, accepted: bool) -> None:
         self._send, self._accepted = send, accepted
@@ -58,7 +58,10 @@ class GzipSender:
         self._stream: zlib._Compress | None = None
 
     async def send(self, message: Message) -> None:
-        """The beginning of a compressed answer waits for its first part, which decides the length."""
+        """Send a message.
+
+        The head of a compressed response waits for the first part, which decides the length.
+        """
         if message["type"] == "http.response.start" and _is_plain_text(message):
             message["headers"] = [*message["headers"], (b"vary", b"Accept-Encoding")]
             if self._accepted and _length(message["headers"]) >= LEAST_BYTES:
@@ -120,7 +123,7 @@ def takes_gzip(accept_encoding: bytes) -> bool:
 
 
 def _is_plain_text(start: HTTPResponseStartEvent) -> bool:
-    """True for a successful JSON answer or page without encoding, entity tag or range."""
+    """True for a successful JSON response or page without encoding, entity tag or range."""
     if start["status"] != 200:
         return False
     headers = {name.lower(): value for name, value in start["headers"]}
@@ -129,5 +132,5 @@ def _is_plain_text(start: HTTPResponseStartEvent) -> bool:
 
 
 def _length(headers: Iterable[tuple[bytes, bytes]]) -> int:
-    """The length of the answer, or as much as counts if it is not known."""
+    """Return the length of the response, or a length above the minimum if it is unknown."""
     return next((int(value) for name, value in headers if name.lower() == b"content-length"), LEAST_BYTES)

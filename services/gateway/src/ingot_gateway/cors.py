@@ -1,4 +1,4 @@
-"""Access of pages of other origins to answers in a browser (CORS); only origins in the settings have it.
+"""Access of pages of other origins in a browser (CORS), for the origins in the settings.
 
 A preflight is answered here, without a credential: browsers send none with it, and it shows only these
 settings.
@@ -23,7 +23,7 @@ ANY = "*"
 
 
 class CorsRules:
-    """Headers that tell a browser what each origin may do."""
+    """The headers that tell a browser what each origin may do."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class CorsRules:
         credentials: bool,
         max_age: int,
     ) -> None:
-        """Raises SettingsError."""
+        """Parse the settings. Raises SettingsError."""
         if credentials and ANY in origins:
             raise SettingsError(
                 ["INGOT_GATEWAY_CORS_CREDENTIALS: name the origins; * lets every page act for its visitors"]
@@ -49,7 +49,7 @@ class CorsRules:
         ]
 
     def of(self, origin: bytes) -> Headers:
-        """Headers of an answer to a page of ``origin``; ``Vary`` because other origins get other headers."""
+        """Return the headers for a page of ``origin``. ``Vary``, because other origins get other headers."""
         if self._any:
             return [(b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", EXPOSED)]
         vary: Headers = [(b"vary", b"Origin")]
@@ -59,7 +59,7 @@ class CorsRules:
         return [*vary, *allowed, *self._credentials]
 
     def of_preflight(self, origin: bytes) -> Headers:
-        """Headers of the answer to a preflight of ``origin``."""
+        """Return the headers of the response to a preflight of ``origin``."""
         headers = self.of(origin)
         return [*headers, *self._preflight] if len(headers) > 1 else headers
 

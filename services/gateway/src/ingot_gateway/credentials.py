@@ -1,11 +1,11 @@
-"""The credential of a request, wherever it is. The first kind that is present decides.
+"""The credential of a request. The first kind that is present decides.
 
 ``?token=``, ``?access_token=``, ``Authorization: token|Bearer``, Basic. If both a token and Basic are sent,
 identity gets both. It tries Basic if it does not know the token. A credential that cannot be parsed is
 ignored: the request is anonymous.
 
-Routes of pages for browsers (``Route.pages``) take the cookie of a session and nothing else. No other route
-takes it: other sites can make a browser send cookies.
+Routes of pages for browsers (``Route.pages``) accept only the cookie of a session. No other route accepts it:
+other sites can make a browser send cookies.
 """
 
 import base64
@@ -23,7 +23,7 @@ _SESSION = re.compile(rb"[0-9a-f]{64}")
 
 
 class Credential(NamedTuple):
-    """A token, or a name and a password, or the session of a browser.
+    """A token, a name with a password, or the session of a browser.
 
     ``sudo`` is the account to act as. ``code`` is the code of the second factor that came with a password.
     """
@@ -36,21 +36,21 @@ class Credential(NamedTuple):
     session: str = ""
 
     def digest(self, address: str) -> bytes:
-        """Hash the credential as a key for caches, which hold no secrets.
+        """Hash the credential as a key for caches, which store no secrets.
 
         The hash contains the code, so the same password without it has another key. A code works once, so a
-        cached answer for it serves only the client at that ``address``.
+        cached response for it serves only the client at that ``address``.
         """
         parts = (*self, address) if self.code else self
         return hashlib.sha256("\0".join(parts).encode()).digest()
 
     @property
     def token_digest(self) -> str:
-        """The name of the token in counts; empty without one."""
+        """Return the name of the token for counts; empty without a token."""
         return hashlib.sha256(self.token.encode()).hexdigest()[:32] if self.token else ""
 
     def authenticate_body(self, address: str) -> Authenticate:
-        """The body of the request to identity."""
+        """Return the body of the request to identity."""
         return Authenticate(
             token=self.token,
             name=self.name,
@@ -71,7 +71,7 @@ class Query(NamedTuple):
 
 
 def split_query(query: bytes) -> Query:
-    """Take ``token``, ``access_token`` and ``sudo`` out of ``query``; the rest stays as it was sent."""
+    """Split ``token``, ``access_token`` and ``sudo`` from ``query``. The rest stays unchanged."""
     if b"token" not in query and b"sudo" not in query and b"%" not in query:
         return Query(query)
     rest, values = [], {b"token": "", b"access_token": "", b"sudo": ""}
@@ -87,7 +87,7 @@ def split_query(query: bytes) -> Query:
 
 
 class Cookies(NamedTuple):
-    """Cookies without that of the session, and the session: None without one."""
+    """Cookies without the session cookie, and the session; None without one."""
 
     rest: bytes
     session: Credential | None = None
@@ -97,7 +97,7 @@ NO_COOKIES = Cookies(b"")
 
 
 def split_cookies(cookies: bytes, name: bytes) -> Cookies:
-    """Take the session, whose cookie has that ``name``, out of ``cookies``; the rest stays as it was sent."""
+    """Split the session cookie ``name`` from ``cookies``. The rest stays unchanged."""
     rest, session = [], b""
     for part in cookies.split(b";"):
         key, _, value = part.strip().partition(b"=")
@@ -109,7 +109,7 @@ def split_cookies(cookies: bytes, name: bytes) -> Cookies:
 
 
 def credential_of(query: Query, authorization: bytes, sudo: bytes, code: bytes = b"") -> Credential | None:
-    """The credential of a request with these parts, or None: anonymous."""
+    """Return the credential of a request with these parts. None for an anonymous one."""
     token, name, password = query.token, "", ""
     scheme, _, value = authorization.strip().partition(b" ")
     scheme, value = scheme.lower(), value.strip()
@@ -132,7 +132,7 @@ def credential_of(query: Query, authorization: bytes, sudo: bytes, code: bytes =
 
 
 def _basic(value: bytes) -> tuple[str, str]:
-    """Name and password; both empty if ``value`` cannot be read."""
+    """Return name and password. Both are empty if ``value`` cannot be parsed."""
     try:
         name, colon, password = base64.b64decode(value, validate=True).partition(b":")
     except binascii.Error:
@@ -142,15 +142,15 @@ def _basic(value: bytes) -> tuple[str, str]:
 
 
 def _sudo_name(value: bytes) -> str:
-    """The account to act as.
+    """Return the account to act as.
 
-    A name that cannot be read must not become empty: the caller would act as themselves.
+    A name that cannot be decoded must not become empty: the caller would act as themselves.
     """
     return _printable(value) or (IMPOSSIBLE_NAME if value else "")
 
 
 def _printable(value: bytes) -> str:
-    """``value`` as text; empty if no account and no token can have that text."""
+    """Return ``value`` as text. Empty if no account and no token can have that text."""
     text = _decoded(value)
     return text if text.isprintable() else ""
 

@@ -41,7 +41,7 @@ _AWAY = "Not available at the moment"
 
 
 def error_page(error: ApiError, request_id: str, *, root: str, site_name: str, sign_in: str = "") -> bytes:
-    """The page, with what to do. ``root`` is the path of the site, without a slash at its end.
+    """Return the page, with advice. ``root`` is the path of the site, without a slash at its end.
 
     ``sign_in`` is the address of the sign-in page, if signing in may help.
     """
@@ -60,7 +60,7 @@ def _sentence(message: str) -> str:
 
 
 def _advice(error: ApiError, sign_in: str) -> str:
-    """Advice for the reader, with the seconds that the header ``Retry-After`` names."""
+    """Return advice for the reader, with the seconds in the header ``Retry-After``."""
     if error.status == 403:
         return "Ask somebody who administers this to let you."
     if error.status in (401, 404):

@@ -1,4 +1,4 @@
-"""Errors that only the gateway has, and the one way in which it writes any error."""
+"""Errors that only the gateway has, and the one function that writes errors."""
 
 from typing import Literal
 from urllib.parse import quote, urlencode, urlsplit
@@ -52,9 +52,9 @@ Reader = Literal["program", "git", "lfs", "browser"]
 
 
 class ErrorWriter:
-    """Writes the error object, with the page of the API as its ``url``; to git and git-lfs, what they show.
+    """Writes errors: the error object with the API page as ``url``, or the formats of git and git-lfs.
 
-    To a browser, a page.
+    Browsers get a page.
     """
 
     def __init__(self, public_url: str, site_name: str) -> None:
@@ -62,14 +62,14 @@ class ErrorWriter:
         self._root, self._site_name = urlsplit(public_url).path.rstrip("/"), site_name
 
     def sign_in(self, path: str, query: bytes) -> str:
-        """The address of the sign-in that leads back to ``path``."""
+        """Return the address of the sign-in that leads back to ``path``."""
         back = quote(path, safe="/") + (f"?{query.decode('latin-1')}" if query else "")
         return f"{self._root}/login?{urlencode({'to': back}, safe='/')}"
 
     async def write(
         self, send: Send, error: ApiError, *, reader: Reader = "program", sign_in: str = ""
     ) -> None:
-        """Answer with ``error``; nothing may have been sent before. git shows its user plain text alone.
+        """Send ``error`` as the response, which must not have begun. git gets plain text.
 
         ``sign_in`` is an address for a browser without a session.
         """
@@ -96,7 +96,7 @@ class ErrorWriter:
 
 
 class ErrorPages:
-    """A ``send`` that forwards answers of a service to a browser, with a page in place of an error object."""
+    """A ``send`` that forwards responses of a service to a browser. Error objects become pages."""
 
     def __init__(self, send: Send, errors: ErrorWriter, sign_in: str) -> None:
         self._send, self._errors, self._sign_in = send, errors, sign_in
@@ -121,7 +121,7 @@ def _is_error_object(start: HTTPResponseStartEvent) -> bool:
 
 
 def _error(start: HTTPResponseStartEvent, body: bytes) -> ApiError:
-    """The error that a service answered, with the time to wait if it names one."""
+    """Return the error of a service's response, with the time to wait if it names one."""
     try:
         message = msgspec.json.decode(body, type=ErrorObject).message
     except msgspec.DecodeError:

@@ -67,7 +67,7 @@ class HeadFilter:
 
 
 def sanitize(scope: HTTPScope, limits: HeadLimits) -> SanitizedRequest:
-    """Take the head of a request apart."""
+    """Parse the head of a request, and remove the headers that a service must not get."""
     headers: Headers = []
     removed: dict[bytes, bytes] = {}
     count = size = 0
@@ -101,7 +101,7 @@ def sanitize(scope: HTTPScope, limits: HeadLimits) -> SanitizedRequest:
 
 
 def _connection_headers(connection: bytes) -> set[bytes]:
-    """The headers that the client names in ``Connection``."""
+    """Return the headers that the client names in ``Connection``."""
     if connection in (b"", b"keep-alive", b"close"):
         return set()
     return {name.strip().lower() for name in connection.split(b",")}

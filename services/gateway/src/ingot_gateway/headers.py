@@ -28,6 +28,6 @@ GATEWAY_HEADERS = CONNECTION_HEADERS | {b"server", b"date", b"x-request-id"}
 
 
 def response_headers(headers: Headers) -> Headers:
-    """The headers of a service's answer that the client gets."""
+    """Return the headers of a service's response that the client gets."""
     lowered = [(name.lower(), value) for name, value in headers]
     return [header for header in lowered if header[0] not in GATEWAY_HEADERS]

@@ -1,8 +1,8 @@
-"""Version of the API that is served: the highest one whose operations all exist.
+"""The version of the API: the highest one whose operations are all served.
 
-Clients read it to decide what they may call: the official Go SDK asks for a version before 130 of its
-functions. So it follows from what the services serve (`served_operations.py`), and rises by itself with the
-operations of the next version.
+Clients derive from it what they may call: the official Go SDK asks for a version before 130 of its functions.
+So it follows from the served operations (`served_operations.py`), and rises with the operations of the next
+version.
 """
 
 from collections.abc import Set as AbstractSet
@@ -58,7 +58,7 @@ GATES: tuple[tuple[str, frozenset[str]], ...] = tuple(
 
 
 def served_version(operations: AbstractSet[str]) -> str:
-    """The version that a server with these operations may call itself."""
+    """Return the version that a server with these operations may claim."""
     version = LOWEST
     for gate, needed in GATES:
         if not needed <= operations:
@@ -68,5 +68,5 @@ def served_version(operations: AbstractSet[str]) -> str:
 
 
 def next_operations(operations: AbstractSet[str]) -> list[str]:
-    """Operations that the next version requires and no service has."""
+    """Return operations that the next version requires and no service has."""
     return next((sorted(needed - operations) for _, needed in GATES if not needed <= operations), [])

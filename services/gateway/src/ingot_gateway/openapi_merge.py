@@ -1,7 +1,7 @@
 """Joins the OpenAPI documents of the services into one.
 
 An operation of a service is included only if the gateway routes its path to that service. So every operation
-in the document can be called. If a service does not answer, its last document is used.
+in the document can be called. If a service does not respond, its last document is used.
 """
 
 import asyncio
@@ -76,7 +76,7 @@ class MergedDescription:
         self._lock = asyncio.Lock()
 
     async def encoded(self, own: Describe) -> bytes:
-        """The merged document as JSON; ``own`` describes the gateway's own routes, where that is needed."""
+        """Return the merged document as JSON. ``own`` returns the description of the gateway's own routes."""
         await self._updated(own)
         return self._encoded
 
@@ -93,7 +93,7 @@ class MergedDescription:
 
 
 def merge_documents(documents: Mapping[str, Document], public_url: str) -> Document:
-    """One OpenAPI 3.1 document from those of the services, by name of the service."""
+    """Return one OpenAPI 3.1 document from those of the services, by name of the service."""
     paths: Document = {}
     schemas: Document = {"Error": ERROR_OBJECT}
     ids: set[str] = set()
@@ -151,7 +151,7 @@ def is_routed(table: RouteTable, service: str, path: str) -> bool:
 
 
 def _renamed(service: str, schemas: Document, taken: Document) -> dict[str, str]:
-    """New names for the schemas that differ from the schema with the same name in ``taken``.
+    """Return new names for schemas that differ from the schema with the same name in ``taken``.
 
     A schema also differs if a schema that it refers to does.
     """
@@ -207,7 +207,7 @@ def _operations(
 
 
 def _responses(path: str, method: str, responses: Document) -> Document:
-    """Responses of an operation, and the errors that every operation may return."""
+    """Return the responses of an operation with the errors that every operation may return."""
     described = {**responses}
     if "204" in described:
         described["204"] = {key: value for key, value in described["204"].items() if key != "content"}

@@ -58,7 +58,7 @@ class Proxy:
         self._table = RouteTable()
 
     def _rate_limits(self) -> bytes:
-        """Rate limits as web receives them."""
+        """Return the rate limits as web receives them."""
         limiter = self._rate_limiter
         return msgspec.json.encode(RateLimits(*limiter.limits, refusals=limiter.refusals))
 
@@ -161,7 +161,7 @@ class Proxy:
 
 
 def _reader(route: Route | None, headers: Iterable[tuple[bytes, bytes]]) -> Reader:
-    """Kind of client that reads an error: browsers ask for HTML first, and open what pages link to."""
+    """Return the kind of client that reads an error. Browsers prefer HTML and open linked routes."""
     if route is not None and route.kind == "git":
         return "lfs" if "/info/lfs/" in route.pattern else "git"
     accepts_html = any(name == b"accept" and b"text/html" in value for name, value in headers)
@@ -176,7 +176,7 @@ def _may_change_account(method: str, route: Route) -> bool:
 def _credential(
     sanitized: SanitizedRequest, route: Route, query: Query, cookies: Cookies
 ) -> Credential | None:
-    """Credential of the caller.
+    """Return the credential of the caller.
 
     None for an anonymous caller, and for services that authenticate by themselves.
     """
@@ -200,7 +200,7 @@ def _client_headers(sanitized: SanitizedRequest, route: Route, cookies: Cookies)
 
 
 def _with_lfs_token(sanitized: SanitizedRequest) -> Headers:
-    """With the token of repos for LFS in a header of its own, where it came in ``Authorization``."""
+    """Return the headers with an LFS token of repos moved from ``Authorization`` to its own header."""
     scheme, _, token = sanitized.authorization.strip().partition(b" ")
     if scheme.lower() != b"lfs" or any(name == LFS_TOKEN for name, _ in sanitized.headers):
         return sanitized.headers
@@ -208,7 +208,7 @@ def _with_lfs_token(sanitized: SanitizedRequest) -> Headers:
 
 
 def _upstream_headers(client_headers: Headers, caller: Caller, address: str) -> Headers:
-    """The headers that a service gets: the client's after sanitizing, and the gateway's own."""
+    """Return the headers for a service: the client's sanitized headers and the gateway's own."""
     if are_spans_recorded():
         own: dict[str, str] = {}
         trace_context.inject(own)

@@ -75,7 +75,7 @@ return {refused, seconds}
 
 
 class Bucket(NamedTuple):
-    """One count: whose it is, and how many points it holds."""
+    """One bucket: its key, and its number of points."""
 
     key: str
     points: int
@@ -94,13 +94,13 @@ class Buckets(Protocol):
     async def take(self, buckets: Sequence[Bucket], cost: int) -> Levels: ...
 
     async def failure(self) -> str:
-        """Why they cannot be reached now, or nothing."""
+        """Return the reason why the buckets are unavailable; empty if they are available."""
 
     async def close(self) -> None: ...
 
 
 class MemoryBuckets:
-    """For a single process."""
+    """Buckets of a single process."""
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._full_at: dict[str, float] = {}
@@ -121,7 +121,7 @@ class MemoryBuckets:
         return Levels(refused, [at - now for at in full_at])
 
     def _forget_full(self, now: float) -> None:
-        """Forget buckets that are full anyway; if all are in use, those that will be full first."""
+        """Remove full buckets. If all are in use, remove those that will be full first."""
         in_use = [(at, key) for key, at in self._full_at.items() if at > now]
         in_use.sort(reverse=True)
         self._full_at = {key: at for at, key in in_use[: MOST_BUCKETS // 2]}
@@ -134,7 +134,7 @@ class MemoryBuckets:
 
 
 class Advance(NamedTuple):
-    """Points that this process took from Redis before they were needed."""
+    """Points that this process has taken from Redis in advance."""
 
     left: int
     at: float
@@ -142,7 +142,7 @@ class Advance(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """That Redis refused a request of this cost, and for how long it would do so again."""
+    """A cached refusal of Redis for requests of this cost, with its end."""
 
     cost: int
     until: float
@@ -243,7 +243,7 @@ def open_buckets(url: str) -> Buckets:
 
 
 class Limits(NamedTuple):
-    """Points in a minute; 0: any number."""
+    """Points per minute. 0 means no limit."""
 
     account: int = 0
     token: int = 0
@@ -280,7 +280,7 @@ class RateLimiter:
         return self._limits
 
     def buckets_of(self, user_id: int, token_digest: str, address: str) -> list[Bucket]:
-        """Return the limits of a caller; ``user_id`` 0 is an anonymous one."""
+        """Return the buckets of a caller. ``user_id`` 0 is an anonymous caller."""
         if not user_id:
             return (
                 [Bucket(f"address:{network_of(address)}", self._limits.address)]
@@ -295,7 +295,7 @@ class RateLimiter:
         return buckets
 
     async def take(self, buckets: Sequence[Bucket], cost: int, answer_headers: Headers) -> None:
-        """Take the points of a request; how much is left goes into ``answer_headers``.
+        """Take the points of a request. The remaining points are added to ``answer_headers``.
 
         Raises TooManyRequests.
         """
@@ -320,7 +320,7 @@ class RateLimiter:
 
 
 def cost_of(method: str, path: str, query: bytes, route: Route) -> int:
-    """The points of a request. ``path`` is decoded, ``query`` is not."""
+    """Return the points of a request. ``path`` is decoded, ``query`` is not."""
     if "//" in path or path.endswith("/"):  # which the services find all the same
         path = "/" + "/".join(filter(None, path.split("/")))
     if _EXPENSIVE.fullmatch(path) or (route.kind == "api" and _COSTLY_QUERY.search(unquote_to_bytes(query))):

@@ -1,4 +1,4 @@
-"""One proxied request and its answer: enforces the limits of its route and notices how it ends.
+"""One proxied request and its response: enforces the limits of its route and detects how it ends.
 
 An upstream gets ``receive`` and ``send`` of the exchange in place of the server's own. They forward messages
 one by one without a buffer. So a slow side slows down the other side.
@@ -27,8 +27,8 @@ class ClientDisconnected(Exception):
 class RouteLimits(NamedTuple):
     """Limits of a class of routes: largest body (None: any), longest silence, and time of the client.
 
-    ``client`` is the total time for the client to send ``LEAST_BYTES`` or to take a part of the answer. Time
-    of the service does not count. Both times are seconds.
+    ``client`` is the total time for the client to send ``LEAST_BYTES`` or to take a part of the response.
+    Time of the service does not count. Both times are seconds.
     """
 
     body: int | None
@@ -37,7 +37,7 @@ class RouteLimits(NamedTuple):
 
 
 class ProxiedExchange:
-    """A context manager around the upstream's work, in the task that does it.
+    """A context manager around the work of the upstream, in the same task.
 
     Leaving the context raises the ApiError of an exceeded limit, or ClientDisconnected. These replace any
     error of the upstream.
@@ -86,7 +86,7 @@ class ProxiedExchange:
             raise self._failure from error
 
     async def receive(self) -> ReceiveMessage:
-        """The next part of the request. Raises TooLarge if the body exceeds its limit."""
+        """Return the next part of the request. Raises TooLarge if the body exceeds its limit."""
         self._waits_for_body = self._unread
         if self._unread:
             self._waits_since["body"] = self._loop.time()
@@ -107,7 +107,7 @@ class ProxiedExchange:
         return message
 
     async def send(self, message: Message) -> None:
-        """The next part of the answer; ignored if the request has failed before its first part."""
+        """Send the next part of the response. Ignored if the request has failed before the first part."""
         if message["type"] == "http.response.start":
             self._on_status(message["status"])
         if self._failure is not None and not self.started:
@@ -128,7 +128,7 @@ class ProxiedExchange:
         return not self._unread
 
     def _end_wait(self, side: str, size: int) -> None:
-        """The client has sent so many bytes, or has taken a part of the answer."""
+        """End a wait: the client has sent ``size`` bytes, or has taken a part of the response."""
         now = self._loop.time()
         self._waited += now - self._waits_since.pop(side, now)
         self._heard += size
@@ -153,7 +153,10 @@ class ProxiedExchange:
         self._timer = self._loop.call_later(wait, self._check)
 
     async def _watch_client(self) -> None:
-        """It starts when the body is read: only one task at a time may read the server's messages."""
+        """Wait until the client disconnects.
+
+        Starts after the body: only one task may read messages at a time.
+        """
         while (await self._receive())["type"] != "http.disconnect":
             continue
         self._fail(ClientDisconnected())

@@ -1,4 +1,4 @@
-"""The route table: which service answers a path, and under which class of limits.
+"""The route table: the service that serves a path, and its class of limits.
 
 In a pattern ``{…}`` matches one segment, which may have an ending (``{index}.diff``). ``/*`` at the end
 matches the path itself and all paths below it. A literal segment wins over ``{…}``, a longer ``/*`` over a
@@ -13,9 +13,7 @@ RouteClass = Literal["api", "file", "upload", "git"]
 
 
 class Route(NamedTuple):
-    """The service that answers the paths of ``pattern``.
-
-    The gateway itself, where its own route needs the caller.
+    """A route: the service that serves the paths of ``pattern``, or the gateway itself.
 
     ``signs_in``: the service authenticates the caller itself. It gets cookies and ``Authorization`` as the
     client sent them, and no principal.
@@ -160,7 +158,7 @@ class _Node:
         self.subtree: Route | None = None
 
     def child(self, part: str) -> "_Node":
-        """The node of one part of a pattern; it is created if it is missing."""
+        """Return the node of one part of a pattern. A missing node is created."""
         if not part.startswith("{"):
             return self.literal.setdefault(part, _Node())
         ending = part[part.index("}") + 1 :]
@@ -172,7 +170,7 @@ class _Node:
         return self.any
 
     def next(self, segment: str) -> "_Node | None":
-        """The node that ``segment`` of a path leads to."""
+        """Return the node for ``segment`` of a path."""
         literal = self.literal.get(segment)
         if literal is not None:
             return literal
@@ -200,7 +198,10 @@ class RouteTable:
                 node.exact = route
 
     def find(self, path: str) -> Route | None:
-        """The route of ``path``. Empty segments are ignored, as services do; ``.`` and ``..`` never match."""
+        """Return the route of ``path``.
+
+        Empty segments are ignored, as in services; ``.`` and ``..`` never match.
+        """
         node: _Node | None = self._root
         segments = [segment for segment in path.split("/") if segment]
         subtree = None if segments and segments[0] in RESERVED_SEGMENTS else self._root.subtree

@@ -1,7 +1,7 @@
 """Operations that can be called: those of each service whose paths the gateway routes to it.
 
-`/version` follows from it, which many clients ask for first. So services are asked for the ids alone: the
-descriptions of all take a fifth of the start of `ingot up`. If a service does not answer, what it had last is
+`/version`, which many clients request first, is derived from it. So only ids are requested: building all
+descriptions takes a fifth of the start of `ingot up`. If a service does not respond, its last response is
 used.
 """
 
@@ -30,9 +30,9 @@ class ServedOperations:
         self._update: asyncio.Task[None] | None = None
 
     async def ids(self, own: Callable[[], OperationIds]) -> frozenset[str]:
-        """``own`` lists those of the gateway.
+        """Return the ids. ``own`` lists the gateway's.
 
-        A service that is slow to answer is waited for at first, later not.
+        The first call waits for a slow service, later calls do not.
         """
         if time.monotonic() >= self._valid_until:
             if self._update is None or self._update.done():

@@ -122,7 +122,7 @@ class Settings(ServiceSettings, kw_only=True):
     ] = 0
 
     def urls(self) -> dict[str, str]:
-        """The URL of each service behind the gateway."""
+        """Return the URL of each service behind the gateway."""
         return {
             "identity": self.identity_url,
             "repos": self.repos_url,

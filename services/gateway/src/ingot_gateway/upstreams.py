@@ -30,9 +30,9 @@ SHORT_BODY = 65_536
 
 
 class UpstreamRequest(NamedTuple):
-    """A request as a service gets it. ``path`` is decoded, ``raw_path`` as the client sent it.
+    """A request for a service. ``path`` is decoded, ``raw_path`` is as the client sent it.
 
-    ``headers`` have no framing. ``length`` is the size of the body in bytes; None if only its end will tell.
+    ``headers`` have no framing. ``length`` is the size of the body in bytes; None if it is unknown.
     """
 
     method: str
@@ -47,7 +47,7 @@ class UpstreamRequest(NamedTuple):
 
 
 class Upstream(Protocol):
-    """One service. ``forward`` answers through the exchange.
+    """One service. ``forward`` sends its response through the exchange.
 
     It raises BadGateway if the service fails, Unavailable if it cannot be reached.
     """

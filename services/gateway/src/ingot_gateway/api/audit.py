@@ -1,4 +1,4 @@
-"""The audit logs of all services as one, for site administrators."""
+"""The audit logs of all services in one list, for site administrators."""
 
 import re
 from urllib.parse import urlencode
@@ -19,7 +19,7 @@ LONGEST = 60
 async def list_audit(
     request: GatewayRequest, service: str = "", actor: str = "", action: str = "", before: str = ""
 ) -> Response[list[AuditEntry]]:
-    """Actions on accounts, tokens, keys, permissions, hooks and protections with their actors, newest first.
+    """List actions on accounts, tokens, keys, permissions, hooks and protections, newest first.
 
     `service` is identity, repos, hooks or mail, `actor` a user name, `action` the beginning of one, such as
     `token.`. The list is not counted: `Link` leads to the next page, by `before` with the id of the last
@@ -41,7 +41,7 @@ async def list_audit(
 def _link(
     request: GatewayRequest, entries: list[AuditEntry], service: str, query: dict[str, str]
 ) -> dict[str, str]:
-    """To the next page, if this one is full."""
+    """Return the link to the next page, if this one is full."""
     if len(entries) < int(query["limit"]):
         return {}
     following = {**query, "service": service, "before": entries[-1].id}

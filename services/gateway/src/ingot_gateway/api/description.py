@@ -1,4 +1,4 @@
-"""The description of the API: an OpenAPI document for programs, and a page for people who want to try it."""
+"""The description of the API: an OpenAPI document for programs, and a page to try the API."""
 
 from functools import cache, partial
 from urllib.parse import urlsplit
@@ -38,26 +38,26 @@ _page = cache(viewer_files.page)
     media_type="application/json",
 )
 async def describe(request: GatewayRequest) -> bytes:
-    """The description of this API (OpenAPI 3.1)."""
+    """Get the description of this API (OpenAPI 3.1)."""
     return await request.part(MergedDescription).encoded(partial(openapi_description, request.app))
 
 
 @get("/swagger.v1.json", policy=anyone(), include_in_schema=False, media_type="application/json")
 async def describe_at_old_path(request: GatewayRequest) -> bytes:
-    """The API description at the path that clients of 2017 use."""
+    """Get the API description at the path that old clients use."""
     return await request.part(MergedDescription).encoded(partial(openapi_description, request.app))
 
 
 @get(["/api/v1/swagger", "/api/swagger"], policy=anyone(), include_in_schema=False)
 async def show_page(request: GatewayRequest) -> Response[bytes]:
-    """The page: it shows the description, and sends requests with the credential that one enters there."""
+    """Get the page: it shows the description, and sends requests with the credential that a user enters."""
     page = _page(urlsplit(request.public_url).path, request.settings.site_name)
     return Response(page, media_type="text/html", headers=PAGE_HEADERS)
 
 
 @get("/api/v1/swagger/{name:str}", policy=anyone(), include_in_schema=False)
 async def show_file(request: GatewayRequest, name: str) -> Response[bytes]:
-    """A file of the page."""
+    """Get a file of the page."""
     file = viewer_files.FILES.get(name)
     if file is None:
         raise NotFound

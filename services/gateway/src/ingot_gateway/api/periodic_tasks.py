@@ -13,7 +13,7 @@ from ingot_gateway.clients.tasks import SERVICES, HttpTasks
 
 
 class Cron(msgspec.Struct, frozen=True, kw_only=True):
-    """A task as the process that was asked sees it: another replica has times and numbers of its own."""
+    """A task as reported by one process. Other replicas have other times and numbers."""
 
     name: str
     schedule: str
@@ -24,7 +24,7 @@ class Cron(msgspec.Struct, frozen=True, kw_only=True):
 
 @get("/api/v1/admin/cron", policy=admin("read:admin"), operation_id="adminCronList", tags=["admin"])
 async def list_tasks(request: GatewayRequest) -> Response[list[Cron]]:
-    """The periodic tasks of all services, by name."""
+    """List the periodic tasks of all services by name."""
     client, page = request.part(HttpTasks), request.page()
     reports = [
         report
@@ -46,7 +46,7 @@ async def list_tasks(request: GatewayRequest) -> Response[list[Cron]]:
     status_code=204,
 )
 async def run_task(request: GatewayRequest, task: str) -> None:
-    """Run a task now. The answer comes when it is done."""
+    """Run a task now. The response comes after its end."""
     await request.part(HttpTasks).run(task)
 
 

@@ -17,7 +17,7 @@ NODE_INFO = "http://nodeinfo.diaspora.software/ns/schema/2.1"
 
 
 class GeneralAPISettings(msgspec.Struct, frozen=True):
-    """Limits of one answer."""
+    """Limits of one response."""
 
     max_response_items: int
     default_paging_num: int
@@ -38,9 +38,9 @@ class GeneralRepoSettings(msgspec.Struct, frozen=True):
 
 
 class GeneralUISettings(msgspec.Struct, frozen=True):
-    """The pages follow the system; the theme has the name of the one that does.
+    """Settings of the look of pages. The default theme follows the settings of the system.
 
-    There is no emoji of its own.
+    There are no custom emojis.
     """
 
     default_theme: str = "gitea-auto"
@@ -49,7 +49,7 @@ class GeneralUISettings(msgspec.Struct, frozen=True):
 
 
 class GeneralAttachmentSettings(msgspec.Struct, frozen=True):
-    """Files at issues and comments."""
+    """Files attached to issues and comments."""
 
     enabled: bool = False
     allowed_types: str = ""
@@ -80,7 +80,7 @@ class NodeInfoUsage(msgspec.Struct, frozen=True):
 
 
 class NodeInfo(msgspec.Struct, frozen=True, rename="camel"):
-    """The document of nodeinfo 2.1. ``protocols`` are those between social networks; Ingot speaks none."""
+    """The document of nodeinfo 2.1. ``protocols`` lists protocols of social networks; Ingot supports none."""
 
     software: NodeInfoSoftware
     services: NodeInfoServices
@@ -99,14 +99,14 @@ class NodeInfoLink(msgspec.Struct, frozen=True):
 
 
 class NodeInfoLinks(msgspec.Struct, frozen=True):
-    """Settings of the API that programs read first."""
+    """Links to the nodeinfo documents."""
 
     links: tuple[NodeInfoLink, ...]
 
 
 @get("/api/v1/settings/api", policy=anyone(), operation_id="getGeneralAPISettings", tags=["settings"])
 async def show_api_settings(request: GatewayRequest) -> GeneralAPISettings:
-    """Limits of one answer of the API."""
+    """Get the limits of one response of the API."""
     return GeneralAPISettings(MAX_LIMIT, request.settings.page_size)
 
 
@@ -117,13 +117,13 @@ async def show_api_settings(request: GatewayRequest) -> GeneralAPISettings:
     tags=["settings"],
 )
 async def show_repository_settings(request: GatewayRequest) -> GeneralRepoSettings:
-    """Features that are disabled for all repositories."""
+    """Get the features that are disabled for all repositories."""
     return GeneralRepoSettings(lfs_disabled=not request.settings.lfs_enabled)
 
 
 @get("/api/v1/settings/ui", policy=anyone(), operation_id="getGeneralUISettings", tags=["settings"])
 async def show_ui_settings() -> GeneralUISettings:
-    """Settings of the look of pages."""
+    """Get settings of the look of pages."""
     return GeneralUISettings()
 
 
@@ -134,7 +134,7 @@ async def show_ui_settings() -> GeneralUISettings:
     tags=["settings"],
 )
 async def show_attachment_settings(request: GatewayRequest) -> GeneralAttachmentSettings:
-    """Types of files that can be attached to issues and comments, `*/*` for any.
+    """Get the types of files that can be attached to issues and comments, `*/*` for any.
 
     `max_size` is in MiB, as clients expect.
     """
@@ -151,7 +151,7 @@ async def show_attachment_settings(request: GatewayRequest) -> GeneralAttachment
 
 @get("/api/v1/nodeinfo", policy=anyone(), operation_id="getNodeInfo", tags=["miscellaneous"])
 async def show_node_info(request: GatewayRequest) -> Response[NodeInfo]:
-    """Name and version of the software in the format nodeinfo 2.1."""
+    """Get name and version of the software in the format nodeinfo 2.1."""
     software = NodeInfoSoftware("ingot", OWN, homepage=request.settings.public_url)
     info = NodeInfo(software, NodeInfoServices(), NodeInfoUsage({}), metadata={})
     return Response(info, media_type=f'application/json; profile="{NODE_INFO}#"')
@@ -159,7 +159,7 @@ async def show_node_info(request: GatewayRequest) -> Response[NodeInfo]:
 
 @get("/.well-known/nodeinfo", policy=anyone(), include_in_schema=False)
 async def show_node_info_links(request: GatewayRequest) -> NodeInfoLinks:
-    """Links to the nodeinfo document."""
+    """Get the links to the nodeinfo document."""
     return NodeInfoLinks((NodeInfoLink(NODE_INFO, f"{request.settings.public_url}api/v1/nodeinfo"),))
 
 

@@ -1,4 +1,4 @@
-"""``/version``: clients read from it which operations they may use."""
+"""``/version``: clients derive from it which operations they may call."""
 
 from functools import partial
 from importlib.metadata import version
@@ -16,13 +16,13 @@ OWN = version("ingot-gateway")
 
 
 class ServerVersion(msgspec.Struct, frozen=True):
-    """The version of the interface, then a plus sign and the version of Ingot."""
+    """The version of the API, a plus sign, and the version of Ingot."""
 
     version: str
 
 
 async def current(request: GatewayRequest) -> str:
-    """The version of this server; it follows from the operations that the services serve."""
+    """Return the version of this server. It follows from the operations that the services serve."""
     operations = await request.part(ServedOperations).ids(partial(operation_ids, request.app))
     return f"{served_version(operations)}+ingot-{OWN}"
 
@@ -36,7 +36,7 @@ async def show_version(request: GatewayRequest) -> ServerVersion:
 # The official client of 2017 sends the prefix twice.
 @get("/api/v1/api/v1/version", policy=anyone(), include_in_schema=False)
 async def show_version_at_doubled_prefix(request: GatewayRequest) -> ServerVersion:
-    """Version of the API, at a second path."""
+    """Get the version at a second path."""
     return ServerVersion(await current(request))
 
 

@@ -1,7 +1,7 @@
-"""Files of the API page: Swagger UI as released, and the files that start it and add the bar of the site.
+"""Files of the API page: Swagger UI as released, the files that start it, and the bar of the site.
 
-Nothing is loaded from other hosts. The names in the page carry a digest of the file, so browsers may keep a
-file for ever.
+Nothing is loaded from other hosts. The names contain a digest of the file, so browsers may cache a file for
+ever.
 """
 
 import gzip
@@ -17,7 +17,7 @@ ROOT = b"/api/v1/"
 
 
 class ViewerFile(NamedTuple):
-    """One file, compressed and not."""
+    """One file, compressed and uncompressed."""
 
     media_type: str
     plain: bytes
@@ -49,7 +49,7 @@ FILES = {
 
 
 def page(prefix: str, site_name: str) -> bytes:
-    """The page of a site whose public URL has the path ``prefix``."""
+    """Return the page of a site whose public URL has the path ``prefix``."""
     root = prefix.rstrip("/")
     bar = (
         f'<header class="bar"><nav aria-label="Site">{PageFrame(root, site_name).brand} '

@@ -1,1 +1,1 @@
-"""The requests that the gateway itself makes to services."""
+"""Requests of the gateway itself to services."""

@@ -1,4 +1,4 @@
-"""Requests to the services for their audit logs."""
+"""Client of the services for their audit logs."""
 
 import asyncio
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ SERVICES = ("hooks", "identity", "mail", "repos")
 
 
 class HttpAudit:
-    """Raises Unavailable while a service does not answer."""
+    """Client for audit logs. Raises Unavailable if a service does not respond."""
 
     def __init__(self, peers: Peers) -> None:
         self._peers = peers
 
     async def entries(self, services: tuple[str, ...], query: Mapping[str, str]) -> list[AuditEntry]:
-        """The newest entries of each of ``services`` that match ``query``, in no order."""
+        """Return the newest entries of each of ``services`` that match ``query``, in no order."""
         path = f"/internal/audit?{urlencode(query)}"
         pages = await asyncio.gather(*(self._peers[name].get(path, list[AuditEntry]) for name in services))
         return [entry for page in pages for entry in page]

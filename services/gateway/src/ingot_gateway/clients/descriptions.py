@@ -1,4 +1,4 @@
-"""Requests to services for their public routes: the OpenAPI document, or only the ids of operations."""
+"""Client of services for their public routes: the OpenAPI document, or only the ids of operations."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ OperationIds = Mapping[str, Sequence[str]]
 
 
 class HttpDescriptions:
-    """Raises ApiError if a service gives no description."""
+    """Client for API descriptions. Raises ApiError if a service returns none."""
 
     def __init__(self, peers: Peers) -> None:
         self._peers = peers
@@ -27,7 +27,7 @@ class HttpDescriptions:
 
 
 def described_ids(document: Mapping[str, Any]) -> OperationIds:
-    """The ids of the operations in an OpenAPI document."""
+    """Return the ids of the operations in an OpenAPI document."""
     return {
         path: [operation["operationId"] for operation in item.values() if "operationId" in operation]
         for path, item in document.get("paths", {}).items()

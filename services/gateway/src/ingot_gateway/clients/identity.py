@@ -1,11 +1,11 @@
-"""Requests to identity: which account does a credential belong to?"""
+"""Client of identity: finds the account of a credential."""
 
 from ingot_chassis.peers.peers import Peer
 from ingot_contracts.identity.credentials import Authenticate, Authenticated
 
 
 class HttpIdentity:
-    """identity's internal API. Raises the ApiError that identity answered, or Unavailable."""
+    """Client of identity's internal API. Raises the ApiError of identity, or Unavailable."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer

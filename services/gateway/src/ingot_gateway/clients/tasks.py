@@ -1,4 +1,4 @@
-"""Requests to every service for its periodic tasks."""
+"""Client of every service for its periodic tasks."""
 
 from ingot_chassis.errors import NotFound
 from ingot_chassis.operations import TaskReport
@@ -9,7 +9,7 @@ RUN_SECONDS = 60.0
 
 
 class HttpTasks:
-    """Raises Unavailable while a service does not answer."""
+    """Client for periodic tasks. Raises Unavailable if a service does not respond."""
 
     def __init__(self, peers: Peers) -> None:
         self._peers = peers
@@ -18,7 +18,7 @@ class HttpTasks:
         return await self._peers[service].get("/internal/tasks", list[TaskReport])
 
     async def run(self, name: str) -> None:
-        """Run the task of that name, which begins with that of its service. Raises NotFound."""
+        """Run the task with this name, which begins with the name of its service. Raises NotFound."""
         service, _, rest = name.partition("_")
         if service not in SERVICES or not rest.replace("_", "").isalnum():
             raise NotFound
