@@ -161,7 +161,7 @@ async def _reset_password(options: argparse.Namespace) -> None:
 
 
 def _password(options: argparse.Namespace) -> tuple[str, str]:
-    """The password, and the end of the sentence that is printed."""
+    """Return the password, and the end of the sentence that is printed."""
     if options.password == "-":  # noqa: S105 - stands for standard input
         return sys.stdin.readline().rstrip("\n"), "."
     if options.password is not None:

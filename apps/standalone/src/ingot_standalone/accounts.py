@@ -30,7 +30,7 @@ class Identity(NamedTuple):
 
 
 async def ensure_administrator(folder: DataFolder, *, name: str, email: str, password: str) -> bool:
-    """Create the first administrator; False when there is one. Raises CannotStart."""
+    """Create the first administrator. Return False if there is one. Raises CannotStart."""
     async with _identity(folder) as identity:
         return await accounts.ensure_administrator(*identity, login=name, email=email, password=password)
 
@@ -68,7 +68,7 @@ async def reset_password(folder: DataFolder, *, name: str, password: str) -> Non
 
 @asynccontextmanager
 async def _identity(folder: DataFolder) -> AsyncIterator[Identity]:
-    """Identity on the data folder. Its errors become CannotStart, one line for the operator."""
+    """Yield the objects of identity on the data folder. Its errors become CannotStart, one line each."""
     url = folder.existing_database_url("identity")
     service_settings = ServiceSettingsReader({"public_url": folder.public_url()})
     settings = service_settings.read(Settings, "identity")

@@ -30,7 +30,7 @@ UPLOADS = ("files", "repositories/files")
 
 
 def back_up(folder: DataFolder, to: Path) -> Path:
-    """Make a backup of ``folder`` below ``to``; the folder of the backup. Raises CannotStart."""
+    """Make a backup of ``folder`` below ``to`` and return its folder. Raises CannotStart."""
     to = to.absolute()
     try:
         with alone(to):
@@ -59,7 +59,7 @@ def _back_up(folder: DataFolder, to: Path) -> Path:
 
 
 def _copy_files(source: Path, new: Path, before: Path | None) -> None:
-    """One pass over repositories and uploads."""
+    """Copy repositories and uploads in one pass."""
     FolderCopy(
         source / "repositories", new / "repositories", before and before / "repositories"
     ).repositories()
@@ -68,7 +68,7 @@ def _copy_files(source: Path, new: Path, before: Path | None) -> None:
 
 
 def keep_databases(folder: DataFolder) -> Path:
-    """Copy the databases into the data folder before an upgrade; return the copy. Raises CannotStart."""
+    """Copy the databases into the data folder before an upgrade. Return the copy. Raises CannotStart."""
     copies = folder.path / "before-upgrade" / name_of(now())
     try:
         copies.mkdir(mode=0o700, parents=True)
@@ -96,9 +96,9 @@ def copy_databases(folder: DataFolder, to: Path) -> None:
 
 
 def restore(source: Path, folder: DataFolder) -> Path:
-    """Restore a backup into a data folder that does not exist; return the backup. Raises CannotStart.
+    """Restore a backup into a data folder that does not exist. Return the backup. Raises CannotStart.
 
-    ``source`` is a backup, or a folder with backups, of which the newest is taken.
+    ``source`` is a backup, or a folder with backups, whose newest one is used.
     """
     source = source.absolute()
     backup = source if (source / "secrets.json").is_file() else newest(source)
@@ -127,7 +127,7 @@ def restore(source: Path, folder: DataFolder) -> Path:
 
 @contextlib.contextmanager
 def _locked(unfinished: Path) -> Iterator[None]:
-    """Raises OSError while another process restores there."""
+    """Lock the folder inside the block. Raises OSError while another process restores there."""
     descriptor = os.open(unfinished, os.O_RDONLY)
     try:
         try:

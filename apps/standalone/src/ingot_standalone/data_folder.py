@@ -24,7 +24,7 @@ class Secrets(msgspec.Struct, kw_only=True):
     sealing_keys: dict[str, str] = {}
 
     def public_keys(self) -> dict[str, str]:
-        """The public key of each service, by which the others verify its calls. Raises KeyUnreadable."""
+        """Return the public key of each service, for its peers to verify its calls. Raises KeyUnreadable."""
         return {name: SigningKey.read(key).x for name, key in self.service_keys.items()}
 
 
@@ -64,7 +64,7 @@ class DataFolder:
             yield
 
     def secrets(self) -> Secrets:
-        """The secrets. Those that are missing are generated and written. Raises CannotStart."""
+        """Return the secrets. Missing ones are generated and written. Raises CannotStart."""
         if not self._secrets.exists():
             self._refuse_to_replace_lost_secrets()
             current = Secrets()
@@ -79,7 +79,7 @@ class DataFolder:
         return complete
 
     def existing_database_url(self, service: str) -> str:
-        """The URL of a database that exists already. Raises CannotStart."""
+        """Return the URL of an existing database. Raises CannotStart."""
         if not self.database_file(service).exists():
             raise CannotStart(f"{self.path} has no data yet; start with: ingot up --data {self.path}")
         return self.database_url(service)
@@ -89,7 +89,7 @@ class DataFolder:
         self._write(self._public_url, url.encode())
 
     def public_url(self) -> str:
-        """The root URL at the last start of the server, or empty."""
+        """Return the root URL at the last start of the server, or ""."""
         return self._public_url.read_text() if self._public_url.exists() else ""
 
     def _read_secrets(self) -> Secrets:
@@ -101,7 +101,7 @@ class DataFolder:
         return secrets
 
     def _refuse_to_replace_lost_secrets(self) -> None:
-        """New secrets could not decrypt what is in the databases. Raises CannotStart."""
+        """Raise CannotStart if databases exist: new secrets could not decrypt their contents."""
         if any(self.database_file(service).exists() for service in SERVICES):
             raise CannotStart(
                 f"{self._secrets} is missing, but its databases are there; restore it from a backup"

@@ -20,7 +20,7 @@ from ingot_standalone.settings import ServiceSettingsReader
 
 
 async def findings(folder: DataFolder, *, repair: bool = False) -> list[str]:
-    """One line for each problem of any service, and of the folder itself. Raises CannotStart."""
+    """Return one line for each problem of any service, and of the folder itself. Raises CannotStart."""
     lines = [line for service in SCHEMAS for line in await _findings_of(service, folder, repair)]
     return [*lines, *examine_space("disk", folder.path)]
 

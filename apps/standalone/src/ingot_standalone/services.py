@@ -46,7 +46,7 @@ class Services:
         public_url: str,
         ssh_port: int = 0,
     ) -> None:
-        """``ssh_port``: where git over SSH listens; 0: nowhere. Raises SettingsError."""
+        """Read the settings. git over SSH listens on ``ssh_port``; 0: nowhere. Raises SettingsError."""
         self._keys = secrets.service_keys
         service_settings = ServiceSettingsReader(
             {
@@ -101,7 +101,7 @@ class Services:
         self._repos.drain_seconds = settings.drain_seconds
 
     def ssh_server(self, apps: Sequence[Litestar]) -> SshServer:
-        """The server of git over SSH, before the app of repos among ``apps``."""
+        """Return the SSH server, for the app of repos among ``apps``."""
         repos = next(app for app in apps if app.state.parts.name == "repos")
         identity = ServiceIdentity("repos", SigningKey.read(self._keys["repos"]))
         return SshServer(Repos(AppUpstream(repos), identity), self._repos)

@@ -66,7 +66,7 @@ class Settings(msgspec.Struct, kw_only=True):
 
 
 def read(options: Mapping[str, Any]) -> Settings:
-    """The environment, overridden by those ``options`` that are not None. Raises SettingsError."""
+    """Return the environment, overridden by ``options`` that are not None. Raises SettingsError."""
     settings = load(Settings, "standalone", os.environ)
     return msgspec.structs.replace(
         settings, **{name: value for name, value in options.items() if value is not None}
@@ -86,7 +86,7 @@ class ServiceSettingsReader:
         self._errors: list[str] = []
 
     def read(self, cls: type[_S], service: str, **special: Any) -> _S:
-        """The settings of ``service``. Errors are collected for ``check``."""
+        """Return the settings of ``service``. Errors are collected for ``check``."""
         try:
             settings = load(cls, service, os.environ)
         except SettingsError as error:
@@ -95,6 +95,6 @@ class ServiceSettingsReader:
         return msgspec.structs.replace(settings, **self._overrides, **special)
 
     def check(self) -> None:
-        """Raises SettingsError with one line for each wrong variable, however many services read it."""
+        """Raise SettingsError with one line for each wrong variable, even if several services read it."""
         if self._errors:
             raise SettingsError(list(dict.fromkeys(self._errors)))

@@ -1,4 +1,4 @@
-"""git over SSH inside `ingot up`: the socket, and where users find it."""
+"""git over SSH inside `ingot up`: the socket, and its address for users."""
 
 import socket
 from collections.abc import Iterator
@@ -13,9 +13,10 @@ from ingot_standalone.settings import DEFAULT_SSH_PORT, Settings, is_named
 
 @contextmanager
 def ssh_socket(settings: Settings) -> Iterator[tuple[socket.socket | None, str]]:
-    """The listening socket, and what to say of it.
+    """Yield the listening socket, and a text about it for the user.
 
-    The default port may be taken, by another Ingot for instance. Raises CannotStart for one that was chosen.
+    The default port may be taken, by another Ingot for instance. Raises CannotStart for a port in the
+    settings.
     """
     if not settings.ssh_port:
         yield None, "off"

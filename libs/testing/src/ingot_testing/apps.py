@@ -61,7 +61,8 @@ def _copy_of_app(*, route_handlers: list[Any], state: State, **options: Any) -> 
 class SharedStatements(dict[tuple[Any, ...], Any]):
     """The ``compiled_cache`` of all engines.
 
-    SQLAlchemy's keys begin with the dialect, an object of each engine.
+    SQLAlchemy's keys begin with the dialect, an object per engine. Here its name replaces it, so engines
+    share entries.
     """
 
     def get(self, key: tuple[Any, ...], default: Any = None) -> Any:

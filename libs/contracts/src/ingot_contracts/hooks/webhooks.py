@@ -89,7 +89,7 @@ class RepositoryPayload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangesPayload(msgspec.Struct, frozen=True, kw_only=True):
-    """Former values of edited fields, and the labels that were put on and taken off."""
+    """Former values of edited fields, and the labels that were added and removed."""
 
     title: ChangedText | UnsetType = UNSET
     body: ChangedText | UnsetType = UNSET

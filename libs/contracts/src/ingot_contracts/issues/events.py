@@ -67,7 +67,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class IssueChanges(Changes, frozen=True, kw_only=True, omit_defaults=True):
-    """Former values of edited fields, or the labels that were put on and taken off."""
+    """Former values of edited fields, or the labels that were added and removed."""
 
     added_labels: Annotated[list[Label], most_items(EVENT_CHANGED_LABELS)] = []
     removed_labels: Annotated[list[Label], most_items(EVENT_CHANGED_LABELS)] = []

@@ -1,4 +1,4 @@
-"""Levels of access to repositories, and questions about them."""
+"""Levels of access to repositories, and requests for them."""
 
 from typing import Literal
 
@@ -35,10 +35,10 @@ def permission_of(level: Level) -> Permission:
 
 
 class AccessLevel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """GET /internal/repositories/{id}/level?user={id}: the access of a user who is not the caller.
+    """GET /internal/repositories/{id}/level?user={id}: the access of a user other than the caller.
 
-    ``level`` is what they have in each unit of ``SERVED_UNITS`` at least. ``units`` has the units in which
-    they have another level.
+    ``level`` is the lowest level in ``SERVED_UNITS``. ``units`` has the units in which the level is another
+    one.
     """
 
     level: Level
