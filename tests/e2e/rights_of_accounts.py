@@ -1,5 +1,6 @@
 """Rights by what an account is: a site administrator who is demoted, and accounts that are deleted."""
 
+import secrets
 from functools import partial
 
 from .rights import (
@@ -81,6 +82,31 @@ async def purged_account(people):
     return await _account(people, full_name, ann, bob, await deletion_of(people, bob, purge=True))
 
 
+async def leaver_by_scim(people):
+    """Of a company whose client of SCIM deactivates the account."""
+    full_name, ann, bob, _ = await collaborator(people, "admin")
+    return await _account(people, full_name, ann, bob, await deactivation_of(people, bob))
+
+
+async def deactivation_of(people, person):
+    """How the source of a person's account deactivates it."""
+    name, source = await login(person), f"corp-{secrets.token_hex(3)}"
+    config = {"kind": "oidc", "issuer": "https://id.example.org", "client_id": "ingot"}
+    auths, link = "api/v1/admin/auths", {"login_name": name}
+    made = await people.administrator.post(auths, json={"name": source, "config": config})
+    link["source_id"] = made.json()["id"]
+    linked = await people.administrator.patch(f"api/v1/admin/users/{name}", json=link)
+    assert linked.status_code == 200, linked.text
+    tokens = f"{auths}/{link['source_id']}/scim_tokens"
+    token = (await people.administrator.post(tokens, json={"name": "client"})).json()["token"]
+    client = await people.connect(headers={"Authorization": f"Bearer {token}"})
+    new = {"userName": name, "externalId": name, "active": True}
+    user = await client.post("scim/v2/Users", json=new)
+    assert user.status_code == 201, user.text
+    operations = [{"op": "replace", "path": "active", "value": False}]
+    return partial(client.patch, f"scim/v2/Users/{user.json()['id']}", json={"Operations": operations})
+
+
 async def _account(people, full_name, owner, person, delete):
     opened, uses = await ways_in(people, full_name, owner, person)
     tokens, refreshes = await granted_tokens(people.connect, owner, await login(person))
@@ -90,5 +116,5 @@ async def _account(people, full_name, owner, person, delete):
     return Right(opened, delete, others, (*uses, refreshes))
 
 
-RIGHTS_OF_ACCOUNTS = [demoted_administrator, deleted_account, purged_account]
+RIGHTS_OF_ACCOUNTS = [demoted_administrator, deleted_account, purged_account, leaver_by_scim]
 HOLDERS = [removed_collaborator, site_administrator, deleted_collaborator]

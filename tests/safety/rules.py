@@ -132,6 +132,8 @@ def expected(route: Route, caller: Caller, target: Target | None) -> Outcome:
     """What the caller gets there."""
     if route.policy == "whoever":
         return "open"  # nobody looks who is calling
+    if route.policy == "scim":
+        return "sign in"  # it takes a token of a source alone
     if caller.by == "deploy key" and "/info/lfs/" in route.path:
         return ("open" if route.policy == "fetch" else "refused") if target == KEY_TARGET else "absent"
     if caller.by == "session" and not _is_linked(route):

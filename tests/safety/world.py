@@ -144,6 +144,7 @@ class World:
         hook = self.do(OWNER, "POST", "user/hooks", **HOOK)
         application = self.do(OWNER, "POST", "user/applications/oauth2", **OAUTH2)
         source = self.do("root", "POST", "admin/auths", name="corp", config=SOURCE)
+        token = self.do("root", "POST", f"admin/auths/{source['id']}/scim_tokens", name="client")
         blob = b"\0\0\0\x0bssh-ed25519\0\0\0 " + b"k" * 32
         key = self.do(
             OWNER, "POST", "user/keys", title="k", key=f"ssh-ed25519 {base64.b64encode(blob).decode()}"
@@ -151,6 +152,8 @@ class World:
         return {
             "own hook_id": hook["id"],
             "source_id": source["id"],
+            "token_id": token["id"],
+            **dict.fromkeys(("user_id", "group_id"), 1),
             "application_id": application["id"],
             "client_id": application["client_id"],
             "task": "sweep",

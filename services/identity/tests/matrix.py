@@ -16,6 +16,9 @@ MATRIX = {
     "GET /admin/auths/{source}": (403, 403, 403, 403, 200),
     "PATCH /admin/auths/{source}": (403, 403, 403, 403, 200),
     "DELETE /admin/auths/{source}": (403, 403, 403, 403, 204),
+    "GET /admin/auths/{source}/scim_tokens": (403, 403, 403, 403, 200),
+    "POST /admin/auths/{source}/scim_tokens": (403, 403, 403, 403, 201),
+    "DELETE /admin/auths/{source}/scim_tokens/{scim}": (403, 403, 403, 403, 204),
     "GET /admin/orgs": (403, 403, 403, 403, 200),
     "GET /admin/emails": (403, 403, 403, 403, 200),
     "GET /admin/emails/search": (403, 403, 403, 403, 200),
@@ -142,6 +145,7 @@ BODIES = {
     "POST /user/avatar": lambda _n, _who: {"image": GIF},
     "POST /orgs/{org}/avatar": lambda _n, _who: {"image": GIF},
     "POST /admin/auths": lambda n, _who: source(n),
+    "POST /admin/auths/{source}/scim_tokens": lambda _n, _who: {"name": "t"},
     "POST /admin/users": lambda n, _who: {"username": f"n{n}", "email": f"n{n}@x.io", "password": PASSWORD},
     "POST /admin/users/{user}/badges": lambda _n, _who: {"badge_slugs": ["mentor"]},
     "DELETE /admin/users/{user}/badges": lambda _n, _who: {"badge_slugs": ["mentor"]},
@@ -232,6 +236,10 @@ class Things:
             body = source(next(self.numbers))
             answer = await self._identity.call("POST", "/admin/auths", body, as_="root")
             self._names["source"] = answer.json()["id"]
+        if "{scim}" in path:
+            made = path.format(**self._names, scim="").rstrip("/")
+            answer = await self._identity.call("POST", made, {"name": "t"}, as_="root")
+            self._names["scim"] = answer.json()["id"]
         for name in ("user", "key", "pgp", "org", "team", "public"):
             if "{" + name + "}" in path and name not in self._names:
                 await getattr(self, f"_{name}")(f"x{next(self.numbers)}")

@@ -16,6 +16,7 @@ from .matrix import application, pgp_key, ssh_key
 from .matrix import source as source_fields
 from .providers.counterparts import LyingProvider, served
 from .providers.test_attacks import add_source, attempt
+from .scim.clients import make_client
 from .two_factors.test_two_factors import enrol
 from .world import GATEWAY, PASSWORD
 
@@ -287,6 +288,29 @@ async def test_changes_of_sources_are_noted(world, acme):
     assert (await single_entry(world, "source.edit"))[2] == {"id": source, "fields": ["title"]}
     assert await single_entry(world, "source.unlink") == ("ann", "user ann", {"source": "n1"})
     assert await single_entry(world, "source.delete") == ("root", "source n1", {"id": source})
+
+
+async def test_what_clients_of_scim_do_is_noted_with_their_source(world):
+    client = await make_client(world)
+    path = f"/admin/auths/{client.source_id}/scim_tokens"
+    cy = await client.user("cy")
+    group = await client.group("developers", cy)
+    for kind, one in (("Users", cy), ("Groups", group)):
+        await client.patch(f"{kind}/{one['id']}", {"op": "replace", "path": "displayName", "value": "X"})
+        assert (await client.call("DELETE", f"{kind}/{one['id']}")).status_code == 204
+    made = await single_entry(world, "scim_token.create")
+    assert made[:2] == ("root", "source corp")
+    assert (await world.call("DELETE", f"{path}/{made[2]['id']}", as_="root")).status_code == 204
+    assert (await single_entry(world, "scim_token.delete"))[:2] == ("root", "source corp")
+    noted = [(entry.action, entry.actor, entry.via, entry.subject) for entry in await entries(world, "scim_")]
+    assert [one for one in noted if one[1] != "root"] == [
+        ("scim_user.create", "(corp)", "scim", "user cy"),
+        ("scim_group.create", "(corp)", "scim", "group developers"),
+        ("scim_user.edit", "(corp)", "scim", "user cy"),
+        ("scim_user.delete", "(corp)", "scim", "user cy"),
+        ("scim_group.edit", "(corp)", "scim", "group X"),
+        ("scim_group.delete", "(corp)", "scim", "group X"),
+    ]
 
 
 async def test_a_sign_in_with_a_provider_is_noted_with_what_its_groups_give(make_world):

@@ -25,6 +25,7 @@ from .world import GATEWAY, REPOS
 READING = [
     "POST /admin/auths",
     "PATCH /admin/auths/{source}",
+    "POST /admin/auths/{source}/scim_tokens",
     "POST /admin/users",
     "PATCH /admin/users/{user}",
     "POST /admin/users/{user}/badges",

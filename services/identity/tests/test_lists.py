@@ -18,6 +18,7 @@ from ingot_identity.emails.store import email
 from ingot_identity.keys.store.tables import gpg_key, ssh_key
 from ingot_identity.oauth2.store.tables import oauth2_application, oauth2_grant
 from ingot_identity.repositories.store import owned_repository
+from ingot_identity.scim.store.tables import scim_token
 from ingot_identity.sessions.store import browser_session
 from ingot_identity.sources.store.tables import SourceKind, auth_source
 from ingot_identity.tokens.store import access_token, token_repository
@@ -32,6 +33,7 @@ LISTS = {
     "/admin/orgs": "root",
     "/admin/emails": "root",
     "/admin/auths": "root",
+    "/admin/auths/101/scim_tokens": "root",
     "/admin/users/ann/badges": "root",
     "/user/external_accounts": "ann",
     "/admin/emails/search": "root",
@@ -194,6 +196,10 @@ async def fill(world, numbers):
                     "updated_at": now(),
                 },
             ),
+            (
+                scim_token,
+                lambda n: {"source_id": 101, "name": f"t{n}", "sha256": n.to_bytes(32), "created_at": now()},
+            ),
             (badge, lambda n: {"id": 100 + n, "slug": f"b{n}"}),
             (user_badge, lambda n: {"account_id": ids["ann"], "badge_id": 100 + n}),
             (owned_repository, lambda n: {"repository_id": n, "owner_id": ids["ann"], "name": f"r{n}"}),
@@ -221,7 +227,12 @@ def test_every_list_is_among_them(world):
             if is_read and ("list[" in answers or "Results" in answers):
                 lists.add(shape(route.path.removeprefix("/api/v1")))
     named = {
-        shape(path.replace("ann", "{user}").replace("acme", "{org}").replace("/1/", "/{team}/"))
+        shape(
+            path.replace("ann", "{user}")
+            .replace("acme", "{org}")
+            .replace("/1/", "/{team}/")
+            .replace("/101/", "/{source}/")
+        )
         for path in LISTS
     }
     assert lists == named | {"/user/*/orgs"}

@@ -74,6 +74,7 @@ def lists_of(count):
         "/users/ann/orgs": rows(ORGANIZATION), "/orgs/crew/teams": rows(TEAM), f"{HOME}/teams": rows(TEAM),
         "/user/gpg_keys": rows(GPG_KEY), "/user/keys": rows(key), f"{HOME}/keys": rows(key), "/users/root/tokens": rows({}, name="t"),
         "/user/sessions": rows({"user_agent": "x", "address": "1", "created_at": MOMENT, "last_used_at": None, "expires_at": MOMENT, "current": False}),
+        "/admin/auths/1/scim_tokens": rows({"last_used_at": None, "created_at": MOMENT}, name="t"),
         "/admin/auths": rows(SOURCE), "/user/external_accounts": rows({
             "source_id": 1, "title": "Corp", "name": "corp", "enabled": True, "linked": True,
             "login_name": "ann", "email": "",
@@ -110,6 +111,7 @@ PAGES = (
     "/user/settings/hooks/1", "/org/crew/settings/members", "/org/crew/settings/teams", "/org/crew/settings/teams/1",
     "/org/crew/settings/labels", "/org/crew/settings/hooks", "/org/crew/settings/hooks/1", "/admin/users", "/admin/orgs",
     "/admin/auths", "/admin/mails",
+    "/admin/auths/1",
     "/user/settings/external_accounts",
     "/repo/create",
     *(f"/ann/demo{page}" for page in (

@@ -59,6 +59,11 @@ from ingot_identity.providers.clients.http import ProviderHttp
 from ingot_identity.providers.clients.metadata import PublishedMetadata
 from ingot_identity.providers.components import ProviderComponents
 from ingot_identity.providers.rules.requests import Envelope, PersonReader
+from ingot_identity.scim import jobs as scim_jobs
+from ingot_identity.scim.api import discovery as scim_discovery
+from ingot_identity.scim.api import groups as scim_groups
+from ingot_identity.scim.api import tokens as scim_tokens
+from ingot_identity.scim.api import users as scim_users
 from ingot_identity.sessions import api as sessions
 from ingot_identity.sessions import jobs as session_jobs
 from ingot_identity.settings import Settings
@@ -108,6 +113,10 @@ ROUTES = [
     *organization_admin.routes,
     *organizations.routes,
     *passwords.routes,
+    *scim_discovery.routes,
+    *scim_groups.routes,
+    *scim_tokens.routes,
+    *scim_users.routes,
     *sessions.routes,
     *oidc_sign_in.routes,
     *sign_in.routes,
@@ -208,6 +217,7 @@ def create_app(
         PeriodicTask("identity_rotate_id_token_keys", ROTATE_EVERY, id_token_keys.rotate),
         *oauth2_jobs.tasks(database),
         *session_jobs.tasks(database),
+        *scim_jobs.tasks(database, presenter),
         *user_jobs.tasks(database),
     ]
     return service_app(

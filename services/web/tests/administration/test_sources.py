@@ -5,6 +5,7 @@ import pytest
 from ingot_chassis.errors import Invalid
 from ingot_web.administration.rules.sources import read_groups, write_groups
 
+from ..forge import MOMENT
 from ..test_forms import SOURCE
 from ..world import ROOT
 
@@ -35,6 +36,19 @@ async def test_a_saved_form_sends_what_it_shows(pages, forge):
     body = forge.sent[-1][2]
     config = {name: value for name, value in SOURCE["config"].items() if name != "clock_skew"}
     assert body == {"title": "Corp", "enabled": True, "config": config}
+
+
+async def test_a_token_of_scim_is_made_shown_once_and_deleted(pages, forge):
+    row = {"id": 7, "name": "Entra", "token": "", "created_at": MOMENT, "last_used_at": None}
+    forge.answers |= {PAGE: SOURCE, f"{PAGE}/scim_tokens": [row]}
+    forge.changed = row | {"token": "scim_secret"}
+    made = await pages.submit(PAGE, "Make the token", to=PAGE, caller=ROOT, client="Okta")
+    assert (made.status_code, "scim_secret" in made.text) == (200, True)
+    assert forge.sent[-1] == ("POST", f"{PAGE}/scim_tokens", {"name": "Okta"})
+    shown = (await pages.get(PAGE, ROOT)).text
+    assert ("scim_secret" in shown, "Entra" in shown, SOURCE["scim_url"] in shown) == (False, True, True)
+    assert (await pages.submit(PAGE, "Delete", to=PAGE, caller=ROOT)).status_code == 303
+    assert forge.sent[-1][:2] == ("DELETE", f"{PAGE}/scim_tokens/7")
 
 
 async def test_a_new_provider_is_added_and_shown(pages, forge):

@@ -65,8 +65,8 @@ async def choose_primary(tx: Tx, presenter: Presenter, account_id: int, address:
     return (await store.among(tx, account_id, [address]))[0]
 
 
-async def set_primary(tx: Tx, account_id: int, address: str) -> str:
-    """Replace the primary address by ``address``, which this confirms; the new one, in lower case.
+async def set_primary(tx: Tx, account_id: int, address: str, *, confirmed: bool = True) -> str:
+    """Replace the primary address by ``address``, which this confirms by default; the new one, in lower case.
 
     Raises Invalid.
     """
@@ -74,7 +74,7 @@ async def set_primary(tx: Tx, account_id: int, address: str) -> str:
     address = names.check_email(spelling)
     await store.remove_primary(tx, account_id)
     await store.remove(tx, account_id, [address])
-    if not await store.add(tx, account_id, {address: spelling}, is_primary=True, confirmed=True):
+    if not await store.add(tx, account_id, {address: spelling}, is_primary=True, confirmed=confirmed):
         raise Invalid.field("email", "taken", f"{address!r} is in use")
     await accounts.change(tx, account_id, email=address)
     return address

@@ -42,6 +42,7 @@ _RESERVED = frozenset(
         "raw",
         "readyz",
         "repo",
+        "scim",
         "search",
         "stars",
         "template",

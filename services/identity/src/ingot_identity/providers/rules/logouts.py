@@ -30,7 +30,9 @@ async def end_sessions(
     Raises ProviderFailed.
     """
     claims = await verify_logout_token(published, config, token)
-    subject, session_id = claims.get("sub"), claims.get("sid")
+    # Accounts are linked by another claim than ``sub`` where the source says so; then ``sid`` names them.
+    subject = claims.get("sub") if config.subject_claim == "sub" else None
+    session_id = claims.get("sid")
     async with db.transaction() as tx:
         await _use(tx, source, config, claims["jti"])
         account_id = 0

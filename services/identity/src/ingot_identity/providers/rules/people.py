@@ -9,6 +9,7 @@ import msgspec
 from ingot_chassis.errors import Invalid
 from ingot_identity.accounts.rules import names
 from ingot_identity.mappings.rules import groups_of
+from ingot_identity.providers.rules.tokens import LONGEST_SUBJECT, InvalidToken
 from ingot_identity.sources.rules.configs import OidcConfig
 
 FULL_NAME_LENGTH = 100
@@ -33,7 +34,13 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
 
 def claims_needed(config: OidcConfig) -> set[str]:
     """The claims that are asked for at the userinfo endpoint unless the id token has them."""
-    needed = {config.login_claim, config.name_claim, config.email_claim, config.required_claim}
+    needed = {
+        config.subject_claim,
+        config.login_claim,
+        config.name_claim,
+        config.email_claim,
+        config.required_claim,
+    }
     if config.required_groups or config.group_team_map or config.admin_groups:
         needed.add(config.groups_claim)
     return needed - {""}
@@ -50,10 +57,11 @@ def claim(claims: Mapping[str, Any], name: str) -> Any:
 
 
 def person_of(config: OidcConfig, claims: Mapping[str, Any], id_token: str) -> Person:
+    """The person whom verified claims describe. Raises InvalidToken without an id of the person."""
     email, is_verified = _email(config, claims)
     groups = list(groups_of(claim(claims, config.groups_claim)))
     person = Person(
-        subject=claims["sub"],
+        subject=_subject(config, claims),
         login=_text(claims, config.login_claim),
         full_name=_text(claims, config.name_claim)[:FULL_NAME_LENGTH],
         email=email,
@@ -63,6 +71,15 @@ def person_of(config: OidcConfig, claims: Mapping[str, Any], id_token: str) -> P
         id_token=id_token,
     )
     return msgspec.structs.replace(person, refusal=_refusal(config, person, claims))
+
+
+def _subject(config: OidcConfig, claims: Mapping[str, Any]) -> str:
+    if config.subject_claim == "sub":
+        return str(claims["sub"])
+    value = claim(claims, config.subject_claim)
+    if not isinstance(value, str) or not 0 < len(value) <= LONGEST_SUBJECT or not value.isprintable():
+        raise InvalidToken(f"the provider sends no id of the person in {config.subject_claim}")
+    return value
 
 
 def login_candidates(person: Person) -> list[str]:

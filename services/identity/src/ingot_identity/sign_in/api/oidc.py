@@ -39,6 +39,7 @@ from ingot_identity.providers.rules.requests import (
     new_attempt,
 )
 from ingot_identity.providers.rules.tokens import InvalidToken
+from ingot_identity.scim.store import groups as scim_groups
 from ingot_identity.sessions import rules as browser_sessions
 from ingot_identity.sessions import store as session_store
 from ingot_identity.sessions.rules import ProviderSession, stamp_of
@@ -388,9 +389,11 @@ async def _apply_groups(
     row: AccountRow,
     actor: Actor,
 ) -> None:
-    changes = await mappings.apply_groups(
-        request.db, request.presenter, source, config, row.id, person.groups
-    )
+    groups = person.groups
+    if config.groups_from == "scim":
+        async with request.db.read() as db:
+            groups = await scim_groups.list_names(db, source.id, row.id)
+    changes = await mappings.apply_groups(request.db, request.presenter, source, config, row.id, groups)
     if changes:
         async with request.db.transaction() as tx:
             details: dict[str, Detail] = {"source": source.name, **changes}

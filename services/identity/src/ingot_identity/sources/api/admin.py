@@ -54,8 +54,8 @@ class EditSourceOption(msgspec.Struct, kw_only=True):
 class Source(msgspec.Struct, kw_only=True):
     """A source. `from_settings`: declared in the settings of the server, and changed only there.
 
-    A provider of OpenID Connect needs `redirect_uri`, `backchannel_logout_uri` and
-    `post_logout_redirect_uri`. `accounts` counts linked accounts.
+    A provider of OpenID Connect has to know `redirect_uri`, `backchannel_logout_uri` and
+    `post_logout_redirect_uri`, and a SCIM client `scim_url`. `accounts` counts linked accounts.
     """
 
     id: int
@@ -70,6 +70,7 @@ class Source(msgspec.Struct, kw_only=True):
     redirect_uri: str
     backchannel_logout_uri: str
     post_logout_redirect_uri: str
+    scim_url: str
     created_at: datetime
     updated_at: datetime
     config: Config
@@ -89,6 +90,7 @@ def present_source(row: SourceRow, root: str, accounts: int) -> Source:
         redirect_uri=f"{root}login/oidc/{row.name}/callback",
         backchannel_logout_uri=f"{root}login/oidc/{row.name}/logout",
         post_logout_redirect_uri=root,
+        scim_url=f"{root}scim/v2",
         created_at=whole_seconds(row.created_at),
         updated_at=whole_seconds(row.updated_at),
         config=read_config(row.config),

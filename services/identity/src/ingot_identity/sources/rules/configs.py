@@ -16,6 +16,7 @@ Words = Annotated[list[Name], msgspec.Meta(max_length=WORDS)]
 TeamsOfOrganization = Annotated[dict[Name, Words], msgspec.Meta(max_length=WORDS)]
 GroupTeamMap = Annotated[dict[Name, TeamsOfOrganization], msgspec.Meta(max_length=1_000)]
 """Group -> organization -> teams."""
+GroupsFrom = Literal["sign_in", "scim"]
 FirstSignIn = Literal["refuse", "create", "link", "link_or_create"]
 _ISSUER = r"^https?://[^\s/?#@\\]+(/[^\s?#\\]*)?$(?!\n)"
 
@@ -24,25 +25,29 @@ class GroupRules(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Teams and rights that groups of a source give.
 
     `group_team_map` maps a group to teams of organizations, `admin_groups` make site administrators.
+    `groups_from` says where the groups of a person come from: the claim at each sign-in, or SCIM.
     """
 
     group_team_map: GroupTeamMap = {}
     admin_groups: Words = []
+    groups_from: GroupsFrom = "sign_in"
 
 
 class OidcConfig(GroupRules, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="oidc"):
     """A provider of OpenID Connect.
 
-    `issuer` is the address below which the provider publishes its discovery document. Names of claims map
-    claims to fields. `trust_email` counts its addresses as verified without the claim `email_verified`.
-    `allowed_domains`, `required_claim` with `required_values`, and `required_groups` limit who may sign in.
-    With `trust_second_factor` the provider asks for second factors, and Ingot does not. `sign_out_there` also
-    ends the session at the provider. `clock_skew` is in seconds.
+    `issuer` is the address below which the provider publishes its discovery document. Names of claims say
+    where the provider writes what. `subject_claim` has the id of a person, which never changes; it must be
+    the `externalId` of SCIM. `trust_email` counts its addresses as verified without the claim
+    `email_verified`. `allowed_domains`, `required_claim` with `required_values`, and `required_groups` say
+    who may come. With `trust_second_factor` the provider asks for second factors, and Ingot does not.
+    `sign_out_there` also ends the session at the provider. `clock_skew` is in seconds.
     """
 
     issuer: Annotated[str, msgspec.Meta(max_length=255, pattern=_ISSUER)]
     client_id: Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
     scopes: Words = msgspec.field(default_factory=lambda: ["openid", "profile", "email"])
+    subject_claim: Annotated[str, msgspec.Meta(min_length=1, max_length=255)] = "sub"
     login_claim: Name = "preferred_username"
     name_claim: Name = "name"
     email_claim: Name = "email"

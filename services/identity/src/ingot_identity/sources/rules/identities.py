@@ -29,11 +29,14 @@ async def link(
 
 
 async def require_removable(tx: Tx, account_id: int, source_id: int) -> AccountRow:
-    """Lock and return the account. Raises NotFound, and Conflict if the link is its only way to sign in."""
+    """Lock and return the account. Raises NotFound, or Conflict for the only way to sign in and by a manager."""
     row = await lock_for_update(tx, account_id)
     links = await store.list_of_account(tx, account_id)
-    if source_id not in {link.source_id for link in links}:
+    link = next((link for link in links if link.source_id == source_id), None)
+    if link is None:
         raise NotFound
+    if link.managed:
+        raise Conflict("the other system manages this account; only an administrator can unlink it")
     if not row.password_hash and len(links) == 1:
         raise Conflict("it is the only way to sign in to this account; ask for a password first")
     return row

@@ -52,15 +52,18 @@ async def create(tx: Tx, *, name: str, title: str, config: dict[str, Any], **col
 async def edit(tx: Tx, row: SourceRow, changes: dict[str, Any]) -> SourceRow:
     """Change only the columns in ``changes`` and return the new row. Raises Invalid, Conflict.
 
-    ``config`` has the fields that change. The issuer cannot change while accounts are linked: a new one could
-    give the ids of their owners to other people.
+    ``config`` has the fields that change. The issuer and the claim of ids stay while accounts are linked: new
+    ones could give the ids of their owners to other people.
     """
     changes = dict(changes)
     if "config" in changes:
         before = read_config(row.config)
         config = checked(changes["config"], before=before)
-        if config.issuer != before.issuer and (await store.count_identities(tx, [row.id])).get(row.id):
-            raise Conflict("accounts are linked with this issuer; add another source for a new one")
+        is_other = (config.issuer, config.subject_claim) != (before.issuer, before.subject_claim)
+        if is_other and (await store.count_identities(tx, [row.id])).get(row.id):
+            raise Conflict(
+                "accounts are linked by this issuer and subject_claim; add another source for new ones"
+            )
         changes["config"] = write_config(config)
     if "title" in changes:
         changes["title"] = changes["title"] or row.name

@@ -81,6 +81,10 @@ external_identity = Table(
     Column("email", String(254), nullable=False, default="", server_default=""),
     # What a group of the source gave to the account, and takes back.
     Column("gave_admin", Boolean, nullable=False, default=False, server_default=false()),
+    # The source manages the account by SCIM, so its owner cannot unlink it.
+    Column("managed", Boolean, nullable=False, default=False, server_default=false()),
+    # The source deactivated the account, and may activate it again.
+    Column("deactivated", Boolean, nullable=False, default=False, server_default=false()),
     Column("created_at", UtcDateTime, nullable=False),
     Column("last_sign_in_at", UtcDateTime),
     UniqueConstraint("source_id", "subject"),
@@ -97,6 +101,8 @@ class IdentityRow(TypedRow):
     login_name: str
     email: str
     gave_admin: bool
+    managed: bool
+    deactivated: bool
     created_at: datetime
     last_sign_in_at: datetime | None
 

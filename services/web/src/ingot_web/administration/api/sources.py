@@ -1,12 +1,13 @@
 """Administration of sources: other systems that sign people in."""
 
+from asyncio import gather
 from typing import Any
 
 from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
-from ingot_web.administration.rules.sources import CHOICES, NEW, fields_of, source_of
+from ingot_web.administration.rules.sources import CHOICES, GROUPS_FROM, NEW, fields_of, source_of
 from ingot_web.clients.forge import at
 from ingot_web.forms.rules.fields import Form, require_typed
 from ingot_web.pages.api.request import WebRequest
@@ -31,6 +32,7 @@ async def _list_page(request: WebRequest, form: Form, problem: ApiError | None =
         error=problem,
         form=form,
         choices=CHOICES,
+        groups_from=GROUPS_FROM,
         listing=listing,
         pages=request.pages_of(listing.total, SHOWN),
     )
@@ -56,9 +58,19 @@ async def source(request: WebRequest, source_id: int) -> Response[str]:
 
 
 async def _source_page(
-    request: WebRequest, source_id: int, form: Form | None, problem: ApiError | None = None
+    request: WebRequest,
+    source_id: int,
+    form: Form | None,
+    problem: ApiError | None = None,
+    *,
+    secret: str = "",
 ) -> Response[str]:
-    shown = await request.forge.get("identity", SOURCES + at(source_id))
+    """``secret`` is that of a token that was just made; it is shown this once."""
+    path = SOURCES + at(source_id)
+    shown, tokens = await gather(
+        request.forge.get("identity", path),
+        request.forge.listing("identity", f"{path}/scim_tokens", page=1, limit=SHOWN),
+    )
     return request.render(
         "administration/source.html",
         title=shown["title"],
@@ -67,13 +79,16 @@ async def _source_page(
         source=shown,
         form=form if form is not None and form["do"] == "save" else Form([*fields_of(shown).items()]),
         choices=CHOICES,
+        groups_from=GROUPS_FROM,
+        tokens=tokens.rows,
+        secret=secret,
         typed=form["typed"] if form is not None else "",
     )
 
 
 @post("/admin/auths/{source_id:int}", policy=anyone(), include_in_schema=False)
 async def change_source(request: WebRequest, source_id: int) -> Response[Any]:
-    """Change a source, or delete it if the form repeats its name."""
+    """Change a source, make or delete a token of SCIM, or delete the source if its name was typed."""
     form = await request.sent_form()
     path = SOURCES + at(source_id)
     try:
@@ -83,6 +98,13 @@ async def change_source(request: WebRequest, source_id: int) -> Response[Any]:
                 if form.has("no_secret"):
                     body["secret"] = ""
                 await request.forge.send("PATCH", "identity", path, body)
+            case "add_token":
+                made = await request.forge.send(
+                    "POST", "identity", f"{path}/scim_tokens", {"name": form.text("client")}
+                )
+                return await _source_page(request, source_id, None, secret=made["token"])
+            case "remove_token":
+                await request.forge.send("DELETE", "identity", f"{path}/scim_tokens" + at(form.text("id")))
             case "delete":
                 name = (await request.forge.get("identity", path))["name"]
                 require_typed(form.text("typed"), name)

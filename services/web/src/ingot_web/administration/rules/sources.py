@@ -8,7 +8,16 @@ from ingot_web.forms.rules.fields import Form
 
 WORDS = ("scopes", "allowed_domains")
 LINES = ("required_values", "required_groups", "admin_groups")
-TEXTS = ("issuer", "client_id", "login_claim", "name_claim", "email_claim", "groups_claim", "required_claim")
+TEXTS = (
+    "issuer",
+    "client_id",
+    "subject_claim",
+    "login_claim",
+    "name_claim",
+    "email_claim",
+    "groups_claim",
+    "required_claim",
+)
 BOXES = ("trust_email", "trust_second_factor", "sign_out_there")
 CHOICES = (
     ("refuse", "Refuse"),
@@ -16,7 +25,10 @@ CHOICES = (
     ("link", "Link the account with the same verified address, after its password"),
     ("link_or_create", "Link it, or make an account if there is none"),
 )
+GROUPS_FROM = (("sign_in", "The claim at each sign-in"), ("scim", "SCIM"))
 NEW = {
+    "subject_claim": "sub",
+    "groups_from": "sign_in",
     "scopes": "openid profile email",
     "login_claim": "preferred_username",
     "name_claim": "name",
@@ -36,6 +48,7 @@ def source_of(form: Form) -> dict[str, Any]:
     config |= {name: _lines(form, name) for name in LINES}
     config |= {name: form.has(name) for name in BOXES}
     config |= {"kind": "oidc", "first_sign_in": form.text("first_sign_in") or "refuse"}
+    config["groups_from"] = form.text("groups_from") or "sign_in"
     config["group_team_map"] = read_groups(form.lines("group_team_map"))
     body: dict[str, Any] = {"title": form.text("title"), "enabled": form.has("enabled"), "config": config}
     if form["secret"]:
@@ -46,7 +59,7 @@ def source_of(form: Form) -> dict[str, Any]:
 def fields_of(source: Mapping[str, Any]) -> dict[str, str]:
     """Return the fields of a form for a source of the API."""
     config = source["config"]
-    fields = {name: str(config[name]) for name in (*TEXTS, "first_sign_in")}
+    fields = {name: str(config[name]) for name in (*TEXTS, "first_sign_in", "groups_from")}
     fields |= {name: " ".join(config[name]) for name in WORDS}
     fields |= {name: "\n".join(config[name]) for name in LINES}
     fields |= {name: "1" for name in BOXES if config[name]}

@@ -1,0 +1,1 @@
+"""Routes of SCIM clients (RFC 7644), and of the administrators who give them tokens."""

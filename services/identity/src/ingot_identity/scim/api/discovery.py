@@ -1,0 +1,67 @@
+"""What this server says of itself to SCIM clients (RFC 7644, section 4)."""
+
+from typing import Any
+
+from litestar import Response, get
+
+from ingot_chassis.errors import NotFound
+from ingot_identity.accounts.request import IdentityRequest
+from ingot_identity.scim.api.responses import (
+    ERRORS,
+    MOST_RESULTS,
+    Resource,
+    answer,
+    list_answer,
+    source_client,
+)
+from ingot_identity.scim.rules.schemas import provider_config, resource_types, schemas
+
+OPTIONS: dict[str, Any] = {
+    "policy": source_client(),
+    "include_in_schema": False,
+    "exception_handlers": ERRORS,
+}
+
+
+@get("/scim/v2/ServiceProviderConfig", **OPTIONS)
+async def get_provider_config(request: IdentityRequest) -> Response[bytes]:
+    """The features of this server."""
+    return answer(provider_config(request.public_url, MOST_RESULTS))
+
+
+@get("/scim/v2/ResourceTypes", **OPTIONS)
+async def list_resource_types(request: IdentityRequest) -> Response[bytes]:
+    """User and Group."""
+    return _all(request, resource_types(request.public_url))
+
+
+@get("/scim/v2/ResourceTypes/{name:str}", **OPTIONS)
+async def get_resource_type(request: IdentityRequest, name: str) -> Response[bytes]:
+    """One of them."""
+    return _one(resource_types(request.public_url), name)
+
+
+@get("/scim/v2/Schemas", **OPTIONS)
+async def list_schemas(request: IdentityRequest) -> Response[bytes]:
+    """The attributes of users and groups that count here."""
+    return _all(request, schemas(request.public_url))
+
+
+@get("/scim/v2/Schemas/{name:str}", **OPTIONS)
+async def get_schema(request: IdentityRequest, name: str) -> Response[bytes]:
+    """Those of one of them."""
+    return _one(schemas(request.public_url), name)
+
+
+def _all(request: IdentityRequest, resources: list[Resource]) -> Response[bytes]:
+    return list_answer(request, resources, len(resources), 1)
+
+
+def _one(resources: list[Resource], name: str) -> Response[bytes]:
+    for resource in resources:
+        if resource["id"].lower() == name.lower():
+            return answer(resource)
+    raise NotFound
+
+
+routes = [get_provider_config, list_resource_types, get_resource_type, list_schemas, get_schema]

@@ -1,0 +1,232 @@
+"""Users of a source: creating, changing, deactivating and leaving.
+
+An account is found by the id that the person has at the source, and by nothing else. A client changes only
+accounts that are linked with its source, and no administrator whom somebody here made one. The name, the
+full name and the address follow the source only where it is the source of the account.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from ingot_chassis.db.audit import add_entry
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Denied, Invalid, NotFound
+from ingot_chassis.operations import Detail
+from ingot_identity.accounts.rules import names
+from ingot_identity.accounts.rules.locks import lock_for_update
+from ingot_identity.accounts.store import former_names
+from ingot_identity.accounts.store import queries as accounts
+from ingot_identity.accounts.store.tables import AccountRow
+from ingot_identity.emails import rules as emails
+from ingot_identity.oauth2.rules import flow
+from ingot_identity.providers.rules.people import Person, login_candidates
+from ingot_identity.scim.rules.errors import ScimError, Taken, VersionMismatch
+from ingot_identity.scim.rules.people import ScimPerson, checked_email, read_person, values_of
+from ingot_identity.scim.rules.provisioning import Provisioning, apply_groups, lock_name
+from ingot_identity.scim.store import users as store
+from ingot_identity.scim.store.tables import ScimUserRow
+from ingot_identity.sources.rules.configs import GroupRules
+from ingot_identity.sources.store import identities
+from ingot_identity.sources.store.tables import IdentityRow
+from ingot_identity.users import rules as users
+
+
+async def create(client: Provisioning, person: ScimPerson) -> ScimUserRow:
+    """Create a user: with a new account, or with the one that is linked with the id of the person.
+
+    Raises ScimError, Taken, Denied.
+    """
+    if not person.external_id:
+        raise ScimError("invalidValue", "externalId is required: the id by which the person signs in")
+    source, actor = client.source, client.actor
+    async with client.db.transaction() as tx:
+        await tx.advisory_lock(lock_name(source.id))
+        await accounts.lock_administrators(tx)
+        identity = await identities.get(tx, source.id, person.external_id)
+        account = await _create_account(tx, client, person) if identity is None else None
+        identity = identity or await identities.get(tx, source.id, person.external_id)
+        if identity is None:
+            raise NotFound
+        is_new = account is not None
+        account = account or await _lock_account(tx, identity)
+        if not await store.add(tx, identity.id, source.id, **person.columns()):
+            raise Taken("the source has a user with this userName or externalId")
+        await identities.change(tx, identity.id, managed=True)
+        if not is_new:
+            account = await _follow(tx, client, account, None, person)
+        await _set_active(tx, client, identity, account, active=person.active)
+        row = await _get(tx, source.id, identity.id)
+        details: dict[str, Detail] = {"source": source.name, "id": account.id, "new": is_new}
+        await add_entry(tx, actor, "scim_user.create", f"user {row.login}", details)
+        return row
+
+
+async def replace(
+    client: Provisioning, identity_id: int, change: Any, *, version: int | None = None
+) -> ScimUserRow:
+    """Change a user to ``change(row)``, a person. Raises ScimError, Taken, Denied, NotFound.
+
+    Raises VersionMismatch unless the user has ``version``.
+    """
+    source, actor = client.source, client.actor
+    async with client.db.transaction() as tx:
+        await tx.advisory_lock(lock_name(source.id))
+        await accounts.lock_administrators(tx)
+        row = await _get(tx, source.id, identity_id)
+        if version is not None and row.version != version:
+            raise VersionMismatch
+        person: ScimPerson = change(row)
+        if person.external_id not in ("", row.external_id):
+            raise ScimError("mutability", "externalId cannot be changed: the person signs in by it")
+        if await store.id_by_user_name(tx, source.id, person.user_name) not in (None, identity_id):
+            raise Taken("the source has another user with this userName")
+        identity = await _link_of(tx, row)
+        account = await _lock_account(tx, identity)
+        await store.change(tx, identity_id, **person.columns())
+        account = await _follow(tx, client, account, read_person(values_of(row)), person)
+        await _set_active(tx, client, identity, account, active=person.active)
+        changed = await _get(tx, source.id, identity_id)
+        details: dict[str, Detail] = {"source": source.name, "active": changed.active}
+        await add_entry(tx, actor, "scim_user.edit", f"user {changed.login}", details)
+        return changed
+
+
+async def delete(client: Provisioning, identity_id: int, *, version: int | None = None) -> None:
+    """Deactivate the account of a user, take what groups gave, and forget the user.
+
+    The account keeps its link: the same person gets it back. Raises as ``replace``.
+    """
+    source, actor = client.source, client.actor
+    async with client.db.transaction() as tx:
+        await tx.advisory_lock(lock_name(source.id))
+        await accounts.lock_administrators(tx)
+        row = await _get(tx, source.id, identity_id)
+        if version is not None and row.version != version:
+            raise VersionMismatch
+        identity = await _link_of(tx, row)
+        account = await _lock_account(tx, identity)
+        await _set_active(tx, client, identity, account, active=False)
+        await store.remove(tx, identity_id)
+        await identities.change(tx, identity_id, managed=False)
+        await add_entry(tx, actor, "scim_user.delete", f"user {row.login}", {"source": source.name})
+    await apply_groups(client, GroupRules(), row.account_id, [])
+
+
+async def _get(tx: Tx, source_id: int, identity_id: int) -> ScimUserRow:
+    row = await store.get(tx, source_id, identity_id)
+    if row is None:
+        raise NotFound
+    return row
+
+
+async def _link_of(tx: Tx, row: ScimUserRow) -> IdentityRow:
+    identity = await identities.get_of_account(tx, row.account_id, row.source_id)
+    if identity is None:
+        raise NotFound
+    return identity
+
+
+async def _lock_account(tx: Tx, identity: IdentityRow) -> AccountRow:
+    """The account, locked. Raises Denied for an administrator whom the groups of the source did not make."""
+    account = await lock_for_update(tx, identity.account_id)
+    if account.admin and not identity.gave_admin:
+        raise Denied("the account is an administrator of this site, whom only this site changes")
+    return account
+
+
+async def _create_account(tx: Tx, client: Provisioning, person: ScimPerson) -> AccountRow:
+    """Raises ScimError, Taken."""
+    login = await _free_login(tx, person)
+    email = person.email or checked_email(person.user_name)
+    try:
+        return await users.create_user(
+            tx,
+            client.presenter,
+            login=login,
+            email=email,
+            email_confirmed=client.config.trust_email,
+            password_hash="",
+            full_name=person.full_name,
+            source_id=client.source.id,
+            login_name=person.external_id,
+        )
+    except Invalid as error:
+        raise _as_taken(error) from error
+
+
+async def _free_login(tx: Tx, person: ScimPerson, account_id: int = 0) -> str:
+    """The best name that the account has or may have. Raises ScimError."""
+    for login in _candidates(person.user_name):
+        try:
+            names.check_login(login)
+        except Invalid:
+            continue
+        row = await accounts.get_by_login(tx, login)
+        reserved = await former_names.get(tx, login)
+        if {holder for holder in (row and row.id, reserved and reserved.account_id) if holder} <= {
+            account_id
+        }:
+            return login
+    raise ScimError("invalidValue", "userName gives no name that an account of this site may have")
+
+
+def _candidates(user_name: str) -> Iterable[str]:
+    return login_candidates(Person(subject="", login=user_name))
+
+
+async def _follow(
+    tx: Tx, client: Provisioning, account: AccountRow, before: ScimPerson | None, person: ScimPerson
+) -> AccountRow:
+    """Give the account what changed of the name, the full name and the address; its row.
+
+    Raises ScimError, Taken.
+    """
+    if account.source_id != client.source.id:
+        return account
+    try:
+        if before is None or before.user_name != person.user_name:
+            login = await _free_login(tx, person, account.id)
+            if login != account.login:
+                account = await users.rename_user(
+                    tx, client.presenter, account.id, login, reserved_for=client.names_reserved_for
+                )
+        if person.email and (before is None or before.email != person.email):
+            address = person.email.lower()
+            if address != account.email:
+                is_confirmed = client.config.trust_email
+                await emails.set_primary(tx, account.id, person.email, confirmed=is_confirmed)
+                account = await users.edit_user(tx, client.presenter, account.id, {})
+        if before is None or before.full_name != person.full_name:
+            changes = {"full_name": person.full_name}
+            account = await users.edit_user(tx, client.presenter, account.id, changes)
+    except Invalid as error:
+        raise _as_taken(error) from error
+    return account
+
+
+async def _set_active(
+    tx: Tx, client: Provisioning, identity: IdentityRow, account: AccountRow, *, active: bool
+) -> None:
+    """Deactivate the account, or activate it again if no other deactivation lasts. Raises Denied.
+
+    All sessions and grants to applications end for good. Tokens and keys work again with the account.
+    """
+    if not active and account.active:
+        try:
+            await users.edit_user(tx, client.presenter, account.id, {"active": False})
+        except Invalid as error:
+            raise Denied("the account is the last administrator of this site") from error
+        await flow.end_all(tx, account.id)
+        await identities.change(tx, identity.id, deactivated=True)
+    elif active and identity.deactivated:
+        await identities.change(tx, identity.id, deactivated=False)
+        links = await identities.list_of_account(tx, account.id)
+        if not any(link.deactivated for link in links):
+            await users.edit_user(tx, client.presenter, account.id, {"active": True})
+
+
+def _as_taken(error: Invalid) -> Taken | ScimError:
+    """Names and addresses of other accounts are a conflict. They never lead to the account."""
+    if error.errors[0].code in ("taken", "reserved"):
+        return Taken(f"another account of this site has the {error.errors[0].field}")
+    return ScimError("invalidValue", error.message)
