@@ -93,7 +93,7 @@ class Cluster:
     def doctor(self) -> str:
         """What the doctors of all services say is wrong; empty when nothing is."""
         findings = ""
-        for service in ("identity", "repos", "issues", "hooks"):
+        for service in ("identity", "repos", "issues", "hooks", "mail"):
             try:
                 self.run(service, f"ingot-{service}", "doctor")
             except AssertionError as error:

@@ -107,7 +107,7 @@ async def test_workers_and_ssh_scale_up_and_down_and_nothing_fails(cluster, tmp_
         await scale(cluster, 1, WORKING)
 
 
-@pytest.mark.parametrize("name", ["gateway", "identity", "issues", "hooks", "web", "repos"])
+@pytest.mark.parametrize("name", ["gateway", "identity", "issues", "hooks", "mail", "web", "repos"])
 async def test_a_killed_pod_loses_nothing_that_was_acknowledged(cluster, tmp_path, name):
     """It does not finish what it has begun, so that may fail."""
     killed = f"a pod of {name} killed, another one ready"
@@ -116,14 +116,14 @@ async def test_a_killed_pod_loses_nothing_that_was_acknowledged(cluster, tmp_pat
     assert await call(cluster.doctor) == ""
 
 
-@pytest.mark.parametrize("name", ["gateway", "identity", "issues", "hooks", "web", "repos"])
+@pytest.mark.parametrize("name", ["gateway", "identity", "issues", "hooks", "mail", "web", "repos"])
 async def test_a_deleted_pod_fails_nothing(cluster, tmp_path, name):
     async with loaded(cluster, tmp_path, f"a pod of {name} deleted, another one ready"):
         await call(cluster.delete_pod, name)
 
 
 async def test_many_deleted_pods_lose_nothing_that_was_acknowledged(cluster, tmp_path):
-    services = itertools.cycle(("repos", "issues", "gateway", "identity", "hooks", "web"))
+    services = itertools.cycle(("repos", "issues", "gateway", "identity", "hooks", "mail", "web"))
     async with loaded(cluster, tmp_path, f"{DELETIONS} pods deleted"):
         for name in itertools.islice(services, DELETIONS):
             await call(cluster.delete_pod, name)
@@ -243,6 +243,10 @@ for target in sys.argv[1:]:
         ),
         ("web", {"issues:8083": True, "postgresql:5432": False, "redis:6379": True}),
         ("hooks", {"identity:8081": True, "hooks-db-rw:5432": True, "gateway:3000": False}),
+        (
+            "mail",
+            {"identity:8081": True, "mail-db-rw:5432": True, "hooks:8084": False, "gateway:3000": False},
+        ),
     ],
 )
 def test_a_pod_reaches_what_its_policy_names_and_nothing_else(cluster, name, is_open):

@@ -192,6 +192,15 @@ async def test_the_scripts_save_databases_and_put_them_back(postgres_server, tmp
         assert done.returncode == 0, done.stderr
         for name in SERVICES:
             assert [row["word"] for row in await execute(name, "SELECT word FROM one")] == [name]
+        (backup / WHOLE / "databases" / "mail.dump").unlink()
+        done = scripts.run("restore-databases", BACKUP=WHOLE)
+        assert (done.returncode, done.stderr) == (0, ""), "a release without mail made that backup"
+        tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+        assert await execute("mail", tables) == []
+        assert [row["word"] for row in await execute("hooks", "SELECT word FROM one")] == ["hooks"]
+        (backup / WHOLE / "databases" / "hooks.dump").unlink()
+        done = scripts.run("restore-databases", BACKUP=WHOLE)
+        assert (done.returncode, done.stderr.split(" in ")[0]) == (2, "no dump of hooks")
     finally:
         for name in SERVICES:
             await server.execute(f"DROP DATABASE IF EXISTS backup_{name}")

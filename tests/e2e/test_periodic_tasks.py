@@ -19,7 +19,7 @@ async def http(deployment):
 async def test_an_administrator_sees_the_tasks_of_every_service_and_runs_one(http):
     listed = await http.get("admin/cron", params={"limit": 50}, auth=ADMINISTRATOR)
     tasks = {task["name"]: task for task in listed.json()}
-    assert {name.partition("_")[0] for name in tasks} == {"hooks", "identity", "issues", "repos"}
+    assert {name.partition("_")[0] for name in tasks} == {"hooks", "identity", "issues", "mail", "repos"}
     assert int(listed.headers["x-total-count"]) == len(tasks)
     assert tasks[SENT]["schedule"] == "@every 3600s"
     ran = await http.post(f"admin/cron/{SENT}", auth=ADMINISTRATOR)

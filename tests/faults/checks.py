@@ -70,10 +70,11 @@ SWEPT = (
 )
 """What a killed git leaves; it is swept when no push can need it any more."""
 ABANDONED = {
-    "outbox WHERE dead_lettered_at IS NOT NULL": ("identity", "repos", "issues"),
-    "inbox WHERE error IS NOT NULL": ("repos", "issues", "hooks"),
-    "job WHERE state = 'failed'": ("identity", "repos", "issues", "hooks"),
+    "outbox WHERE dead_lettered_at IS NOT NULL": ("identity", "repos", "issues", "hooks"),
+    "inbox WHERE error IS NOT NULL": ("repos", "issues", "hooks", "mail"),
+    "job WHERE state = 'failed'": ("identity", "repos", "issues", "hooks", "mail"),
     "repository WHERE state = 'failed'": ("repos",),
+    "mail WHERE state = 'failed'": ("mail",),
     # The receiver is never away, so each delivery arrives.
     "delivery WHERE state <> 'delivered'": ("hooks",),
 }

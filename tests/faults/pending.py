@@ -30,6 +30,10 @@ WAITING = {
         "job WHERE state IN ('waiting', 'running')",
         "delivery WHERE state IN ('pending', 'running')",
     ),
+    "mail": (
+        "job WHERE state IN ('waiting', 'running')",
+        "mail WHERE state IN ('pending', 'running')",
+    ),
 }
 """Rows that go away when everything is settled."""
 

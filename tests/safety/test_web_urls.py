@@ -13,7 +13,7 @@ from ingot_contracts.limits import WEB_URL, is_web_url
 from .apps import app_of
 
 Website = Annotated[str, WEB_URL]
-SERVICES = ("identity", "repos", "issues", "hooks")
+SERVICES = ("identity", "repos", "issues", "hooks", "mail")
 PAGES = Path(__file__).parents[2] / "services/web/src/ingot_web"
 ADDRESS = re.compile(r"(^|_)(url|uri|uris|link|website|homepage|addr|address|endpoint)(_|$)")
 OTHER_RULES = (

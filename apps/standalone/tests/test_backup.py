@@ -82,7 +82,7 @@ def refs(folder: Path) -> dict[str, str]:
 def rows(folder: Path) -> dict[str, list[str]]:
     """Every row of every table that only requests change."""
     by_name = {}
-    for service in ("identity", "repos", "issues", "hooks"):
+    for service in ("identity", "repos", "issues", "hooks", "mail"):
         with closing(sqlite3.connect(folder / f"{service}.db", timeout=30)) as database:
             tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
             for (table,) in tables:
@@ -193,6 +193,43 @@ def test_a_second_backup_takes_the_room_of_what_is_new(start, folder, tmp_path):
         (second / path).stat().st_ino for path in objects
     ]
     assert (first / "repos.db").stat().st_ino != (second / "repos.db").stat().st_ino
+
+
+def test_data_of_a_release_without_mail_is_examined_backed_up_and_restored(start, folder, tmp_path):
+    start().wait_ready().stop()
+    for file in folder.glob("mail.db*"):
+        file.unlink()
+    secrets = json.loads((folder / "secrets.json").read_text())
+    for keys in secrets.values():
+        del keys["mail"]
+    (folder / "secrets.json").write_text(json.dumps(secrets))
+
+    examined = ingot("doctor", "--data", str(folder))
+    assert examined.code == 2
+    assert examined.out.splitlines() == [
+        f"mail: {folder} is of an older release; start `ingot up` with it once"
+    ]
+    result = ingot("backup", "--data", str(folder), "--to", str(tmp_path / "backups"))
+    assert result.code == 0, result.err
+    restored = tmp_path / "restored"
+    result = ingot("restore", "--from", str(tmp_path / "backups"), "--data", str(restored))
+    assert result.code == 0, result.err
+    assert not (restored / "mail.db").exists()
+
+    again = RunningIngot(restored)
+    try:
+        again.wait_ready()
+        assert count(restored, "mail", "SELECT count(*) FROM mail") == 0
+        assert ingot("doctor", "--data", str(restored)).out.strip() == "nothing is wrong"
+    finally:
+        again.stop()
+
+
+def test_a_lost_database_is_not_taken_for_an_older_release(start, folder, tmp_path):
+    start().wait_ready().stop()
+    (folder / "hooks.db").unlink()
+    for command in (("doctor",), ("backup", "--to", str(tmp_path / "backups"))):
+        assert "has no data yet" in ingot(*command, "--data", str(folder)).error_line
 
 
 def test_a_backup_is_whole_or_not_there(start, folder, tmp_path):

@@ -30,6 +30,9 @@ class Mailbox:
         """Passwords by user. If there are any, the server asks for one."""
         self.signed_in: list[str] = []
         self.failed = 0
+        self.silent_at = ""
+        """The command after which the server is silent: "RCPT", "DATA", or "content", which it took."""
+        self.is_silent = asyncio.Event()
         self.dropped: set[str] = set()
         """Message-IDs that were taken without an answer."""
         self._random = random.Random(seed)
@@ -38,7 +41,8 @@ class Mailbox:
     @property
     def messages(self) -> list[EmailMessage]:
         """The mails, parsed."""
-        return [message_from_bytes(content, policy=policy.default) for _, content in self.taken]  # type: ignore[misc]
+        parse = message_from_bytes
+        return [parse(content, policy=policy.default) for _, content in self.taken]  # type: ignore[misc]
 
     def stage_of_failure(self) -> str:
         """Draw the stage at which the next mail fails, or an empty text."""
@@ -46,6 +50,13 @@ class Mailbox:
             return ""
         self.failed += 1
         return self._random.choice(self.stages)
+
+    async def be_silent(self, stage: str) -> None:
+        """Answer nothing any more if that is the stage."""
+        if self.silent_at == stage:
+            self.silent_at = ""
+            self.is_silent.set()
+            await asyncio.Event().wait()
 
     async def wait_for(self, count: int) -> None:
         """Return when that many mails were taken."""
@@ -67,6 +78,7 @@ class Mailbox:
     async def handle_RCPT(  # noqa: N802
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
+        await self.be_silent("RCPT")
         if address in self.refused:
             return "550 no such mailbox"
         if envelope.stage == "recipient":  # type: ignore[attr-defined]
@@ -84,6 +96,7 @@ class Mailbox:
         async with self._taken:
             self.taken.append((envelope.rcpt_tos[0], content))
             self._taken.notify_all()
+        await self.be_silent("content")
         if envelope.stage == "after-content":  # type: ignore[attr-defined]
             self.dropped.add(str(message_from_bytes(content)["Message-ID"]))
             server.transport.abort()
@@ -110,6 +123,14 @@ class Mailbox:
         return AuthResult(success=False, handled=False)
 
 
+class _Server(SMTP):
+    """A server that may stop before it asks for the content."""
+
+    async def smtp_DATA(self, arg: str) -> None:  # noqa: N802
+        await self.event_handler.be_silent("DATA")
+        await super().smtp_DATA(arg)
+
+
 @asynccontextmanager
 async def serve(
     mailbox: Mailbox, *, tls: ssl.SSLContext | None = None, starttls: ssl.SSLContext | None = None
@@ -118,7 +139,7 @@ async def serve(
     loop = asyncio.get_running_loop()
 
     def protocol() -> SMTP:
-        return SMTP(
+        return _Server(
             mailbox,
             loop=loop,
             hostname="smtp.test",

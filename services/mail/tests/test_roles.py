@@ -1,4 +1,4 @@
-"""Who may call what: every route, by role and by kind of credential."""
+"""Roles and rights: every route, by role and by kind of credential."""
 
 import uuid
 from typing import Any

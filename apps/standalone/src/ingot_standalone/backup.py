@@ -41,7 +41,8 @@ def back_up(folder: DataFolder, to: Path) -> Path:
 
 def _back_up(folder: DataFolder, to: Path) -> Path:
     for service in CONSUMERS_FIRST:
-        folder.existing_database_url(service)
+        if not folder.is_older_than(service):
+            folder.existing_database_url(service)
     new = to / UNFINISHED
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(mode=0o700)

@@ -15,6 +15,8 @@ from ingot_contracts.topology import SERVICES
 
 SEALING = ("identity", "repos", "hooks", "mail")
 """Services that encrypt secrets in their database."""
+ADDED_LATER = frozenset({"mail"})
+"""Services that the first release did not have. A data folder or backup of it has no database of them."""
 
 
 class Secrets(msgspec.Struct, kw_only=True):
@@ -83,6 +85,14 @@ class DataFolder:
         if not self.database_file(service).exists():
             raise CannotStart(f"{self.path} has no data yet; start with: ingot up --data {self.path}")
         return self.database_url(service)
+
+    def is_older_than(self, service: str) -> bool:
+        """True if the folder has data of a release that did not have this service."""
+        return (
+            service in ADDED_LATER
+            and not self.database_file(service).exists()
+            and self.database_file("identity").exists()
+        )
 
     def remember_public_url(self, url: str) -> None:
         """Write the root URL for commands that run next to the server."""

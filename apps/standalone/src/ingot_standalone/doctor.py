@@ -43,12 +43,15 @@ async def _findings_of_files(folder: DataFolder, database: Database, repair: boo
 
 
 async def _findings_of(service: str, folder: DataFolder, repair: bool) -> list[str]:
+    older = [f"{service}: {folder.path} is of an older release; start `ingot up` with it once"]
+    if folder.is_older_than(service):
+        return older
     url = folder.existing_database_url(service)
     tables = MetaData()
     chassis_tables(tables)
     try:
         if await pending(url, SCHEMAS[service]):
-            return [f"{service}: {folder.path} is of an older release; start `ingot up` with it once"]
+            return older
         database = Database(url, tables)
         try:
             lines = await examine(service, database)

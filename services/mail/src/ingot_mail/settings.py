@@ -27,7 +27,8 @@ class Settings(ServiceSettings, kw_only=True):
     smtp_security: Annotated[
         Literal["starttls", "tls", "none"],
         msgspec.Meta(
-            description="`starttls` requires it, `tls` encrypts from the start, `none` is for a server on this machine."
+            description="`starttls` requires it, `tls` encrypts from the start, `none` is for a server on this "
+            "machine."
         ),
     ] = "starttls"
     smtp_ca_file: Annotated[
@@ -39,7 +40,8 @@ class Settings(ServiceSettings, kw_only=True):
     smtp_oauth_url: Annotated[
         str,
         msgspec.Meta(
-            description="Token endpoint of OAuth2 (RFC 6749); with it the sign-in is XOAUTH2 instead of a password."
+            description="Token endpoint of OAuth2 (RFC 6749); with it the sign-in is XOAUTH2 instead of a "
+            "password."
         ),
     ] = ""
     smtp_oauth_client: Annotated[str, msgspec.Meta(description="Client id at the token endpoint.")] = ""

@@ -1,14 +1,16 @@
 """Headers and texts of mails, also of hostile input."""
 
+import re
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
 
+import msgspec
 import pytest
 from cryptography.fernet import Fernet
 
 from ingot_contracts.identity.messages import FIELDS, MailRecipient, Message
 from ingot_contracts.issues.notices import IssueNotice, NoticeSource
-from ingot_mail.composition.rules import Links, message_of, of_issue, of_message
+from ingot_mail.composition.rules import Links, Release, message_of, of_issue, of_message, of_release
 from ingot_mail.settings import Settings
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
@@ -71,6 +73,51 @@ def test_hostile_texts_add_no_header(field, text):
     assert message["To"] == "bob@example.org" or message["To"].addresses[0].addr_spec == "bob@example.org"
     names = [name.lower() for name in message]
     assert len(names) == len(set(names))
+
+
+ENCODED = [
+    "=?utf-8?q?a=0D=0ABcc:_eve=40example.org?=",
+    "=?UTF-8?Q?=0D=0A=0D=0Abody?=",
+    "=?utf-8?b?DQpCY2M6IGV2ZUBleGFtcGxlLm9yZw==?=",
+    "=?utf-8?q?a=0D?= =?utf-8?q?=0ABcc:_eve=40example.org?=",
+    "==??utf-8?q?=0D=0ABcc:_eve=40example.org?=",
+    "=\x00?utf-8?q?=0D=0ABcc:_eve=40example.org?=",
+    "=?utf-8*en?q?=0D=0ABcc:_eve=40example.org?=",
+    "é" * 30 + "=?utf-8?q?=0D=0ABcc:_eve=40example.org?=",
+]
+"""Encoded words that hide a line break, of which the library for headers would make one."""
+NAMES = {
+    "subject", "from", "to", "date", "message-id", "auto-submitted", "in-reply-to", "references", "list-id",
+    "mime-version", "content-type",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ENCODED, ids=repr)
+@pytest.mark.parametrize("field", ["title", "full_name", "recipient", "release", "inviter", "site"])
+def test_encoded_words_add_no_header(field, text):
+    content, recipient, settings = of_issue(notice(), NoticeSource(), "watching"), BOB, SETTINGS
+    match field:
+        case "title" | "full_name":
+            content = of_issue(notice(**{field: text}), NoticeSource(), "watching")
+        case "recipient":
+            recipient = MailRecipient(address="bob@example.org", login="bob", name=text)
+        case "release":
+            fields = {"full_name": "ann/app", "tag": text, "name": text, "author": text, "text": text}
+            content = of_release(Release(**fields, url="https://forge.test/"))
+        case "inviter":
+            fields = {"url": "https://forge.test/", "expires": "", "inviter": text, "target": text}
+            message = Message(kind="invitation", address="e@example.org", fields=fields)
+            content = of_message(message, text)
+        case "site":
+            settings = msgspec.structs.replace(SETTINGS, site_name=text)
+    data = message_of(content, recipient, settings, mail_id="id", at=AT).as_bytes()
+    head = data.partition(b"\r\n\r\n")[0].decode("ascii")
+    lines = re.sub(r"\r\n[ \t]", " ", head).split("\r\n")
+    assert {line.partition(":")[0].lower() for line in lines} <= NAMES
+    parsed = message_from_bytes(data, policy=policy.default)
+    assert [one.addr_spec for one in parsed["To"].addresses] == ["bob@example.org"]
+    for name, value in parsed.items():
+        assert not re.search(r"[\r\n]", value), name
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=repr)

@@ -1,9 +1,13 @@
 """Mails are sent once, whatever fails; and only to people who may read them when they are sent."""
 
+import asyncio
 import os
+import sys
 from collections import Counter
 from datetime import timedelta
+from pathlib import Path
 
+import msgspec
 import pytest
 from sqlalchemy import delete
 
@@ -16,7 +20,7 @@ from ingot_mail.mails.store import UNCONFIRMED
 
 from ..builders import release
 
-COUNT = int(os.environ.get("INGOT_MAIL_EVENTS", "1000"))
+COUNT = int(os.environ.get("INGOT_MAIL_EVENTS", "100"))
 """Events of the test with a failing server; 10000 in `make soak`."""
 
 
@@ -142,6 +146,38 @@ async def test_a_mail_of_a_worker_that_died_while_its_content_was_sent_is_not_se
     await world.worker.step()
     (row,) = await world.rows()
     assert (row.state, row.error, mailbox.taken) == ("failed", UNCONFIRMED, [])
+
+
+@pytest.mark.parametrize(
+    ("stage", "state", "taken"),
+    [("RCPT", "sent", 1), ("DATA", "failed", 0), ("content", "failed", 1)],
+    ids=["before the row is marked", "after the row is marked", "after the server took it"],
+)
+async def test_a_killed_worker_never_makes_a_mail_arrive_twice(world, mailbox, stage, state, taken):
+    world.add_issue()
+    await world.notify((2, "participating"))
+    mailbox.silent_at = stage
+    worker = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "services.mail.tests.child_worker",
+        cwd=Path(__file__).parents[4],
+        stdin=asyncio.subprocess.PIPE,
+    )
+    assert worker.stdin is not None
+    worker.stdin.write(msgspec.json.encode(world.settings))
+    worker.stdin.close()
+    async with asyncio.timeout(120):
+        await mailbox.is_silent.wait()
+    worker.kill()
+    await worker.wait()
+    assert await world.worker.step() == 0
+
+    await world.update_all(lease_until=now() - timedelta(seconds=1))
+    await world.worker.step()
+    (row,) = await world.rows()
+    assert (row.state, row.error) == (state, "" if state == "sent" else UNCONFIRMED)
+    assert len(mailbox.taken) == taken
 
 
 async def test_a_worker_whose_lease_has_ended_sends_nothing(world):

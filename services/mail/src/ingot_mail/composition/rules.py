@@ -53,7 +53,7 @@ class Entry(NamedTuple):
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
-    """What a mail says. ``thread`` None: it belongs to no repository."""
+    """The texts of a mail. ``thread`` None: it belongs to no repository."""
 
     subject: str
     lead: str
@@ -190,7 +190,7 @@ class _Sentences(NamedTuple):
 _MESSAGES: Mapping[str, _Sentences] = {
     "address_confirmation": _Sentences(
         "Confirm your address",
-        "Somebody entered this address for an account at {site}. Follow the link to confirm that it is yours.",
+        "This address was entered for an account at {site}. Follow the link if the account is yours.",
         "Confirm the address",
         (("Valid until", "expires"),),
     ),
@@ -201,7 +201,7 @@ _MESSAGES: Mapping[str, _Sentences] = {
     ),
     "password_reset": _Sentences(
         "Set a new password",
-        "Somebody asked for a new password for your account at {site}. If this was not you, do nothing.",
+        "A new password was requested for your account at {site}. If this was not you, do nothing.",
         "Set a new password",
         (("Valid until", "expires"),),
     ),
@@ -225,7 +225,7 @@ _MESSAGES: Mapping[str, _Sentences] = {
     ),
     "new_sign_in": _Sentences(
         "A sign-in from a new place",
-        "Somebody signed in to your account at {site}. If this was not you, change your password now.",
+        "There was a sign-in to your account at {site}. If this was not you, change your password now.",
         "Open your sessions",
         (("Time", "time"), ("Address", "address"), ("Program", "program")),
     ),

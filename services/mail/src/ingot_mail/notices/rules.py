@@ -17,7 +17,7 @@ from ingot_mail.preferences.rules import Plan, frequency_of, plan
 
 
 class Notice(NamedTuple):
-    """What an event tells, without the person."""
+    """The content of an event, without the person."""
 
     kind: MailKind
     details: msgspec.Struct

@@ -23,7 +23,7 @@ UNSUBSCRIBE_PATH = "/mail/unsubscribe/{token:str}"
 
 
 class MailPreferences(msgspec.Struct, frozen=True, kw_only=True):
-    """How often the caller gets notifications by mail.
+    """Frequencies of the notifications that the caller gets by mail.
 
     `mentions` is also for assignments and requests for a review, `own` for what the caller did. `inherited`:
     the repository has no choices of its own.
@@ -56,7 +56,7 @@ async def _decide(connection: Connection, _level: str) -> Repository:
         raise NotFound
     if not principal.signed_in:
         raise Unauthenticated("sign in to do that")
-    if not principal.towards(repository.id).signed_in:
+    if not principal.towards(repository.id, public=True).signed_in:
         raise Denied("the token is restricted to other repositories")
     if repository.full_name.lower() != f"{owner}/{name}".lower():
         raise request.moved(owner=repository.owner.login, repo=repository.name)

@@ -1,4 +1,4 @@
-"""Which notices a person gets and when, and the signed links to unsubscribe."""
+"""Notices that a person gets, their time, and the signed links to unsubscribe."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ _MAC_BYTES = 20
 
 
 class Plan(NamedTuple):
-    """When a notice is due, and the summary that it belongs to; empty if it is a mail of its own."""
+    """The time of a notice, and the summary that it belongs to; empty for a mail of its own."""
 
     due_at: datetime
     digest: str
@@ -33,7 +33,7 @@ class Subscription(NamedTuple):
 
 
 def frequency_of(choices: Choices, reason: NoticeReason) -> Frequency:
-    """How often a person gets notices with this reason."""
+    """The frequency of a person's notices with this reason."""
     by_reason: Mapping[NoticeReason, Frequency] = {
         "mentioned": choices.mentions,
         "requested": choices.mentions,

@@ -19,7 +19,7 @@ EVERYWHERE = 0
 
 
 class Frequency(StrEnum):
-    """How often a person gets mail."""
+    """Frequencies of mail."""
 
     OFF = "off"
     INSTANT = "instant"

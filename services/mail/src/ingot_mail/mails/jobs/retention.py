@@ -48,5 +48,5 @@ async def examine_mails(database: Database) -> list[str]:
     if waiting.since is None:
         return []
     since = f"the first since {utc(waiting.since)}"
-    line = f"mail: {waiting.total} mails are due for more than 5 minutes, {since}; see that a process of mail does"
-    return [f"{line} the background work, and that the SMTP server answers"]
+    line = f"mail: {waiting.total} mails are due for more than 5 minutes, {since}; see that a process of mail"
+    return [f"{line} does the background work, and that the SMTP server answers"]

@@ -26,7 +26,7 @@ from ingot_repos.git.storage.backups import (
 from ingot_repos.settings import Settings
 
 DATABASES, REPOSITORIES, FILES = "databases", "repositories", "files"
-DUMPS = tuple(f"{service}.dump" for service in ("identity", "repos", "issues", "hooks"))
+DUMPS = tuple(f"{service}.dump" for service in ("identity", "repos", "issues", "hooks", "mail"))
 
 
 def add_backup_options(parser: ArgumentParser) -> None:
