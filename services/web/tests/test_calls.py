@@ -69,7 +69,10 @@ def lists_of(count):
         "/notifications/new": {"new": count}, "/users/ann": ACCOUNT | dict.fromkeys(("description", "location", "website"), ""),
         "/notifications": rows(thread), "/user/hooks": rows(HOOK), f"{HOME}/hooks": rows(HOOK), "/orgs/crew/hooks": rows(HOOK),
         **dict.fromkeys(("/users/search", "/admin/users", f"{HOME}/collaborators", f"{HOME}/stargazers", f"{HOME}/subscribers", f"{HOME}/assignees", "/orgs/crew/members", "/teams/1/members", "/users/ann/followers"), people),
-        "/admin/mails": rows({"kind": "issue", "address": "a@example.org", "user_id": 1, "attempts": 1, "error": "", "created_at": MOMENT}),
+        "/admin/mails": rows({
+            "kind": "issue", "address": "a@example.org", "user_id": 1, "attempts": 1, "error": "",
+            "created_at": MOMENT,
+        }),
         "/orgs": rows(ORGANIZATION), "/admin/orgs": rows(ORGANIZATION), "/user/orgs": rows(ORGANIZATION),
         "/users/ann/orgs": rows(ORGANIZATION), "/orgs/crew/teams": rows(TEAM), f"{HOME}/teams": rows(TEAM),
         "/user/gpg_keys": rows(GPG_KEY), "/user/keys": rows(key), f"{HOME}/keys": rows(key), "/users/root/tokens": rows({}, name="t"),

@@ -79,7 +79,9 @@ SOURCE = {
 }  # fmt: skip
 ANSWERS = {
     "/admin/auths/1": SOURCE,
-    "/user/mail-preferences": {"mentions": "instant", "participating": "instant", "watching": "instant", "own": False},
+    "/user/mail-preferences": {
+        "mentions": "instant", "participating": "instant", "watching": "instant", "own": False,
+    },
     HOME: repository(has_wiki=True), f"{HOME}/wiki/page/Home": WIKI_PAGE,
     "/user": ANN_USER, "/user/settings": PROFILE, "/users/bob": ANN_USER | {"is_admin": False}, "/orgs/crew": ORGANIZATION,
     "/teams/1": {
@@ -261,7 +263,10 @@ async def test_what_somebody_wrote_is_in_the_form_that_was_refused(pages, forge,
 FILLED = (
     ("/user/settings", "", "Save", {"full_name": "A", "description": "B", "location": "C", "website": "http://x/", "hide_email": "1"}),
     ("/user/settings/emails", "", "Add it", {"email": "a@b.example"}),
-    ("/user/settings/mail", "", "Save", {"mentions": "off", "participating": "daily", "watching": "hourly", "own": "1"}),
+    (
+        "/user/settings/mail", "", "Save",
+        {"mentions": "off", "participating": "daily", "watching": "hourly", "own": "1"},
+    ),
     ("/org/crew/settings", "", "Save", {"full_name": "A", "description": "B", "location": "C", "website": "http://x/", "visibility": "private"}),
     ("/org/crew/settings", "", "Rename it", {"new_name": "other"}),
     ("/org/crew/settings", "", "Delete the organization", {"typed": "other"}),

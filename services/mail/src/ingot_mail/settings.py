@@ -27,8 +27,8 @@ class Settings(ServiceSettings, kw_only=True):
     smtp_security: Annotated[
         Literal["starttls", "tls", "none"],
         msgspec.Meta(
-            description="`starttls` requires it, `tls` encrypts from the start, `none` is for a server on this "
-            "machine."
+            description="`starttls` requires it, `tls` encrypts from the start, `none` is for a server on "
+            "this machine."
         ),
     ] = "starttls"
     smtp_ca_file: Annotated[

@@ -31,8 +31,8 @@ FIELDS: dict[MessageKind, tuple[str, ...]] = {
 """The ``fields`` of each kind. All are texts, shown escaped; an empty one is left out with its sentence.
 
 ``url`` is absolute: the link to follow, or the page where the person can undo what happened. ``expires`` and
-``time`` are for people, with the time zone. ``target`` is an organization, a team or a repository. ``name`` is
-the title of a token or key. ``address`` and ``program`` are the network address and the browser of a sign-in.
+``time`` are for people, with the time zone. ``target`` is an organization, a team or a repository. ``name``
+is the title of a token or key. ``address`` and ``program`` are the network address and the browser of a sign-in.
 """
 
 

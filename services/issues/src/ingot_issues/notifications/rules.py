@@ -48,9 +48,10 @@ async def _texts(db: Executor, job: Notify) -> list[str]:
 async def recipients(
     db: Executor, job: Notify, watcher_ids: Sequence[int], named_ids: Collection[int]
 ) -> Mapping[int, NoticeReason]:
-    """Return participants of the issue, mentioned people and watchers of the repository, each with the reason.
+    """Return participants of the issue, mentioned people and watchers, each with the reason.
 
-    The actor is left out. ``named_ids`` are the mentioned people. Above MOST_PEOPLE some watchers are left out.
+    The actor is left out. ``named_ids`` are the mentioned people. Above MOST_PEOPLE some watchers are left
+    out.
     """
     if job.is_edited:
         new_ids = {*named_ids} - await mention_rows.list_ids(db, job.issue_id)
