@@ -134,6 +134,7 @@ class Run:
         for comparison in self.verdicts.judge(chosen):
             if self.verdicts.failures[comparison.kind] <= MOST_OF_A_KIND:
                 self.failures.append((case.plain.history, comparison))
+                print(f"{comparison}\n  seed {self.seed}, history {case.plain.history.name}", flush=True)
 
 
 def _damage(repository: Repository) -> Question:
