@@ -20,7 +20,7 @@ import pytest
 from .ingot_command import MAX_SECONDS, RunningIngot, ingot
 
 TABLES_OF_THE_RUN = {"relay", "outbox", "inbox", "job", "alembic_version", "upkeep"}
-"""What changes by itself while Ingot runs; `outbox` and `inbox` are looked at apart."""
+"""Tables that change by themselves while Ingot runs. `outbox` and `inbox` are checked separately."""
 
 
 class Receiver(ThreadingHTTPServer):
@@ -93,7 +93,7 @@ def rows(folder: Path) -> dict[str, list[str]]:
 
 
 async def messages(folder: Path) -> dict[str, int]:
-    """How many events each stream of a running Ingot has."""
+    """Return the number of events in each stream of a running Ingot."""
     client = await nats.connect(json.loads((folder / "nats" / "running.json").read_text())["url"])
     try:
         return {str(one.config.name): one.state.messages for one in await client.jetstream().streams_info()}

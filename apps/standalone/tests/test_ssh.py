@@ -88,7 +88,7 @@ def test_a_chosen_port_in_use_is_one_line(folder):
 
 def test_without_the_default_port_there_is_no_ssh(folder):
     folder.mkdir()
-    (folder / "identity.db").touch()  # without its secrets nothing starts, so that the command ends
+    (folder / "identity.db").touch()  # without its secrets nothing starts, so the command ends
     for _ in range(5):
         with contextlib.ExitStack() as stack:
             try:

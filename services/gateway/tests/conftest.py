@@ -10,7 +10,7 @@ from .world import World, open_world
 
 @pytest.fixture(params=["http", "asgi"])
 def transport(request: pytest.FixtureRequest) -> str:
-    """How the gateway reaches the services: over sockets or in its own process."""
+    """Return the transport from the gateway to the services: sockets or its own process."""
     return str(request.param)
 
 

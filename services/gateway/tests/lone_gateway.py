@@ -1,4 +1,4 @@
-"""A process of its own with a gateway in it, on the event loop of production, so that its memory can be measured.
+"""A process of its own with a gateway in it, on the event loop of production, so its memory can be measured.
 
 Arguments are ``transport`` and, over sockets, the URL of repos. It prints the gateway's port and serves until it is
 terminated. Run it as a module: ``python -m tests.lone_gateway``.

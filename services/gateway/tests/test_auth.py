@@ -1,4 +1,4 @@
-"""How long the account of a credential is remembered, and what ends that."""
+"""The time for which the account of a credential is cached, and the events that end it."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which answers are compressed, and that they stay what they were."""
+"""Compression: compressed responses, and their unchanged content."""
 
 import gzip
 from typing import Any
@@ -18,7 +18,7 @@ def pairs(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
 
 
 class Answer:
-    """What is sent for one request, behind the compression."""
+    """The messages of one response after compression."""
 
     def __init__(self, messages: list[Any]) -> None:
         self.status = messages[0]["status"]

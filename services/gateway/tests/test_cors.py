@@ -1,4 +1,4 @@
-"""Which pages of other origins may read answers."""
+"""Origins whose pages may read responses."""
 
 import aiohttp
 import pytest

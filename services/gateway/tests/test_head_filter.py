@@ -1,4 +1,4 @@
-"""Which parts of a request's head pass, and which requests are rejected for their head."""
+"""Parts of a request's head that pass, and requests that are rejected for their head."""
 
 import pytest
 

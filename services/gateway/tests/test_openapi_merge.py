@@ -1,4 +1,4 @@
-"""How the documents of the services are joined, also while services do not answer."""
+"""Joined API documents of the services, also while services are unavailable."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How requests reach the services and answers come back, over sockets and in one process."""
+"""Requests to services and their responses, over sockets and in one process."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""How much a caller may ask for, in one process and in several."""
+"""Rate limits of a caller, in one process and in several."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Which service answers which path."""
+"""The service that serves each path."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What clients ask before they begin."""
+"""Settings that clients read first."""
 
 import json
 from pathlib import Path

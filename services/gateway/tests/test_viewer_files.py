@@ -20,7 +20,7 @@ REPOSITORY = {
     }
 }
 GROUNDS = ("document.documentElement", "document.querySelector('header.bar')")
-"""What is dark where the system is."""
+"""Elements that are dark if the system is dark."""
 OPERATION = "#operations-repository-repoGet"
 
 

@@ -31,7 +31,7 @@ SERVICES = ("identity", "repos", "issues", "hooks", "mail", "web")
 PUBLIC_URL = "http://ingot.test/"
 LOOPBACK = "127.0.0.1"
 NOBODY = f"http://{LOOPBACK}:1"
-"""Where nothing listens."""
+"""An address without a server."""
 TOKEN = "t" * 40
 STREAM = random.Random(1).randbytes(12_000_000)
 
@@ -71,7 +71,7 @@ class EchoService:
         self.name = name
         self.calls = 0
         self.paths: dict[str, Any] = {}
-        """What the service says of its operations, for the API description."""
+        """The operations of the service, for the API description."""
         self.called, self.disconnected, self.ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -204,7 +204,7 @@ class EchoIdentity(EchoService):
 
     @property
     def authentications(self) -> int:
-        """How often the gateway asked who a credential belongs to."""
+        """Return how often the gateway asked identity for the account of a credential."""
         return len(self.internal.paths)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

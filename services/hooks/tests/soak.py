@@ -47,7 +47,7 @@ class RigHook:
     host: str = "127.0.0.1"
 
     def deliveries_of_push(self, repository_id: int, branch: str, *, new: bool) -> int:
-        """How many deliveries follow from a push: the same rule as in the service, written a second time."""
+        """Return the number of deliveries of a push, by a second implementation of the service's rule."""
         if repository_id != self.repository_id or self.branch_filter not in ("", branch):
             return 0
         return ("push" in self.events) + (new and "create" in self.events)

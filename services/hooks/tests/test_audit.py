@@ -1,4 +1,4 @@
-"""What the audit log of hooks has: who made, changed and deleted which hook, without its secrets."""
+"""The audit log of hooks: creation, changes and deletion of hooks with their actors, without secrets."""
 
 import pytest
 

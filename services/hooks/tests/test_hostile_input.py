@@ -30,7 +30,7 @@ def settings(settings):
 
 
 async def sent(world, requests):
-    """How many of them ann sent, or for routes between services one of those; each is answered, and not by a failure."""
+    """Send the requests as ann, or as a service that may call the route. Return the number; none may fail."""
     count = 0
     for count, one in enumerate(requests, 1):  # noqa: B007 - the number of the last one
         headers = world.callers.headers(ANN)

@@ -1,4 +1,4 @@
-"""Who may call what: every route, below public and private things, by role and by kind of credential."""
+"""Access to every route, below public and private objects, by role and by kind of credential."""
 
 from typing import Any
 
@@ -85,7 +85,7 @@ async def peopled(world):
 
 
 def memberships(role: str, place: str) -> dict[int, Membership]:
-    """What somebody is in the organization of the place."""
+    """Return the memberships of a role in the organization of the place."""
     if not place.startswith("/orgs/") or role not in ("reader", "writer", "owner"):
         return {}
     return {IDS[place]: Membership(owner=role == "owner")}

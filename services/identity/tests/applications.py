@@ -107,7 +107,7 @@ async def make_app(world, *, as_="ann", **changes):
 
 
 async def get_tokens(world, app, name="bob", **changes):
-    """What the application gets in the end."""
+    """Return the tokens that the application gets in the end."""
     code = (await Person(world, name).allow(app, **changes))["code"]
     answer = await app.exchange(code)
     assert answer.status_code == 200, answer.text

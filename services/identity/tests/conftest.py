@@ -18,7 +18,7 @@ Template = Callable[[str], Awaitable[None]]
 
 @pytest.fixture
 def template(request: pytest.FixtureRequest) -> Template:
-    """What fills the database that the test gets a copy of."""
+    """Return the template of the database that a test gets a copy of."""
     return with_acme if "acme" in request.fixturenames else begun
 
 

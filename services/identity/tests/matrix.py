@@ -137,7 +137,7 @@ MATRIX = {
     "PUT /teams/{team}/members/{user}": (401, 404, 404, 204, 204),
     "DELETE /teams/{team}/members/{mia}": (401, 404, 404, 204, 204),
 }
-"""What a password gets; ``/token`` is for tokens alone. Placeholders are things that stay what they are until a call succeeds."""
+"""Expected statuses with a password. ``/token`` takes only tokens. Only successful calls change objects."""
 
 GIF = "R0lGODlhAQABAAAAACw="
 
@@ -213,7 +213,7 @@ def public_routes(app):
 
 
 class Things:
-    """What the placeholders stand for; made when first needed, and anew once a call has changed them."""
+    """Values of placeholders, created on first use, and again after a call has changed them."""
 
     def __init__(self, world):
         self._identity, self._names, self.numbers = world, {}, itertools.count(1)

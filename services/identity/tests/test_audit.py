@@ -1,4 +1,4 @@
-"""What the audit log of identity has: each change by a person, and each failed sign-in; never a secret."""
+"""The audit log of identity: each change by a person, and each failed sign-in; never a secret."""
 
 import json
 

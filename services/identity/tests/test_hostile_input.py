@@ -69,7 +69,7 @@ NO_OBJECTS = [
     b"{" * 5000 + b'"',
 ]
 UNREADABLE = ["\ud800", 2**64, -(2**64)]
-"""What the reader of JSON itself refuses, before there are fields."""
+"""Values that the JSON parser itself rejects, before fields are read."""
 
 UNSTORABLE = ["\x00", "a\x00b", *UNREADABLE]
 STRANGE = [5, 1.5, True, "", "x", "x" * 100_000, "\u202e\U0001f4a9", [], [[]], [5], {}, {"a": "b"}]
@@ -152,7 +152,7 @@ def headers(services):
 
 
 async def sent(world, requests, caller=None):
-    """How many of them were sent; each is answered, and not by a failure."""
+    """Send the requests. None may fail. Return their number."""
     count = 0
     for count, one in enumerate(requests, 1):  # noqa: B007 - the number of the last one
         content = {} if one.body is None else {"json": one.body}

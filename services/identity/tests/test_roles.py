@@ -1,4 +1,4 @@
-"""Who may call what: every public route, by role and by kind of credential.
+"""Access to every public route, by role and by kind of credential.
 
 The gate tries each route with each role by password, and with each other kind of credential by some role; ``make soak``
 tries all (INGOT_SAFETY).
@@ -32,7 +32,7 @@ def scopes_of(kind, policy):
 
 
 async def statement(world, name, kind, policy):
-    """What identity hands out for a credential of that kind; for ``sudo`` root is who acts as ``name``."""
+    """Return the principal for a credential of that kind. With ``sudo``, root acts as ``name``."""
     if kind == "basic":
         credential = {"name": name, "password": PASSWORD}
     elif kind == "sudo":
@@ -49,7 +49,7 @@ async def statement(world, name, kind, policy):
 
 
 def expected(policy, kind, by_password, method, path, *, anonymous):
-    """What a credential of that kind gets where a password gets ``by_password``."""
+    """Return the status for a credential of that kind where a password gets ``by_password``."""
     own = path == "/user" or path.startswith("/user/")
     if kind in ("basic", "sudo"):
         return by_password

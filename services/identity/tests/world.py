@@ -44,7 +44,7 @@ class World:
         return parts[kind]
 
     async def authenticate(self, **credential: str) -> httpx.Response:
-        """What the gateway asks of a credential."""
+        """Send a credential as the gateway does."""
         headers = GATEWAY.headers(ANONYMOUS, peer="gateway")
         return await self.http.post("/internal/authenticate", json=credential, headers=headers)
 
@@ -55,7 +55,7 @@ class World:
         return await self.http.post(path, json=body, headers=REPOS.headers(ANONYMOUS, peer="repos"))
 
     async def put_ownership(self, owner_id: int, *, id_: int = 1, before: int = 0) -> httpx.Response:
-        """What repos sends for a new repository, or one with a new owner."""
+        """Send the owner of a repository as repos does for a new repository or a new owner."""
         headers = REPOS.headers(ANONYMOUS, peer="repos")
         body = {"owner_id": owner_id, "name": "app", "private": False, "before": before}
         return await self.http.put(f"/internal/repositories/{id_}", json=body, headers=headers)
@@ -80,7 +80,7 @@ class World:
         return {"ingot-principal": self._principal_tokens[key]} if key else {}
 
     async def principal_token(self, principal: Principal) -> str:
-        """What identity itself would answer for ``principal``."""
+        """Return the token that identity itself would return for ``principal``."""
         return sign_principal(
             principal, await self.part(AuthenticationComponents).signing_keys.current(), audience=["identity"]
         )

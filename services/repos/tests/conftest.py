@@ -18,7 +18,7 @@ def settings():
 
 @pytest.fixture
 def arrangement(request, settings):
-    """What has happened in the world before the test, as a function that `arranged_world` runs; None for nothing.
+    """Return the function that `arranged_world` runs to arrange the world before the test; None for nothing.
 
     Also where settings are others than those of the world that it runs in: a file of tests says when they do no harm.
     """

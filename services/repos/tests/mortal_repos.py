@@ -97,7 +97,7 @@ async def end_leases(world):
 
 
 async def settled(world):
-    """Whether nothing is due and nothing is open."""
+    """Return True if nothing is due and nothing is open."""
     due = [
         job
         for job in await world.rows("job")

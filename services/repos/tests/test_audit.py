@@ -1,4 +1,4 @@
-"""What the audit log of repos has: who changed who may do what, what is protected, whose it is."""
+"""The audit log of repos: changes of rights, protections and owners, with their actors."""
 
 import pytest
 

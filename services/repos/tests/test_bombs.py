@@ -22,7 +22,7 @@ DEPTH = 5000
 BLOB_BYTES = 40 * 1024 * 1024
 ANSWER_BYTES = 4 * 1024 * 1024
 MORE_BYTES = 64 * 1024 * 1024
-"""How much this process may grow meanwhile."""
+"""The largest growth of this process during the test."""
 REQUEST_SECONDS = 25.0 if WHOLE else 3.0
 """Of the processor, that one request may take, with its git. Files of the whole bomb are counted for 20 s."""
 READS = [
@@ -31,7 +31,7 @@ READS = [
     "/git/trees/{sha}", "/git/trees/{sha}?recursive=true&per_page=1000", "/git/trees/{sha}?recursive=1&page=9000000",
     "/languages", "/licenses", "/editorconfig/a", "/raw/a/a/a", "/blame/a", "/archive/master.tar.gz", "/archive/master.zip",
 ]  # fmt: skip
-"""What walks through trees."""
+"""Routes that walk through trees."""
 
 
 def peak_bytes():
@@ -45,7 +45,7 @@ def forget_peak():
 
 
 class Work:
-    """What requests cost this process and the git that it starts, by path."""
+    """The CPU of this process and its git processes for requests, by path."""
 
     def __init__(self, person):
         self.person, self.seconds = person, {}

@@ -108,7 +108,7 @@ async def base(disk, ann, tmp_path):
 
 
 def files(disk):
-    """What lies on the disk beside the caches."""
+    """Return the files on the disk other than caches."""
     return sorted(path for path in disk.storage.rglob("*") if "archives" not in path.parts)
 
 

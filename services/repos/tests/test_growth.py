@@ -93,7 +93,7 @@ SEARCHES = {
 
 
 def reads(size):
-    """What is read, by name, where others have so many repositories."""
+    """Reads by name, while others have very many repositories."""
     lists = {}
     for name, viewer in VIEWERS.items():
         lists |= {f"{name}: {of}": page_of(viewer, **query) for of, query in SEARCHES.items()}
@@ -180,7 +180,7 @@ SHA = 40 * "a"
 
 
 async def fill_lists(db, first, last):
-    """What so many accounts have done with one repository."""
+    """Create actions of very many accounts on one repository."""
     await fill(db, first=first, last=last, owner=OTHERS, spread=1, word=f"of-{first}")
     async with db.transaction() as tx:
         for statement in OF_REPOSITORY:

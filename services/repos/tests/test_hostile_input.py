@@ -38,7 +38,7 @@ EVERY = 9
 """The part of the places at which the gate tries a value."""
 ORDINARY = {"owner": "ann", "repo": "app", "username": "ann", "org": "acme", "user": "ann"}
 INTERNAL = {"name": "app", "command": "git-upload-pack", "lock_id": "1", "job_id": "1", "size": "3"}
-"""What is ordinary where the description of the API has nothing."""
+"""Ordinary values for parameters without one in the API description."""
 BY_HAND = [("GET", "/{owner}/{repo}/info/refs", ["owner", "repo"], ["service"], [])]
 """Routes that read their query themselves."""
 NOBODY = "http://127.0.0.1:2/source.git"
@@ -205,7 +205,7 @@ IN_JOBS = [
     ("database_backend", "value"), IN_JOBS, ids=range(len(IN_JOBS)), indirect=["database_backend"]
 )
 async def test_in_what_jobs_find(world, ann, bob, app, git_log, value):
-    """What is stored with an import, a mirror, a push mirror and a fork, as far as it is taken."""
+    """Values stored with an import, a mirror, a push mirror and a fork, if they are accepted."""
     value = as_text(value)
     secrets = {"auth_username": value, "auth_password": value, "auth_token": value}
     remote = {"clone_addr": NOBODY, "description": value}

@@ -1,4 +1,4 @@
-"""What events carry is bounded, whatever is pushed or stored, and they say how much they leave out."""
+"""Events are bounded, whatever is pushed or stored, and count the parts that they leave out."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Who may call what: every public route, by role and by kind of credential.
+"""Access to every public route, by role and by kind of credential.
 
 A change takes another repository afterwards, which costs more than the call: of those who may make one the gate lets the
 first and one more, ``make soak`` all (INGOT_SAFETY).
@@ -27,13 +27,13 @@ ROLES = {
     "owner": 25,
     "site": 26,
 }
-"""What somebody is to the private repository acme/app, and their id. ``team`` may write through a team."""
+"""The role and the id of each person in the private repository acme/app. ``team`` writes through a team."""
 LEVEL_OF = {"reader": 1, "writer": 2, "administrator": 3, "team": 2, "owner": 4, "site": 4}
 LEVELS = ("signed-in", "read", "write", "admin", "owner")
 
 
 def at(level, success):
-    """What each role gets from a route below the repository that asks for ``level``."""
+    """Return statuses of each role for a route below the repository that needs ``level``."""
 
     def of(role):
         if role not in LEVEL_OF:
@@ -283,7 +283,7 @@ def public_routes(app):
 
 
 def matches(pattern, key):
-    """Whether a key of the matrix is a call of the route with that shape; the ends of two routes may have slashes."""
+    """True if a key of the matrix is a call of the route with that shape. Some ends may have slashes."""
     (method, path), (key_method, key_path) = pattern.split(" "), key.split(" ")
     parts = path.split("/")
     segments = key_path.replace("{repo}", "acme/app").split("?")[0].split("/")
@@ -303,7 +303,7 @@ def route_of(routes, key):
 
 
 class Stage:
-    """A private repository acme/app with all its roles, anew after every call that changed something."""
+    """A private repository acme/app with all its roles, again after every call that changed something."""
 
     def __init__(self, world):
         self.world, self.stock = world, {}

@@ -1,4 +1,4 @@
-"""What operators get who set nothing."""
+"""Default settings."""
 
 import msgspec
 

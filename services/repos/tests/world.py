@@ -64,11 +64,11 @@ from ingot_testing.databases import MakeDatabase
 from ingot_testing.service import Callers
 
 CALLERS = Callers("repos")
-"""One for all worlds of a test, so that a service that starts again, or another shard, knows the same callers."""
+"""One for all worlds of a test, so a service that starts again, or another shard, knows the same callers."""
 REPOS_KEY = SigningKey.generate()
 SEALING_KEY = base64.urlsafe_b64encode(bytes(32)).decode()
 CONFIRMATIONS = (OwnershipForgotten, IssuesForgotten, HooksForgotten)
-"""How peers confirm that they have forgotten a deleted repository."""
+"""Events by which peers confirm that they have forgotten a deleted repository."""
 
 
 class Components:

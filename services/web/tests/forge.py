@@ -1,4 +1,4 @@
-"""What the services behind the pages answer: a repository of ann's and what a test puts beside it."""
+"""Answers of the services behind the pages: a repository of ann's, and the additions of a test."""
 
 from collections.abc import Callable
 from functools import cache
@@ -146,11 +146,11 @@ class FakeForge:
         self.refuses = 0
         """The status with which all changes are refused, if they are."""
         self.changed: object = []
-        """What changes answer for which there is nothing else."""
+        """Default answers to changes."""
         self.read_paths: list[str] = []
         """Paths of all GET, in order."""
         self.rows_read: dict[str, set[int]] = {}
-        """Which rows of each list were answered, but for questions after one alone."""
+        """The rows of each list that were answered, except in requests for a single row."""
         self.html: dict[str, str] = {}
         """Of texts; others are paragraphs of HTML as they are."""
         self.rendered: list[dict[str, object]] = []
@@ -160,14 +160,14 @@ class FakeForge:
         self.headers: dict[str, dict[str, str]] = {}
         """Headers of answers, by path."""
         self.totals: dict[str, int] = {}
-        """How many there are of what is no list here, by path."""
+        """The number of rows by path, for paths that are no lists here."""
         self.queries: dict[str, str] = {}
         """The query of the last GET of each path, also of one with a question."""
         self.targets: list[str] = []
         """Service and path of all calls, in order."""
         self.sent: list[tuple[str, str, object]] = []
         self.internal: dict[str, object] = {}
-        """What internal routes answer, by method and path."""
+        """Answers of internal routes, by method and path."""
         self.calls: list[tuple[str, str]] = []
         """Method and path of all calls of those routes."""
         self.is_older = False
@@ -175,7 +175,7 @@ class FakeForge:
         self.down: set[str] = set()
         """Services that do not answer."""
         self.steps: dict[str, list[Callable[[], None]]] = {}
-        """What happens after each GET of a path, in order: one step after each answer."""
+        """Steps after each GET of a path, in order: one step after each answer."""
         self.identity = None
         """Answers the others that are internal."""
 
@@ -209,7 +209,7 @@ class FakeForge:
             steps.pop(0)()
 
     def _has_moved(self, call, path):
-        """Whether a question after the changes of a pull request names others than the present ones."""
+        """True if a request for the changes of a pull request names others than the present ones."""
         pull = self.answers.get(path.removesuffix(".diff"))
         if not path.endswith(".diff") or "/pulls/" not in path or not isinstance(pull, dict):
             return False

@@ -1,4 +1,4 @@
-"""How often a page calls other services: as often for many rows as for few."""
+"""Calls of a page to other services: their number does not depend on the number of rows."""
 
 import re
 from collections import Counter
@@ -39,7 +39,7 @@ TEAM = {
 
 
 def lists_of(count):
-    """What the API answers where every list has ``count`` rows."""
+    """Return answers of the API in which every list has ``count`` rows."""
     numbers = range(1, count + 1)
     repositories = [repository(name=f"r{number}", full_name=f"ann/r{number}") for number in numbers]
     issues = [

@@ -1,4 +1,4 @@
-"""What cannot be taken back waits until somebody has read what follows; what was saved is said to be."""
+"""Irreversible actions ask for a confirmation that says what follows; saved changes are confirmed."""
 
 import re
 

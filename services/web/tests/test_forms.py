@@ -103,7 +103,7 @@ CHANGED_ANSWER = {
     "username": "crew", "name": "app", "client_id": "1", "client_secret": "secret", "secret": "S", "uri": "otpauth://totp/x",
     "merge_type": "merge", "sub_url": "Home",
 }  # fmt: skip
-"""What changes answer, with all that any page needs of it."""
+"""Answers to changes, with all fields that any page needs."""
 FORM = {
     "id": "1",
     **dict.fromkeys(("title", "body", "name", "tag", "login", "new_owner", "username", "key", "email", "pattern"), "words"),
@@ -138,7 +138,7 @@ FIELDS = {
         path: {"do": "off"} for path in (f"{o}/settings/hooks/1" for o in ("/user", "/org/crew", "/ann/demo"))
     },
 }
-"""What forms need beside FORM, by their address."""
+"""Fields of forms in addition to FORM, by address."""
 SHOWN_ONCE = {"/user/settings/applications", "/user/settings/oauth2", "/user/settings/two_factor"}
 """The page after the change shows a secret, which no address may hold."""
 UPLOAD = "/ann/demo/_upload/main/src/a.py"

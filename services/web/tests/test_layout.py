@@ -1,4 +1,4 @@
-"""How pages lie on a phone of 360 pixels: nothing is cut, no word breaks, menus stay on the screen."""
+"""The layout of pages on a phone of 360 pixels: nothing is cut, no word breaks, menus stay on the screen."""
 
 import re
 

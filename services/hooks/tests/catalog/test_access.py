@@ -1,4 +1,4 @@
-"""Who may use hooks: writers of a repository; members and owners of an organization."""
+"""Rights to hooks: of writers of a repository, and of members and owners of an organization."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which due deliveries a worker finds and claims: limits per endpoint, lanes, and hooks whose URL has changed."""
+"""Claims of due deliveries: limits per endpoint, lanes, and hooks whose URL has changed."""
 
 import asyncio
 from datetime import timedelta

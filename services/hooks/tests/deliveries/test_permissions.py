@@ -201,7 +201,7 @@ async def test_a_hook_of_an_organization_needs_a_responsible_member(world, recei
 async def test_a_hook_of_an_organization_gets_what_its_responsible_user_may_see(
     world, receiver, organizations, level, sent
 ):
-    """Who has all repositories gets events of deleted ones as well, to which nobody has access."""
+    """Users with all repositories also get events of deleted ones, to which access no longer exists."""
     world.identity.memberships[2] = organizations
     world.repos.add(OF_ACME, {2: level})
     created = await world.call(

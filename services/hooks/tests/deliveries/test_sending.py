@@ -333,7 +333,7 @@ async def test_the_order_holds_while_peers_come_and_go(world, receiver, seed):
 
 
 async def test_the_chain_of_before_and_after_has_no_gap(world, receiver):
-    """What one push leaves, the next one starts from, also when the lane had to wait in between."""
+    """The next push starts from the commit that the previous one left, even if the lane had to wait."""
     await world.create_hook(receiver.url)
     tips = [OLD, *(f"{number:040x}" for number in range(1, 10)), NEW]
     for number, (before, after) in enumerate(itertools.pairwise(tips)):

@@ -1,4 +1,4 @@
-"""How many deliveries are claimed for an endpoint, by how quickly it answers."""
+"""The number of deliveries claimed for an endpoint, by its response time."""
 
 import pytest
 

@@ -61,7 +61,7 @@ def sent(notice: Notice) -> dict[str, Any]:
 
 
 def contains(new: Any, old: Any) -> bool:
-    """Whether ``new`` has every field and value of ``old``."""
+    """Return True if ``new`` has every field and value of ``old``."""
     if isinstance(old, dict):
         return isinstance(new, dict) and all(key in new and contains(new[key], old[key]) for key in old)
     if isinstance(old, list):

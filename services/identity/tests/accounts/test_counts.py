@@ -1,4 +1,4 @@
-"""How many users, organizations and addresses there are, without counting them."""
+"""Counts of users, organizations and addresses, without counting rows."""
 
 import pytest
 from sqlalchemy import func, select

@@ -1,4 +1,4 @@
-"""Who a credential belongs to, and for how long."""
+"""The account of a credential, and the time for which it is valid."""
 
 from datetime import timedelta
 
@@ -249,7 +249,7 @@ async def test_only_the_gateway_exchanges_credentials(world):
 
 
 async def renewed(world, old):
-    """What a principal is now: status and body, as repos gets them."""
+    """Return status and body for a renewed principal, as repos gets them."""
     body = {"id": old["id"], "credential": old["credential"]}
     answer = await world.post_as_peer("/internal/principals", body)
     return answer.status_code, answer.json()

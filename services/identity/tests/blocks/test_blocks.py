@@ -1,4 +1,4 @@
-"""Who blocks whom, and what a block forbids."""
+"""Blocks of users, and the actions that they forbid."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Who follows whom."""
+"""Lists of followers and followed accounts."""
 
 
 async def test_following_is_listed_on_both_sides_and_ends(world):

@@ -28,7 +28,7 @@ async def app(world):
 
 
 async def works(world, token):
-    """Whether an access token still is one."""
+    """Return True if an access token is still valid."""
     return bool((await world.authenticate(token=token)).json()["user_id"])
 
 

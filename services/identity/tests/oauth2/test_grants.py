@@ -1,4 +1,4 @@
-"""What people granted to applications: their list of it, and taking it back."""
+"""Grants of users to applications: the list of them, and revocation."""
 
 import pytest
 

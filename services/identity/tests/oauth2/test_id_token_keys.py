@@ -17,7 +17,7 @@ pytestmark = pytest.mark.both_databases
 
 
 async def pass_time(world, time):
-    """Let the keys be older, and read anew."""
+    """Let the keys be older, and read again."""
     async with world.database.transaction() as tx:
         rows = (await tx.execute(id_token_key.select())).all()
         for row in rows:

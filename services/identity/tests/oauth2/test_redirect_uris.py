@@ -1,4 +1,4 @@
-"""Which redirect addresses may be registered, and which address of a request counts as registered."""
+"""Redirect addresses: those that may be registered, and those of a request that count as registered."""
 
 import pytest
 

@@ -85,7 +85,7 @@ async def test_a_code_is_sent_to_the_registered_address_alone_however_it_is_aske
 
 
 async def test_an_address_is_compared_before_anything_of_it_is_read(world, app, bob):
-    """What a parser reads otherwise than a browser does is no registered address."""
+    """An address that parsers and browsers read differently is not a registered address."""
     for address in (
         f"{REDIRECT}/", f"{REDIRECT}%00", f"{REDIRECT}%23", f"{REDIRECT};x", f"{REDIRECT}/..", f"{REDIRECT}?", f"{REDIRECT}#",
         REDIRECT.upper(), REDIRECT.replace("https", "HTTPS"), REDIRECT.replace("ci.", "ci%2E"), f" {REDIRECT}", f"{REDIRECT} ",

@@ -1,4 +1,4 @@
-"""What applications call themselves: hostile requests for tokens, introspection, userinfo, id tokens, discovery."""
+"""Requests of applications: hostile token requests, introspection, userinfo, id tokens, discovery."""
 
 import asyncio
 import json

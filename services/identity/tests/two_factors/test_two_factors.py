@@ -25,7 +25,7 @@ from ..world import PASSWORD
 
 
 def code_of(secret, steps=0):
-    """What the app shows, so many half minutes from now."""
+    """Return the code that the app shows ``steps`` half minutes from now."""
     app = TOTP(base64.b32decode(secret), 6, SHA1(), 30)
     return app.generate(time.time() + 30 * steps).decode()
 
@@ -39,7 +39,7 @@ async def enrol(world, name="ann", steps=-1):
 
 
 async def sign_in(world, code="", password=PASSWORD, name="ann"):
-    """What the gateway is answered: the id of the account, and whether a code is needed."""
+    """Return the response for the gateway: the id of the account, and True if a code is needed."""
     answer = await world.authenticate(name=name, password=password, code=code, address="192.0.2.1")
     body = answer.json()
     return body["user_id"], body.get("needs_code", False)

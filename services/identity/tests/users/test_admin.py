@@ -1,4 +1,4 @@
-"""What administrators do to users: edit, rename, delete."""
+"""Changes of users by administrators: edit, rename, delete."""
 
 import asyncio
 
@@ -107,7 +107,7 @@ USUAL = {
     "must_change_password": True,
     "send_notify": True,
 }
-"""What Terraform sends of every user."""
+"""The fields that Terraform sends for every user."""
 
 
 async def test_fields_that_clients_send_of_every_user_are_taken(world):

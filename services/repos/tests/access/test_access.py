@@ -1,4 +1,4 @@
-"""Who may do what: one table of roles and actions, through the public and the internal API."""
+"""Access: one table of roles and actions, through the public and the internal API."""
 
 import pytest
 

@@ -8,7 +8,7 @@ pytestmark = pytest.mark.both_databases
 
 APP = "/repos/acme/app"
 ALL = {9: Membership(teams={53: "write"}, everywhere="write")}
-"""What the principal of a member says."""
+"""The content of a member's principal."""
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ CALLERS = {
     "member of another organization": (None, {"organizations": {8: Membership(everywhere="admin")}}, 404),
     "nobody": (None, {"id": 0, "name": "", "via": "", "organizations": {}}, 404),
 }
-"""What somebody is in acme now, what else their principal says, and whether the private repository is there."""
+"""The present role in acme, the content of the principal, and True if the private repository is visible."""
 
 
 @pytest.mark.parametrize("caller", CALLERS)
@@ -176,7 +176,7 @@ CREATORS = {
     "maker who left": (None, {}, 404, ""),
     "nobody": (None, {"id": 0, "name": "", "via": ""}, 401, ""),
 }
-"""What somebody is in acme now, what else their principal says, the status, and what they get as a collaborator."""
+"""The present role in acme, the content of the principal, the status, and the mode of the collaborator."""
 
 
 @pytest.mark.parametrize("creator", CREATORS)

@@ -1,4 +1,4 @@
-"""How many expensive requests one caller may have running at once."""
+"""Limits of expensive requests that one caller may run in parallel."""
 
 import asyncio
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""How many repositories an account may own, however they come to it."""
+"""The limit of repositories per account, for all ways to get one."""
 
 import asyncio
 

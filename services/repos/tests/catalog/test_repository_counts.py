@@ -1,4 +1,4 @@
-"""How many repositories somebody sees, without counting them."""
+"""The number of visible repositories, without counting rows."""
 
 import pytest
 from sqlalchemy import func, select, text, update

@@ -1,4 +1,4 @@
-"""Who sees which repositories: the condition of SQL, held against the function that decides."""
+"""Visible repositories: the SQL condition, compared with the function that decides."""
 
 import pytest
 from sqlalchemy import select

@@ -1,4 +1,4 @@
-"""Which commit each line of a file comes from."""
+"""The commit of each line of a file."""
 
 from urllib.parse import quote
 

@@ -78,7 +78,7 @@ async def bundles(person):
 
 
 def object_counts(repository):
-    """How many objects each pack has: the last number of the first table of its index."""
+    """Return the number of objects in each pack: the last number of the first table of its index."""
     indexes = (repository / ".git" / "objects" / "pack").glob("*.idx")
     return sorted(int.from_bytes(index.read_bytes()[8 + 255 * 4 : 8 + 256 * 4]) for index in indexes)
 

@@ -1,4 +1,4 @@
-"""What a copy of a repository is made of, while git and requests go on in it."""
+"""Copies of a repository, while git and requests continue to use it."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What errors of libgit2 and of the system say about a disk."""
+"""Errors of libgit2 and of the system about a disk."""
 
 import errno
 

@@ -1,4 +1,4 @@
-"""What may be fetched: what a visible ref leads to, in every protocol and over both transports, and nothing else."""
+"""Fetchable objects: all that a visible ref reaches, in every protocol and over both transports."""
 
 import asyncio
 import os
@@ -191,7 +191,7 @@ async def test_no_spelling_passes_the_check(history, ann, protocol, behind):
 
 @pytest.fixture
 def walks(git_log):
-    """How often git was let walk through the history."""
+    """Return how often git walked through the history."""
     return lambda: sum("rev-list" in line for line in git_log)
 
 
@@ -220,7 +220,7 @@ async def test_one_walk_finds_all_files_and_is_not_repeated_until_a_ref_moves(hi
     await git("commit-graph", "write", "--reachable", cwd=path)
 
     async def ask(*names):
-        """Each time another request, so that no answer is shared."""
+        """Each time another request, so no answer is shared."""
         agent = pkt_line(b"agent=%d\n" % walks.count)
         walks.count += 1
         answer = await upload_pack(ann, FETCH[0], agent, FETCH[1], *[want(ids[one]) for one in names], *DONE)

@@ -1,4 +1,4 @@
-"""What a fork shares with its parent on disk, and what it does not get."""
+"""Files on disk that a fork shares with its parent, and files that it does not get."""
 
 import subprocess
 from datetime import timedelta

@@ -180,7 +180,7 @@ def test_the_lock_of_a_ref_stops_a_fetch_unless_it_is_old(storage, repo, fork_he
 
 @pytest.mark.parametrize("source_id", [1, 2])
 async def test_of_what_an_update_would_make_nothing_stays(storage, repo, diverged, fork_head, source_id):
-    """Where the merge writes a file, trees and a commit."""
+    """An update creates a file, trees and a commit during the merge; none of them stays."""
     _, main, _ = diverged
     if source_id == 1:
         set_branches(repo, topic2=commit(repo, {"a": b"head\n" + LINES, "b": LINES}, [diverged[0]]))

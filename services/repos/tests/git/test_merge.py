@@ -80,7 +80,7 @@ def test_merge_creates_a_merge_commit(repo, diverged):
 
 @pytest.mark.parametrize(("ending", "clean"), [(b"topic\n", True), (b"\n", False)])
 def test_of_a_merge_that_is_tried_nothing_stays(repo, ending, clean):
-    """Where both change a file: what a merge makes of it is written."""
+    """The result of a merge of a file that both sides change is written."""
     base = commit(repo, {"a": LINES, "b": LINES})
     main = commit(repo, {"a": b"main\n" + LINES, "b": b"main\n" + LINES}, [base])
     topic = commit(
@@ -206,7 +206,7 @@ def test_conflicts_change_nothing(repo, style):
 
 @pytest.mark.parametrize("many", [False, True])
 def test_a_merge_writes_what_it_needs_and_nothing_else(repo, monkeypatch, many):
-    """Whether it is made beside the repository or not: with a file that both have changed, or too many to be looked at."""
+    """The merge is made next to the repository or not: with a file changed on both sides, or too many."""
     if many:
         monkeypatch.setattr(trivial_merges, "_MOST_BYTES", 0)
     base = commit(repo, {"a": LINES, "b": b"1"})

@@ -107,7 +107,7 @@ async def test_every_route_answers_as_for_what_is_not_there_until_a_ref_leads_to
 
 
 async def push_by_hand(person, repository, name, oid, before=ZERO_OID):
-    """What git answers to a client that only names an object: the pack is empty."""
+    """Return git's answer to a client that only names an object: the pack is empty."""
     command = f"{before} {oid} {name}\0report-status delete-refs side-band-64k".encode()
     pack = b"PACK" + (2).to_bytes(4) + bytes(4)
     checksum = hashlib.sha1(pack, usedforsecurity=False).digest()
@@ -310,7 +310,7 @@ def commits_with_one_prefix(repo):
 
 
 def commit_of_git(repo, name):
-    """What git says that a name means; empty for nothing."""
+    """Return git's own resolution of a name; empty if there is none."""
     command = ["git", "--git-dir", repo.path, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 

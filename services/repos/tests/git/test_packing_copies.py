@@ -19,7 +19,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture
 async def path(world, base):
-    """Where ann/app is, which has the branches master and topic."""
+    """Return the path of ann/app, which has the branches master and topic."""
     return world.components.storage.path(base)
 
 

@@ -40,7 +40,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture
 async def path(world, base):
-    """Where ann/app is, which has the branches master and topic."""
+    """Return the path of ann/app, which has the branches master and topic."""
     return world.components.storage.path(base)
 
 
@@ -258,7 +258,7 @@ async def long_unneeded(path):
 
 
 def write_again(repo):
-    """What the file of the deleted branch had, as a change over the API begins."""
+    """Start a change over the API with the file of the deleted branch."""
     return repo.create_blob(b"two\n")
 
 

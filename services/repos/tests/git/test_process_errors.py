@@ -1,4 +1,4 @@
-"""What the stderr of a git process that failed says: of git's own lines only, whatever users and remotes call things."""
+"""The stderr of a failed git process: only git's own lines count, whatever names users and remotes choose."""
 
 import pytest
 

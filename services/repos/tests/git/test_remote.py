@@ -1,4 +1,4 @@
-"""Which https and ssh remotes are trusted: real TLS and real SSH, through the proxy."""
+"""Trust in https and ssh remotes: real TLS and real SSH, through the proxy."""
 
 import asyncio
 import contextlib
@@ -48,7 +48,7 @@ class Authority:
         return certificate.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
     def server(self, *addresses):
-        """What a server at these addresses shows."""
+        """Return the output of a server at these addresses."""
         key = ec.generate_private_key(ec.SECP256R1())
         names = x509.SubjectAlternativeName(
             [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses]

@@ -1,4 +1,4 @@
-"""What `.gitmodules` says, against git."""
+"""Submodules in `.gitmodules`, compared with git."""
 
 import subprocess
 

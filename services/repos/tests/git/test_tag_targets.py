@@ -1,4 +1,4 @@
-"""What tags lead to."""
+"""Targets of tags."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""What killed processes leave in a repository goes when nobody can be writing to it any more."""
+"""Files that killed processes leave in a repository are removed when no process can be writing to it."""
 
 import os
 import time

@@ -383,7 +383,7 @@ class Histories:
 
 
 def results(repo, ours, heads):
-    """What the package makes of merging each head, the tree, or None and the paths in conflict; and how many needed git."""
+    """Return the merge of each head (tree, or None and the conflicts), and the number of merges by git."""
     merged = {}
     for head in heads:
         planned = plan_merge(repo, repo[ours], repo[head], merge_base(repo, ours, head))

@@ -20,7 +20,7 @@ REQUEST = pkt_line(b"argument master\n") + b"0000"
 
 @pytest.fixture
 async def path(world, ann, git_url, tmp_path):
-    """Where ann/app is, with a commit."""
+    """Return the path of ann/app, with a commit."""
     created = await ann.create("app")
     work = await work_tree(tmp_path)
     await commit(work, "a.txt", "one\n")

@@ -1,4 +1,4 @@
-"""What a client may hear about what it says to have: hidden objects and refs are answered like those that are not there."""
+"""Hidden objects and refs get the same answers as missing ones, for anything that a client claims to have."""
 
 import itertools
 
@@ -26,7 +26,7 @@ NEGOTIATIONS = {
     "shallow, deepen": (("shallow {oid}", "deepen 1"), ("have {first}", "done")),
     "shallow, deepen all": (("shallow {oid}", "deepen 9"), ("have {first}", "done")),
 }
-"""What a client says of its own history, before and behind the first flush of protocol 0."""
+"""The claims of a client about its history, before and after the first flush of protocol 0."""
 CAPABILITIES = "multi_ack_detailed side-band-64k ofs-delta no-progress shallow deepen-not agent=git/2"
 BOTH_BACKENDS_READ_ALIKE = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 PROTOCOLS = pytest.mark.parametrize("version", [0, 1, 2])
@@ -53,7 +53,7 @@ async def answer_of_git(send, person, version, body):
 
 
 async def ask(send, person, version, tip, before, behind):
-    """What git answers to somebody who wants the tip."""
+    """Return git's answer to a client that wants the tip."""
     if version == 2:
         lines = [line for line in (*before, *behind) if line != "0000"]
         body = packets("command=fetch", "0001", f"want {tip}", "no-progress", *lines, "0000")
@@ -152,7 +152,7 @@ async def test_more_haves_than_are_looked_at_take_nothing_from_the_pack(
     have = f"have {ids['first']}"
     assert await ask(send, ann, version, tip, (), (f"have {NOWHERE}", have, "done")) != nobody
     monkeypatch.setattr(fetch_requests, "MOST_HAVES", 1)
-    absent = f"have {NOWHERE[::-1]}"  # another request, so that no answer is shared
+    absent = f"have {NOWHERE[::-1]}"  # another request, so no answer is shared
     assert await ask(send, ann, version, tip, (), (absent, have, "done")) == nobody
 
 
@@ -194,7 +194,7 @@ class Fetcher:
         return self._folder / "clone"
 
     async def fetch(self, clone, *options):
-        """How many objects came."""
+        """Return the number of received objects."""
         await git("config", "fetch.unpackLimit", "1", cwd=clone)
         before = await objects_in_packs(clone)
         await self.git("fetch", "-q", *options, "origin", "master", cwd=clone)

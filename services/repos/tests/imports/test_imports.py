@@ -27,7 +27,7 @@ async def remote(tmp_path):
 
 @pytest.fixture
 async def work(remote, tmp_path):
-    """What the remote serves: two branches and a tag."""
+    """The content of the remote: two branches and a tag."""
     work = await bare_source(remote.folder, tmp_path)
     await commit(work, "README.md", "hello\n")
     await git("branch", "feature/one", cwd=work)

@@ -32,7 +32,7 @@ async def client_of(world, tmp_path):
 
 
 async def authenticate(client, operation, repo="ann/app.git"):
-    """What git-lfs reads."""
+    """Return the response that git-lfs reads."""
     code, said = await client.run(f"git-lfs-authenticate {repo} {operation}")
     assert code == 0, said
     answer = json.loads(said)

@@ -190,7 +190,7 @@ async def test_one_asked_for_while_it_runs_runs_once_more(world, bob, mirror, re
 
 
 def write_old(file):
-    """What a process wrote that is long dead."""
+    """Write the files of a process that is long dead."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("half")
     hours_ago = time.time() - 7200

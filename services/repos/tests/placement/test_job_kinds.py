@@ -1,4 +1,4 @@
-"""What jobs of a shard have in common."""
+"""Common behaviour of the jobs of a shard."""
 
 import errno
 from datetime import timedelta

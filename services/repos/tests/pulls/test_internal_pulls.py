@@ -124,7 +124,7 @@ async def test_a_damaged_fork_is_no_reason_to_compare_no_other_head(world, ann, 
 
 
 async def test_a_head_that_somebody_moves_is_no_damaged_fork(world, ann, bob, base):
-    """It is said that it cannot be compared now, so that whoever asks comes again."""
+    """It is said that it cannot be compared now, so whoever asks comes again."""
     fork = (await bob.post("/repos/ann/app/forks")).json()["id"]
     await world.components.workers.step()
     lock = world.components.storage.path(base) / "refs/pull/2/head.lock"
@@ -284,7 +284,7 @@ async def test_a_merge_that_names_the_branch_needs_no_comparison_before(world, a
 async def test_a_base_that_was_rewritten_since_the_changes_were_reviewed_gets_nothing(
     ann, base, git_url, tmp_path
 ):
-    """The base had a commit of the head, so that no reviewer saw it in the changes."""
+    """The base had a commit of the head, so no reviewer saw it in the changes."""
     work = tmp_path / "work"
     await git("checkout", "-q", "topic", cwd=work)
     await git("push", "-q", f"{git_url}/ann/app.git", "topic:master", cwd=work, person=ann)

@@ -1,4 +1,4 @@
-"""What makes a push be looked at, as one statement says it."""
+"""Conditions under which a push is inspected, read with one statement."""
 
 import pytest
 

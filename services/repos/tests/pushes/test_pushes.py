@@ -265,7 +265,7 @@ async def test_a_push_whose_process_died_is_announced_by_the_next_one(world, ann
 async def test_a_branch_that_a_killed_push_left_locked_is_pushed_to_again(
     world, ann, work, git_url, others, works
 ):
-    """Who moves very many refs may have locked it himself for so long."""
+    """A process that moves very many refs may itself have locked one for so long."""
     first = await commit(work)
     await push(work, git_url, ann, "master")
     row = (await world.rows("repository"))[0]
@@ -291,7 +291,7 @@ async def test_a_branch_that_a_killed_push_left_locked_is_pushed_to_again(
 async def test_a_push_removes_the_old_lock_that_a_killed_git_left_on_its_branch(
     world, ann, work, git_url, seconds, others, moves
 ):
-    """The process of repos lives, so that nobody finds the lock in the journal. Beside another push it may be the other's."""
+    """The process of repos lives, so nobody finds the lock in the journal. Beside another push it may be the other's."""
     tip = await commit(work)
     await push(work, git_url, ann, "master")
     storage, row = world.components.storage, (await world.rows("repository"))[0]

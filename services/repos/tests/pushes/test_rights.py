@@ -63,7 +63,7 @@ async def send(person, push, meanwhile):
 
 
 async def dripped(person, push, meanwhile):
-    """What git answers to it."""
+    """Return git's answer to it."""
     answer = await send(person, push, meanwhile)
     assert answer.status_code == 200, answer.text
     return answer.text

@@ -59,7 +59,7 @@ async def test_every_answer_for_a_name_is_judged_at_every_connection(remote, tmp
 
 
 async def test_a_name_that_leads_elsewhere_the_second_time_is_refused(remote, tmp_path):
-    """What was fine when the migration was asked for is judged again when git connects."""
+    """An address that was allowed at the request of the import is checked again when git connects."""
     names = Names("127.0.0.1")
     rebinding = SocksProxy(Egress(["127.0.0.1"], "REMOTES"), OwnServers([]), resolve=names)
     assert await rebinding.refusal("git.example.org", remote.port) == ""

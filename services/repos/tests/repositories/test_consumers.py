@@ -1,4 +1,4 @@
-"""What events of other services change."""
+"""Changes by events of other services."""
 
 from datetime import UTC, datetime
 

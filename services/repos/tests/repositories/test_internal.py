@@ -1,4 +1,4 @@
-"""What issues and hooks ask for beside pull requests: access, levels, branches, readable repositories."""
+"""Internal routes for issues and hooks, except pull requests: access, levels, branches, repositories."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Identity knows the owner of a new repository before anybody else does, so that the owner is not deleted."""
+"""Identity knows the owner of a new repository before anybody else does, so the owner is not deleted."""
 
 import pytest
 

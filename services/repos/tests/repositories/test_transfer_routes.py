@@ -87,7 +87,7 @@ ANSWERS = [
     ("owner", "acme", 200, 200),
     ("site", "acme", 200, 200),
 ]
-"""Who answers, the new owner, and what they get: for a private repository, and for one that all see."""
+"""The caller, the new owner, and the result: for a private repository, and for a public one."""
 
 
 @pytest.mark.parametrize("word", ["accept", "reject"])

@@ -50,7 +50,7 @@ async def request_move(world, repository_id, source, target):
 
 
 async def make_due(world):
-    """What waits for a time, or for another try, is due now."""
+    """Make work that waits for a time or another try due now."""
     async with world.database.transaction() as tx:
         await tx.execute(update(JOB).values(run_at=now()))
 

@@ -1,4 +1,4 @@
-"""How moves end that do not get through: what they are about is where it was, and nothing of the copy stays."""
+"""Moves that fail: the repositories stay in place, and nothing of the copy remains."""
 
 import asyncio
 

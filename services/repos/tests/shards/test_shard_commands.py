@@ -1,4 +1,4 @@
-"""What operators do with shards: list, add, move, balance, drain and remove them."""
+"""Shard commands of operators: list, add, move, balance, drain and remove."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What a client may leave in the memory of the SSH server by requests of its session, which asyncssh would store."""
+"""Memory that a client can use in the SSH server by session requests, which asyncssh would store."""
 
 import tracemalloc
 

@@ -1,4 +1,4 @@
-"""What git says when its push or clone is cut off: the time of a server that ends is over, or it takes too much memory."""
+"""Messages of git when a push or clone is cut off: at the end of a server, or by a limit of memory."""
 
 import asyncio
 import contextlib

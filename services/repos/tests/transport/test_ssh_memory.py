@@ -1,4 +1,4 @@
-"""What waits in the SSH server while git reads a push more slowly than the client sends it."""
+"""Data that waits in the SSH server while git reads a push more slowly than the client sends it."""
 
 import asyncio
 

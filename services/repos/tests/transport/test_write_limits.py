@@ -29,7 +29,7 @@ PATIENCE = 60
 
 
 class LongAnswer:
-    """What git says; not before ``may_begin``."""
+    """A long response of git, which begins after ``may_begin``."""
 
     status = 200
 
@@ -132,7 +132,7 @@ async def test_a_client_that_reads_nothing_is_waited_for_in_bounded_memory(world
 
 
 async def test_a_server_that_ends_waits_until_a_client_has_read_all(world, login, upstream, monkeypatch):
-    """What git said fits into buffers, and git has ended long ago."""
+    """The output of git fits into buffers, and git has ended long ago."""
     monkeypatch.setitem(globals(), "PARTS", 4)
     async with asyncio.timeout(PATIENCE), contextlib.AsyncExitStack() as server:
         _, port = await server.enter_async_context(served(world, upstream=upstream, drain_seconds=PATIENCE))
@@ -193,7 +193,7 @@ class StalledKeys:
 
     @contextlib.contextmanager
     def sent_all_the_same(self):
-        """What the client sends inside the block does not wait for the keys."""
+        """Let the client send inside the block without waiting for the keys."""
         self._ssh._kex_complete = True
         yield
         self._ssh._kex_complete = False

@@ -1,4 +1,4 @@
-"""What looks through all repositories every hour, one process does at a time."""
+"""Work that reads all repositories every hour runs in one process at a time."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What the doctor finds where rows and files differ, and what it repairs."""
+"""Differences between rows and files that the doctor finds, and those that it repairs."""
 
 import hashlib
 import os

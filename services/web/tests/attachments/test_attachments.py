@@ -16,7 +16,7 @@ EDITS = (
     ("/ann/demo/comments/5", "Save the comment", f"{HOME}/issues/comments/5", f"{HOME}/issues/comments/5"),
     ON_LINE,
 )
-"""Where a form goes, its button, what it changes, and to what its files belong."""
+"""The address of a form, its button, its change, and the owner of its files."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Who wrote each line of a file."""
+"""The author of each line of a file."""
 
 import pytest
 

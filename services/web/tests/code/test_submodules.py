@@ -1,4 +1,4 @@
-"""Where addresses of submodules lead."""
+"""Pages to which addresses of submodules lead."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a page says once because a form led to it."""
+"""Outcomes of forms, which the next page shows once."""
 
 from urllib.parse import parse_qs
 

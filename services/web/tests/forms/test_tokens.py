@@ -1,4 +1,4 @@
-"""What a form carries against other sites."""
+"""Tokens of forms against other sites."""
 
 import pytest
 

@@ -137,7 +137,7 @@ async def test_numbers_in_the_message_of_a_commit_lead_to_issues(pages, forge):
 
 
 def _commit(parents=1):
-    """What a page of a commit is made of."""
+    """Return the content of a page of a commit."""
     commit = DROPPED["commit"] | {"verification": None}
     parents = [{"sha": f"{number}" * 40} for number in range(2, 2 + parents)]
     path = f"{HOME}/git/commits/{'1' * 40}"

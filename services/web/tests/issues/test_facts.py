@@ -1,4 +1,4 @@
-"""What people type about an issue."""
+"""Input of users about an issue."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What happened to an issue, in words."""
+"""Events of an issue, in words."""
 
 from typing import get_args
 

@@ -1,4 +1,4 @@
-"""What templates say of times and sizes; they escape."""
+"""Times and sizes in templates, and escaping."""
 
 import re
 from datetime import timedelta

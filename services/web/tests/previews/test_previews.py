@@ -15,7 +15,7 @@ WITH_PREVIEW = [path for path in WRITTEN if "/releases/" not in path]
 
 
 async def send_in_place(pages, path, *, shown="", **fields):
-    """What htmx is answered for a form, on the page with the path ``shown``."""
+    """Return the answer to htmx for a form on the page with the path ``shown``."""
     form = {"body": "*words*", "title": "t", **fields}
     form.setdefault("token", pages.form_token(ANN, at=time.time()))
     return await pages.post(path, form, ANN, **IN_PLACE, **{"HX-Current-URL": f"http://forge{shown}"})

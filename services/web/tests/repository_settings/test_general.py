@@ -81,7 +81,7 @@ UNTOUCHED = {
         ("enable_time_tracker", "allow_only_contributors_to_track_time", "enable_issue_dependencies"), True
     ),
 }  # fmt: skip
-"""What the form sends in which nobody changed anything."""
+"""The fields of the form without any change."""
 CHANGES = {
     "name": "other", "default_merge_style": "squash", "default_update_style": "rebase", "allow_manual_merge": "1",
     "autodetect_manual_merge": [], "ignore_whitespace_conflicts": "1", "default_delete_branch_after_merge": "1",

@@ -31,7 +31,7 @@ async def test_the_style_sheet_is_kept_for_ever_and_changes_its_address(world):
 
 
 def _frame(page):
-    """What stands around the content of a page: style sheet and icon, the elements of its head and foot, and their words."""
+    """Return the frame of a page: style sheet, icon, the elements of its head and foot, and their words."""
     links = re.findall(r'<link rel="(?:stylesheet|icon)"[^>]* href="([^"?]+)', page)
     body = re.sub(r"(?<=<main)([^>]*>).*(?=</main>)", r"\1", page.partition("<body>")[2], flags=re.DOTALL)
     own = r'<details class="menu end compact">(?s:.*?)</details>|<form class="search".*?</form>|<a class="button primary"[^>]*>Sign in</a>'

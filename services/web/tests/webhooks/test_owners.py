@@ -124,7 +124,7 @@ OWNERS = (
     ("/user/settings/hooks/3", "/user/hooks/3"),
 )
 ACTS = (("", "Try it"), ("", "Switch off"), ("", "Delete the webhook"), ("/deliveries/d1", "Send it again"))
-"""How the address of a page ends, and a button on it."""
+"""The end of the address of a page, and a button on the page."""
 
 
 @pytest.mark.parametrize(("page", "api"), OWNERS)
