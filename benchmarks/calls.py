@@ -1,4 +1,4 @@
-"""Calls that each leave something behind, so that they are made one by one: a merge, and a fork until git gets it.
+"""Calls that each leave something behind, so they are made one by one: a merge, and a fork until git gets it.
 
 CPU of all server processes, without what they spend while nobody asks for anything. What follows after the end of a call is
 not in it.

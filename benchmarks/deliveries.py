@@ -99,7 +99,7 @@ async def rate(rig: Any, *, events: int, each: int, hosts: int) -> tuple[float, 
 
 
 async def vacuum(rig: Any) -> None:
-    """What autovacuum does on a server: it is off for tests, and each delivery leaves two dead rows."""
+    """Do the work of autovacuum, which is off for tests. Each delivery leaves two dead rows."""
     await large_data.analyze({"hooks": rig.settings.database_url})
 
 
@@ -131,7 +131,7 @@ async def window(rig: Any, *, hanging: bool) -> list[float]:
 
 
 async def measure(databases: PostgresDatabases, servers: SessionServers, events: int) -> bool:
-    """Whether every rate is within its bound."""
+    """Return True if every rate is within its bound."""
     within = True
     for each, hosts in ((1, 1), (4, 1), (1, REPOSITORIES)):
         async with empty_rig(databases, servers) as (rig, _):
@@ -148,7 +148,7 @@ async def measure(databases: PostgresDatabases, servers: SessionServers, events:
 async def compare(databases: PostgresDatabases, servers: SessionServers, rounds: int) -> bool:
     """Fifty good endpoints get the events of one repository each; one more gets all events, and answers or hangs in turn.
 
-    One process serves all windows, so that both kinds are measured on the same machine. The spread is the middle 90 %
+    One process serves all windows, so both kinds are measured on the same machine. The spread is the middle 90 %
     of a bootstrap over the rounds. Returns whether the slowest hundredth is within its bound.
     """
     within = True
@@ -182,7 +182,7 @@ def of_share(blocks: Sequence[list[float]], share: float) -> float:
 def ratio_of_waits(
     waits: tuple[list[list[float]], list[list[float]]], share: float
 ) -> tuple[float, float, float]:
-    """How many times as long a delivery takes while an endpoint hangs, and both ends of the spread."""
+    """Return the factor by which a hanging endpoint slows a delivery, and both ends of its spread."""
     answering, hanging = waits
     chance = random.Random(1)
     ratios = []

@@ -1,4 +1,4 @@
-"""How soon a fork of a large repository is answered and ready: one repos in a process of its own, on SQLite.
+"""The time until a fork of a large repository is answered and ready: one repos as a process, on SQLite.
 
 ``python benchmarks/forks.py [--mebibytes N] [--rounds N] [--check]``. The repository holds blobs that cannot be
 compressed, in one pack. The bytes that the forks add to the disk are printed as well. With --check a figure above its

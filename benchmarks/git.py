@@ -1,7 +1,7 @@
-"""What clones and pushes cost, beside plain ``git upload-pack`` and ``git receive-pack`` on the same repository in the same run.
+"""The cost of clones and pushes, next to plain ``git upload-pack`` and ``git receive-pack`` in the same run.
 
 CPU of all server processes and of the git that they start; clients do not count. Every clone but the identical ones is
-of a generation of its own, so that git makes its pack. ``python benchmarks/git.py [--commits N] [--pushes] [--check]``. With --check a
+of a generation of its own, so git makes its pack. ``python benchmarks/git.py [--commits N] [--pushes] [--check]``. With --check a
 figure above its bound ends it with code 1.
 """
 
@@ -36,7 +36,7 @@ ENVIRONMENT = {
     **{f"GIT_{role}_{part}": "bench" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")},
 }  # fmt: skip
 Row = tuple[str, float, float, str]
-"""What it is, the seconds it takes, their bound, and a remark."""
+"""The name, the seconds, their bound, and a remark."""
 PLAIN = """#!{python}
 import resource, subprocess, sys
 code = subprocess.call(["git", {program!r}, *sys.argv[1:]])
@@ -120,7 +120,7 @@ class Bench:
         self.push(f"main:refs/tags/{self.next_name()}")
 
     def let_it_be_packed(self) -> None:
-        """Now, so that it is not in the rows that follow, which are fewer than `WRITES` writes."""
+        """Now, so it is not in the rows that follow, which are fewer than `WRITES` writes."""
         while self._writes < WRITES:
             self.push_tag()
         time.sleep(SETTLE_SECONDS)

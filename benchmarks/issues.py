@@ -1,4 +1,4 @@
-"""What issues cost: CPU of all server processes per request, in a repository with 10,000 issues.
+"""The cost of issues: CPU of all server processes per request, in a repository with 10,000 issues.
 
 ``python benchmarks/issues.py [--requests N] [--only NAME] [--repositories N] [--check]``. There are ISSUES_OF_OTHERS
 issues in each of N other repositories, which a search finds as well. With --check a figure above its bound ends it

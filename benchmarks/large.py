@@ -1,4 +1,4 @@
-"""What a request costs with 100,000 repositories, beside what it costs with a few: two deployments, asked in turns.
+"""The cost of a request with 100,000 repositories and with a few: two deployments, asked in turns.
 
 Both have six services in processes of their own, and PostgreSQL, Redis and NATS. One has what `run.py` measures with; the
 other has 10,000 users, 100,000 repositories, 1,000,000 issues and 50,000 hooks besides, 10,000 of the issues in the
@@ -43,7 +43,7 @@ CASES = (
     run.Case("GET a search for users", "/api/v1/users/search?q=root", authorized=True, share=0.1),
     run.Case("GET hooks", f"{run.REPOSITORY}/hooks", authorized=True, share=0.3),
 )
-"""What lists and searches cost depends on how much they find: they find the same in both, as far as a page shows it."""
+"""Lists and searches. Their cost depends on the number of matches, which both deployments share on a page."""
 
 Pids = Callable[[], set[int]]
 

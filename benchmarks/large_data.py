@@ -32,7 +32,7 @@ LOGIN, NAME = "originallogin", "originalname"
 COLLABORATOR = "collaborator"
 SHARD = "shard-0"
 SECONDS = 300.0
-"""How long what the services do afterwards may take, on a busy machine."""
+"""The longest time for background work of the services, on a busy machine."""
 
 
 @asynccontextmanager
@@ -63,7 +63,7 @@ class Tables:
         return dict(row)
 
     async def fill(self, table: str, original: Row, changes: Iterable[Mapping[str, Any]]) -> None:
-        """Add a copy of a row for each change. Indexes that are no constraints are made anew, which is quicker."""
+        """Add a copy of a row for each change. Indexes that are no constraints are made again, which is quicker."""
         indexes = await self._connection.fetch(
             "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = $1 AND indexname NOT IN"
             " (SELECT conname FROM pg_constraint)",
@@ -151,14 +151,14 @@ async def fill(urls: Mapping[str, str], folder: Path, sizes: Sizes, *, links: bo
 
 
 async def analyze(urls: Mapping[str, str]) -> None:
-    """What a server does by itself now and then, and one for tests does not."""
+    """Update statistics, as a server does regularly and a test server does not."""
     for url in urls.values():
         async with connection(url) as connected:
             await connected.execute("VACUUM (ANALYZE)")
 
 
 def _people(plan: Plan, account: Row) -> Iterator[Row]:
-    """What differs in a copy of an account."""
+    """Yield the columns that differ in a copy of an account."""
     for user_id in range(plan.first_user, plan.first_user + plan.sizes.users):
         login = plan.login(user_id)
         row = {"id": user_id, "login": login, "lower_login": login, "email": f"{login}@example.org"}

@@ -1,4 +1,4 @@
-"""What the large benchmark adds, the same each time. Words come from the pages in docs/."""
+"""The data that the large benchmark adds, equal each time. Words come from the pages in docs/."""
 
 import random
 import re
@@ -42,7 +42,7 @@ class Repository:
 
 @dataclass
 class Plan:
-    """What is added, the same each time."""
+    """The data to add, equal each time."""
 
     sizes: Sizes
     first_user: int

@@ -1,4 +1,4 @@
-"""What a repository with 100,000 commits and 50,000 refs costs: one repos in this process, on SQLite, with the git that it starts.
+"""The cost of a repository with 100,000 commits and 50,000 refs: one repos in this process, on SQLite.
 
 ``python benchmarks/large_repository.py [--commits N] [--refs N] [--check]``. The repository is packed, as the jobs leave it.
 The first of each request is told as well: what it learns is remembered. With --check a figure above its bound ends it with

@@ -1,4 +1,4 @@
-"""Whether memory grows under load: the requests of `run.py` in turns for an hour, and what all servers have after each turn.
+"""Growth of memory under load: the requests of `run.py` in turns for an hour, and the memory after each.
 
 Memory is proportional (smaps_rollup), of the processes of Ingot and of NATS, without PostgreSQL and Redis. A mode has
 grown if the median of the last quarter is more than a twentieth above that of the second; what fills up first, caches

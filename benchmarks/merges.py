@@ -1,4 +1,4 @@
-"""What a merge costs: CPU of all server processes until its answer, and for the work that follows from its push.
+"""The cost of a merge: CPU of all server processes until its answer, and for the work that follows its push.
 
 First with one pull request on each base, then with other open pull requests on the same base, whose mergeability is
 compared again after each merge. ``python benchmarks/merges.py [--check]``. With --check a first figure above its bound

@@ -22,7 +22,7 @@ VALUES = {
     "repo": "large", "org": "lamps", "index": "1", "tag": "v1", "ref": "branch/main/src/part07/module42.py",
     "basehead": "main...topic",
 }  # fmt: skip
-"""What placeholders stand for, beside the ids that ``fill_rest`` gives."""
+"""Values of placeholders, in addition to the ids that ``fill_rest`` gives."""
 PATHS = {
     "/{owner}/{repo}/_new/{ref}": "/{owner}/{repo}/_new/main",
     "/{owner}/{repo}/_upload/{ref}": "/{owner}/{repo}/_upload/main",
@@ -35,7 +35,7 @@ PATHS = {
     "/{owner}/{repo}/pulls/{index}/commits": "/{owner}/{repo}/pulls/{pull}/commits",
     "/{owner}/{repo}/pulls/{index}/files": "/{owner}/{repo}/pulls/{pull}/files",
 }
-"""Where the values do not fit."""
+"""Routes that need other values."""
 _REPOSITORY = "/{owner}/{repo}"
 STATES = (
     "/explore/repos?q=large", "/explore/issues?q=flickers", "/{org}", "/{owner}?tab=activity", "/{owner}?tab=followers", "/{owner}?tab=stars",

@@ -1,4 +1,4 @@
-"""What a page costs: in a repository with 10,000 files, 3,000 commits and 1,000 issues, for somebody who is signed in.
+"""The cost of a page for a signed-in user: a repository with 10,000 files, 3,000 commits and 1,000 issues.
 
 CPU of all server processes per page, its multiple of ``GET /version`` in the same run (on a busy machine only that can be
 compared), its compressed bytes, both beside their bounds, and the 95th percentile of the time that 20 readers wait who
@@ -64,7 +64,7 @@ PAGES = (
     ("its changes", f"{BASE}/pulls/{{pull}}/files"),
     ("settings", f"{BASE}/settings"),
 )
-"""What each page is, and its path."""
+"""The name of each page, and its path."""
 MODES = {"processes": run.cluster, "one": run.standalone}
 
 

@@ -1,4 +1,4 @@
-"""What repositories cost: files, branches, archives, and the search over 100,000 of them.
+"""The cost of repositories: files, branches, archives, and the search over 100,000 of them.
 
 CPU of all server processes per request, beside its bound and as a multiple of ``GET /version`` in the same run: on a
 busy machine only that multiple can be compared. ``python benchmarks/repositories.py [--requests N] [--only archives] [--check]``.

@@ -1,4 +1,4 @@
-"""What the code of a repository costs over the API: a file's contents, a page of commits, a tree, and a commit.
+"""The cost of code over the API: a file's contents, a page of commits, a tree, and a commit.
 
 The table is that of ``run``. ``python benchmarks/repository_code.py [--requests N] [--check]``.
 """

@@ -1,4 +1,4 @@
-"""What a request costs: CPU of all server processes, the median of three rounds, beside its bound.
+"""The cost of a request: CPU of all server processes, the median of three rounds, next to its bound.
 
 Hosts differ by a factor of two and more. So a figure is also a multiple of a calibration loop, which is measured in the
 same run, and bounds are multiples of what ``GET /version`` cost before they were set, which is known in such loops.
@@ -46,7 +46,7 @@ WARM_UP = 800
 
 
 OLD_VERSION = 1.27
-"""What ``GET /version`` cost when the bounds of CASES were set, in calibration loops."""
+"""The cost of ``GET /version`` when the bounds of CASES were set, in calibration loops."""
 ISSUES = 40
 
 
@@ -138,7 +138,7 @@ CALLS = (
     (Case("POST a merge, until its answer", "", times=120), calls.merges),
     (Case("POST a fork, until git gets it", "", times=300), calls.forks),
 )
-"""What is measured call by call."""
+"""Cases that are measured call by call."""
 
 
 def calibrate() -> float:
@@ -227,7 +227,7 @@ def load(url: str, request: str, count: int, *, status: str = "200") -> dict[str
 
 
 def fill(url: str) -> None:
-    """What CASES read: branches and issues."""
+    """Create the data that CASES read: branches and issues."""
     repository = f"api/v1/repos/{ADMINISTRATOR[0]}/bench"
     with httpx.Client(base_url=url, auth=ADMINISTRATOR, timeout=30) as client:
         for number in range(20):
@@ -261,7 +261,7 @@ def measure_calls(url: str, token: str, make: Callable[..., Iterator[Callable[[]
 
 
 Row = tuple[Case, Callable[[], Figure]]
-"""What is measured, and what measures it."""
+"""A case, and the function that measures it."""
 
 
 def rows_of(cases: Sequence[Case], url: str, token: str, requests: int) -> list[Row]:

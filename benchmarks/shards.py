@@ -35,9 +35,9 @@ from ingot_wire.client import Origin  # noqa: E402
 MEDIAN_BYTES, DEVIATION, LARGEST_BYTES = 300_000, 2.6, 20_000_000_000
 """Of the log-normal distribution of sizes: half a thousandth of them have more than a gigabyte."""
 FORKS, POPULARITY = 0.15, 0.8
-"""Which part of all repositories are forks, and which part of them are forked because others are."""
+"""The share of forks among repositories, and the share of forks whose parent is a popular one."""
 ACTIVE = 0.03
-"""Which part git clients ask for in two days; each of these has one request."""
+"""The share of repositories with a request of a git client in two days. Each has one request."""
 TRANSFER = 50_000_000
 """Bytes that a shard takes over in a second, for the estimate of times."""
 STARTS = 5

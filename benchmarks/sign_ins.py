@@ -1,6 +1,6 @@
-"""How long a rejected sign-in takes, with a wrong password and with an unknown name: medians and quartiles.
+"""The time of a rejected sign-in, with a wrong password and with an unknown name: medians and quartiles.
 
-Requests go through gateway and identity. Each name gets few guesses, so that identity delays none of them.
+Requests go through gateway and identity. Each name gets few guesses, so identity delays none of them.
 """
 
 import base64

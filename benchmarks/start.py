@@ -1,4 +1,4 @@
-"""How soon a process that was ended answers again, on a database and in folders that it has used before.
+"""The time until an ended process answers again, on a database and in folders that it has used before.
 
 Each service of a cluster ends by SIGTERM and starts while the others run; then `ingot up`, with the nats-server that it
 starts. ``python benchmarks/start.py [--starts N] [--check]``. With --check a median above its bound ends it with code 1.

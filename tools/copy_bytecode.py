@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def packages(environment: str) -> Path:
-    """Where the packages of an environment are; nowhere, if it is not there."""
+    """Return the folder of the packages of an environment. It may be missing."""
     return Path(sysconfig.get_path("purelib", vars={"base": environment, "platbase": environment}))
 
 

@@ -62,7 +62,7 @@ EXTENSIONS = {"x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-field
 
 
 def folder_of(module: str) -> Path:
-    """Where Go keeps the sources of ``module``, fetched if need be."""
+    """Return the folder of Go with the sources of ``module``, which is downloaded if necessary."""
     download = subprocess.run(["go", "mod", "download", "-json", module], capture_output=True, check=True)
     return Path(json.loads(download.stdout)["Dir"])
 

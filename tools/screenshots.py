@@ -109,7 +109,7 @@ SHOWN = {
 
 
 class Receiver(BaseHTTPRequestHandler):
-    """What the webhook is sent to: it is closed for releases."""
+    """The endpoint of the webhook for releases, which is closed."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))

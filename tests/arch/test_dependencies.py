@@ -1,4 +1,4 @@
-"""What a distribution imports it also declares; what everything declares is explained once."""
+"""Each distribution declares its imports, and each declared dependency is explained once."""
 
 import ast
 import re
@@ -62,7 +62,7 @@ def test_every_dependency_has_its_reason(member):
 
 
 def modules_after(program: str) -> set[str]:
-    """What is loaded when the program has run."""
+    """Return the modules that are loaded after the program has run."""
     command = [sys.executable, "-c", f"import sys\n{program}\nprint(*sys.modules)"]
     return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
 

@@ -14,7 +14,7 @@ TEXTS = {
     "issues": {"/api/v1/repos/{owner}/{repo}/pulls/{index}.{diffType}"},
     "repos": {"/api/v1/repos/{owner}/{repo}/git/commits/{sha}.{diffType}"},
 }
-"""What a route serves beside the operation that its path names."""
+"""Paths of routes that also return text."""
 REFS = "/api/v1/repos/{owner}/{repo}/commits/{ref}/"
 SPELLINGS = {"repos": {REFS + "{rest}", REFS + "status/{rest}", REFS + "statuses/{rest}"}}
 """The status and the statuses of a ref with slashes: a parameter of a described path holds none."""

@@ -10,7 +10,7 @@ ACROSS = {
     "access", "audit", "bombs", "calls", "confirmations", "event_sizes", "fake_identity", "fake_repos", "forms", "full_disk", "golden", "growth", "hostile_input", "kill", "large_events", "layout",
     "lists", "long_texts", "oracle", "restricted_tokens", "roles", "soak", "ssh_memory", "whole_service", "commonmark",
 }  # fmt: skip
-"""What is tried through many modules at once."""
+"""Tests of many modules at once."""
 
 MEMBERS = [
     path.parent for part in ("libs", "services", "apps") for path in sorted((ROOT / part).glob("*/tests"))

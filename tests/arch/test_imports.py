@@ -1,4 +1,4 @@
-"""What tests, benchmarks and tools import is there, and is public.
+"""Imports of tests, benchmarks and tools exist and are public.
 
 The type checker looks at the code of packages alone, and a test of another folder runs late: an import of a name that went
 is found here first. A private name may go whenever its module is changed.
@@ -44,7 +44,7 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.AST]:
 
 @cache
 def names(module: str) -> set[str]:
-    """What is bound in a module itself; nothing in one that is not there."""
+    """Return names that a module itself binds; none for a missing module."""
     bound: set[str] = set()
     for node in statements(modules()[module].tree.body if module in modules() else []):
         if isinstance(node, SCOPES):

@@ -166,7 +166,7 @@ def test_a_module_says_what_it_is_for_and_stays_readable(source):
 
 
 def test_the_chassis_knows_no_forge():
-    """What a forge is belongs to the services; what is here must fit any of them."""
+    """The chassis fits any service: only services know about git forges."""
     nouns = [
         f"{source.place}: {match.group()}"
         for source in sources()

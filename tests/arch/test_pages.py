@@ -1,4 +1,4 @@
-"""What is written for people: links lead somewhere, generated pages are fresh, no place of origin slips in."""
+"""Texts for people: links work, generated pages are current, and no place of origin appears."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 from .sources import ROOT, tracked
 
 LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:|#)([^)\s#]+)")
-# Written apart, so that this file does not find itself.
+# Written apart, so this file does not find itself.
 REGISTRY_HOSTS = re.compile(
     "|".join(("py" + r"pi\.org", "python" + "hosted", "crates" + r"\.io", "npm" + "js"))
 )

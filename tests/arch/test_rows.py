@@ -1,4 +1,4 @@
-"""Rows of a database have types (`ingot_chassis.db.rows`), so that mypy sees a misspelt column."""
+"""Rows of a database have types (`ingot_chassis.db.rows`), so mypy sees a misspelt column."""
 
 import ast
 
@@ -10,7 +10,7 @@ ROWS = ("row", "rows", "entry", "entries")
 
 
 def is_any(annotation: ast.expr | None) -> bool:
-    """Whether there is an ``Any`` in it that is not the value of a dict, such as ``dict[str, Any]`` to be written."""
+    """True if a type contains ``Any``, except as the value of a dict to write, such as ``dict[str, Any]``."""
     if annotation is None:
         return False
     words = {node.id for node in ast.walk(annotation) if isinstance(node, ast.Name)}
@@ -40,10 +40,10 @@ def untyped_rows(source: Source) -> list[str]:
 
 
 WITHOUT_ROWS = frozenset({"rowcount", "scalar", "scalar_one", "scalar_one_or_none", "scalars"})
-"""What may be asked of a plain result: numbers, and columns one at a time."""
+"""Allowed uses of a plain result: numbers, and columns one at a time."""
 
 DATABASE = ("ingot_chassis.db.", "ingot_testing.")
-"""Where statements are executed for everybody else."""
+"""Modules that execute statements for all others."""
 
 
 def is_execute(node: ast.AST) -> bool:

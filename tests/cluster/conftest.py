@@ -26,7 +26,7 @@ class Cluster:
         self.url = url.rstrip("/")
 
     def kubectl(self, *arguments: str, **options: Any) -> str:
-        """What it printed. Raises AssertionError with what it said."""
+        """Return the output. Raises AssertionError with the error output."""
         command = ["kubectl", "--namespace", "ingot", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
         assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
@@ -87,11 +87,11 @@ class Cluster:
         self.kubectl("create", "--raw", path, "--filename", "-", input=json.dumps(eviction))
 
     def run(self, name: str, *command: str) -> str:
-        """What a command prints in a pod of a service that answers."""
+        """Return the output of a command in a pod of a service that answers."""
         return self.kubectl("exec", self.pods(name)[0], "-c", "serve", "--", *command)
 
     def doctor(self) -> str:
-        """What the doctors of all services say is wrong; empty when nothing is."""
+        """Return the problems that the doctors of all services report."""
         findings = ""
         for service in ("identity", "repos", "issues", "hooks", "mail"):
             try:

@@ -43,7 +43,7 @@ REFUSALS_OF_GIT = (
     "ingot: identity does not answer",
     "the service does not answer; try again later",
 )
-"""What git says of a 503 over HTTP, and what it is told over SSH, which knows no such answer."""
+"""The text of git for a 503 over HTTP, and the message over SSH, which has no such status."""
 
 
 class TryLater(AssertionError):
@@ -136,7 +136,7 @@ class Load:
                 await asyncio.sleep(self._pause)
 
     def end_calm(self) -> None:
-        """What comes now is compared with what was until now."""
+        """Compare later answers with the answers so far."""
         self.slowest_calm, self.slowest = self.slowest, (0.0, "")
 
     def report(self) -> str:

@@ -1,4 +1,4 @@
-"""What a cluster does with Ingot while people use it: restarts, deleted pods, scaling, drained nodes, policies.
+"""A cluster with Ingot in use: restarts, deleted pods, scaling, drained nodes, policies.
 
 `make cluster-test` runs these against the cluster that KUBECONFIG names; the figures that they print are in
 docs/how-to/kubernetes.md.
@@ -28,7 +28,7 @@ WORKING = ("deployment/identity-work", "deployment/issues-work", "deployment/hoo
 SHARD = "deployment/repos-0"
 DELETIONS = int(os.environ.get("INGOT_CLUSTER_DELETIONS", "30"))
 SSH = os.environ.get("INGOT_CLUSTER_SSH", "")
-"""Where this machine reaches git over SSH, as ssh://git@host:port."""
+"""The address of git over SSH for this machine, as ssh://git@host:port."""
 CALM, REST = 15.0, 3.0
 """Seconds of load before what is tried, whose slowest request the figures are compared with, and after it."""
 
@@ -109,7 +109,7 @@ async def test_workers_and_ssh_scale_up_and_down_and_nothing_fails(cluster, tmp_
 
 @pytest.mark.parametrize("name", ["gateway", "identity", "issues", "hooks", "mail", "web", "repos"])
 async def test_a_killed_pod_loses_nothing_that_was_acknowledged(cluster, tmp_path, name):
-    """It does not finish what it has begun, so that may fail."""
+    """It does not finish what it has begun, so may fail."""
     killed = f"a pod of {name} killed, another one ready"
     async with loaded(cluster, tmp_path, killed, may_refuse=True, may_fail=True):
         await call(cluster.delete_pod, name, "--grace-period=0", "--force")

@@ -1,4 +1,4 @@
-"""What the build stage of the image does, without a container engine: its COPY lines, then its one script."""
+"""Run the build stage of the image without a container engine: its COPY lines, then its one script."""
 
 import os
 import re

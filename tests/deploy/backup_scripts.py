@@ -14,7 +14,7 @@ OF_A_DATABASE = ("PGDATABASE=$service", '--dbname="$service"')
 
 
 def script(job: str) -> str:
-    """What the container for the databases of a CronJob runs."""
+    """Return the script of a CronJob in the container for the databases."""
     (cron,) = [
         one
         for one in yaml.safe_load_all(FILE.read_text())

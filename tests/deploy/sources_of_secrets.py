@@ -1,4 +1,4 @@
-"""What a secret in clear looks like in the files of deploy/."""
+"""The form of a secret in clear in the files of deploy/."""
 
 import re
 
@@ -15,7 +15,7 @@ PLAIN = {"password", "key:", "secret:", "true", "false", "name:", "-"}
 
 
 def looks_secret(line: str) -> bool:
-    """Whether ``line`` gives a password, a token or a key its value."""
+    """Return True if ``line`` gives a password, a token or a key its value."""
     if line.lstrip().startswith("#"):
         return False
     assigned = _ASSIGNED.search(line)

@@ -32,7 +32,7 @@ def helm() -> str:
 
 @cache
 def charted(*values: str) -> list[Object]:
-    """What the chart renders to with these values."""
+    """Return the output of the chart with these values."""
     sets = [part for value in values for part in ("--set", value)]
     command = [helm(), "template", "ingot", str(helm_chart.CHART), "--kube-version", "1.33.0", *sets]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -143,7 +143,7 @@ def _with_python(folder: Path) -> str:
 
 
 def _calls_askpass(app: Path, path: str) -> None:
-    """What git starts when a remote wants one, and finds by its name."""
+    """Programs that git starts for remotes, and finds by name."""
     assert (app / "bin" / "ingot-repos").exists()
     secrets = app.parent / "secrets"
     secrets.write_text('["ann", "correct horse"]')

@@ -48,7 +48,7 @@ def rules(overlay: str, labels: Labels, direction: str) -> list[Object]:
 
 
 def lets_through(rule: Object, peers: str, labels: Labels, port: object) -> bool:
-    """Whether ``rule`` lets a pod of this namespace with ``labels`` through, at ``port``."""
+    """Return True if ``rule`` admits a pod of this namespace with ``labels`` at ``port``."""
     ports = [entry["port"] for entry in rule.get("ports", ())]
     if ports and port not in ports:
         return False

@@ -1,4 +1,4 @@
-"""What every pod must be: not root's, bounded, watched, fixed in its version; and no secret is written down."""
+"""Rules for pods: not root, bounded, monitored, with a fixed version; and no secret in the files."""
 
 import hashlib
 import json

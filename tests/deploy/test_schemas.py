@@ -25,14 +25,14 @@ def schema(name: str) -> dict:
 
 @cache
 def folder_of(version: str) -> str:
-    """Where the schemas of the newest patch of a release of Kubernetes are."""
+    """Return the folder of the schemas for the newest patch of a release of Kubernetes."""
     newest = next(one for one in reversed(all_versions()) if one.startswith(version))
     return f"kubernetes-json-schema/v{newest}-local-strict"
 
 
 @cache
 def definitions(version: str) -> Registry:
-    """What the schemas of a release refer to; reading it takes longer than checking all objects."""
+    """Return the definitions for the schemas of a release. Reading them takes longer than all checks."""
     contents = schema_contents(f"{folder_of(version)}/_definitions.json", version)
     return (Resource.from_contents(contents) @ Registry()).crawl()
 

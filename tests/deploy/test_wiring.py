@@ -41,7 +41,7 @@ def secret(manifests: list[Object], name: str) -> dict[str, str]:
 
 
 def environment(manifests: list[Object], container: Object) -> dict[str, str]:
-    """What the process sees, in the order in which Kubernetes fills it."""
+    """Return the environment of the process, filled in the order of Kubernetes."""
     filled: dict[str, str] = {}
     for source in container.get("envFrom", ()):
         if "configMapRef" in source:
@@ -202,7 +202,7 @@ def of_shard(deployment: Object) -> bool:
 
 
 def most_processes(manifests: list[Object], service: str) -> int:
-    """How many processes of a service may have connections at once."""
+    """Return the largest number of connected processes of a service."""
     if service == "repos":
         shards = [one for one in manifests if one["kind"] == "Deployment" and of_shard(one)]
         # Twice, since the new pod of a shard starts before the old one ends.

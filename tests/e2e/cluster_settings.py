@@ -1,4 +1,4 @@
-"""What the processes of a cluster read from the environment."""
+"""The environment of the processes of a cluster."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,7 +30,7 @@ def shard_variables(port: int, ports: list[int], folder: Path) -> dict[str, str]
 def variables_of(
     backing_servers: "BackingServers", urls: Mapping[str, str], administrator: tuple[str, str]
 ) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """What all services read, and what each reads for itself."""
+    """Return the variables of all services, and the variables of each service."""
     keys = {service: SigningKey.generate() for service in SERVICES}
     name, password = administrator
     shared = {

@@ -53,7 +53,7 @@ class Deployment(Protocol):
         """Let a halted process go on."""
 
     def nats_url(self) -> str:
-        """Where its NATS is now."""
+        """Return the present URL of its NATS."""
 
     def stop_nats(self) -> None:
         """Let NATS answer nobody."""
@@ -147,7 +147,7 @@ class Standalone:
         return int(self._nats()["pid"])
 
     def _nats(self) -> dict[str, Any]:
-        """What Ingot notes of the NATS that it started."""
+        """Return the record of Ingot about the NATS that it started."""
         noted: dict[str, Any] = json.loads((self._data / "nats" / "running.json").read_bytes())
         return noted
 
@@ -316,7 +316,7 @@ class Cluster:
         return path.relative_to(self.folder).parts[0]
 
     def shards(self, *arguments: str) -> str:
-        """What `ingot-repos shards` prints."""
+        """Return the output of `ingot-repos shards`."""
         return self._parts["repos"][0].output_of("shards", *arguments)
 
     def serve_ssh(self) -> int:
@@ -359,7 +359,7 @@ def _balancer(fronts: Mapping[str, int], ports: Mapping[str, list[int]], folder:
 
 
 RUNNING: list[Deployment] = []
-"""What runs now, for the report of a failure."""
+"""Deployments that run now, for the report of a failure."""
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 BIG_FILE = 4_000_000
-"""Bytes that do not compress, so that a push takes long enough to be cut in the middle."""
+"""Bytes that do not compress, so a push takes long enough to be cut in the middle."""
 
 PATIENCE = 120.0
 ENVIRONMENT = {
@@ -77,7 +77,7 @@ async def make_history(folder: Path) -> Path:
 
 
 async def _cloned(work: Path) -> bool:
-    """Whether this project's own history could be copied; a shallow one cannot be pushed."""
+    """Copy this project's own history. Return False for a shallow one, which cannot be pushed."""
     try:
         top = (await git("rev-parse", "--show-toplevel")).strip()
         if (await git("rev-parse", "--is-shallow-repository")).strip() == "true":

@@ -90,7 +90,7 @@ class Part:
             raise
 
     def output_of(self, *arguments: str) -> str:
-        """What another command prints, with the program and the settings of this process. Raises CalledProcessError."""
+        """Return the output of another command with this process's settings. Raises CalledProcessError."""
         command = [*self._command[:3], *arguments]
         return subprocess.run(
             command, env=self._environment, stdout=subprocess.PIPE, text=True, check=True

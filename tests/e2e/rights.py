@@ -87,7 +87,7 @@ async def new_repository(owner, path="user", *, private=True):
 
 
 async def urls_of(owner, full_name):
-    """What somebody who may read a repository opens in every service."""
+    """Return the URLs that a reader of a repository opens in every service."""
     api = f"api/v1/repos/{full_name}"
     answer = await owner.get(f"{api}/issues/1/assets")
     assert answer.status_code == 200, answer.text
@@ -110,7 +110,7 @@ async def urls_of(owner, full_name):
 
 
 def pages_of(full_name):
-    """What the same person opens with the session of a browser."""
+    """Return the pages that a reader opens with the session of a browser."""
     return [full_name, f"{full_name}/issues/1", f"{full_name}/archive/main.zip"]
 
 
@@ -147,7 +147,7 @@ async def browser_of(people, person):
 
 
 async def granted_tokens(connect, owner, person):
-    """What an application got from a person, and the use of its refresh tokens, each of which gives the next one."""
+    """Return tokens that an application got, and uses of its refresh tokens: each gives the next one."""
     own = "api/v1/user/applications/oauth2"
     app = (await owner.post(own, json={"name": "ci", "redirect_uris": [REDIRECT]})).json()
     query = {
@@ -265,7 +265,7 @@ async def pull_request(people):
 
 
 async def team_with_repository(people, permission):
-    """Who owns it, who is in the team, the name of the repository, and the path of the team."""
+    """Return the owner, the member of the team, the name of the repository, and the path of the team."""
     ann, bob = await people.two()
     org = f"acme-{secrets.token_hex(3)}"
     assert (await ann.post("api/v1/orgs", json={"username": org})).status_code == 201

@@ -44,7 +44,7 @@ async def deletion_of(people, person, **query):
 
 
 async def ways_in(people, full_name, owner, person):
-    """What somebody opens by password, token and session, and what their SSH key lets them do."""
+    """Return uses by password, token and session, and those of the person's SSH key."""
     name = await login(person)
     new = await person.post(f"api/v1/users/{name}/tokens", json={"name": "t"})
     by_token = await people.connect(headers={"Authorization": f"token {new.json()['sha1']}"})

@@ -13,7 +13,7 @@ from .rights import LIST_REFS, Right, Use, collaborator, new_repository, status_
 
 
 async def ssh_uses(people, key, full_name):
-    """What a key opens over SSH: a new connection, another command and a session in one that is there, and LFS over HTTP."""
+    """Return uses of a key over SSH: a new connection, an open one with a command and a session, and LFS."""
     port = people.deployment.serve_ssh()
     login = {"username": "git", "client_keys": [key], "known_hosts": None, "config": None}
 

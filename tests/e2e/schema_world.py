@@ -1,4 +1,4 @@
-"""What exists while inputs are made from the description of the API, so that they reach what is behind a 404."""
+"""Objects that exist while inputs are made from the API description. So requests get past a 404."""
 
 import asyncio
 import re
@@ -32,7 +32,7 @@ MAIN_PARAMETERS = """
 "path.sha" = "main"
 "path.filepath" = "main/README.md"
 """
-"""What stands for the parameters that name something. Number 2 is a pull request, and so an issue as well."""
+"""Values of parameters that name something. Number 2 is a pull request, and so an issue as well."""
 OTHER_PARAMETERS = """
 "path.followee" = "{owner}"
 "path.team" = "crew"
@@ -96,7 +96,7 @@ parameters = { "path.hook_id" = {own_hook} }
 include-path-regex = "^/api/v1/user/keys"
 parameters = { "path.key_id" = {own_key} }
 """
-"""Where a parameter stands for other things than elsewhere."""
+"""Parameters that stand for other objects than elsewhere."""
 HOOK = {"type": "gitea", "config": {"url": "http://127.0.0.1:9/", "content_type": "json"}}
 
 
@@ -162,7 +162,7 @@ def create_world(
 
 
 def _account(creator: Creator, organization: str, friend: str) -> dict[str, Any]:
-    """What belongs to the owner, and to an organization."""
+    """Create the objects of the owner and of an organization."""
     do, below = creator.do, f"orgs/{organization}"
     do("POST", "orgs", username=organization)
     team = do("POST", f"{below}/teams", name="crew", permission="write")["id"]
@@ -185,7 +185,7 @@ def _account(creator: Creator, organization: str, friend: str) -> dict[str, Any]
 
 
 def _repository(creator: Creator, path: str, friend: str) -> dict[str, Any]:
-    """What belongs to the repository, whose branches were pushed."""
+    """Create the objects of the repository, whose branches were pushed."""
     do = creator.do
     do("PUT", f"{path}/collaborators/{friend}", permission="write")
     do("POST", f"{path}/issues", title="It creaks")

@@ -39,7 +39,7 @@ VALUES = {
     "owner": "root", "repo": "lit", "org": "lamps", "username": "root", "index": "1", "tag": "v1",
     "basehead": "main...topic", "ref": "branch/main/a.py",
 }  # fmt: skip
-"""What placeholders stand for, beside the ids that ``_fill`` gives."""
+"""Values of placeholders, in addition to the ids that ``_fill`` gives."""
 PATHS = {
     "/{owner}/{repo}/_new/{ref}": "root/lit/_new/main",
     "/{owner}/{repo}/find/{ref}": "root/lit/find/branch/main",
@@ -59,7 +59,7 @@ PATHS = {
     "/{owner}/{repo}/pulls/comments/{comment_id}": "root/lit/pulls/comments/{on_line}",
     "/{owner}/{repo}/pulls/{index}/reviews/{review_id}": "root/lit/pulls/2/reviews/{review}",
 }
-"""Where the values do not fit."""
+"""Routes that need other values."""
 STATES = (
     "explore/repos?q=zzz", "lamps", "lamps?tab=members", "lamps?tab=teams", "root?tab=activity", "root?tab=followers", "root/empty", "root/lit/src/branch/main",
     "root/lit/src/branch/main/d", "root/lit/src/branch/main/d/b.csv", "root/lit/src/branch/main/c.md", "root/lit/pulls/2/files?at=1R1",
@@ -202,7 +202,7 @@ class Look:
         await self.here(path)
 
     async def in_place(self, path, button, outcome):
-        """What a script puts into a page after a button was pressed."""
+        """Return the part that a script puts into a page after a button was pressed."""
         await self._show(LIGHT, WIDE)
         await self.page.open(self.url + path)
         await self.page.wait_for("document.readyState === 'complete' && !window.isOld")
@@ -261,7 +261,7 @@ async def _send(http, path, button, status, fields):
 
 
 async def _sent(url, named):
-    """What forms answer: previews, refusals, and what is shown once."""
+    """Return responses to forms: previews, refusals, and values that are shown once."""
     async with _signed_in(url, *ADMINISTRATOR) as http:
         return {
             f"{path}: {button}": await _send(http, _filled(path, named), button, status, fields)
@@ -289,7 +289,7 @@ def _code_of(secret):
 
 
 async def _failures(url):
-    """What web shows where a service is away or answers nonsense, and the gateway where web is away."""
+    """Return pages of web while a service is down or sends nonsense, and of the gateway without web."""
     away = error_page(Unavailable("web does not answer"), "1", root="", site_name="Ingot")
     texts = {"the gateway's 503": away.decode()}
     for failure, status, body in ((503, 503, b"{}"), (500, 200, b"{")):

@@ -1,4 +1,4 @@
-"""What is promised while NATS is away: nobody is let in any more, and no repository loses its owner."""
+"""Guarantees while NATS is down: access does not grow, and no repository loses its owner."""
 
 import asyncio
 import secrets

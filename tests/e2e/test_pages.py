@@ -81,7 +81,7 @@ def scenes():
 
 @pytest.fixture
 async def scene(deployment, scenes):
-    """Made once for each deployment; clients belong to the loop of a test, so they are made anew."""
+    """Made once for each deployment; clients belong to the loop of a test, so they are made again."""
     if deployment.url not in scenes:
         scenes[deployment.url] = await _create_scene(deployment.url)
     people, home, public = scenes[deployment.url]

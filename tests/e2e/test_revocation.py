@@ -44,7 +44,7 @@ def uses_of(right):
 
 
 async def require_shut(uses):
-    """What began more than 5 seconds after this call is refused, at each of them."""
+    """Require that each use which begins more than 5 seconds after this call is refused."""
     since = time.monotonic()
 
     async def last_opened(use):

@@ -26,7 +26,7 @@ PROCESSES = {
     "cluster": {"ingot-gateway", "ingot-repos"},
 }
 FORK = frozenset({"POST repos", "INSERT repository", "INSERT job", "publish repos.fork.requested.v1"})
-"""What follows from a request, by the names of the spans."""
+"""Effects of a request, by the names of the spans."""
 
 
 @pytest.fixture(scope="module", params=["standalone", "cluster"])

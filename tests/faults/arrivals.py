@@ -1,4 +1,4 @@
-"""What must have arrived at the receivers of webhooks: everything once, and in order."""
+"""Expected arrivals at the receivers of webhooks: everything once, and in order."""
 
 import json
 from collections import defaultdict
@@ -11,7 +11,7 @@ from .load import Ledger
 
 
 class Claim(NamedTuple):
-    """What is, beside what must be."""
+    """An actual value, and the expected one."""
 
     what: str
     actual: object

@@ -1,4 +1,4 @@
-"""What must be true after faults: the ledger of the load against the API, the databases, the disk and what hooks received."""
+"""Checks after faults: the load's ledger against the API, the databases, the disk and deliveries."""
 
 import hashlib
 import re
@@ -68,7 +68,7 @@ SWEPT = (
     "objects/[0-9a-f][0-9a-f]/tmp_obj_*",
     "objects/tmp_object_git2_*",
 )
-"""What a killed git leaves; it is swept when no push can need it any more."""
+"""Files that a killed git leaves. They are swept when no push can need them any more."""
 ABANDONED = {
     "outbox WHERE dead_lettered_at IS NOT NULL": ("identity", "repos", "issues", "hooks"),
     "inbox WHERE error IS NOT NULL": ("repos", "issues", "hooks", "mail"),
@@ -148,7 +148,7 @@ class Checker:
             self._expect(f"trouble in {log.name}", [line for line in lines if TROUBLE.search(line)][:3], [])
 
     def _deletion(self, name: str, kind: str, one: int | str) -> bool | None:
-        """Whether the deletion was acknowledged, None where none was tried."""
+        """Return True if the deletion was acknowledged, None if none was tried."""
         return self._ledger.deletions.get((name, kind, one))
 
     async def _pages(self, path: str) -> list[dict[str, Any]]:

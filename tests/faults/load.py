@@ -30,7 +30,7 @@ FORKS = "forks"
 """The organization that has them."""
 EVENTS = ["push", "delete", "issues_only", "issue_comment", "pull_request_only", "fork"]
 REQUEST_SECONDS = 40
-"""Longer than any request may take, so that one that does is noticed."""
+"""Longer than any request may take, so one that does is noticed."""
 PAUSE = 0.2
 TLS = ssl.create_default_context()
 """Of no use here, but a client without one reads all certificates of the machine, which costs more than a request."""

@@ -1,4 +1,4 @@
-"""What is still on its way after faults: rows of the databases, and events that no consumer has acknowledged."""
+"""Pending work after faults: rows of the databases, and events that no consumer has acknowledged."""
 
 import asyncio
 import time
@@ -64,7 +64,7 @@ async def events_on_their_way(nats_url: str) -> dict[str, int]:
 
 
 async def waiting(databases: Mapping[str, str], nats_url: str) -> dict[str, int]:
-    """How many events and rows wait, where there are any."""
+    """Return the numbers of waiting events and rows, without zeros."""
     counts = await events_on_their_way(nats_url)
     for service, tables in WAITING.items():
         for what in tables:

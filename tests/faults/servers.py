@@ -97,7 +97,7 @@ class NatsOfIngot:
         self.send_signal(signal.SIGKILL)
 
     def begin(self) -> None:
-        """Returns when another one starts. Ingot did that already, so that one is killed as well. Raises ServerError."""
+        """Returns when another one starts. Ingot did that already, so one is killed as well. Raises ServerError."""
         self.start()
         self.kill()
         self.start()

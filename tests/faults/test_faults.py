@@ -35,10 +35,10 @@ from .pending import SETTLED_SECONDS, wait_settled, waiting
 from .servers import NatsOfIngot, own_postgres, own_redis
 
 FAULTS = int(os.environ.get("INGOT_FAULTS", "0"))
-"""How many; 0 for what a gate has time for."""
+"""The number of faults; 0 for as many as a gate has time for."""
 MOST_IN_THE_GATE = 6
 SEED = int(os.environ.get("INGOT_FAULTS_SEED") or now().toordinal())
-"""The number of the day, so that gates of several days try every kind."""
+"""The number of the day, so gates of several days try every kind."""
 CALM = (0.3, 1.5)
 """Seconds between two faults."""
 HALTED = 2.0
@@ -47,7 +47,7 @@ START, SERVER_START = 3.0, 0.3
 
 
 class Server(Protocol):
-    """What a deployment stands on: killed, and started again on its data."""
+    """A server of a deployment, which is killed and started again on its data."""
 
     def begin(self) -> None: ...
 
@@ -65,7 +65,7 @@ class ServerWithDisk(Server, Protocol):
 
 
 class Stage(NamedTuple):
-    """What runs: its parts, its databases, the folder of repositories, and its servers."""
+    """A running deployment: its parts, its databases, the folder of repositories, and its servers."""
 
     deployment: Deployment
     databases: dict[str, str]
@@ -173,7 +173,7 @@ class Faults:
         await self._kill(part)
 
     async def _kill_server_while_starting(self, name: str) -> None:
-        """What it does then is to read what it wrote before it was killed."""
+        """Kill the server while it reads data that it wrote before it was killed."""
         await asyncio.to_thread(self._servers[name].kill)
         await asyncio.sleep(HALTED)
         await asyncio.to_thread(self._servers[name].begin)

@@ -1,4 +1,4 @@
-"""Where Ingot's answers differ from git's on purpose, and where git itself has no single answer. Anything else is a fault.
+"""Deliberate differences between Ingot and git, and questions without a single answer in git.
 
 A long run reports entries that explain nothing, so they can be removed.
 """

@@ -263,7 +263,7 @@ class Fetches:
 
 
 def _failure(*arguments: str | Path, cwd: Path) -> str:
-    """What git says where it fails."""
+    """Return git's error message."""
     code, output = git_of(*arguments, cwd=cwd)
     return "" if code == 0 else f"git ended with {code}: {output.strip()}"
 

@@ -1,4 +1,4 @@
-"""What the API reads of files and folders, and what git has of them."""
+"""Files and folders of the API, compared with git."""
 
 import io
 import random
@@ -72,7 +72,7 @@ class Files:
         ]
 
     def contents(self, name: str, commit: str) -> Iterator[Question]:
-        """What is at a path: content, kind, target, URL of a submodule, and the last commit that changed it."""
+        """Ask for the item at a path: content, kind, target, submodule URL, and its last commit."""
         paths = sorted(path for path in self.plain.files(commit) if path.strip("/") == path)
         for path in ["", *self.reads.some(paths, 5)]:
             yield Question(

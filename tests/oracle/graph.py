@@ -1,4 +1,4 @@
-"""What follows what in a history, by brute force: the dates of commits decide nothing about which commits are reachable.
+"""Reachability in a history by brute force, independent of the dates of commits.
 
 git stops its own walks early, by dates, where it has no commit-graph: `git rev-list X ^Y` lists too much where they run
 backwards.
@@ -34,7 +34,7 @@ class Graph:
         return self._ancestors[oid]
 
     def between(self, hidden: str, oid: str) -> frozenset[str]:
-        """What ``oid`` has and ``hidden`` has not."""
+        """Return the commits that ``oid`` has and ``hidden`` lacks."""
         return self.ancestors(oid) - self.ancestors(hidden)
 
     def merge_bases(self, one: str, other: str) -> frozenset[str]:

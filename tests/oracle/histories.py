@@ -154,7 +154,7 @@ _PLAIN = (b"", b"Ann Author <ann@example.org>", b"Change\n")
 
 
 def run_git(*arguments: str | Path, cwd: Path, text: bytes = b"", accepted: tuple[int, ...] = (0,)) -> bytes:
-    """What git prints. Raises CalledProcessError, with what it says, for another exit code."""
+    """Return the output of git. Raises CalledProcessError with its message for another exit code."""
     command = ["git", *map(str, arguments)]
     done = subprocess.run(
         command, check=False, cwd=cwd, input=text, env=ENVIRONMENT, capture_output=True, timeout=SECONDS
@@ -200,7 +200,7 @@ def build(history: History, folder: Path) -> Objects:
 
 
 def _stream(history: History, folder: Path) -> Iterator[bytes]:
-    """What git-fast-import(1) reads. A ref below refs/import/ keeps each commit until the branches are there."""
+    """Yield input for git-fast-import(1). A ref below refs/import/ keeps commits until the branches exist."""
     for number, commit in enumerate(history.commits):
         yield b"reset refs/import/%d\n\ncommit refs/import/%d\nmark :%d\n" % (number, number, number + 1)
         yield b"author %s %d %s\n" % (commit.author, commit.authored, commit.zone)

@@ -96,7 +96,7 @@ class Repository:
         run_git("push", "-q", self.url, *refspecs, cwd=source)
 
     def refs(self) -> dict[str, str]:
-        """What git-ls-remote(1) lists, without the refs of pull requests."""
+        """Return the refs of git-ls-remote(1), without the refs of pull requests."""
         lines = run_git("ls-remote", "--refs", self.url, cwd=Path.cwd()).decode().splitlines()
         listed = {name: oid for oid, name in (line.split("\t", 1) for line in lines)}
         return {name: oid for name, oid in listed.items() if not name.startswith("refs/pull/")}

@@ -1,4 +1,4 @@
-"""What git says of a plain bare repository, and what is in its objects."""
+"""Answers of git for a plain bare repository, and the content of its objects."""
 
 import os
 import re
@@ -121,7 +121,7 @@ class Plain:
         return oid if at == kind else None
 
     def entries(self, tree: str, *options: str) -> list[Entry]:
-        """What git-ls-tree(1) lists."""
+        """Return the output of git-ls-tree(1)."""
         listed = self.git("ls-tree", "-z", "-l", *options, tree).decode("utf-8", "replace")
         entries = []
         for line in listed.split("\0")[:-1]:
@@ -131,7 +131,7 @@ class Plain:
         return entries
 
     def at(self, commit: str, path: str) -> Entry | None:
-        """What a commit has at a path."""
+        """Return the entry of a commit at a path."""
         return self.files(commit).get(path)
 
     def files(self, commit: str) -> dict[str, Entry]:

@@ -72,7 +72,7 @@ class Pulls:
         ]
 
     def refspecs(self) -> list[str]:
-        """What has to be pushed first."""
+        """Return the refs that must be pushed first."""
         return [
             refspec
             for pair in self.pairs
@@ -199,7 +199,7 @@ class Pulls:
                 return self._replayed(pair, base in graph.ancestors(head))
 
     def _replayed(self, pair: Pair, is_ahead: bool) -> Any:
-        """What a rebase makes: tree, and the messages of the new commits, oldest first.
+        """Return the result of a rebase: tree, and the messages of the new commits, oldest first.
 
         A commit whose changes the base has already is left out, and merges are.
         """

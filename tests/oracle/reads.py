@@ -1,4 +1,4 @@
-"""What the API reads of commits and refs, and what git has of them."""
+"""Commits and refs of the API, compared with git."""
 
 import random
 import subprocess
@@ -12,7 +12,7 @@ from .ingot import Repository
 from .plain import EMPTY_TREE, Person, Plain
 
 PAIRS, NAMES, PATHS = 14, 5, 4
-"""How many of each are asked for in one history."""
+"""The number of each that are requested in one history."""
 MOST = 50
 MISSING = Status(404)
 
@@ -224,7 +224,7 @@ class Reads:
             return Status(422)
 
     def comparisons(self) -> Iterator[Question]:
-        """What a head has that a base has not."""
+        """Ask for the commits that a head has and a base lacks."""
         for base, head in self.pairs(PAIRS):
             text = f"compare/{base}...{head}"
             rest = self.graph.between(base, head)
@@ -266,7 +266,7 @@ class Reads:
 
 
 def shown_commit(one: Any) -> Any:
-    """What the API shows of a commit, in the order of `Reads.commit`."""
+    """Return the fields of a commit in the API, in the order of `Reads.commit`."""
     commit, changes = one["commit"], None
     if one.get("files") is not None:
         files = sorted((file["filename"], file["status"]) for file in one["files"])

@@ -1,4 +1,4 @@
-"""What the API reads of refs, tags and short ids, and what git has of them."""
+"""Refs, tags and short ids of the API, compared with git."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -138,7 +138,7 @@ class Refs:
         return fitting[0] if len(fitting) == 1 else MISSING
 
     def of_other_objects(self) -> Iterator[Question]:
-        """What wants a commit says that a tag of another object is none."""
+        """Ask routes that need a commit for a tag of another object."""
         for name, oid in self.plain.refs.items():
             if not name.startswith("refs/tags/") or self.plain.peeled(oid):
                 continue
@@ -162,5 +162,5 @@ class Refs:
 
 
 def refs_without_notes(refs: dict[str, str]) -> dict[str, str]:
-    """What a fork gets."""
+    """Return the refs that a fork gets."""
     return {name: oid for name, oid in refs.items() if not name.startswith("refs/notes/")}

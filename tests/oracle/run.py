@@ -156,7 +156,7 @@ def _refspecs(own: Plain) -> tuple[list[str], list[str]]:
 
 
 def _halves(questions: list[Question], chance: random.Random) -> tuple[list[Question], list[Question]]:
-    """What is asked before and after upkeep: an answer that was remembered before would hide a fault after it."""
+    """Split the questions into those before and after upkeep: a cached answer would hide a fault after it."""
     chance.shuffle(questions)
     middle = len(questions) // 2
     return questions[:middle], questions[middle:]

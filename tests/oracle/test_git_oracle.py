@@ -67,7 +67,7 @@ def test_every_answer_about_git_is_what_git_says(ingot, tmp_path):
 
 
 def _report(run: Run) -> str:
-    """What differs, each history once, and how to do it again."""
+    """Return the differences, each history once, and the command to repeat it."""
     lines = [f"{run.verdicts.failures.total()} answers differ: {dict(sorted(run.verdicts.failures.items()))}"]
     shown = set()
     for one, comparison in run.failures:

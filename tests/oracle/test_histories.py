@@ -1,4 +1,4 @@
-"""Generated histories have what is rare in tests, so that a run compares it; and shrinking keeps them whole."""
+"""Generated histories have what is rare in tests, so a run compares it; and shrinking keeps them whole."""
 
 import itertools
 import re

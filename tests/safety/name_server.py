@@ -43,9 +43,9 @@ NAMES: dict[str, list[Answer]] = {
 }
 MOVING = "moving.example"
 """Public at first, and private from some moment on."""
-"""What each name has, one question after the other and then from the beginning again."""
+"""The addresses of each name, one per question, repeated from the beginning."""
 INNER_HOSTS = ("inside.example", "mixed.example", "mapped.example", "127.0.0.1", "[::ffff:10.1.2.3]")
-"""Where a server of LFS says that its objects are: the one that the path names by its number."""
+"""Addresses of objects from an LFS server: the path names one of these by its number."""
 OBJECT = hashlib.sha256(b"abc").hexdigest()
 
 

@@ -33,7 +33,7 @@ class Route(NamedTuple):
 
     @property
     def place(self) -> str:
-        """What the path names: a repository, an organization, a team, or none of them."""
+        """Return the kind of object in the path: a repository, an organization, a team, or none."""
         named = {*self.placeholders}
         if "repository_id" in named or {"owner", "repo"} <= named:
             return "repository"

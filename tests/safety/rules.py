@@ -1,4 +1,4 @@
-"""Who may call which route: what each caller gets at each kind of target, without a word of Ingot's code."""
+"""Access to routes: the result of each caller at each kind of target, without any code of Ingot."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -113,7 +113,7 @@ CALLERS = (
 
 
 def level(caller: Caller, target: Target) -> int:
-    """What somebody may do to a repository, 0 for nothing at all."""
+    """Return the level of a caller in a repository, 0 for no access."""
     person = "" if caller.restricted == "elsewhere" else caller.person
     if person in (OWNER, SITE_ADMINISTRATOR):
         return OWN
@@ -129,7 +129,7 @@ def _is_visible(person: str, target: Target) -> bool:
 
 
 def expected(route: Route, caller: Caller, target: Target | None) -> Outcome:
-    """What the caller gets there."""
+    """Return the expected result of the caller."""
     if route.policy == "whoever":
         return "open"  # nobody looks who is calling
     if route.policy == "scim":
@@ -153,7 +153,7 @@ def expected(route: Route, caller: Caller, target: Target | None) -> Outcome:
 
 
 def _is_linked(route: Route) -> bool:
-    """Whether it reads a file that pages link to."""
+    """Return True if the route reads a file that pages link to."""
     files = ("{repo}/raw/", "{repo}/media/")
     return route.policy == "read" and (
         not route.path.startswith("/api") or any(one in route.path for one in files)
@@ -254,5 +254,5 @@ def _of_team(route: Route, caller: Caller) -> Outcome:
 
 
 def level_in(person: str) -> int:
-    """What somebody is in the organizations: nothing, a member (1), or an owner (2)."""
+    """Return the role of a person in the organizations: none (0), member (1), or owner (2)."""
     return 2 if person in (OWNER, SITE_ADMINISTRATOR) else int(person in MEMBERS)

@@ -45,7 +45,7 @@ def code_of(function: Callable[..., Any], read: set[object]) -> str:
 
 
 def _resolved(name: str, names: dict[str, Any]) -> Any:
-    """What stands behind ``name`` or ``module.name``."""
+    """Return the object behind ``name`` or ``module.name``."""
     first, *rest = name.split(".")
     one = names.get(first)
     return getattr(one, rest[0], None) if rest and isinstance(one, ModuleType) else one

@@ -32,7 +32,7 @@ BOUND = 1.0
 MARGIN = 2.0
 """On a busy machine everything costs more."""
 REFERENCE_SECONDS = 0.2
-"""What `reference` takes on the machine of the table."""
+"""The time of `reference` on the machine of the table."""
 PASSWORD = "what ann knows well"
 REPOSITORY = "api/v1/repos/ann/worst"
 DEEP = "/".join(["d"] * worst_repository.DEEP)

@@ -32,7 +32,7 @@ REFUSED = re.compile("nothing is sent there unless|may not be reached from here"
 
 @pytest.fixture
 def in_namespace(tmp_path: Path) -> list[str]:
-    """What runs a program in a network that has all the addresses, and asks its own machine for names."""
+    """Return a command that runs a program in a network with all addresses and its own name server."""
     (tmp_path / "resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:2\n")
     (tmp_path / "hosts").write_text("127.0.0.1 localhost\n")
     prepare = [

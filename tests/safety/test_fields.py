@@ -1,4 +1,4 @@
-"""What somebody else has, named in bodies and queries: answered like what is not there, and nothing changes.
+"""Fields in bodies and queries that name objects of others: answered like missing objects, without a change.
 
 Which fields an operation has is read in the description of the API; for LFS, which is not there, it is said here. Sam names, at his own repository and organization,
 what Ann has in private ones, and again what nobody has. A field that looks as if it named something, and of which this
@@ -45,7 +45,7 @@ class Claim(NamedTuple):
     absent: int | str
 
     def values(self, thing: int | str, schemas: Schemas) -> dict[str, Any] | None:
-        """What the fields say of the thing; None where one of them is not there or takes no such thing."""
+        """Return values for fields that name the object; None if a field is missing or takes none."""
         values = {}
         for name, text in self.fields.items():
             value = thing if text == "{}" else text.format(thing) if isinstance(text, str) else text

@@ -56,7 +56,7 @@ TABLE = _table()
 KEYS = {service: SigningKey.generate() for service in SERVICES}
 STRANGE_KEY = SigningKey.generate()
 UNREADABLE = ("no token", "a token by a strange key", "a token for another service")
-"""What no service can have signed for this one."""
+"""Tokens that no service can have signed for this one."""
 
 
 def filled(path: str) -> str:

@@ -43,7 +43,7 @@ NO_PAGES = {
     "login/oidc/": "for browsers that come back from a provider, and for providers",
     "avatars/": "pictures",
 }
-"""How addresses that lead to no page begin, below the site."""
+"""Beginnings of addresses that lead to no page, below the site."""
 NATIVE = ("gitea", "gogs")
 """Types of hooks whose bodies have the fields of the API. Others send messages with addresses in texts."""
 FILES = re.compile(r"(\.diff|\.patch|\.zip|\.tar\.gz)$|/(attachments|releases/download)/")
@@ -51,7 +51,7 @@ FILES = re.compile(r"(\.diff|\.patch|\.zip|\.tar\.gz)$|/(attachments|releases/do
 
 
 def is_page(name: str) -> bool:
-    """Whether that is the name of a field with the address of a page."""
+    """Return True if a field of this name contains the address of a page."""
     return name == "html" or name.endswith("html_url")
 
 

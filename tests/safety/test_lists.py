@@ -1,6 +1,6 @@
 """Lists that name no place: whoever may not see a target finds its name in none of them, and the count is what the pages have.
 
-Somebody with a right to everything has starred and watched it all before, so that lists of theirs have something to hide.
+Somebody with a right to everything has starred and watched it all before, so lists of theirs have something to hide.
 The gate tries callers that are not ``rare``; ``make soak`` tries all.
 """
 
@@ -18,7 +18,7 @@ from .test_matrix import WHOLE, in_turn
 from .world import World
 
 USERNAMES = ("ann", "rita", "tess", "mia", "vault")
-"""Who owns everything, who may read everything, who are members, and what is hidden."""
+"""The owner of everything, a reader of everything, members, and a hidden account."""
 PAGE = 50
 MOST_PAGES = 20
 NOT_LISTS = ("avatars", "login", "swagger", "openapi", "well-known")
@@ -37,11 +37,11 @@ class Attempt(NamedTuple):
 
 
 WORDS = re.compile(r"fixes [\w/-]+#\d+")
-"""What a stranger wrote in an issue that all may read, to learn whether there is what it names."""
+"""A text by a stranger in a readable issue, to find out if the named object exists."""
 
 
 def hidden_names(route: Route, caller: Caller) -> re.Pattern[str] | None:
-    """What no answer to the caller may have: full names of repositories, their topics, and names of organizations."""
+    """Return names that no response may contain: repositories, their topics, and organizations."""
     if caller.by == "session":
         caller = replace(caller, person="")
     repositories = [target for target in REPOSITORIES if not level(caller, target)]
@@ -93,7 +93,7 @@ def prepare(world: World) -> None:
 
 
 def items_of(answer: httpx.Response) -> list[Any] | None:
-    """What a page of a list has; None if it is no list."""
+    """Return the items of a page of a list; None if it is no list."""
     if answer.status_code != 200 or "json" not in answer.headers["content-type"]:
         return None
     body = answer.json()

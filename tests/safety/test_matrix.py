@@ -20,7 +20,7 @@ from .world import ABSENT, ABSENT_ID, UNREADABLE, World, body_of
 
 WHOLE = os.environ.get("INGOT_SAFETY") == "whole"
 RARE = 5
-"""It has no divisor in common with the number of kinds of target, so that each of them has its turn."""
+"""It has no divisor in common with the number of kinds of target, so each of them has its turn."""
 AT_ONCE = 6
 VARIES = {"date", "x-request-id", "traceparent"}
 """Headers that are never the same twice."""
@@ -38,9 +38,9 @@ PERSONAL = ("own", "recipient", "star")
 """Policies of routes at a target whose answer is about the caller: for others there may be nothing."""
 READS = ("read", "write", "admin", "organization", "organization member", "organization owner")
 REFUSALS = {"open": (401, 403), "as the owner": (401,), "either": (401,), "page": ()}
-"""What is none of these is no refusal of somebody who may call the route."""
+"""Other statuses are no refusal of a caller who may call the route."""
 AS_FOR_THE_OWNER = {"open": (404,), "as the owner": (403, 404)}
-"""What else may be answered, to the owner of the target as well."""
+"""Other statuses that are allowed, to the owner of the target as well."""
 NOTHING_THERE = {
     "nobody made one": """
         GET ~/actions/variables/{name}, GET ~/migration, POST ~/migration, DELETE ~/migration, GET ~/push_mirrors/{name},
@@ -77,7 +77,7 @@ THERE = {
     full_name("GET //{owner}/{repo}/archive/{filepath}"): {"filepath": "main.zip"},
     full_name("GET ~/git/refs/{ref}"): {"ref": "heads/main"},
 }
-"""What else than usual a path names, so that it is there."""
+"""Other objects in paths, which must exist."""
 OWNER_CALLER = next(caller for caller in CALLERS if caller.name == "owner")
 
 
@@ -174,14 +174,14 @@ class Attempts:
 
 
 def is_about_target(route: Route) -> bool:
-    """Whether there is the same at a target for everybody who may call the route."""
+    """Return True if a target gives equal results to every caller who may call the route."""
     if route.policy in PERSONAL or route.path.endswith(("/subscription", "/orgs/{org}/members/{username}")):
         return False
     return bool(route.place)
 
 
 def absent_target(route: Route) -> dict[str, Any]:
-    """What makes the path of the target one of nothing."""
+    """Return values that make the path of the target one of a missing object."""
     if route.policy == "team repository":
         return {"repo": ABSENT}
     if route.policy == "own tokens":
@@ -223,7 +223,7 @@ async def in_turn(work: list[Callable[[], Awaitable[None]]]) -> None:
 
 
 def lasting(path: str, text: str) -> str:
-    """What stays of a page: there are downloads among these, and deliveries go on by themselves."""
+    """Return the stable part of a page: some are downloads, and deliveries continue by themselves."""
     if path.endswith("/deliveries"):
         return " ".join(re.findall(r'"id":"[^"]+"', text))
     return re.sub(r'"download_count":\d+', "", text)

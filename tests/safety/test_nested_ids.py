@@ -25,7 +25,7 @@ NOWHERE = {
 TARGET_IDS = ("repository_id", "team_id")
 """They are the place itself: the matrix has them."""
 PUBLIC = {"DELETE /api/v1/user/keys/{key_id}"}
-"""What everybody may list: that it belongs to somebody else is said."""
+"""Routes that every caller may list, so a response may say that an item belongs to another account."""
 SECRET = b"what only Ann has"
 HER_TEAM = "inner-circle"
 """A team of Ann's private organization; in Sam's there is none of that name."""
@@ -81,7 +81,7 @@ def attempts(world: World, ids: Mapping[tuple[Target, str], str]) -> Iterator[At
 
 
 def mixtures(world: World) -> Iterator[Attempt]:
-    """What is Sam's together with what is Ann's: a team and a repository, a team and a person, a repository and a team."""
+    """Yield pairs of Sam's and Ann's objects: team and repository, team and person, repository and team."""
     mine = {"team_id": world.things[MY_ORGANIZATION]["team_id"], "org": OURS.owner, "repo": OURS.repo}
     her_team, no_team = {"team_id": world.things[VAULT]["team_id"]}, {"team_id": ABSENT_ID}
     for route in ROUTES:
@@ -104,7 +104,7 @@ def mixtures(world: World) -> Iterator[Attempt]:
 
 
 async def teams(client: httpx.AsyncClient, world: World) -> Sequence[str]:
-    """What Ann reads of the teams of her private organization, and of their members and repositories."""
+    """Return the teams of Ann's private organization as she reads them, with members and repositories."""
     ann = world.headers(next(caller for caller in CALLERS if caller.name == "owner"))
     listed = (await client.get(f"api/v1/orgs/{VAULT.owner}/teams", headers=ann)).json()
     paths = [f"api/v1/teams/{team['id']}/{what}" for team in listed for what in ("members", "repos")]

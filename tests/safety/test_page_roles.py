@@ -118,7 +118,7 @@ def outcome(page: Page, person: str, target: Target) -> set[int]:
 
 
 def _sees(person: str, organization: Target) -> bool:
-    """Whether somebody sees an organization."""
+    """Return True if the person sees an organization."""
     seers = {"all": True, "people": bool(person)}
     return seers.get(organization.visible_to, bool(level_in(person)))
 

@@ -30,7 +30,7 @@ PACKET = st.one_of(
     ),
 )
 CHANGE = st.tuples(st.integers(0, 200), st.integers(0, 8), st.binary(max_size=8))
-"""Where something of an input is replaced, how many bytes of it, and by what."""
+"""The position of a change in an input, the number of replaced bytes, and their replacement."""
 
 
 def changed(beginning: bytes, changes: list[tuple[int, int, bytes]]) -> bytes:

@@ -232,7 +232,7 @@ async def codes_of_second_factor(visitor: Visitor, api: str) -> dict[str, str]:
 
 
 async def token_of_lfs(visitor: Visitor, keys: str, headers: dict[str, str], ssh_port: int) -> str:
-    """What git-lfs gets over SSH; used, and used wrongly."""
+    """Return the token that git-lfs gets over SSH; use it in right and wrong ways."""
     key = asyncssh.generate_private_key("ssh-ed25519")
     laptop = {"title": "laptop", "key": key.export_public_key().decode()}
     await visitor.ask("POST", keys, headers=headers, json=laptop)
@@ -245,12 +245,12 @@ async def token_of_lfs(visitor: Visitor, keys: str, headers: dict[str, str], ssh
 
 
 def app_code(secret: str) -> str:
-    """What the app of a second factor shows now."""
+    """Return the code that the app of a second factor shows now."""
     return TOTP(base64.b32decode(secret), 6, SHA1(), 30).generate(int(time.time())).decode()
 
 
 async def tokens_of_application(visitor: Visitor, client_id: str, address: str) -> dict[str, str]:
-    """What an application gets from somebody who has signed in, whose browser has the code in its address."""
+    """Return an application's tokens for a signed-in user, whose browser has the code in its address."""
     path = "login/oauth/authorize"
     challenge = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
     query = {
@@ -308,7 +308,7 @@ async def test_no_secret_is_anywhere_else(tmp_path):
 
 
 def observations(outside: Outside, visitor: Visitor) -> dict[str, bytes]:
-    """What could be observed from outside meanwhile."""
+    """Return everything that could be observed from outside during this time."""
     contents = {
         "traces": b"".join(outside.traces),
         "processes": b"".join(outside.processes),

@@ -1,4 +1,4 @@
-"""What is installed is what was locked: every package has hashes, and the bill of materials has every package."""
+"""Installed packages are locked ones: all have hashes, and the bill of materials has all of them."""
 
 import asyncio
 import json

@@ -27,7 +27,7 @@ FORM = {
     "id": "1", "do": "delete", "style": "merge", "event": "COMMENT", "content": "heart", "line": "1", "side": "new", "active": "1",
 }  # fmt: skip
 PATHS = {"ref": "branch/main/README.md", "path": "branch/main/README.md", "filepath": "branch/main/README.md"}
-"""Where a placeholder holds a path."""
+"""Values of placeholders for paths."""
 
 
 def pages_of_repositories() -> list[tuple[str, str]]:

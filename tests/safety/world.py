@@ -111,7 +111,7 @@ class World:
         return path + "?name=a.txt" if route.name.startswith("POST") and path.endswith("/assets") else path
 
     def thing(self, route: Route, target: Target, placeholder: str) -> Any:
-        """What the placeholder stands for at the target."""
+        """Return the value of the placeholder at the target."""
         return self._things(route, target)[placeholder]
 
     def _things(self, route: Route, target: Target | None) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class World:
         return {}
 
     def _own_things(self) -> dict[str, Any]:
-        """What belongs to no repository and no organization."""
+        """Return objects that belong to no repository and no organization."""
         hook = self.do(OWNER, "POST", "user/hooks", **HOOK)
         application = self.do(OWNER, "POST", "user/applications/oauth2", **OAUTH2)
         source = self.do("root", "POST", "admin/auths", name="corp", config=SOURCE)

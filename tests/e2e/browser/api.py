@@ -1,4 +1,4 @@
-"""What tests of pages make by the API, before somebody looks at it."""
+"""Data that tests of pages create by the API, before a person opens them."""
 
 import base64
 from typing import Any

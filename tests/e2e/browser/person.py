@@ -92,7 +92,7 @@ class Person:
         await self._wait_for(READ % json.dumps(words), words)
 
     async def stays(self) -> bool:
-        """Whether the page is the one that ``mark`` saw, and no other one was loaded."""
+        """Return True if the page is the one that ``mark`` saw, without another load."""
         return bool(await self.page.value("window.isOld === true"))
 
     async def mark(self) -> None:

@@ -12,7 +12,7 @@ LISTEN = """(() => {
   window.said = [];
   new MutationObserver(() => window.said.push(status.textContent)).observe(status, { childList: true });
 })()"""
-"""What the page says of copying goes after two seconds: all that it says stays in ``said``."""
+"""The message about copying disappears after two seconds; ``said`` collects all messages."""
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")

@@ -1,4 +1,4 @@
-"""What a forge is for, from the first sign-in to a release: a person and git, with JavaScript and without it."""
+"""A complete flow from the first sign-in to a release: a person and git, with JavaScript and without it."""
 
 import httpx
 import pytest

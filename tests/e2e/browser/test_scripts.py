@@ -154,7 +154,7 @@ async def test_a_link_to_a_comment_on_another_page_leads_there(deployment, tmp_p
 
 
 async def _changed_file(url, name):
-    """Where the commit is shown that changes the middle of a file of 60 lines, in a repository of that name."""
+    """Return the page of a commit that changes the middle of a file of 60 lines, in a new repository."""
     lines = [f"hour {number}" for number in range(1, 61)]
 
     async with api_of(url) as http:
@@ -254,7 +254,7 @@ DROP = """(() => {
   const box = document.querySelector("#body").getBoundingClientRect();
   return [box.x + box.width / 2, box.y + box.height / 2];
 })()"""
-"""Where the text of a comment is."""
+"""The text of a comment."""
 
 
 async def _drop(person, file):

@@ -30,7 +30,7 @@ class Key:
 
     @property
     def command(self) -> str:
-        """How git calls ssh with it."""
+        """Return the command with which git calls ssh."""
         options = ("IdentitiesOnly=yes", "BatchMode=yes", "StrictHostKeyChecking=accept-new", "LogLevel=ERROR",
                    f"UserKnownHostsFile={self._file.parent}/hosts",
                    # The SSH server of a cluster may be about to start.
@@ -92,7 +92,7 @@ class Person:
                 await asyncio.sleep(0.1)
 
     def url(self, repository: Any, password: str = PASSWORD) -> str:
-        """Where git finds a repository that the API shows."""
+        """Return the URL for git of a repository that the API shows."""
         if self.transport == "ssh":
             return str(repository["ssh_url"])
         return str(repository["clone_url"]).replace("://", f"://{self.login}:{quote(password)}@", 1)

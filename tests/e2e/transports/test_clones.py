@@ -1,4 +1,4 @@
-"""What git fetches: every version of the protocol, parts of a history, whole repositories, archives, and nothing hidden."""
+"""Fetches: every protocol version, parts of a history, whole repositories, archives, and nothing hidden."""
 
 import re
 import tarfile

@@ -35,7 +35,7 @@ def work(tmp_path_factory) -> Path:
 
 
 class Growth:
-    """How much each process grew at most inside the block."""
+    """The maximum growth of each process inside the block."""
 
     def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
@@ -43,7 +43,7 @@ class Growth:
 
     def __enter__(self) -> Self:
         for process in self._deployment.processes().values():
-            Path(f"/proc/{process}/clear_refs").write_text("5")  # proc(5): the peak begins anew
+            Path(f"/proc/{process}/clear_refs").write_text("5")  # proc(5): the peak begins again
         self._before = self._sizes("VmRSS")
         return self
 

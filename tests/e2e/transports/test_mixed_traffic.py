@@ -89,7 +89,7 @@ async def heads_of_pulls(person, path):
 
 
 def files_of(deployment, repository):
-    """Where a repository is on the disk."""
+    """Return the folder of a repository on the disk."""
     patterns = (
         f"{root}/*/*/{repository['id']}.git" for root in ("repositories", "repositories/repositories")
     )

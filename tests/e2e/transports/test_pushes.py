@@ -1,4 +1,4 @@
-"""What git pushes: all or nothing, over another history, with options, and as a pull request."""
+"""Pushes: all or nothing, over another history, with options, and as a pull request."""
 
 import json
 import re
