@@ -244,7 +244,7 @@ async def test_texts_and_numbers_are_bounded(world, refuse, monkeypatch):
     monkeypatch.setattr("ingot_repos.pushes.rules.proposals.MOST_IN_A_PUSH", 3)
     refs = (f"HEAD:refs/for/{'a/' * 300}a", "HEAD:refs/for/master/a\x9bb", "HEAD^{tree}:refs/for/master")
     said = await refuse(*refs)
-    for reason in ("the name is too long", "cannot be the name of a topic", "has no commits"):
+    for reason in ("the name is too long", "the topic is not a valid name", "has no commits"):
         assert reason in said
     assert "at most 3 times" in await refuse(*refs, "HEAD:refs/for/master/b")
     assert "the title has control" in await refuse("-o", "title=a\x1b[2J", "HEAD:refs/for/master")

@@ -215,7 +215,7 @@ def _by_unit(kind: ViewerKind) -> ColumnElement[bool]:
 
 
 def _is_of(unit: str) -> ColumnElement[bool]:
-    """Return the condition that the activity belongs to a unit, without a parameter."""
+    """Return the condition that the activity belongs to ``unit``. It is a constant of the statement."""
     return activity.c.unit == literal_column(f"'{unit}'")
 
 

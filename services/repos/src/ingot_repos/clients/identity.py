@@ -32,7 +32,7 @@ class HttpIdentity:
     async def account_by_name(self, login: str, *, former: bool = False) -> Account:
         """Return an account.
 
-        With ``former``, the account that had the name before counts while it is reserved.
+        With ``former``, also find the account that had the name before, while the name is reserved.
         """
         path = f"/internal/accounts/by-name/{segment(login)}"
         return await self._peer.get(f"{path}?former=true" if former else path, Account)

@@ -114,7 +114,7 @@ async def _archive_of(repository_id: int, exchange: Exchange) -> AsyncGenerator[
     except (TooManyRequests, Unavailable) as error:
         yield refusal_of_archive(error.message)
     except GitTooExpensive:
-        yield packets(FATAL, b"git would need more time for the archive than it may have\n")
+        yield packets(FATAL, b"the archive needs more time than allowed; request only some paths\n")
 
 
 routes = [read_host_keys, holder_of_key, run_git]

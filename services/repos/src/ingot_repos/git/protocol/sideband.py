@@ -23,7 +23,7 @@ def packets(band: int, content: bytes) -> bytes:
 
 
 async def without_path(answer: AsyncGenerator[bytes, None], path: Path) -> AsyncGenerator[bytes, None]:
-    """Yield `answer` with "repository" in place of its path, which git prints if it is damaged."""
+    """Yield `answer` with ``path`` replaced by "repository": git prints the path of a damaged repository."""
     parts = _Packets(path)
     async with contextlib.aclosing(answer):
         try:

@@ -278,7 +278,7 @@ def _refusal(
         (command.after == ZERO_OID, "a pull request is closed, not deleted"),
         (
             len(topic) > LONGEST_TOPIC or not is_valid_ref_name(topic) or bool(_CONTROL.search(topic)),
-            "this cannot be the name of a topic",
+            "the topic is not a valid name; use the characters of a branch name",
         ),
         (len(options.title) > NAME_CHARACTERS, f"the title has more than {NAME_CHARACTERS} characters"),
         (bool(_CONTROL.search(options.title)), "the title has control characters"),

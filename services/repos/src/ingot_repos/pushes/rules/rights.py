@@ -20,8 +20,8 @@ from ingot_repos.git.refs.refs import BRANCHES, ZERO_OID, RefChange
 from ingot_repos.protection.rules.decisions import Rules, rules_of
 from ingot_repos.pushes.rules.pushers import Pusher
 
-ENDED = "your access to the repository ended while the push was on its way"
-OTHER_RULES = "the rules of the repository changed while the push was on its way; push again"
+ENDED = "your access to the repository ended during the push"
+OTHER_RULES = "the rules of the repository changed during the push; push again"
 NEEDS_WRITE = "needs write access to the repository; refs/for/<branch> opens a pull request"
 MAINTAINED = "its pull request lets you push commits to this branch, and neither create nor delete it"
 PROTECTED = "a rule protects the branch; only users with write access to the repository may push to it"

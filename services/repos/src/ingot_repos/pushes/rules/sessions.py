@@ -324,7 +324,7 @@ class PushSession:
             if proposed:
                 lines += await self._addresses(proposed)
         except Exception:
-            log.exception("the end of a push failed", repository=self._repository.id)
+            log.exception("the report of a push could not be completed", repository=self._repository.id)
         return report.packets({proposal.ref: proposal.client_ref for proposal in all_}, refusals, lines)
 
     async def _announce_proposals(
