@@ -114,7 +114,7 @@ class DataFolder:
         """Raise CannotStart if databases exist: new secrets could not decrypt their contents."""
         if any(self.database_file(service).exists() for service in SERVICES):
             raise CannotStart(
-                f"{self._secrets} is missing, but its databases are there; restore it from a backup"
+                f"{self._secrets} is missing, but its databases exist; restore it from a backup"
             )
 
     def _write(self, file: Path, content: bytes) -> None:
