@@ -42,6 +42,7 @@ _CONSUMERS: dict[type[msgspec.Struct], tuple[str, ...]] = {
     repos.MirrorPushRequested: (),
     repos.ImportFinished: ("mail",),
     repos.ReleaseChanged: ("mail",),
+    repos.ImportFetched: ("issues",),
     repos.RepositoryForked: ("issues",),
     repos.AccessChanged: ("identity", "issues", "hooks"),
     repos.PushReceived: ("issues",),

@@ -68,7 +68,9 @@ from ingot_repos.git.protocol.fetch_cache import FetchCache
 from ingot_repos.git.storage.read_cache import ReadCache
 from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports import api as imports
+from ingot_repos.imports import internal as import_pages
 from ingot_repos.imports.jobs import ImportJobs, ImportWorkers
+from ingot_repos.imports.rules.pages import SourcePages
 from ingot_repos.lfs.api import locks as lfs_locks
 from ingot_repos.lfs.api import objects as lfs
 from ingot_repos.lfs.api import ssh as lfs_ssh
@@ -160,6 +162,7 @@ ROUTES = Router(
         *git_data.routes,
         *git_http.routes,
         *imports.routes,
+        *import_pages.routes,
         *internal.routes,
         *internal_comparisons.routes,
         *internal_heads.routes,
@@ -382,6 +385,7 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
         lfs,
         LfsFiles(database, objects),
         lfs_pushes,
+        SourcePages(database, seal, presenter, egress, own, settings),
         reads,
         pushes,
         server_keys,

@@ -76,6 +76,12 @@ class ImportFinished(msgspec.Struct, frozen=True, kw_only=True, tag="repos.impor
     reason: str = ""
 
 
+class ImportFetched(msgspec.Struct, frozen=True, kw_only=True, tag="repos.import.fetched.v1"):
+    """The commits of an import are here, or its other data is wanted again. issues reads its pages."""
+
+    repository: Repository
+
+
 class MirrorSyncRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.sync.requested.v1"):
     """A sync of a mirror was requested. Wakes the workers."""
 
@@ -205,6 +211,7 @@ Event = (
     | ForkRequested
     | ImportRequested
     | ImportFinished
+    | ImportFetched
     | MirrorSyncRequested
     | MirrorPushRequested
     | RepositoryForked

@@ -30,6 +30,7 @@ from ingot_contracts.repos.comparisons import (
     PullHead,
 )
 from ingot_contracts.repos.histories import History, HistoryCommit
+from ingot_contracts.repos.imports import ImportPage, ReadImportPage
 from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_contracts.repos.merges import Merge, Merged, OfficialReviewers, UpdateBranch, UpdatedBranch
 from ingot_contracts.repos.repositories import Repository, RepositoryAccess
@@ -96,6 +97,8 @@ class FakeRepos:
         self.files: list[ChangedPath] = []
         self.diff = ""
         """The diff between any two commits; empty: a text that names them."""
+        self.import_pages: dict[tuple[int, str], ImportPage] = {}
+        """Repository id and cursor to the page of its import. By default the import has ended."""
         self.failures: dict[str, tuple[int, str]] = {}
         """Operation to the status and message with which it fails, whatever the tables say."""
         self.unavailable = False
@@ -166,6 +169,7 @@ class FakeRepos:
             ("GET", "commits"): self._history,
             ("GET", "files"): self._history,
             ("PUT", "pull-heads"): self._set_pull_head,
+            ("POST", "pages"): self._import_page,
         }
         handler = handlers.get((call.method, call.operation))
         if handler is None:
@@ -252,6 +256,11 @@ class FakeRepos:
             pulls_enabled=repository.has_pull_requests,
             ready=repository.id not in self.unready,
         )
+
+    def _import_page(self, call: RecordedCall) -> ImportPage:
+        asked = body_of(call, ReadImportPage)
+        ended = ImportPage(state="ended")
+        return self.import_pages.get((id_of(call.path.split("/")[3]), asked.cursor), ended)
 
     def _user_level(self, call: RecordedCall) -> AccessLevel:
         if not parameter_of(call, "user"):

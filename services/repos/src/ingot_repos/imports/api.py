@@ -3,6 +3,7 @@
 The API calls imports migrations, so its structs and routes use that word.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
@@ -29,8 +30,12 @@ from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.states import AccountKind, ImportState, RepositoryState
 from ingot_repos.clients.identity import HttpIdentity
-from ingot_repos.imports import rules as imports
-from ingot_repos.imports.rules import NewImport
+from ingot_repos.imports import store as sources
+from ingot_repos.imports.clients.source import Kind
+from ingot_repos.imports.rules import lifecycle as imports
+from ingot_repos.imports.rules.lifecycle import NewImport, NewSource
+from ingot_repos.imports.rules.pages import SOURCES
+from ingot_repos.imports.store import Counts
 from ingot_repos.placement.api.forwarding import require_accepting
 from ingot_repos.presentation.rules.intervals import read_interval
 from ingot_repos.remotes import store as import_rows
@@ -43,17 +48,27 @@ from ingot_repos.repositories.rules.creation import record_owner
 
 OF_A_FORGE = ("issues", "labels", "milestones", "pull_requests", "releases", "wiki")
 """Data of a forge next to git. Like Gitea, Ingot ignores these fields for plain git and mirrors."""
-FORGES = ("github", "gitea", "gitlab", "gogs", "onedev", "gitbucket", "codebase", "codecommit")
+FORGES = ("github", "gitea", "forgejo", "gitlab", "gogs", "onedev", "gitbucket", "codebase", "codecommit")
 """Services with data next to git. As in Gitea, every other name means plain git."""
+KINDS_OF_FIELDS: Mapping[str, tuple[Kind, ...]] = {
+    "labels": ("labels",),
+    "milestones": ("milestones",),
+    "issues": ("issues", "comments"),
+    "pull_requests": ("pulls", "comments"),
+}
+"""Fields of a form whose data is imported from ``SOURCES``."""
 
 
 class MigrateRepoForm(msgspec.Struct, kw_only=True):
     """``repo_owner`` (a name) or ``uid`` is the owner. The default is the caller.
 
-    Only git data is imported. With ``lfs``, objects that the history points to are imported, too. They come
-    from ``lfs_endpoint`` or from the LFS server of the remote. Switches for other data are ignored for plain
-    git and mirrors. For a ``service`` that has such data they are refused. ``mirror_interval`` is for mirrors
-    and ignored otherwise. The keys of AWS are ignored: git uses ``auth_username`` and ``auth_password``.
+    Labels, milestones, issues and pull requests are imported if ``service`` is gitea, forgejo or gogs. Their
+    authors are the accounts that show the same e-mail address. With ``map_logins``, which only administrators
+    set, accounts with the same login follow. Other authors are the ghost; ``original_author`` names them.
+    With ``lfs``, objects that the history points to are imported, too. They come from ``lfs_endpoint`` or
+    from the LFS server of the remote. Switches for other data are ignored for plain git and mirrors. Other
+    data of a ``service`` is refused. ``mirror_interval`` is for mirrors and ignored otherwise. The keys of
+    AWS are ignored: git uses ``auth_username`` and ``auth_password``.
     """
 
     clone_addr: Description
@@ -74,6 +89,7 @@ class MigrateRepoForm(msgspec.Struct, kw_only=True):
     pull_requests: bool = False
     releases: bool = False
     wiki: bool = False
+    map_logins: bool = False
     lfs: bool = False
     lfs_endpoint: Description = ""
     aws_access_key_id: Secret = ""
@@ -83,7 +99,9 @@ class MigrateRepoForm(msgspec.Struct, kw_only=True):
 class Migration(msgspec.Struct):
     """The progress of an import. ``received`` is in bytes, ``percent`` is of the present phase.
 
-    ``error`` also names LFS objects that the remote lacks, and the error of a mirror's last sync.
+    ``error`` also names LFS objects that the remote lacks, and the error of a mirror's last sync. ``counts``
+    has the data next to git by kind: objects that are done, and all that the source knows, or null. During it
+    ``phase`` is the present kind.
     """
 
     status: ImportState
@@ -94,6 +112,7 @@ class Migration(msgspec.Struct):
     original_url: str
     created_at: datetime
     finished_at: datetime | None
+    counts: dict[str, Counts] = {}
 
 
 @post(
@@ -109,10 +128,12 @@ async def migrate(request: RepositoryRequest, data: MigrateRepoForm) -> Reposito
     The response waits for a while. If the import takes longer, the commits are still being fetched.
     """
     access.require_unrestricted(request.principal)
-    _require_importable(data)
+    source = _source(request, data)
     request.acquire_slot()
     owner = await _owner(request, data)
     remote = await _remote_url(request, data)
+    if source is not None and remote.scheme not in ("http", "https"):
+        raise Invalid.field("clone_addr", "scheme", f"the API of {source.service} needs an address of https")
     new = NewImport(
         name=names.check_repository(data.repo_name),
         description=data.description,
@@ -122,6 +143,7 @@ async def migrate(request: RepositoryRequest, data: MigrateRepoForm) -> Reposito
         lfs_url=await _lfs_url(request, data, remote) if data.lfs else None,
         mirror=data.mirror,
         interval=_interval(request, data.mirror_interval if data.mirror else ""),
+        source=source,
     )
     await require_accepting(request, owner.id)
     async with request.db.transaction() as tx:
@@ -147,13 +169,23 @@ async def migrate(request: RepositoryRequest, data: MigrateRepoForm) -> Reposito
     return await present(request, ResolvedRepository(row, AccessLevel(level="admin" if mode else "owner")))
 
 
-def _require_importable(data: MigrateRepoForm) -> None:
-    """Raise Invalid if requested data cannot be imported."""
-    if data.mirror or data.service.lower() not in FORGES:
-        return
+def _source(request: RepositoryRequest, data: MigrateRepoForm) -> NewSource | None:
+    """Return the data next to git to import. Raises Invalid, Denied."""
+    service = data.service.lower()
+    if data.map_logins and not request.principal.admin:
+        raise Denied("only administrators map users by their logins")
+    if data.mirror or service not in FORGES:
+        return None
+    kinds: list[Kind] = []
     for name in OF_A_FORGE:
-        if getattr(data, name):
-            raise Invalid.field(name, "unsupported", "an import fetches only git data")
+        if not getattr(data, name):
+            continue
+        if service not in SOURCES or name not in KINDS_OF_FIELDS:
+            raise Invalid.field(name, "unsupported", f"{name} of {service} are not imported")
+        kinds += KINDS_OF_FIELDS[name]
+    if not kinds:
+        return None
+    return NewSource(service=service, kinds=sorted(set(kinds)), map_logins=data.map_logins)
 
 
 async def _owner(request: RepositoryRequest, data: MigrateRepoForm) -> AccountRow:
@@ -239,7 +271,8 @@ async def _wait(request: RepositoryRequest, repository_id: int) -> None:
             sender = await sender_of(request)
             async with request.db.transaction() as tx:
                 failed = await repositories.get_unfiltered(tx, repository_id)
-                if failed is not None and failed.state == RepositoryState.FAILED:
+                source = await sources.get(tx, repository_id)
+                if failed is not None and (failed.state == RepositoryState.FAILED or source is not None):
                     await deletions.delete(tx, request.part(Jobs), request.presenter, failed, sender)
             raise Invalid.field("clone_addr", row.reason, reason_text(row.reason))
 
@@ -266,7 +299,7 @@ async def restart_migration(request: RepositoryRequest) -> Migration:
     """Restart a failed or cancelled import. Data that was fetched is kept."""
     await _present(request)
     async with request.db.transaction() as tx:
-        await imports.restart(tx, request.part(Jobs), request.resource.row)
+        await imports.restart(tx, request.part(Jobs), request.presenter, request.resource.row)
     return await _present(request)
 
 
@@ -289,9 +322,11 @@ async def cancel_migration(request: RepositoryRequest) -> None:
 async def _present(request: RepositoryRequest) -> Migration:
     async with request.db.read() as db:
         row = await import_rows.get(db, request.resource.id)
+        source = await sources.get(db, request.resource.id)
     if row is None:
         raise NotFound
     return Migration(
+        counts=sources.counts_of(source) if source is not None else {},
         status=row.state,
         phase=row.phase,
         percent=row.percent,

@@ -13,7 +13,8 @@ from ingot_repos.git.history.licenses import licenses_column
 from ingot_repos.git.refs.refs import BRANCHES, TAGS, default_branch, list_refs
 from ingot_repos.git.remote.remote import Reason, RemoteFailed, fetch, list_remote_refs
 from ingot_repos.git.storage.storage import Storage
-from ingot_repos.imports import rules as imports
+from ingot_repos.imports import store as sources
+from ingot_repos.imports.rules import lifecycle as imports
 from ingot_repos.presentation.rules.presenter import Presenter
 from ingot_repos.remotes import store as import_rows
 from ingot_repos.remotes.jobs.connections import RemoteConnection, RemoteConnector, default_branch_of
@@ -61,7 +62,7 @@ class ImportJobs:
             return
         try:
             if not self._storage.exists(repository_id):
-                await self._fetch(row, remote)
+                await self._fetch(row, remote, pulls=await self._has_pulls(repository_id))
             await asyncio.to_thread(self._storage.clear, repository_id)
         except RemoteFailed as error:
             await self._fail(job, repository_id, error)
@@ -98,8 +99,16 @@ class ImportJobs:
             async with self._db.transaction() as tx:
                 await imports.fail(tx, self._jobs, job, self._presenter, repository_id, error.reason)
 
-    async def _fetch(self, row: RepositoryRow, remote: RemoteRow) -> None:
+    async def _has_pulls(self, repository_id: int) -> bool:
+        """Return whether pull requests are imported, too."""
+        async with self._db.read() as db:
+            source = await sources.get(db, repository_id)
+        return source is not None and "pulls" in sources.kinds_of(source)
+
+    async def _fetch(self, row: RepositoryRow, remote: RemoteRow, *, pulls: bool) -> None:
         """Fetch the default branch, then all refs, then LFS objects. A retry keeps fetched data.
+
+        ``pulls``: with the heads of pull requests, under their numbers.
 
         LFS objects that the remote lacks are recorded and are not an error.
         """
@@ -107,7 +116,7 @@ class ImportJobs:
         async with self._connector.open(remote) as connection:
 
             async def fetch_all() -> tuple[str, list[str]]:
-                offer = await list_remote_refs(connection.remote, connection.progress)
+                offer = await list_remote_refs(connection.remote, connection.progress, pulls=pulls)
                 main = default_branch_of(offer) or row.default_branch
                 first = [name for name in (BRANCHES + main,) if name in offer.refs]
                 await fetch(connection.remote, path, first, connection.progress)

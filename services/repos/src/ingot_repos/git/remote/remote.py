@@ -22,6 +22,7 @@ from ingot_repos.git.process.configuration import UNFLUSHED_REFS
 from ingot_repos.git.process.disk import flush
 from ingot_repos.git.process.errors import GitError, GitFailed, GitTimedOut, StorageFull
 from ingot_repos.git.process.streaming import stream_git
+from ingot_repos.git.refs.pull_heads import PULLS
 from ingot_repos.git.refs.refs import BRANCHES, TAGS, ends_like_an_id, is_object_id, is_valid_ref_name
 from ingot_repos.git.remote import helper_programs
 
@@ -33,6 +34,7 @@ Reason = Literal[
     "cancelled",
     "dumb-http",
     "failed",
+    "forge-answer",
     "format",
     "host-key",
     "idle",
@@ -47,6 +49,7 @@ Reason = Literal[
     "no-repository",
     "not-found",
     "redirect",
+    "refused",
     "rejected",
     "room",
     "secrets",
@@ -69,6 +72,7 @@ git has no other option against such servers. It does not check objects from the
 ``fetch.fsckObjects``.
 """
 _TIME_LIMIT = 24 * 3600.0
+_PULL_HEAD = re.compile(rb"refs/pull/[1-9][0-9]{0,9}/head")
 _PROGRESS = re.compile(rb"(Receiving|Unpacking|Resolving) (?:objects|deltas): +(\d{1,3})%")
 # The first pattern in this order that matches git's message decides.
 _MESSAGES: tuple[tuple[Reason, str], ...] = (
@@ -170,15 +174,19 @@ class FetchProgress:
 
 @dataclass(frozen=True, slots=True)
 class RemoteRefs:
-    """Branches and tags of a remote by full name, and the short name of its default branch."""
+    """Branches, tags and heads of pull requests of a remote by full name, and the short name of its default branch."""
 
     refs: dict[str, str]
     head: str | None
 
 
-async def list_remote_refs(remote: Remote, progress: FetchProgress) -> RemoteRefs:
-    """Return the refs of a remote, without names that are invalid here. Raises RemoteFailed."""
-    args = GitArgs("ls-remote", ("--symref",), (remote.url, "HEAD", f"{BRANCHES}*", f"{TAGS}*"))
+async def list_remote_refs(remote: Remote, progress: FetchProgress, *, pulls: bool = False) -> RemoteRefs:
+    """Return the refs of a remote, without names that are invalid here. Raises RemoteFailed.
+
+    ``pulls``: with the heads of pull requests.
+    """
+    patterns = (f"{BRANCHES}*", f"{TAGS}*", *((f"{PULLS}*/head",) if pulls else ()))
+    args = GitArgs("ls-remote", ("--symref",), (remote.url, "HEAD", *patterns))
     text = await _run(remote, args, progress)
     refs, head = {}, None
     for line in text.split(b"\n"):
@@ -187,6 +195,8 @@ async def list_remote_refs(remote: Remote, progress: FetchProgress) -> RemoteRef
             head = value.removeprefix(b"ref: refs/heads/").decode("utf-8", "replace")
         elif name.startswith((BRANCHES.encode(), TAGS.encode())) and not name.endswith(b"^{}"):
             refs[name.decode("utf-8", "surrogateescape")] = value.decode("ascii", "replace")
+        elif pulls and _PULL_HEAD.fullmatch(name):
+            refs[name.decode("ascii")] = value.decode("ascii", "replace")
     if len(refs) > MAX_REFS:
         raise RemoteFailed("too-many-refs")
     if not all(is_object_id(value) for value in refs.values()):

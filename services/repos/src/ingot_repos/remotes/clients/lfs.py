@@ -11,7 +11,6 @@ The module imports aiohttp: 6 MiB and 0.25 seconds of CPU. It is imported only t
 import asyncio
 import base64
 import re
-import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -19,14 +18,11 @@ from typing import Literal
 
 import aiohttp
 import msgspec
-import structlog
-from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from ingot_chassis.security.egress import Egress, Resolve, resolve_host
 from ingot_chassis.security.own_servers import OwnServers
-
-log = structlog.get_logger()
+from ingot_repos.remotes.clients.addresses import CONNECT_SECONDS, AddressFailed, JudgedAddresses
 
 Fault = Literal["address", "failed", "missing", "redirect", "tls", "unauthorized", "unreachable"]
 """The kind of a failure: of the server, or (``missing``) of a single object."""
@@ -36,7 +32,6 @@ MOST_OBJECTS = 100
 """Limit of objects per batch. git-lfs uses the same number, and servers refuse more."""
 MOST_BATCH_BYTES = 4 * 1024 * 1024
 MOST_REDIRECTS = 5
-CONNECT_SECONDS = 10.0
 _HREF = re.compile(r"https?://[\x21-\x7e]+", re.IGNORECASE)
 _OF_THE_CONNECTION = frozenset(
     ("connection", "content-length", "expect", "host", "te", "trailer", "transfer-encoding", "upgrade")
@@ -78,33 +73,6 @@ class _BatchAnswer(msgspec.Struct):
     transfer: str = "basic"
 
 
-class _JudgedAddresses(AbstractResolver):
-    """A resolver that returns only addresses that egress allows and that are not Ingot's own servers."""
-
-    def __init__(self, egress: Egress, own_servers: OwnServers, resolve: Resolve) -> None:
-        self._egress, self._own_servers, self._resolve = egress, own_servers, resolve
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        """Resolve a host. Raises LfsRemoteFailed."""
-        del family
-        try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                answers = await self._resolve(host, port)
-        except (TimeoutError, OSError, UnicodeError):
-            raise LfsRemoteFailed("unreachable") from None
-        addresses = [answer["host"] for answer in answers]
-        refusal = self._egress.refusal(host, port, addresses)
-        if refusal := refusal or await self._own_servers.refusal(host, port, addresses):
-            log.warning("fetch refused", reason=refusal)
-            raise LfsRemoteFailed("address")
-        return [ResolveResult(**answer) for answer in answers]
-
-    async def close(self) -> None:
-        """Do nothing: the resolver holds no resources."""
-
-
 class LfsRemote:
     """The LFS server of a remote (see ``open_lfs_remote``)."""
 
@@ -112,7 +80,7 @@ class LfsRemote:
         self,
         url: str,
         session: aiohttp.ClientSession,
-        addresses: _JudgedAddresses,
+        addresses: JudgedAddresses,
         *,
         home: str,
         secrets: tuple[str, str] | None,
@@ -216,7 +184,7 @@ async def open_lfs_remote(
         authorities: a PEM file of certificate authorities, added to those of the system.
         resolve: resolves host names.
     """
-    addresses = _JudgedAddresses(egress, own_servers, resolve)
+    addresses = JudgedAddresses(egress, own_servers, resolve)
     tls = await asyncio.to_thread(_trust, authorities)
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(resolver=addresses, use_dns_cache=False, ssl=tls),
@@ -278,6 +246,8 @@ def _faults() -> Iterator[None]:
     """Raise errors of the connection as LfsRemoteFailed."""
     try:
         yield
+    except AddressFailed as error:
+        raise LfsRemoteFailed(error.fault) from None
     except (aiohttp.ClientSSLError, ssl.SSLError):
         raise LfsRemoteFailed("tls") from None
     except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError):

@@ -11,7 +11,7 @@ from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.security.sealing import Seal
-from ingot_contracts.repos.events import ImportFinished, ImportRequested, RepositoryCreated
+from ingot_contracts.repos.events import ImportFetched, ImportFinished, ImportRequested, RepositoryCreated
 from ingot_repos.catalog.rules.limits import require_room
 from ingot_repos.catalog.store import accounts, repositories
 from ingot_repos.catalog.store import mirrors as mirror_rows
@@ -19,6 +19,8 @@ from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import ImportState, RepositoryState
 from ingot_repos.git.remote.remote import Reason
+from ingot_repos.imports import store as sources
+from ingot_repos.imports.clients.source import Kind
 from ingot_repos.mirrors.rules import schedule
 from ingot_repos.placement.rules.job_kinds import job_kind
 from ingot_repos.presentation.rules.announcements import current_row
@@ -33,6 +35,8 @@ from ingot_repos.social.store import relations as stars_and_watches
 from ingot_repos.social.store.relations import WATCHES
 
 MIGRATE = "migrate"
+OF_ISSUES: dict[str, bool] = {"issues_enabled": True, "pulls_enabled": True}
+"""Columns of a repository that are off while data next to git is imported."""
 
 
 class Migrate(msgspec.Struct, frozen=True):
@@ -55,6 +59,18 @@ class NewImport(msgspec.Struct, frozen=True, kw_only=True):
     lfs_url: str | None = None
     mirror: bool = False
     interval: int = 0
+    source: "NewSource | None" = None
+
+
+class NewSource(msgspec.Struct, frozen=True, kw_only=True):
+    """The data next to git that an import brings: its kinds, in the API of a service.
+
+    ``map_logins``: users of the source have the accounts with the same logins.
+    """
+
+    service: str
+    kinds: list[Kind]
+    map_logins: bool = False
 
 
 def error_text(row: ImportRow) -> str:
@@ -92,10 +108,20 @@ async def request(
     )
     if repository_id is None:
         raise Conflict(f"{owner.login} has a repository {new.name!r} already")
+    if new.source is not None:
+        await repositories.change(tx, repository_id, **dict.fromkeys(OF_ISSUES, False))
     sealed = seal_credentials(seal, new.remote.username, new.remote.password)
     await imports.add(
         tx, repository_id, url=new.remote.url, sealed=sealed, user_id=user_id, lfs_url=new.lfs_url
     )
+    if new.source is not None:
+        await sources.add(
+            tx,
+            repository_id,
+            service=new.source.service,
+            kinds=new.source.kinds,
+            map_logins=new.source.map_logins,
+        )
     if new.mirror:
         await mirror_rows.add(tx, repository_id, interval_seconds=new.interval)
     await _start(tx, jobs, repository_id, shard)
@@ -115,16 +141,14 @@ async def complete(
     size: int,
     licenses: str,
 ) -> bool:
-    """Make the repository ready, announce it and end the job. Return False if it was cancelled."""
+    """Make the repository ready, announce it and end the job. Return False if it was cancelled.
+
+    If the import also brings data next to git, issues is told to read it.
+    """
+    source = await sources.get(tx, row.id)
+    done = {"state": ImportState.DONE, "phase": "done", "percent": 100, "finished_at": now()}
     ended = await imports.change(
-        tx,
-        row.id,
-        (ImportState.RUNNING,),
-        state=ImportState.DONE,
-        phase="done",
-        percent=100,
-        reason="",
-        finished_at=now(),
+        tx, row.id, (ImportState.RUNNING,), reason="", **({} if source is not None else done)
     )
     if not ended:
         return False
@@ -141,8 +165,10 @@ async def complete(
     remote = await imports.get_remote(tx, row.id)
     if row.mirror:
         await schedule.begin(tx, jobs, row)
-    else:
+    elif source is None:
         await imports.change_remote(tx, row.id, sealed=None)
+    else:
+        await sources.change(tx, row.id, fetched=True)
     await jobs.finish(tx, job)
     ready_row = await current_row(tx, row.id)
     repository = presenter.repository(ready_row)
@@ -157,6 +183,8 @@ async def complete(
     )
     if user is not None:
         tx.emit(ImportFinished(repository=repository, requested_by=user.id), key=row.id)
+    if source is not None:
+        tx.emit(ImportFetched(repository=repository), key=row.id)
     return True
 
 
@@ -186,15 +214,19 @@ async def stop(tx: Tx, jobs: Jobs, job: Job, repository_id: int) -> None:
 
 
 async def cancel(tx: Tx, repository_id: int) -> None:
-    """Cancel an import. Its worker stops within a second. Raises Conflict if it has ended."""
+    """Cancel an import. Its worker stops within a second. Raises Conflict if it has ended.
+
+    A repository that has its commits stays ready.
+    """
     if not await imports.change(
         tx, repository_id, imports.UNENDED, state=ImportState.CANCELLED, reason="cancelled", finished_at=now()
     ):
         raise Conflict("the migration has ended")
-    await repositories.change(tx, repository_id, state=RepositoryState.FAILED)
+    if not await _is_fetched(tx, repository_id):
+        await repositories.change(tx, repository_id, state=RepositoryState.FAILED)
 
 
-async def restart(tx: Tx, jobs: Jobs, row: RepositoryRow) -> None:
+async def restart(tx: Tx, jobs: Jobs, presenter: Presenter, row: RepositoryRow) -> None:
     """Restart a failed or cancelled import. Raises Conflict if it runs or is done."""
     if not await imports.change(
         tx,
@@ -208,8 +240,19 @@ async def restart(tx: Tx, jobs: Jobs, row: RepositoryRow) -> None:
         finished_at=None,
     ):
         raise Conflict("the migration is running or done")
+    if await _is_fetched(tx, row.id):
+        await imports.change(tx, row.id, (ImportState.WAITING,), state=ImportState.RUNNING)
+        repository = presenter.repository(await current_row(tx, row.id))
+        tx.emit(ImportFetched(repository=repository), key=row.id)
+        return
     await repositories.change(tx, row.id, state=RepositoryState.FORKING)
     await _start(tx, jobs, row.id, row.shard)
+
+
+async def _is_fetched(tx: Tx, repository_id: int) -> bool:
+    """Return whether the commits are here, and only data next to git is missing."""
+    source = await sources.get(tx, repository_id)
+    return source is not None and source.fetched
 
 
 async def _start(tx: Tx, jobs: Jobs, repository_id: int, shard: str) -> None:

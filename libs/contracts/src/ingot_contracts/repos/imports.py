@@ -1,0 +1,118 @@
+"""Pages of an imported repository, which issues reads through repos."""
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+GHOST_ID = -1
+"""The author of texts of people who have no account here."""
+
+
+class ImportedPerson(msgspec.Struct, frozen=True, kw_only=True):
+    """A person of an imported text: an account here, or the ghost, and the person at the source."""
+
+    account_id: int = GHOST_ID
+    name: str = ""
+    source_id: int = 0
+
+
+class ImportedLabel(msgspec.Struct, frozen=True, kw_only=True):
+    source_id: int
+    name: str
+    color: str
+    description: str = ""
+    exclusive: bool = False
+    is_archived: bool = False
+
+
+class ImportedMilestone(msgspec.Struct, frozen=True, kw_only=True):
+    source_id: int
+    title: str
+    description: str = ""
+    state: Literal["open", "closed"] = "open"
+    due_on: datetime | None = None
+    closed_at: datetime | None = None
+    created_at: datetime
+    updated_at: datetime
+
+
+class ImportedIssue(msgspec.Struct, frozen=True, kw_only=True):
+    """An issue. ``labels`` and ``milestone`` are ids of the source."""
+
+    source_id: int
+    number: int
+    author: ImportedPerson
+    title: str
+    body: str = ""
+    state: Literal["open", "closed"] = "open"
+    ref: str = ""
+    labels: list[int] = []
+    milestone: int = 0
+    assignees: list[ImportedPerson] = []
+    is_locked: bool = False
+    pin_order: int = 0
+    due_date: datetime | None = None
+    created_at: datetime
+    updated_at: datetime
+    closed_at: datetime | None = None
+
+
+class ImportedPull(ImportedIssue, frozen=True, kw_only=True):
+    """A pull request. Its commits are in the repository, under its number, if the source gave them.
+
+    ``is_from_base``: the head branch is in the repository. Otherwise it was in another one.
+    """
+
+    base_branch: str
+    base_sha: str
+    head_branch: str
+    head_sha: str
+    merge_base: str
+    is_from_base: bool
+    merged: bool = False
+    merged_at: datetime | None = None
+    merged_by: ImportedPerson | None = None
+    merge_sha: str | None = None
+    allow_maintainer_edit: bool = False
+    additions: int | None = None
+    deletions: int | None = None
+    changed_files: int | None = None
+
+
+class ImportedComment(msgspec.Struct, frozen=True, kw_only=True):
+    """A comment on the issue or pull request with this number."""
+
+    source_id: int
+    number: int
+    author: ImportedPerson
+    body: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class ReadImportPage(msgspec.Struct, frozen=True, kw_only=True):
+    """A request for the page at ``cursor``, empty for the first one. Earlier pages are written.
+
+    ``is_refused``: the page at ``cursor`` cannot be written, so the import fails.
+    """
+
+    cursor: str = ""
+    is_refused: bool = False
+
+
+class ImportPage(msgspec.Struct, frozen=True, kw_only=True):
+    """A page, and the cursor of the next one.
+
+    ``wait``: the source is asked again after ``seconds``. ``ended``: there is nothing more to do, because the
+    import is done, failed, cancelled or deleted.
+    """
+
+    state: Literal["page", "wait", "ended"]
+    seconds: float = 0
+    cursor: str = ""
+    labels: list[ImportedLabel] = []
+    milestones: list[ImportedMilestone] = []
+    issues: list[ImportedIssue] = []
+    pulls: list[ImportedPull] = []
+    comments: list[ImportedComment] = []

@@ -1,0 +1,1 @@
+"""Clients of the servers from which repositories are imported."""

@@ -1,0 +1,160 @@
+"""Requests to the API of a source: JSON only, of a bounded size, to addresses that egress allows.
+
+Redirects are followed, and their addresses are checked, too. Credentials are sent only to the scheme, host
+and port of the source. Messages of the source are never shown.
+
+The module imports aiohttp, like ``remotes.clients.addresses``.
+"""
+
+import asyncio
+import base64
+import email.utils
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from ingot_chassis.clock import now
+from ingot_chassis.security.egress import Egress, Resolve, resolve_host
+from ingot_chassis.security.own_servers import OwnServers
+from ingot_repos.imports.clients.source import Fault, SourceBusy, SourceFailed
+from ingot_repos.remotes.clients.addresses import CONNECT_SECONDS, AddressFailed, JudgedAddresses
+
+MOST_BYTES = 32 * 1024 * 1024
+"""Limit of one answer: a page of issues with long texts."""
+MOST_REDIRECTS = 5
+REQUEST_SECONDS = 30.0
+SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 3600.0
+"""Seconds of a pause that a source may ask for."""
+_T = TypeVar("_T")
+
+
+class SourceHttp:
+    """The API of one source (see ``open_source_http``)."""
+
+    def __init__(
+        self, root: str, session: aiohttp.ClientSession, addresses: JudgedAddresses, authorization: str
+    ) -> None:
+        self._root, self._session, self._addresses = URL(root), session, addresses
+        self._authorization = authorization
+
+    async def get(
+        self, path: str, query: Mapping[str, str | int], answer: type[_T]
+    ) -> tuple[_T, Mapping[str, str]]:
+        """GET ``path`` below the root; return the decoded answer and its headers.
+
+        Raises SourceFailed, SourceBusy.
+        """
+        url = URL(f"{self._root}{path}", encoded=True).with_query(query)
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                text, headers = await self._follow(url)
+            return msgspec.json.decode(text, type=answer), headers
+        except AddressFailed as error:
+            raise SourceFailed(error.fault) from None
+        except (aiohttp.ClientSSLError, ssl.SSLError):
+            raise SourceFailed("tls") from None
+        except (TimeoutError, aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError):
+            raise SourceFailed("unreachable") from None
+        except (aiohttp.ClientError, KeyError, ValueError, RecursionError):
+            raise SourceFailed("forge-answer") from None
+
+    async def _follow(self, url: URL) -> tuple[bytes, Mapping[str, str]]:
+        for _ in range(MOST_REDIRECTS + 1):
+            await self._addresses.resolve(url.raw_host or "", url.port or 0)
+            headers = {"Accept": "application/json"}
+            if self._authorization and _place(url) == _place(self._root):
+                headers["Authorization"] = self._authorization
+            async with self._session.get(url, headers=headers, allow_redirects=False) as response:
+                if response.status not in (301, 302, 303, 307, 308):
+                    _require_success(response.status, response.headers)
+                    return await _whole(response), response.headers
+                following = url.join(URL(response.headers["Location"], encoded=True))
+            if following.scheme not in ("http", "https"):
+                raise SourceFailed("redirect")
+            url = following
+        raise SourceFailed("redirect")
+
+
+@asynccontextmanager
+async def open_source_http(
+    root: str,
+    egress: Egress,
+    own_servers: OwnServers,
+    *,
+    authorization: str = "",
+    authorities: str = "",
+    resolve: Resolve = resolve_host,
+) -> AsyncIterator[SourceHttp]:
+    """Open the API at ``root``.
+
+    Args:
+        root: an http or https URL.
+        egress: checks every address.
+        own_servers: rejects the addresses of Ingot's own servers.
+        authorization: the header for requests to the host of ``root``.
+        authorities: a PEM file of certificate authorities, added to those of the system.
+        resolve: resolves host names.
+    """
+    addresses = JudgedAddresses(egress, own_servers, resolve)
+    tls = await asyncio.to_thread(ssl.create_default_context)
+    if authorities:
+        await asyncio.to_thread(tls.load_verify_locations, authorities)
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(resolver=addresses, use_dns_cache=False, ssl=tls),
+        auto_decompress=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+        skip_auto_headers=("Accept-Encoding",),
+        trust_env=False,
+    ) as session:
+        yield SourceHttp(root, session, addresses, authorization)
+
+
+def basic_authorization(username: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()
+
+
+def _place(url: URL) -> tuple[str, str | None, int | None]:
+    return url.scheme, url.raw_host, url.port
+
+
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    text = bytearray()
+    async for chunk in response.content.iter_any():
+        text += chunk
+        if len(text) > MOST_BYTES:
+            raise SourceFailed("too-large")
+    return bytes(text)
+
+
+def _require_success(status: int, headers: Mapping[str, Any]) -> None:
+    if status == 200:
+        return
+    if status == 429 or (status in (403, 503) and "Retry-After" in headers):
+        raise SourceBusy(_pause(headers.get("Retry-After", "60")))
+    raise SourceFailed(_fault(status))
+
+
+def _fault(status: int) -> Fault:
+    if status in (401, 403, 407):
+        return "unauthorized"
+    if status in (404, 410):
+        return "not-found"
+    return "unreachable" if status >= 500 else "forge-answer"
+
+
+def _pause(text: str) -> float:
+    """Return the seconds of a header Retry-After (RFC 9110, section 10.2.3), within bounds."""
+    try:
+        seconds = float(int(text))
+    except ValueError:
+        try:
+            seconds = (email.utils.parsedate_to_datetime(text) - now()).total_seconds()
+        except (ValueError, TypeError):
+            seconds = 60.0
+    return min(max(seconds, SHORTEST_PAUSE), LONGEST_PAUSE)

@@ -1,0 +1,252 @@
+"""Reading what an import brings next to git, page by page, for issues.
+
+repos keeps the state, the progress and the error of the import. The cursor names the next page; issues
+stores it with the rows of the last one.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Annotated, TypeVar
+
+import msgspec
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.errors import BadRequest
+from ingot_chassis.security.egress import Egress
+from ingot_chassis.security.own_servers import OwnServers
+from ingot_chassis.security.sealing import Seal, Unreadable
+from ingot_contracts.identity.accounts import GHOST
+from ingot_contracts.repos.imports import (
+    GHOST_ID,
+    ImportedIssue,
+    ImportedPerson,
+    ImportedPull,
+    ImportPage,
+    ReadImportPage,
+)
+from ingot_repos.catalog.store import accounts, repositories
+from ingot_repos.catalog.store.states import AccountKind, ImportState, RepositoryState
+from ingot_repos.commits.store.authors import users_by_email
+from ingot_repos.git.remote.remote import Reason
+from ingot_repos.imports import store
+from ingot_repos.imports.clients.source import (
+    KINDS,
+    TRANSIENT,
+    Kind,
+    PersonKey,
+    Source,
+    SourceBusy,
+    SourceFailed,
+    SourcePage,
+)
+from ingot_repos.imports.rules.lifecycle import OF_ISSUES
+from ingot_repos.imports.store import Counts, SourceRow
+from ingot_repos.presentation.rules.announcements import announce_edit
+from ingot_repos.presentation.rules.presenter import Presenter, as_user
+from ingot_repos.remotes import store as imports
+from ingot_repos.remotes.rules.credentials import TOKEN_USERNAME, open_credentials
+from ingot_repos.remotes.store import RemoteRow
+from ingot_repos.settings import Settings
+
+SOURCES = ("gitea", "forgejo", "gogs")
+"""Values of ``service`` whose data next to git is imported."""
+MOST_PAGES = 20_000
+"""Limit of pages of one kind."""
+MOST_FAILURES = 10
+"""Failed requests in a row after which an import fails: after about 15 minutes."""
+LONGEST_PAUSE = 300.0
+"""Seconds between two requests to a source that fails."""
+
+
+_Issue = TypeVar("_Issue", ImportedIssue, ImportedPull)
+ENDED = ImportPage(state="ended")
+
+
+class Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The place of a page. ``first`` is the id of the first object of the page before; ``done`` are read."""
+
+    kind: Annotated[int, msgspec.Meta(ge=0)] = 0
+    number: Annotated[int, msgspec.Meta(ge=1, le=MOST_PAGES)] = 1
+    done: Annotated[int, msgspec.Meta(ge=0)] = 0
+    first: int = 0
+
+
+class SourcePages:
+    """A reader of pages from the sources of imports."""
+
+    def __init__(
+        self,
+        database: Database,
+        seal: Seal,
+        presenter: Presenter,
+        egress: Egress,
+        own_servers: OwnServers,
+        settings: Settings,
+    ) -> None:
+        self._db, self._seal, self._presenter = database, seal, presenter
+        self._egress, self._own_servers, self._settings = egress, own_servers, settings
+
+    async def read(self, repository_id: int, request: ReadImportPage) -> ImportPage:
+        """Return the page at the cursor, for people of this server. Raises BadRequest."""
+        cursor = _cursor(request.cursor)
+        async with self._db.read() as db:
+            row = await imports.get(db, repository_id)
+            source = await store.get(db, repository_id)
+            remote = await imports.get_remote(db, repository_id)
+        if row is None or row.state != ImportState.RUNNING or source is None or remote is None:
+            return ENDED
+        if not source.fetched:  # a restart is fetching the commits
+            return ENDED
+        if request.is_refused:
+            return await self._fail(repository_id, "refused")
+        kinds = [kind for kind in KINDS if kind in store.kinds_of(source)]
+        if cursor.kind >= len(kinds):
+            return await self._complete(repository_id, remote.user_id)
+        return await self._read(source, remote, kinds[cursor.kind], cursor)
+
+    async def _read(self, source: SourceRow, remote: RemoteRow, kind: Kind, cursor: Cursor) -> ImportPage:
+        """Return a page of the source, or a pause. If the source fails, the import ends."""
+        try:
+            async with self._open(remote) as there:
+                page = await there.page(kind, cursor.number)
+            following = _next_cursor(cursor, page)
+        except SourceBusy as busy:
+            return ImportPage(state="wait", seconds=busy.seconds)
+        except SourceFailed as error:
+            if error.fault in TRANSIENT and source.failures < MOST_FAILURES:
+                return await self._postpone(source)
+            return await self._fail(source.repository_id, error.fault)
+        except Unreadable:
+            return await self._fail(source.repository_id, "secrets")
+        counts = store.counts_of(source) | {kind: Counts(cursor.done, page.total)}
+        async with self._db.transaction() as tx:
+            await store.save_counts(tx, source.repository_id, counts)
+            await imports.change(tx, source.repository_id, (ImportState.RUNNING,), phase=kind, percent=0)
+            people = await _accounts_of(tx, page, map_logins=source.map_logins)
+        return _answer(page, people, msgspec.json.encode(following).decode())
+
+    @asynccontextmanager
+    async def _open(self, remote: RemoteRow) -> AsyncIterator[Source]:
+        """Open the API of the source, which all of ``SOURCES`` share. Raises SourceFailed, Unreadable."""
+        from ingot_repos.imports.clients.gitea import GiteaRepository, api_root
+        from ingot_repos.imports.clients.http import basic_authorization, open_source_http
+
+        login = open_credentials(self._seal, remote.sealed)
+        authorization = ""
+        if login is not None:
+            username, password = login
+            is_token = username == TOKEN_USERNAME
+            authorization = f"token {password}" if is_token else basic_authorization(username, password)
+        root, owner, name = api_root(remote.url)
+        async with open_source_http(
+            root,
+            self._egress,
+            self._own_servers,
+            authorization=authorization,
+            authorities=self._settings.remote_authorities,
+        ) as http:
+            yield GiteaRepository(http, owner, name)
+
+    async def _postpone(self, source: SourceRow) -> ImportPage:
+        failures = source.failures + 1
+        async with self._db.transaction() as tx:
+            await store.change(tx, source.repository_id, failures=failures)
+        return ImportPage(state="wait", seconds=min(2.0**source.failures, LONGEST_PAUSE))
+
+    async def _fail(self, repository_id: int, reason: Reason) -> ImportPage:
+        """Fail the import. The repository keeps its git data, and the import can be restarted."""
+        async with self._db.transaction() as tx:
+            await imports.change(
+                tx,
+                repository_id,
+                (ImportState.RUNNING,),
+                state=ImportState.FAILED,
+                reason=reason,
+                finished_at=now(),
+            )
+            await store.change(tx, repository_id, failures=0)
+        return ENDED
+
+    async def _complete(self, repository_id: int, user_id: int) -> ImportPage:
+        """End the import: switch issues on, and delete the credentials."""
+        async with self._db.transaction() as tx:
+            before = await repositories.get_unfiltered(tx, repository_id)
+            is_ended = before is not None and await imports.change(
+                tx,
+                repository_id,
+                (ImportState.RUNNING,),
+                state=ImportState.DONE,
+                phase="done",
+                percent=100,
+                reason="",
+                finished_at=now(),
+            )
+            if before is not None and is_ended and before.state == RepositoryState.READY:
+                await imports.change_remote(tx, repository_id, sealed=None)
+                await repositories.change(tx, repository_id, **OF_ISSUES)
+                user = await accounts.get(tx, user_id)
+                await announce_edit(tx, self._presenter, before, as_user(user) if user else GHOST)
+        return ENDED
+
+
+def _cursor(text: str) -> Cursor:
+    try:
+        return msgspec.json.decode(text, type=Cursor) if text else Cursor()
+    except msgspec.MsgspecError:
+        raise BadRequest("the cursor is invalid") from None
+
+
+def _next_cursor(cursor: Cursor, page: SourcePage) -> Cursor:
+    """Return the cursor after a page. An empty page ends a kind. Raises SourceFailed."""
+    if page.size == 0:
+        return Cursor(kind=cursor.kind + 1)
+    if page.first == cursor.first:
+        raise SourceFailed("forge-answer")  # the source ignores the number of the page
+    if cursor.number >= MOST_PAGES:
+        raise SourceFailed("too-large")
+    return Cursor(cursor.kind, cursor.number + 1, cursor.done + page.size, page.first)
+
+
+async def _accounts_of(db: Executor, page: SourcePage, *, map_logins: bool) -> dict[PersonKey, int]:
+    """Return the accounts of users of the source, by their keys."""
+    by_email = await users_by_email(db, {address for address in page.addresses.values() if address})
+    found = {
+        key: by_email[address.lower()].id
+        for key, address in page.addresses.items()
+        if address.lower() in by_email
+    }
+    if map_logins:
+        rest = {key[1].lower(): key for key in page.addresses if key not in found}
+        for row in await accounts.list_by_logins(db, rest):
+            if row.kind == AccountKind.USER:
+                found[rest[row.login.lower()]] = row.id
+    return found
+
+
+def _answer(page: SourcePage, people: Mapping[PersonKey, int], cursor: str) -> ImportPage:
+    def with_account(person: ImportedPerson) -> ImportedPerson:
+        account_id = people.get((person.source_id, person.name), GHOST_ID)
+        return msgspec.structs.replace(person, account_id=account_id)
+
+    def with_accounts(one: _Issue) -> _Issue:
+        return msgspec.structs.replace(
+            one,
+            author=with_account(one.author),
+            assignees=[with_account(person) for person in one.assignees],
+        )
+
+    def with_merger(one: ImportedPull) -> ImportedPull:
+        merger = with_account(one.merged_by) if one.merged_by is not None else None
+        return msgspec.structs.replace(with_accounts(one), merged_by=merger)
+
+    return ImportPage(
+        state="page",
+        cursor=cursor,
+        labels=page.labels,
+        milestones=page.milestones,
+        issues=[with_accounts(one) for one in page.issues],
+        pulls=[with_merger(one) for one in page.pulls],
+        comments=[msgspec.structs.replace(one, author=with_account(one.author)) for one in page.comments],
+    )

@@ -1,0 +1,423 @@
+"""Data next to git: pages of a source that behaves, and of sources that do not."""
+
+import asyncio
+import json
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from ingot_repos.imports.rules.pages import MOST_FAILURES
+from ingot_repos.remotes.rules.reasons import REASON_TEXTS
+
+from ..remote_world import Remote, answering, bare_source, status
+from ..world import commit, git
+
+TIMES = {"created_at": "2020-01-02T03:04:05Z", "updated_at": "2020-01-05T03:04:05Z"}
+ANN, EVE = {"id": 70, "login": "annie", "email": "ANN@example.org"}, {"id": 71, "login": "cat", "email": ""}
+LABELS = [{"id": 5, "name": "bug", "color": "ee0701"}]
+MILESTONES = [{"id": 6, "title": "one", "state": "closed", **TIMES}]
+ISSUES = [
+    {"id": 100 + number, "number": number, "title": f"issue {number}", "user": EVE, "state": "open", **TIMES}
+    for number in range(1, 4)
+]
+ISSUES[0] |= {
+    "user": ANN,
+    "labels": LABELS,
+    "milestone": MILESTONES[0],
+    "assignees": [ANN, EVE],
+    "body": "so",
+}
+ISSUES[1] |= {"pull_request": {"merged": False}}
+ISSUES[2] |= {"original_author": "old", "original_author_id": 70, "pull_request": None}
+SHA, OTHER = "a" * 40, "b" * 40
+PULLS = [
+    {
+        "id": 200 + number, "number": 10 + number, "title": f"pull {number}", "user": EVE, "state": "open",
+        "base": {"ref": "trunk", "sha": SHA, "repo_id": 1}, "head": {"ref": "fix", "sha": OTHER, "repo_id": number},
+        "merge_base": SHA, **TIMES,
+    }
+    for number in range(1, 3)
+]  # fmt: skip
+PULLS[1] |= {
+    "state": "closed",
+    "merged": True,
+    "merged_by": ANN,
+    "merge_commit_sha": OTHER,
+    "merged_at": None,
+}
+COMMENTS = [{"id": 9, "user": ANN, "body": "hm", "issue_url": "http://there/x/y/issues/1", **TIMES}]
+ALL = {"issues": True, "labels": True, "milestones": True, "service": "gitea"}
+KINDS = ("labels", "milestones", "issues", "pulls", "comments")
+
+
+@pytest.fixture
+async def copied(ann, bob):
+    """Ann has an account here, which this service has copied."""
+    await ann.create("mine")
+
+
+@pytest.fixture
+def settings():
+    return {"allowed_remotes": ["127.0.0.1"]}
+
+
+class Source(Remote):
+    """A Gitea with one repository. ``api`` may answer a request for its API in another way."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.api, self.page_size = None, 2
+        self.lists = {
+            "labels": LABELS,
+            "milestones": MILESTONES,
+            "issues": ISSUES,
+            "pulls": PULLS,
+            "issues/comments": COMMENTS,
+        }
+        self.answer = self.answer_api
+
+    async def answer_api(self, method, target, headers, writer):
+        parts = urlsplit(target)
+        if not parts.path.startswith("/api/"):
+            return None
+        if self.api is not None:
+            return await self.api(method, target, headers, writer)
+        return self.page_of(parts)
+
+    def page_of(self, parts):
+        items = self.lists[parts.path.removeprefix("/api/v1/repos/there/source/")]
+        start = (int(parse_qs(parts.query)["page"][0]) - 1) * self.page_size
+        return answer_of(items[start : start + self.page_size], f"X-Total-Count: {len(items)}")
+
+    def asked(self):
+        return [target for _, target, _ in self.requests if target.startswith("/api/")]
+
+
+def answer_of(value, *headers, kind="application/json", line="200 OK"):
+    body = value if isinstance(value, bytes) else json.dumps(value).encode()
+    head = (f"HTTP/1.1 {line}", f"Content-Type: {kind}", *headers, f"Content-Length: {len(body)}", "", "")
+    return "\r\n".join(head).encode() + body
+
+
+@pytest.fixture
+async def source(tmp_path):
+    async with Source(tmp_path / "remote") as source:
+        (source.folder / "there").mkdir()
+        work = await bare_source(source.folder / "there", tmp_path)
+        await commit(work, "README.md", "hello\n")
+        await git("push", "-q", "origin", "trunk", cwd=work)
+        source.work = work
+        yield source
+
+
+async def migrate(world, person, source, **more):
+    """Import the git data of the source, and return the id of the repository."""
+    form = {"clone_addr": source.url("there/source.git"), "repo_name": "copy", **ALL, **more}
+    answer = await person.post("/repos/migrate", form)
+    assert answer.status_code == 201, answer.text
+    assert await world.components.import_workers.step() == 1
+    return answer.json()["id"]
+
+
+async def read(person, repository_id, cursor="", **more):
+    body = {"cursor": cursor, **more}
+    answer = await person.call("POST", f"/internal/imports/{repository_id}/pages", body, peer="issues")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def read_all(person, repository_id):
+    """Return the objects of all pages by kind."""
+    objects, cursor = {kind: [] for kind in KINDS}, ""
+    while (page := await read(person, repository_id, cursor))["state"] == "page":
+        for kind in KINDS:
+            objects[kind] += page[kind]
+        cursor = page["cursor"]
+    assert page["state"] == "ended"
+    return objects
+
+
+async def progress(person, name="bob/copy"):
+    return (await person.get(f"/repos/{name}/migration")).json()
+
+
+async def test_all_pages_of_a_source_come_with_people_of_this_server(world, copied, bob, source):
+    repository_id = await migrate(world, bob, source)
+    objects = await read_all(bob, repository_id)
+    assert [label["name"] for label in objects["labels"]] == ["bug"]
+    assert [(one["title"], one["state"]) for one in objects["milestones"]] == [("one", "closed")]
+    first, third = objects["issues"]
+    assert (first["number"], first["author"]["account_id"], first["author"]["name"]) == (1, 1, "annie")
+    assert (first["labels"], first["milestone"], first["body"]) == ([5], 6, "so")
+    assert [person["account_id"] for person in first["assignees"]] == [1, -1]
+    assert third["author"] == {"account_id": -1, "name": "old", "source_id": 70}
+    [text] = objects["comments"]
+    assert (text["number"], text["body"], text["author"]["account_id"]) == (1, "hm", 1)
+
+
+async def test_pull_requests_come_with_their_commits(world, copied, bob, source):
+    tip = await git("rev-parse", "HEAD", cwd=source.work)
+    await git("push", "-q", "origin", "HEAD:refs/pull/12/head", "HEAD:refs/pull/x/head", cwd=source.work)
+    repository_id = await migrate(world, bob, source, pull_requests=True)
+    objects = await read_all(bob, repository_id)
+    opened, merged = objects["pulls"]
+    assert (opened["number"], opened["base_branch"], opened["head_branch"], opened["is_from_base"]) == (
+        11, "trunk", "fix", True,
+    )  # fmt: skip
+    assert (opened["base_sha"], opened["head_sha"], opened["merge_base"]) == (SHA, OTHER, SHA)
+    assert (opened["merged"], opened["merged_by"]) == (False, None)
+    assert (merged["merged"], merged["merge_sha"], merged["is_from_base"]) == (True, OTHER, False)
+    assert (merged["merged_at"], merged["merged_by"]["account_id"]) == ("2020-01-05T03:04:05Z", 1)
+    path = world.components.storage.path(repository_id)
+    refs = await git("for-each-ref", "--format=%(refname) %(objectname)", "refs/pull", cwd=path)
+    assert refs.split() == ["refs/pull/12/head", tip.strip()]
+
+
+async def test_heads_of_pull_requests_stay_with_the_source_unless_asked_for(world, bob, source):
+    await git("push", "-q", "origin", "HEAD:refs/pull/12/head", cwd=source.work)
+    path = world.components.storage.path(await migrate(world, bob, source))
+    assert await git("for-each-ref", "refs/pull", cwd=path) == ""
+
+
+async def test_issues_are_off_until_the_import_ends(world, bob, source):
+    repository_id = await migrate(world, bob, source)
+    got = (await bob.get("/repos/bob/copy")).json()
+    assert (got["empty"], got["has_issues"], got["has_pull_requests"]) == (False, False, False)
+    assert [event["repository"]["id"] for event in await world.events("import.fetched")] == [repository_id]
+    assert (await progress(bob))["status"] == "running"
+    await read_all(bob, repository_id)
+    got = (await bob.get("/repos/bob/copy")).json()
+    assert (got["has_issues"], got["has_pull_requests"]) == (True, True)
+    state = await progress(bob)
+    assert (state["status"], state["percent"], state["error"]) == ("done", 100, "")
+    assert state["counts"] == {
+        "labels": {"done": 1, "known": 1},
+        "milestones": {"done": 1, "known": 1},
+        "issues": {"done": 3, "known": 3},
+        "comments": {"done": 1, "known": 1},
+    }
+
+
+async def test_only_what_the_form_asks_for_is_read(world, bob, source):
+    repository_id = await migrate(world, bob, source, issues=False, milestones=False)
+    await read_all(bob, repository_id)
+    assert {urlsplit(target).path for target in source.asked()} == {"/api/v1/repos/there/source/labels"}
+
+
+async def test_plain_git_needs_no_api(world, bob, source):
+    repository_id = await migrate(world, bob, source, service="git")
+    assert (await progress(bob))["status"] == "done"
+    assert (await read(bob, repository_id))["state"] == "ended"
+    assert source.asked() == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "header"),
+    [
+        ({"auth_token": "t0ken"}, "token t0ken"),
+        ({"auth_username": "bob", "auth_password": "pw"}, "Basic Ym9iOnB3"),
+    ],
+)
+async def test_credentials_are_sent_and_forgotten_at_the_end(world, bob, source, fields, header):
+    repository_id = await migrate(world, bob, source, **fields)
+    (row,) = await world.rows("remote")
+    assert b"t0ken" not in row.sealed
+    await read_all(bob, repository_id)
+    sent = {headers.get("authorization") for _, target, headers in source.requests if "/api/" in target}
+    assert sent == {header}
+    (row,) = await world.rows("remote")
+    assert row.sealed is None
+
+
+async def test_logins_are_mapped_for_administrators_only(world, bob, source):
+    await world.user(3, "cat").create("mine")
+    form = {"clone_addr": source.url("there/source.git"), "repo_name": "copy", **ALL, "map_logins": True}
+    assert (await bob.post("/repos/migrate", form)).status_code == 403
+    repository_id = await migrate(world, bob.but(admin=True), source, map_logins=True)
+    objects = await read_all(bob, repository_id)
+    assert objects["issues"][0]["assignees"][1]["account_id"] == 3
+    assert objects["issues"][1]["author"]["account_id"] == -1
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (status("401 Unauthorized"), "unauthorized"),
+        (status("403 Forbidden"), "unauthorized"),
+        (status("404 Not Found"), "not-found"),
+        (answer_of(b"<html>Sign in</html>", kind="text/html"), "forge-answer"),
+        (answer_of({"message": "no list"}), "forge-answer"),
+        (answer_of([{"id": 2**70, "name": "x"}]), "forge-answer"),
+        (answer_of([{"id": 1, "name": "\udc80"}]), "forge-answer"),
+        (answer_of(b"[" * 100_000), "forge-answer"),
+        (answer_of([{"id": number, "name": "x"} for number in range(2000)]), "forge-answer"),
+        (status("302 Found", "Location: http://10.0.0.1/api/v1/x"), "address"),
+        (status("302 Found", "Location: file:///etc/passwd"), "redirect"),
+        (status("302 Found", "Location: /api/v1/again"), "redirect"),
+        (status("302 Found"), "forge-answer"),
+    ],
+)
+async def test_a_source_that_fails_ends_the_import_with_one_error(world, bob, source, answer, reason):
+    repository_id = await migrate(world, bob, source)
+    source.api = answering(answer)
+    assert (await read(bob, repository_id))["state"] == "ended"
+    state = await progress(bob)
+    assert (state["status"], state["error"]) == ("failed", REASON_TEXTS[reason])
+    assert (await bob.get("/repos/bob/copy/raw/README.md")).text == "hello\n"
+
+
+async def test_a_failed_import_goes_on_where_it_was(world, bob, source):
+    repository_id = await migrate(world, bob, source, auth_token="t0ken")
+    page = await read(bob, repository_id)
+    source.api = answering(status("401 Unauthorized"))
+    assert (await read(bob, repository_id, page["cursor"]))["state"] == "ended"
+    source.api = None
+    assert (await read(bob, repository_id, page["cursor"]))["state"] == "ended"
+    assert (await bob.post("/repos/bob/copy/migration")).status_code == 202
+    assert len(await world.events("import.fetched")) == 2
+    assert (await read(bob, repository_id, page["cursor"]))["state"] == "page"
+    assert (await progress(bob))["status"] == "running"
+
+
+async def test_a_cancelled_import_ends_and_its_repository_stays(world, bob, source):
+    repository_id = await migrate(world, bob, source)
+    assert (await bob.call("DELETE", "/api/v1/repos/bob/copy/migration")).status_code == 204
+    assert (await read(bob, repository_id))["state"] == "ended"
+    assert source.asked() == []
+    assert (await bob.get("/repos/bob/copy/raw/README.md")).text == "hello\n"
+
+
+async def test_a_deleted_repository_ends_its_import(world, bob, source):
+    repository_id = await migrate(world, bob, source)
+    assert (await bob.call("DELETE", "/api/v1/repos/bob/copy")).status_code == 204
+    assert (await read(bob, repository_id))["state"] == "ended"
+    assert await world.rows("import_source") == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "seconds"),
+    [
+        (status("429 Too Many Requests", "Retry-After: 7"), 7),
+        (status("503 Service Unavailable", "Retry-After: 8"), 8),
+        (status("429 Too Many Requests"), 60),
+        (status("429 Too Many Requests", "Retry-After: 999999"), 3600),
+        (status("429 Too Many Requests", "Retry-After: -5"), 1),
+        (status("429 Too Many Requests", "Retry-After: soon"), 60),
+    ],
+)
+async def test_a_source_that_asks_for_a_pause_gets_it(world, bob, source, answer, seconds):
+    repository_id = await migrate(world, bob, source)
+    source.api = answering(answer)
+    page = await read(bob, repository_id)
+    assert (page["state"], page["seconds"]) == ("wait", seconds)
+    assert (await progress(bob))["status"] == "running"
+
+
+@pytest.mark.parametrize(
+    "answer", [status("502 Bad Gateway"), b"", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n[{"]
+)
+async def test_a_source_that_breaks_off_is_asked_again_for_a_while(world, bob, source, answer):
+    repository_id = await migrate(world, bob, source)
+    source.api = answering(answer)
+    pauses = []
+    while (page := await read(bob, repository_id))["state"] == "wait":
+        pauses.append(page["seconds"])
+    assert pauses == [min(2**number, 300) for number in range(MOST_FAILURES)]
+    assert (await progress(bob))["error"] == REASON_TEXTS["unreachable"]
+
+
+async def test_a_page_after_an_outage_forgets_it(world, bob, source):
+    repository_id = await migrate(world, bob, source)
+    source.api = answering(status("502 Bad Gateway"))
+    await read(bob, repository_id)
+    source.api = None
+    await read(bob, repository_id)
+    source.api = answering(status("502 Bad Gateway"))
+    assert (await read(bob, repository_id))["seconds"] == 1
+
+
+async def test_a_source_that_gives_the_same_page_for_ever_fails(world, bob, source):
+    repository_id = await migrate(world, bob, source)
+    source.api = answering(answer_of(LABELS))
+    page = await read(bob, repository_id)
+    assert (await read(bob, repository_id, page["cursor"]))["state"] == "ended"
+    assert (await progress(bob))["error"] == REASON_TEXTS["forge-answer"]
+
+
+async def test_a_source_that_lies_about_its_counts_is_read_to_its_end(world, bob, source):
+    async def lie(_method, target, _headers, _writer):
+        answer = source.page_of(urlsplit(target))
+        return answer.replace(b"X-Total-Count: 3", b"X-Total-Count: 99999999999999999999")
+
+    source.api = lie
+    repository_id = await migrate(world, bob, source)
+    assert len((await read_all(bob, repository_id))["issues"]) == 2
+    assert (await progress(bob))["counts"]["issues"] == {"done": 3, "known": None}
+
+
+async def test_a_redirect_of_the_same_source_is_followed(world, bob, source):
+    async def renamed(_method, target, headers, _writer):
+        if "/there/" in target:
+            return status("301 Moved Permanently", "Location: " + target.replace("/there/", "/renamed/"))
+        assert headers["authorization"] == "token t0ken"
+        return source.page_of(urlsplit(target.replace("/renamed/", "/there/")))
+
+    repository_id = await migrate(world, bob, source, auth_token="t0ken")
+    source.api = renamed
+    assert [label["name"] for label in (await read(bob, repository_id))["labels"]] == ["bug"]
+
+
+async def test_a_redirect_to_another_server_gets_no_credentials(world, bob, source, tmp_path):
+    repository_id = await migrate(world, bob, source, auth_token="t0ken")
+    async with Source(tmp_path / "other") as other:
+        source.api = answering(status("302 Found", f"Location: {other.url('api/v1/labels')}"))
+        other.api = answering(answer_of([]))
+        assert (await read(bob, repository_id))["state"] == "page"
+        [(_, _, headers)] = other.requests
+    assert "authorization" not in headers
+
+
+async def test_a_page_that_issues_refuses_fails_the_import(world, bob, source):
+    repository_id = await migrate(world, bob, source)
+    assert (await read(bob, repository_id, is_refused=True))["state"] == "ended"
+    assert (await progress(bob))["error"] == REASON_TEXTS["refused"]
+
+
+@pytest.mark.parametrize("cursor", ["x", "{}", '["a"]', "[0,1,0,0,0]", "[0,99999999]", "[-1]"])
+async def test_a_cursor_of_another_form_is_refused(world, bob, source, cursor):
+    repository_id = await migrate(world, bob, source)
+    body = {"cursor": cursor}
+    answer = await bob.call("POST", f"/internal/imports/{repository_id}/pages", body, peer="issues")
+    assert answer.status_code == 400
+    assert source.asked() == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"service": "github"}, "issues"),
+        ({"service": "gitea", "wiki": True}, "wiki"),
+        ({"service": "forgejo", "releases": True}, "releases"),
+        ({"service": "gitlab", "pull_requests": True}, "issues"),
+    ],
+)
+async def test_what_is_not_imported_is_refused(world, bob, source, fields, named):
+    form = {"clone_addr": source.url("there/source.git"), "repo_name": "copy", **ALL, **fields}
+    answer = await bob.post("/repos/migrate", form)
+    assert answer.status_code == 422
+    assert named in answer.json()["message"]
+
+
+@pytest.mark.parametrize("settings", [{"allowed_remotes": ["127.0.0.1"], "migration_wait_seconds": 30}])
+async def test_the_answer_waits_for_the_whole_import(world, bob, source):
+    form = {"clone_addr": source.url("there/source.git"), "repo_name": "copy", **ALL}
+    waiting = asyncio.create_task(bob.post("/repos/migrate", form))
+    while not await world.components.import_workers.step():
+        await asyncio.sleep(0.01)
+    (row,) = await world.rows("import_source")
+    assert not waiting.done()
+    source.api = answering(status("401 Unauthorized"))
+    await read(bob, row.repository_id)
+    answer = await waiting
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (422, "unauthorized")
+    assert (await bob.get("/repos/bob/copy")).status_code == 404
