@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from ingot_issues.closing.rules import commits
+from ingot_issues.imports import rules as imports
 from ingot_issues.merges.rules import recording as merges
 from ingot_issues.pull_heads import rules as pull_heads
 from ingot_issues.pulls.rules import mergeability
@@ -46,6 +47,7 @@ REFERENCE = {
         (merges.DeleteHeadBranch, BRANCH),
         (pull_heads.SetPullHead, HEAD),
         (references.AddReference, REFERENCE),
+        (imports.ReadPages, {"repository_id": 7}),
     ],
 )
 def test_stored_jobs_keep_their_fields(job, stored):

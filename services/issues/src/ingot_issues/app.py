@@ -41,6 +41,8 @@ from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.closing.events import ClosingEvents
 from ingot_issues.closing.jobs import ClosingJobs
 from ingot_issues.comments import api as comments
+from ingot_issues.imports import events as import_events
+from ingot_issues.imports.jobs import ImportJobs
 from ingot_issues.issues import events as issue_events
 from ingot_issues.issues.api import assignees as issue_assignees
 from ingot_issues.issues.api import deadlines, dependencies, locks, pins, rights
@@ -200,6 +202,7 @@ def job_handlers(
         **ClosingJobs(*clients).handlers(),
         **ComparisonJobs(*clients).handlers(),
         **HeadJobs(database, jobs, repos).handlers(),
+        **ImportJobs(database, jobs, repos, identity).handlers(),
         **NoticeJobs(database, jobs, repos, identity).handlers(),
         **ProposalJobs(*clients).handlers(),
         **ScheduledMerges(*clients).handlers(),
@@ -219,6 +222,7 @@ def subscriptions(jobs: Jobs, presenter: Presenter) -> Subscriptions:
         ClosingEvents(jobs, presenter).subscriptions(),
         ReviewEvents(jobs).subscriptions(),
         ScheduledMergeEvents(jobs).subscriptions(),
+        import_events.subscriptions(jobs),
         time_events.SUBSCRIPTIONS,
         issue_events.SUBSCRIPTIONS,
         label_events.SUBSCRIPTIONS,

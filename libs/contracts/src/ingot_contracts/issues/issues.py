@@ -32,7 +32,8 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True):
     """An issue. ``number`` counts issues and pull requests of a repository together.
 
     ``ref`` is the branch or tag that the issue is about. ``content_version`` grows with each edit of the
-    body. Imports, estimates and projects do not exist, and their fields stay empty.
+    body. ``original_author`` is the author at the source of an import. Estimates and projects do not exist,
+    and their fields stay empty.
     """
 
     id: int
@@ -66,10 +67,7 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comment(msgspec.Struct, frozen=True, kw_only=True):
-    """A comment. Either ``issue_url`` or ``pull_request_url`` is filled, the other is empty.
-
-    Comments are never imported, so they have no original author.
-    """
+    """A comment. Either ``issue_url`` or ``pull_request_url`` is filled, the other is empty."""
 
     id: int
     html_url: str

@@ -29,6 +29,18 @@ async def find_users(database: Database, identity: HttpIdentity, logins: Collect
     return ids | _ids(new)
 
 
+async def copy_missing(database: Database, identity: HttpIdentity, ids: Collection[int]) -> None:
+    """Copy accounts without a copy. A new account may be named before its event arrives."""
+    async with database.read() as db:
+        copied = await accounts.get_people(db, ids)
+    answers = await ask_each(identity.account, sorted(set(ids) - copied.keys()))
+    new = [account for account in answers if account is not None]
+    if new:
+        async with database.transaction() as tx:
+            for account in new:
+                await accounts.add_missing(tx, account)
+
+
 async def fill_profiles(database: Database, identity: HttpIdentity) -> None:
     """Fetch the profiles of copies that are older than their column. Only one process at a time."""
     async with database.exclusive("issues_fill_profiles") as mine:

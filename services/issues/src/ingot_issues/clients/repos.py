@@ -24,12 +24,15 @@ from ingot_contracts.repos.comparisons import (
     PullHead,
 )
 from ingot_contracts.repos.histories import History
+from ingot_contracts.repos.imports import ImportPage, ReadImportPage
 from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_contracts.repos.merges import Merge, Merged, OfficialReviewers, UpdateBranch, UpdatedBranch
 from ingot_contracts.repos.repositories import RepositoryAccess
 
 DIFF_BYTES, LARGEST_DIFF = 16_000_000, 1_000_000
 """Bytes of all cached diffs, and of one diff."""
+SOURCE_SECONDS = 60.0
+"""The timeout of calls for which repos asks the source of an import."""
 GIT_SECONDS = 130.0
 """The timeout of calls that run git in repos."""
 
@@ -88,6 +91,12 @@ class HttpRepos:
         if question is not None and (failure := await asyncio.shield(question)):
             raise Unavailable(failure)
         return self._grants.get(key)
+
+    async def import_page(self, repository_id: int, cursor: str, *, is_refused: bool = False) -> ImportPage:
+        """Return the page of an import at a cursor, or refuse it."""
+        body = ReadImportPage(cursor=cursor, is_refused=is_refused)
+        path = f"/internal/imports/{repository_id}/pages"
+        return await self._peer.post(path, body, ImportPage, timeout=SOURCE_SECONDS)
 
     def drop_grants(self, repository_id: int) -> None:
         """Drop cached access to a repository."""

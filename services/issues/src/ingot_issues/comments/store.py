@@ -37,6 +37,8 @@ class CommentRow(TypedRow):
     ref_issue_id: int | None
     ref_comment_id: int | None
     ref_sha: str | None
+    original_author: str
+    original_author_id: int
     created_at: datetime
     updated_at: datetime
     number: int
@@ -60,6 +62,8 @@ class WrittenComment(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
     files_json: str = "[]"
+    original_author: str = ""
+    original_author_id: int = 0
 
 
 AnyComment: TypeAlias = CommentRow | WrittenComment

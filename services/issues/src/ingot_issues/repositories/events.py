@@ -22,7 +22,9 @@ async def renew_after_push(tx: Tx, event: repos.PushReceived, _envelope: Envelop
         await copies.renew(tx, event.repository)
 
 
-async def save(tx: Tx, event: repos.RepositoryForked | repos.CommitsProposed, _envelope: Envelope) -> None:
+async def save(
+    tx: Tx, event: repos.RepositoryForked | repos.CommitsProposed | repos.ImportFetched, _envelope: Envelope
+) -> None:
     """Save a copy. Each fork has one, since pull requests name a fork only by its owner."""
     await copies.save(tx, event.repository)
 
@@ -38,6 +40,7 @@ async def remove(tx: Tx, event: repos.RepositoryDeleted, _envelope: Envelope) ->
 SUBSCRIPTIONS: Mapping[type[msgspec.Struct], Handler] = {
     repos.RepositoryEdited: renew,
     repos.RepositoryForked: save,
+    repos.ImportFetched: save,
     repos.RepositoryDeleted: remove,
     repos.PushReceived: renew_after_push,
     repos.CommitsProposed: save,

@@ -22,5 +22,7 @@ def comment_view(
         body=comment.body,
         created_at=comment.created_at.replace(microsecond=0),
         updated_at=comment.updated_at.replace(microsecond=0),
+        original_author=comment.original_author,
+        original_author_id=comment.original_author_id,
         assets=attachment_views(presenter, comment.files_json, repository),
     )

@@ -127,6 +127,8 @@ class IssueDetails(msgspec.Struct, frozen=True, gc=False):
     viewer_email: str | None = None
     viewer_avatar_url: str | None = None
     viewer_profile: str | None = None
+    original_author: str = ""
+    original_author_id: int = 0
     total: int = 0
 
     @property

@@ -38,6 +38,9 @@ issue = Table(
     Column("due_date", UtcDateTime),
     Column("ref", String(255), nullable=False, default="", server_default=""),
     Column("content_version", Integer, nullable=False, default=0, server_default="0"),
+    # The author at the source of an import.
+    Column("original_author", String(255), nullable=False, default="", server_default=""),
+    Column("original_author_id", BigId, nullable=False, default=0, server_default="0"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     Column("closed_at", UtcDateTime),
@@ -97,6 +100,8 @@ comment = Table(
     Column("ref_issue_id", BigId),
     Column("ref_comment_id", BigId),
     Column("ref_sha", String(64)),
+    Column("original_author", String(255), nullable=False, default="", server_default=""),
+    Column("original_author_id", BigId, nullable=False, default=0, server_default="0"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     Index("ix_comment_of_issue", "issue_id", "id"),

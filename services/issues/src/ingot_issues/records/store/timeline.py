@@ -93,7 +93,13 @@ class CommentIdRow(TypedRow):
 _REFERENCE_COLUMNS = ("ref_repository_id", "ref_issue_id", "ref_comment_id", "ref_sha")
 
 
-_PLAIN_VALUES = {"kind": CommentKind.COMMENT, "details": None, **dict.fromkeys(_REFERENCE_COLUMNS)}
+_PLAIN_VALUES = {
+    "kind": CommentKind.COMMENT,
+    "details": None,
+    "original_author": "",
+    "original_author_id": 0,
+    **dict.fromkeys(_REFERENCE_COLUMNS),
+}
 
 
 _ADD = PreparedWrite(

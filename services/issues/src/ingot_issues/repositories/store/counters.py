@@ -65,6 +65,12 @@ async def count_open(db: Executor, repository_id: int, difference: int, *, is_pu
     await _COUNT_OPEN[is_pull].run(db, repository=repository_id, difference=difference)
 
 
+async def raise_number(db: Executor, repository_id: int, number: int) -> None:
+    """Give the next issue a number above ``number``."""
+    is_lower = counter.c.repository_id == repository_id, counter.c.last_number < number
+    await db.execute(update(counter).where(*is_lower).values(last_number=number))
+
+
 async def count_deleted(db: Executor, repository_id: int) -> None:
     """Count a deleted issue. Its number is not reused."""
     statement = update(counter).where(counter.c.repository_id == repository_id)

@@ -1,0 +1,1 @@
+"""Issues of repositories that are imported from other servers."""

@@ -1,0 +1,29 @@
+"""Events that begin and end imports."""
+
+from collections.abc import Mapping
+from functools import partial
+
+import msgspec
+
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.events.consumers import Handler
+from ingot_chassis.events.envelope import Envelope
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_contracts.repos.events import ImportFetched, RepositoryDeleted
+from ingot_issues.imports import store
+from ingot_issues.imports.rules import IMPORT, ReadPages
+
+
+def subscriptions(jobs: Jobs) -> Mapping[type[msgspec.Struct], Handler]:
+    """Return the handlers."""
+    return {ImportFetched: partial(_begin, jobs), RepositoryDeleted: _remove}
+
+
+async def _begin(jobs: Jobs, tx: Tx, event: ImportFetched, _envelope: Envelope) -> None:
+    """Add the job. A restarted import continues at its cursor."""
+    repository_id = event.repository.id
+    await jobs.add(tx, IMPORT, repository_id, ReadPages(repository_id=repository_id))
+
+
+async def _remove(tx: Tx, event: RepositoryDeleted, _envelope: Envelope) -> None:
+    await store.remove_all(tx, event.repository.id)

@@ -1,0 +1,60 @@
+"""The job that reads the pages of an import from repos and writes them.
+
+Each page is written with the cursor of the next one, so a job that is killed goes on behind its last page.
+repos keeps the state of the import, and decides when it has failed.
+"""
+
+from datetime import timedelta
+
+import msgspec
+import structlog
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.database import Database
+from ingot_chassis.jobs.jobs import Job, Jobs
+from ingot_chassis.jobs.workers import Work
+from ingot_issues.accounts.rules import copy_missing
+from ingot_issues.clients.identity import HttpIdentity
+from ingot_issues.clients.repos import HttpRepos
+from ingot_issues.imports import store
+from ingot_issues.imports.rules import IMPORT, ReadPages, Refused, account_ids, write_page
+
+log = structlog.get_logger()
+
+PAGES_AT_ONCE = 20
+"""Pages of one run. Then other jobs that wait get a turn."""
+
+
+class ImportJobs:
+    """The worker for the jobs."""
+
+    def __init__(self, database: Database, jobs: Jobs, repos: HttpRepos, identity: HttpIdentity) -> None:
+        self._db, self._jobs, self._repos, self._identity = database, jobs, repos, identity
+
+    def handlers(self) -> dict[str, Work]:
+        return {IMPORT: self.run}
+
+    async def run(self, job: Job) -> None:
+        """Read and write pages until the import ends or the source wants a pause."""
+        repository_id = msgspec.json.decode(job.payload, type=ReadPages).repository_id
+        async with self._db.read() as db:
+            cursor = await store.get_cursor(db, repository_id)
+        pause = 0.0
+        for _ in range(PAGES_AT_ONCE):
+            page = await self._repos.import_page(repository_id, cursor)
+            if page.state == "ended":
+                return
+            if page.state == "wait":
+                pause = page.seconds
+                break
+            await copy_missing(self._db, self._identity, account_ids(page))
+            try:
+                async with self._db.transaction() as tx:
+                    await write_page(tx, self._jobs, repository_id, page)
+            except Refused as error:
+                log.warning("page of an import refused", repository=repository_id, reason=str(error))
+                await self._repos.import_page(repository_id, cursor, is_refused=True)
+                return
+            cursor = page.cursor
+        async with self._db.transaction() as tx:
+            await self._jobs.finish(tx, job, again_at=now() + timedelta(seconds=pause))

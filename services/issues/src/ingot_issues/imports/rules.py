@@ -1,0 +1,284 @@
+"""Writing a page of an import.
+
+Imported rows have the numbers, times and states of the source. They notify nobody, refer to nothing, and are
+announced by no event. Objects that exist already are left as they are, since a page may be read twice. Labels
+and milestones come before issues, and issues before comments.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Invalid
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_contracts.limits import ASSIGNEES, DESCRIPTION_CHARACTERS, NAME_CHARACTERS, TEXT_CHARACTERS
+from ingot_contracts.repos.comparisons import MOST_HEADS
+from ingot_contracts.repos.imports import (
+    GHOST_ID,
+    ImportedComment,
+    ImportedIssue,
+    ImportedLabel,
+    ImportedMilestone,
+    ImportedPerson,
+    ImportedPull,
+    ImportPage,
+)
+from ingot_issues.imports import store
+from ingot_issues.imports.store import ObjectKind
+from ingot_issues.issues.store import assignees
+from ingot_issues.labels.rules.repository import clean_color
+from ingot_issues.labels.store import repository as labels
+from ingot_issues.markdown.rules.rendering import LARGEST
+from ingot_issues.milestones import store as milestones
+from ingot_issues.pulls.rules.mergeability import CheckMergeability, add_check
+from ingot_issues.records.store.states import State
+from ingot_issues.records.store.timeline import CommentKind
+from ingot_issues.repositories.store import counters
+
+IMPORT = "import"
+"""The kind of the job."""
+NO_COLOR = "ededed"
+"""The color of a label whose own color is not valid."""
+NO_REPOSITORY = 0
+"""The repository of a head that is not here, as after the deletion of a fork."""
+CLIPPED = "\n\n… (the rest of this text is longer than the limit)"
+_T = TypeVar("_T", ImportedLabel, ImportedMilestone, ImportedIssue, ImportedPull, ImportedComment)
+
+
+class ReadPages(msgspec.Struct, frozen=True, kw_only=True):
+    """The job: read the pages of an import."""
+
+    repository_id: int
+
+
+class Refused(Exception):
+    """A page cannot be written, and reading it again does not help."""
+
+
+async def write_page(tx: Tx, jobs: Jobs, repository_id: int, page: ImportPage) -> None:
+    """Write the objects of a page and the next cursor. Raises Refused."""
+    if not await counters.lock(tx, repository_id):
+        raise Refused("the repository is deleted")
+    await _write_labels(tx, repository_id, page.labels)
+    await _write_milestones(tx, repository_id, page.milestones)
+    await _write_issues(tx, repository_id, page.issues)
+    await _write_pulls(tx, jobs, repository_id, page.pulls)
+    await _write_comments(tx, repository_id, page.comments)
+    await store.save_cursor(tx, repository_id, page.cursor)
+
+
+def account_ids(page: ImportPage) -> set[int]:
+    """Return the accounts that a page names."""
+    issues: list[ImportedIssue] = [*page.issues, *page.pulls]
+    people = [person for one in issues for person in (one.author, *one.assignees)]
+    people += [one.author for one in page.comments]
+    people += [one.merged_by for one in page.pulls if one.merged_by is not None]
+    return {person.account_id for person in people} - {GHOST_ID}
+
+
+async def _new(tx: Tx, repository_id: int, kind: ObjectKind, objects: Sequence[_T]) -> list[_T]:
+    """Return the objects that do not exist here, each once."""
+    by_id = {one.source_id: one for one in objects}
+    known = await store.local_ids(tx, repository_id, kind, by_id)
+    return [one for source_id, one in by_id.items() if source_id not in known]
+
+
+async def _write_labels(tx: Tx, repository_id: int, page: Sequence[ImportedLabel]) -> None:
+    rows = {}
+    for label in await _new(tx, repository_id, ObjectKind.LABEL, page):
+        values = {
+            "name": _line(label.name) or "-",
+            "color": _color(label.color),
+            "description": _text(label.description, DESCRIPTION_CHARACTERS),
+            "exclusive": label.exclusive,
+            "is_archived": label.is_archived,
+        }
+        rows[label.source_id] = (await labels.add(tx, repository_id, values)).id
+    await store.add_objects(tx, repository_id, ObjectKind.LABEL, rows)
+
+
+async def _write_milestones(tx: Tx, repository_id: int, page: Sequence[ImportedMilestone]) -> None:
+    rows = {}
+    for milestone in await _new(tx, repository_id, ObjectKind.MILESTONE, page):
+        values = {
+            "repository_id": repository_id,
+            "title": _line(milestone.title) or "-",
+            "description": _text(milestone.description, TEXT_CHARACTERS),
+            "state": milestone.state,
+            "due_on": milestone.due_on,
+            "closed_at": milestone.closed_at if milestone.state == "closed" else None,
+            "created_at": milestone.created_at,
+            "updated_at": milestone.updated_at,
+        }
+        rows[milestone.source_id] = await store.add_milestone(tx, values)
+    await store.add_objects(tx, repository_id, ObjectKind.MILESTONE, rows)
+
+
+async def _write_issues(tx: Tx, repository_id: int, page: Sequence[ImportedIssue]) -> None:
+    new = {one.number: one for one in await _new(tx, repository_id, ObjectKind.ISSUE, page)}
+    await _insert(tx, repository_id, new, ObjectKind.ISSUE)
+
+
+async def _write_pulls(tx: Tx, jobs: Jobs, repository_id: int, page: Sequence[ImportedPull]) -> None:
+    """Write pull requests. Jobs then compare the open ones with their base branches."""
+    new = {one.number: one for one in await _new(tx, repository_id, ObjectKind.PULL, page)}
+    ids = await _insert(tx, repository_id, new, ObjectKind.PULL)
+    rows = [
+        {
+            "issue_id": ids[number],
+            "base_branch": _line(one.base_branch),
+            "base_sha": one.base_sha,
+            "head_repository_id": repository_id if one.is_from_base else NO_REPOSITORY,
+            "head_branch": _line(one.head_branch),
+            "head_sha": one.head_sha,
+            "merge_base": one.merge_base,
+            "additions": one.additions,
+            "deletions": one.deletions,
+            "changed_files": one.changed_files,
+            "mergeable": False,
+            "merged": one.merged,
+            "merged_at": one.merged_at,
+            "merged_by": one.merged_by.account_id if one.merged_by is not None else None,
+            "merge_sha": one.merge_sha,
+            "allow_maintainer_edit": one.allow_maintainer_edit,
+        }
+        for number, one in new.items()
+    ]
+    if rows:
+        await store.add_pulls(tx, rows)
+    open_ids = defaultdict[str, list[int]](list)
+    for number, one in new.items():
+        if one.state == "open":
+            open_ids[_line(one.base_branch)].append(ids[number])
+    for base_branch, issue_ids in open_ids.items():
+        for start in range(0, len(issue_ids), MOST_HEADS):
+            check = CheckMergeability(
+                repository_id=repository_id,
+                base_branch=base_branch,
+                issue_ids=issue_ids[start : start + MOST_HEADS],
+                sha="",
+                pusher_id=GHOST_ID,
+                restricted=True,
+                side="head",
+            )
+            await add_check(tx, jobs, check)
+
+
+async def _insert(
+    tx: Tx, repository_id: int, new: Mapping[int, ImportedIssue], kind: ObjectKind
+) -> dict[int, int]:
+    """Insert issues, or pull requests, under their own numbers. Returns their ids by number.
+
+    Raises Refused if another one has such a number.
+    """
+    if not new:
+        return {}
+    if await store.issue_ids(tx, repository_id, new):
+        raise Refused("a number is taken")
+    label_ids = {label_id for one in new.values() for label_id in one.labels}
+    label_rows = await store.local_ids(tx, repository_id, ObjectKind.LABEL, label_ids)
+    milestone_ids = {one.milestone for one in new.values()}
+    milestone_rows = await store.local_ids(tx, repository_id, ObjectKind.MILESTONE, milestone_ids)
+    rows = [
+        {
+            "repository_id": repository_id,
+            "number": one.number,
+            "is_pull": kind is ObjectKind.PULL,
+            "title": _line(one.title) or "-",
+            "body": _text(one.body, LARGEST),
+            "state": one.state,
+            "milestone_id": milestone_rows.get(one.milestone),
+            "locked": one.is_locked,
+            "pin_order": one.pin_order,
+            "due_date": one.due_date,
+            "ref": _line(one.ref),
+            "created_at": one.created_at,
+            "updated_at": one.updated_at,
+            "closed_at": (one.closed_at or one.updated_at) if one.state == "closed" else None,
+            **_author(one.author),
+        }
+        for one in new.values()
+    ]
+    ids = await store.add_issues(tx, rows)
+    await store.add_objects(
+        tx, repository_id, kind, {one.source_id: ids[number] for number, one in new.items()}
+    )
+    await store.add_labels(
+        tx,
+        [
+            (ids[number], label_rows[label_id])
+            for number, one in new.items()
+            for label_id in dict.fromkeys(one.labels)
+            if label_id in label_rows
+        ],
+    )
+    for number, one in new.items():
+        accounts = [person.account_id for person in one.assignees if person.account_id != GHOST_ID]
+        if accounts:
+            await assignees.replace(tx, ids[number], accounts[:ASSIGNEES])
+    await _count_issues(tx, repository_id, rows, is_pull=kind is ObjectKind.PULL)
+    return ids
+
+
+async def _count_issues(tx: Tx, repository_id: int, rows: Sequence[dict[str, Any]], *, is_pull: bool) -> None:
+    """Add issues to the counts of their milestones and of the repository, whose next number is higher."""
+    for milestone_id, state in ((row["milestone_id"], row["state"]) for row in rows):
+        if milestone_id is not None:
+            is_open = state == State.OPEN
+            await milestones.count(tx, milestone_id, open_issues=int(is_open), closed_issues=int(not is_open))
+    open_count = sum(row["state"] == State.OPEN for row in rows)
+    await counters.count_open(tx, repository_id, open_count, is_pull=is_pull)
+    await counters.raise_number(tx, repository_id, max(row["number"] for row in rows))
+
+
+async def _write_comments(tx: Tx, repository_id: int, page: Sequence[ImportedComment]) -> None:
+    """Write comments. Those on issues or pull requests that are not here are left out."""
+    new = await _new(tx, repository_id, ObjectKind.COMMENT, page)
+    issue_ids = await store.issue_ids(tx, repository_id, {one.number for one in new})
+    rows, counts = {}, Counter[int]()
+    for one in new:
+        issue_id = issue_ids.get(one.number)
+        if issue_id is None:
+            continue
+        values = {
+            "issue_id": issue_id,
+            "repository_id": repository_id,
+            "kind": CommentKind.COMMENT,
+            "body": _text(one.body, LARGEST),
+            "created_at": one.created_at,
+            "updated_at": one.updated_at,
+            **_author(one.author),
+        }
+        rows[one.source_id] = await store.add_comment(tx, values)
+        counts[issue_id] += 1
+    await store.add_objects(tx, repository_id, ObjectKind.COMMENT, rows)
+    for issue_id, count in counts.items():
+        await store.count_comments(tx, issue_id, count)
+
+
+def _author(person: ImportedPerson) -> dict[str, Any]:
+    return {
+        "author_id": person.account_id,
+        "original_author": _line(person.name),
+        "original_author_id": person.source_id,
+    }
+
+
+def _line(text: str) -> str:
+    return " ".join(text.replace("\0", "").split())[:NAME_CHARACTERS]
+
+
+def _text(text: str, most: int) -> str:
+    """Return a text without characters that no column holds, and clipped to the limit."""
+    text = text.replace("\0", "")
+    return text if len(text) <= most else text[: most - len(CLIPPED)] + CLIPPED
+
+
+def _color(color: str) -> str:
+    try:
+        return clean_color(color)
+    except Invalid:
+        return NO_COLOR

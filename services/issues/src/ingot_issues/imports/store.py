@@ -1,0 +1,147 @@
+"""SQL for imports: the cursor of each, and the rows of the source's objects."""
+
+from collections.abc import Collection, Mapping, Sequence
+from enum import IntEnum
+from typing import Any
+
+from sqlalchemy import Column, Index, Integer, Table, Text, delete, select, update
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import TypedRow, fetch_all
+from ingot_chassis.db.tables import BigId
+from ingot_chassis.db.transaction import insert
+from ingot_issues.labels.store.tables import issue_label
+from ingot_issues.milestones.store import milestone
+from ingot_issues.records.store.tables import comment, issue, pull
+from ingot_issues.schema import metadata
+
+# The next page to read from repos. A row exists while an import runs, or could be restarted.
+import_cursor = Table(
+    "import_cursor",
+    metadata,
+    Column("repository_id", BigId, primary_key=True, autoincrement=False),
+    Column("cursor", Text, nullable=False),
+)
+
+# `local_id` is a row of the table of `kind`.
+imported_object = Table(
+    "imported_object",
+    metadata,
+    Column("repository_id", BigId, primary_key=True, autoincrement=False),
+    Column("kind", Integer, primary_key=True, autoincrement=False),
+    Column("source_id", BigId, primary_key=True, autoincrement=False),
+    Column("local_id", BigId, nullable=False),
+    Index("ix_imported_object_local", "kind", "local_id"),
+)
+
+
+class ObjectKind(IntEnum):
+    """Values of the column ``kind``."""
+
+    LABEL = 1
+    MILESTONE = 2
+    ISSUE = 3
+    COMMENT = 4
+    PULL = 5
+
+
+class ObjectRow(TypedRow):
+    """An object of the source, and its row here."""
+
+    source_id: int
+    local_id: int
+
+
+class IssueRow(TypedRow):
+    """An issue by its number."""
+
+    id: int
+    number: int
+
+
+async def get_cursor(db: Executor, repository_id: int) -> str:
+    """Return the cursor of an import; empty at its beginning."""
+    statement = select(import_cursor.c.cursor).where(import_cursor.c.repository_id == repository_id)
+    return (await db.execute(statement)).scalar() or ""
+
+
+async def save_cursor(db: Executor, repository_id: int, cursor: str) -> None:
+    values = {"repository_id": repository_id, "cursor": cursor}
+    statement = insert(db, import_cursor).values(values)
+    await db.execute(
+        statement.on_conflict_do_update(index_elements=["repository_id"], set_={"cursor": cursor})
+    )
+
+
+async def local_ids(
+    db: Executor, repository_id: int, kind: ObjectKind, source_ids: Collection[int]
+) -> dict[int, int]:
+    """Return the rows of these objects of the source, by their ids there."""
+    if not source_ids:
+        return {}
+    statement = select(imported_object.c.source_id, imported_object.c.local_id).where(
+        imported_object.c.repository_id == repository_id,
+        imported_object.c.kind == kind,
+        imported_object.c.source_id.in_(source_ids),
+    )
+    return {row.source_id: row.local_id for row in await fetch_all(db, statement, ObjectRow)}
+
+
+async def add_objects(db: Executor, repository_id: int, kind: ObjectKind, rows: Mapping[int, int]) -> None:
+    """Record the rows of objects of the source. Its key keeps an object from being written twice."""
+    if rows:
+        values = [
+            {"repository_id": repository_id, "kind": kind, "source_id": source_id, "local_id": local_id}
+            for source_id, local_id in rows.items()
+        ]
+        await db.execute(imported_object.insert(), values)
+
+
+async def issue_ids(db: Executor, repository_id: int, numbers: Collection[int]) -> dict[int, int]:
+    """Return the ids of issues and pull requests by number."""
+    if not numbers:
+        return {}
+    statement = select(issue.c.id, issue.c.number).where(
+        issue.c.repository_id == repository_id, issue.c.number.in_(numbers)
+    )
+    return {row.number: row.id for row in await fetch_all(db, statement, IssueRow)}
+
+
+async def add_issues(db: Executor, values: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+    """Insert issues of one repository. Returns their ids by number."""
+    statement = issue.insert().values(values).returning(issue.c.id, issue.c.number)
+    return {row.number: row.id for row in await fetch_all(db, statement, IssueRow)}
+
+
+async def add_pulls(db: Executor, values: Sequence[Mapping[str, Any]]) -> None:
+    """Insert the columns that issues do not have."""
+    await db.execute(pull.insert(), values)
+
+
+async def add_comment(db: Executor, values: Mapping[str, Any]) -> int:
+    """Insert a comment, and return its id."""
+    return int((await db.execute(comment.insert().values(values).returning(comment.c.id))).scalar_one())
+
+
+async def add_milestone(db: Executor, values: Mapping[str, Any]) -> int:
+    """Insert a milestone with its times, and return its id."""
+    return int((await db.execute(milestone.insert().values(values).returning(milestone.c.id))).scalar_one())
+
+
+async def add_labels(db: Executor, pairs: Sequence[tuple[int, int]]) -> None:
+    """Put labels on issues. A pair has the id of an issue, and of a label."""
+    if pairs:
+        await db.execute(
+            issue_label.insert(), [{"issue_id": one, "label_id": label_id} for one, label_id in pairs]
+        )
+
+
+async def count_comments(db: Executor, issue_id: int, added: int) -> None:
+    """Add to the number of comments of an issue, and leave the time of its last change."""
+    await db.execute(update(issue).where(issue.c.id == issue_id).values(comments=issue.c.comments + added))
+
+
+async def remove_all(db: Executor, repository_id: int) -> None:
+    """Delete what is known of the import of a repository."""
+    for table in (import_cursor, imported_object):
+        await db.execute(delete(table).where(table.c.repository_id == repository_id))

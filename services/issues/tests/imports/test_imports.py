@@ -1,0 +1,305 @@
+"""Imports: rows of a source with their numbers, times and authors, each once, whatever is killed."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from ingot_chassis.clock import now
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_contracts.identity.accounts import User
+from ingot_contracts.repos.comparisons import CompareHeads
+from ingot_contracts.repos.events import ImportFetched, RepositoryDeleted
+from ingot_contracts.repos.imports import (
+    ImportedComment,
+    ImportedIssue,
+    ImportedLabel,
+    ImportedMilestone,
+    ImportedPerson,
+    ImportedPull,
+    ImportPage,
+    ReadImportPage,
+)
+from ingot_issues.imports.jobs import PAGES_AT_ONCE, ImportJobs
+from ingot_issues.imports.rules import IMPORT
+from ingot_issues.markdown.rules.rendering import LARGEST
+
+from ..builders import APP, BASE, HEAD, JOINED, repository
+
+EARLIER = datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
+LATER = EARLIER + timedelta(days=3)
+BOB = ImportedPerson(account_id=2, name="robert", source_id=70)
+ELSE = ImportedPerson(name="eve", source_id=71)
+
+
+def issue(number, **fields):
+    values = {"author": ELSE, "title": f"issue {number}", "created_at": EARLIER, "updated_at": LATER}
+    return ImportedIssue(source_id=1000 + number, number=number, **values | fields)
+
+
+def comment(number, source_id=1, **fields):
+    values = {"author": ELSE, "body": "me too", "created_at": EARLIER, "updated_at": LATER}
+    return ImportedComment(source_id=source_id, number=number, **values | fields)
+
+
+def serve(world, *pages):
+    """Let repos answer with these pages, one after the other."""
+    cursors = ["", *(f"after {number}" for number in range(1, len(pages) + 1))]
+    world.repos.import_pages = {
+        (APP, cursor): ImportPage(state="page", cursor=following, **page)
+        for (cursor, following), page in zip(pairwise(cursors), pages, strict=True)
+    }
+
+
+async def imported(world, *pages):
+    serve(world, *pages)
+    await world.deliver(ImportFetched(repository=repository()))
+    await world.work()
+
+
+async def test_an_issue_keeps_what_the_source_says(world):
+    await imported(
+        world,
+        {"labels": [ImportedLabel(source_id=5, name="bug", color="#EE0701", description="bad")]},
+        {
+            "milestones": [
+                ImportedMilestone(
+                    source_id=6,
+                    title="one",
+                    state="closed",
+                    closed_at=LATER,
+                    created_at=EARLIER,
+                    updated_at=LATER,
+                )
+            ]
+        },
+        {
+            "issues": [
+                issue(
+                    12,
+                    body="so",
+                    state="closed",
+                    closed_at=LATER,
+                    labels=[5, 99],
+                    milestone=6,
+                    assignees=[BOB, ELSE],
+                    is_locked=True,
+                    due_date=LATER,
+                    ref="main",
+                )
+            ]
+        },
+        {"comments": [comment(12, author=BOB)]},
+    )
+    got = (await world.call("GET", "/issues/12")).json()
+    assert (got["title"], got["body"], got["state"], got["is_locked"], got["ref"]) == (
+        "issue 12",
+        "so",
+        "closed",
+        True,
+        "main",
+    )
+    assert (got["created_at"], got["updated_at"], got["closed_at"], got["due_date"]) == (
+        "2020-01-02T03:04:05Z",
+        *("2020-01-05T03:04:05Z",) * 3,
+    )
+    assert [(label["name"], label["color"]) for label in got["labels"]] == [("bug", "ee0701")]
+    assert (got["milestone"]["title"], got["milestone"]["state"], got["milestone"]["closed_issues"]) == (
+        "one",
+        "closed",
+        1,
+    )
+    assert [person["login"] for person in got["assignees"]] == ["bob"]
+    assert (got["user"]["id"], got["original_author"], got["original_author_id"]) == (-1, "eve", 71)
+    assert got["comments"] == 1
+    [text] = (await world.call("GET", "/issues/12/comments")).json()
+    assert (text["body"], text["user"]["login"], text["original_author"], text["created_at"]) == (
+        "me too",
+        "bob",
+        "robert",
+        "2020-01-02T03:04:05Z",
+    )
+
+
+def pull(number, **fields):
+    values = {
+        "author": ELSE,
+        "title": f"pull {number}",
+        "created_at": EARLIER,
+        "updated_at": LATER,
+        "base_branch": "main",
+        "base_sha": BASE,
+        "head_branch": "fix",
+        "head_sha": HEAD,
+        "merge_base": BASE,
+        "is_from_base": True,
+    }
+    return ImportedPull(source_id=2000 + number, number=number, **values | fields)
+
+
+async def test_pull_requests_are_what_they_were(world):
+    merged = {"merged": True, "merged_at": LATER, "merged_by": BOB, "merge_sha": JOINED, "state": "closed"}
+    await imported(
+        world,
+        {"issues": [issue(1)]},
+        {
+            "pulls": [
+                pull(2),
+                pull(3, **merged, additions=3, deletions=1, changed_files=2),
+                pull(4, state="closed", is_from_base=False, head_branch="main", closed_at=LATER),
+            ]
+        },
+        {"comments": [comment(2), comment(1, 2)]},
+    )
+    opened, done, closed = [(await world.call("GET", f"/pulls/{number}")).json() for number in (2, 3, 4)]
+    assert (opened["state"], opened["merged"], opened["mergeable"]) == ("open", False, True)
+    assert (opened["head"]["ref"], opened["head"]["sha"], opened["head"]["repo_id"]) == ("fix", HEAD, APP)
+    assert (opened["base"]["ref"], opened["merge_base"], opened["comments"]) == ("main", BASE, 1)
+    assert (done["state"], done["merged"], done["merged_at"]) == ("closed", True, "2020-01-05T03:04:05Z")
+    assert (done["merged_by"]["login"], done["merge_commit_sha"]) == ("bob", JOINED)
+    assert (done["additions"], done["deletions"], done["changed_files"]) == (3, 1, 2)
+    assert (closed["state"], closed["merged"], closed["head"]["repo"]) == ("closed", False, None)
+    assert await world.open_counts() == (1, 1)
+    assert await world.payloads("issues.pull.changed.v1") == []
+    as_issue = (await world.call("GET", "/issues/2")).json()
+    assert (as_issue["original_author"], as_issue["pull_request"]["merged"]) == ("eve", False)
+    assert (await world.open_issue())["number"] == 5
+
+
+async def test_a_head_of_another_repository_does_not_follow_a_branch_of_the_same_name(world):
+    await imported(world, {"pulls": [pull(1, is_from_base=False, head_branch="main")]})
+    [heads] = world.repos.bodies("comparisons", CompareHeads)
+    assert [(head.repository_id, head.number) for head in heads.heads] == [(0, 1)]
+
+
+async def test_the_next_number_is_above_the_imported_ones(world):
+    await imported(world, {"issues": [issue(12), issue(3)]})
+    assert (await world.open_issue())["number"] == 13
+    assert await world.open_counts() == (3, 0)
+
+
+async def test_nothing_of_an_import_is_announced_or_notified(world):
+    await imported(world, {"issues": [issue(1, body="@bob see #2"), issue(2)]}, {"comments": [comment(1)]})
+    types = [
+        row["type"] for row in await world.payloads("issues.issue.changed.v1", "issues.comment.changed.v1")
+    ]
+    assert types == []
+    assert await world.kinds(2) == []
+    assert (await world.call("GET", "//notifications", as_=2)).json() == []
+
+
+async def test_a_page_that_is_read_twice_is_written_once(world):
+    pages = [{"labels": [ImportedLabel(source_id=5, name="bug", color="f00")]}, {"issues": [issue(1)]}]
+    again = [*pages, *pages, {"comments": [comment(1)]}, {"comments": [comment(1), comment(1, 2)]}]
+    await imported(world, *again)
+    assert len((await world.call("GET", "/labels")).json()) == 1
+    assert [one["number"] for one in (await world.call("GET", "/issues")).json()] == [1]
+    assert len((await world.call("GET", "/issues/1/comments")).json()) == 2
+
+
+class Killed(BaseException):
+    """The end of a worker."""
+
+
+class DyingRepos:
+    """Repos for a worker that is killed when it has the answer to its second page."""
+
+    def __init__(self, repos):
+        self.repos, self.asked = repos, 0
+
+    async def import_page(self, repository_id, cursor, **more):
+        page = await self.repos.import_page(repository_id, cursor, **more)
+        self.asked += 1
+        if self.asked == 2:
+            raise Killed
+        return page
+
+
+async def test_workers_that_are_killed_between_all_pages_write_everything_once(world):
+    pages = [{"issues": [issue(number)]} for number in range(1, 5)]
+    pages += [{"comments": [comment(number, number)]} for number in range(1, 5)]
+    serve(world, *pages)
+    await world.deliver(ImportFetched(repository=repository()))
+    jobs = Jobs(world.db, lease=timedelta(0))
+    kills = 0
+    while claimed := await jobs.claim([IMPORT]):
+        try:
+            await ImportJobs(
+                world.db, jobs, DyingRepos(world.components.repos), world.components.identity
+            ).run(claimed[0])
+            await jobs.finish_alone(claimed[0])
+        except Killed:
+            kills += 1
+    assert kills == len(pages)
+    asked = [body.cursor for body in world.repos.bodies("pages", ReadImportPage)]
+    assert asked[-1] == f"after {len(pages)}"
+    assert [one["number"] for one in (await world.call("GET", "/issues?sort=oldest")).json()] == [1, 2, 3, 4]
+    assert len((await world.call("GET", "/issues/comments")).json()) == 4
+    assert await world.open_counts() == (4, 0)
+
+
+async def test_a_page_is_not_written_by_a_worker_that_has_lost_its_job(world):
+    serve(world, {"issues": [issue(1)]})
+    await world.deliver(ImportFetched(repository=repository()))
+    jobs = Jobs(world.db, lease=timedelta(0))
+    [first] = await jobs.claim([IMPORT])
+    [second] = await jobs.claim([IMPORT])
+    work = ImportJobs(world.db, jobs, world.components.repos, world.components.identity)
+    await work.run(second)
+    await work.run(first)
+    assert len((await world.call("GET", "/issues")).json()) == 1
+
+
+async def test_a_pause_of_the_source_is_kept(world):
+    serve(world, {"issues": [issue(1)]})
+    world.repos.import_pages[APP, "after 1"] = ImportPage(state="wait", seconds=3600)
+    before = now()
+    await world.deliver(ImportFetched(repository=repository()))
+    await world.work()
+    table = world.db.metadata.tables["job"]
+    async with world.db.read() as db:
+        [row] = (await db.execute(table.select().where(table.c.kind == IMPORT))).all()
+    assert row.state == "waiting"
+    assert row.run_at >= before + timedelta(seconds=3600)
+
+
+async def test_many_pages_are_read_in_several_runs(world):
+    count = PAGES_AT_ONCE * 2 + 3
+    await imported(world, *({"issues": [issue(number)]} for number in range(1, count + 1)))
+    answer = await world.call("GET", "/issues?limit=1")
+    assert answer.headers["x-total-count"] == str(count)
+
+
+async def test_a_number_that_is_taken_ends_the_import_in_repos(world):
+    await world.open_issue("mine")
+    await imported(world, {"issues": [issue(1), issue(2)]})
+    assert [one["title"] for one in (await world.call("GET", "/issues")).json()] == ["mine"]
+    assert world.repos.bodies("pages", ReadImportPage)[-1] == ReadImportPage(cursor="", is_refused=True)
+
+
+async def test_texts_that_do_not_fit_are_clipped(world):
+    await imported(
+        world,
+        {"labels": [ImportedLabel(source_id=5, name=" ", color="reddish")]},
+        {"issues": [issue(1, title="a\0b" * 300, body="x" * (LARGEST + 1)), issue(2, title="", body="\0")]},
+    )
+    first = (await world.call("GET", "/issues/1")).json()
+    assert (len(first["title"]), len(first["body"]), first["body"][-1]) == (255, LARGEST, ")")
+    second = (await world.call("GET", "/issues/2")).json()
+    assert (second["title"], second["body"]) == ("-", "")
+    assert (await world.call("GET", "/labels")).json()[0]["color"] == "ededed"
+
+
+async def test_comments_on_what_is_not_here_are_left_out(world):
+    await imported(world, {"issues": [issue(1)]}, {"comments": [comment(2), comment(1, 2)]})
+    assert len((await world.call("GET", "/issues/comments")).json()) == 1
+
+
+async def test_nothing_is_left_of_a_deleted_repository(world):
+    await imported(world, {"issues": [issue(1)]}, {"comments": [comment(1)]})
+    await world.deliver(RepositoryDeleted(repository=repository(), sender=User(id=1, login="ann")))
+    async with world.db.read() as db:
+        for name in ("import_cursor", "imported_object", "issue", "comment"):
+            assert (await db.execute(world.db.metadata.tables[name].select())).all() == []
+    serve(world, {"issues": [issue(1)]})
+    await world.deliver(ImportFetched(repository=repository()))
+    await world.work()
+    assert world.repos.bodies("pages", ReadImportPage)[-1].is_refused
