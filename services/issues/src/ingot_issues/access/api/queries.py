@@ -98,7 +98,7 @@ def choices(parameter: str, values: Sequence[str] | None, offered: Collection[st
 
 
 def truth(text: str) -> bool:
-    """Return True for ``true`` and ``1``, in any case, and False for other texts."""
+    """Return True for ``true``, ``t`` and ``1``, in any case, and False for other texts."""
     return text.lower() in ("true", "1", "t")
 
 
