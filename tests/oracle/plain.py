@@ -206,6 +206,13 @@ class Plain:
             changes[before, after] = sorted(files), added, deleted
         return changes
 
+    def patch_ids(self, commits: Sequence[str]) -> dict[str, str]:
+        """What git-patch-id(1) says of each commit that is no merge and changes something."""
+        text = "".join(f"{oid}\n" for oid in commits).encode()
+        patches = self.git("diff-tree", "--stdin", "--root", "--binary", "--full-index", text=text)
+        lines = self.git("patch-id", "--stable", text=patches).decode().splitlines()
+        return {oid: patch for patch, oid in (line.split(" ") for line in lines)}
+
     def object_ids(self, *revisions: str) -> frozenset[str]:
         """All objects that some commits or refs lead to."""
         if revisions not in self._object_ids:

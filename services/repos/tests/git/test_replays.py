@@ -136,6 +136,18 @@ def test_a_commit_that_the_base_has_and_took_back_is_not_replayed(repo, tmp_path
     assert read_blob(repo, new, "a", max_bytes=999).data == LINES
 
 
+def test_a_commit_without_changes_is_replayed_also_if_the_base_has_one(repo, tmp_path):
+    base = commit(repo, {"a": LINES})
+    main = commit(repo, {"a": LINES}, [base], "nothing in main\n")
+    first = commit(repo, {"a": LINES}, [base], "nothing\n")
+    head = commit(repo, {"a": LINES, "b": LINES}, [first], "second\n")
+    set_branches(repo, main=main, topic=head)
+    expected, count = tree_of_git(repo, tmp_path, main, head)
+    new = rebased(repo, main, head)
+    assert (str(repo[new].tree_id), count) == (expected, 2)
+    assert [one.message for one in repo.walk(new)][:2] == ["second\n", "nothing\n"]
+
+
 def test_files_that_both_sides_change_are_merged_in_each_replayed_commit(repo, tmp_path):
     base = commit(repo, {"a": LINES})
     main = commit(repo, {"a": b"main\n" + LINES}, [base])

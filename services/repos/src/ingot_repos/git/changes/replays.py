@@ -17,7 +17,7 @@ from ingot_repos.git.process.errors import GitTooExpensive, MergeTooExpensive
 from ingot_repos.git.refs.trees import DEEPEST, EMPTY_TREE, FOLDER
 from ingot_repos.git.storage.scratch import ScratchRepository
 
-_ONLY_IN_HEAD = ">"
+_IN_BOTH = "="
 _MOST_COMPARED = 200
 _LARGEST_COMPARED = 64 * 1024
 _MOST_BYTES = 64 * 1024 * 1024
@@ -66,7 +66,7 @@ def _replay(
     tip = find_commit(view, base)
     for original in _commits_to_replay(view, tip, find_commit(view, head), ancestor, budget):
         budget.require()
-        before = str(original.parents[0].tree_id) if original.parents else EMPTY_TREE
+        before = _tree_before(original)
         planned = plan_tree_merge(view, before, str(tip.tree_id), str(original.tree_id))
         if planned is not None:
             tree = planned.write(view)
@@ -122,21 +122,30 @@ def _commits_to_replay(
     if line is not None and ancestor is not None and not _may_have_same(view, base, ancestor, line, budget):
         return line[::-1]
     ids = str(base.id), str(head.id)
-    of_one = {*only_in(view, ids[1], ids[:1]), *only_in(view, ids[0], ids[1:])}
+    of_base, of_head = set(only_in(view, ids[0], ids[1:])), set(only_in(view, ids[1], ids[:1]))
     listed = _marked(view, base, head, [], budget)
-    if wrong := [oid for _, oid in listed if oid not in of_one]:
+    if wrong := [oid for oid in listed if oid not in of_base and oid not in of_head]:
         # Dates run backwards: git took commits of both histories for commits of one.
         listed = _marked(view, base, head, wrong, budget)
-    return [find_commit(view, oid) for mark, oid in listed if mark == _ONLY_IN_HEAD]
+    commits = [(find_commit(view, oid), mark) for oid, mark in listed.items() if oid in of_head]
+    return [commit for commit, mark in commits if mark != _IN_BOTH or _is_empty(commit)]
+
+
+def _is_empty(commit: pygit2.Commit) -> bool:
+    return _tree_before(commit) == str(commit.tree_id)
+
+
+def _tree_before(commit: pygit2.Commit) -> str:
+    return str(commit.parents[0].tree_id) if commit.parents else EMPTY_TREE
 
 
 def _marked(
     view: ScratchRepository, base: pygit2.Commit, head: pygit2.Commit, hidden: list[str], budget: CpuBudget
-) -> list[tuple[str, str]]:
-    """Return the commits that only one of both histories has, oldest first, as git-rev-list(1) marks them.
+) -> dict[str, str]:
+    """Return the ids of commits that only one of both histories has, oldest first, with git's marks.
 
-    Commits with the same changes in both histories have a mark of their own. ``hidden`` has ids of commits
-    that both histories have. Merges are skipped. Raises GitTooExpensive.
+    Commits with the same changes in both histories have the mark `_IN_BOTH`, also if they change nothing.
+    ``hidden`` has ids of commits that both histories have. Merges are skipped. Raises GitTooExpensive.
     """
     options = ("--left-right", "--cherry-mark", "--no-merges", "--topo-order", "--reverse", "--stdin")
     revisions = [f"{base.id}...{head.id}", *(f"^{oid}" for oid in hidden)]
@@ -149,7 +158,7 @@ def _marked(
         max_memory=tree_merges.MEMORY,
         max_cpu=budget,
     )
-    return [(line[:1], line[1:]) for line in output.decode("ascii").splitlines()]
+    return {line[1:]: line[:1] for line in output.decode("ascii").splitlines()}
 
 
 def _may_have_same(
