@@ -103,7 +103,8 @@ async def cost_of_push(source: Path, url: str, *options: str) -> tuple[Cost, str
 
 def print_ratio(name: str, of_git: Cost, of_ingot: Cost) -> None:
     print(
-        f"{name} {of_git.time:.1f} s (CPU {of_git.cpu:.1f}), Ingot {of_ingot.time:.1f} s (CPU {of_ingot.cpu:.1f}): "
+        f"{name} {of_git.time:.1f} s (CPU {of_git.cpu:.1f}), "
+        f"Ingot {of_ingot.time:.1f} s (CPU {of_ingot.cpu:.1f}): "
         f"{of_ingot.time / of_git.time:.2f} (CPU {of_ingot.cpu / of_git.cpu:.2f})"
     )
 

@@ -207,7 +207,7 @@ class Plain:
         return changes
 
     def patch_ids(self, commits: Sequence[str]) -> dict[str, str]:
-        """What git-patch-id(1) says of each commit that is no merge and changes something."""
+        """Ids of patches by commit (git-patch-id(1)), without merges and empty commits."""
         text = "".join(f"{oid}\n" for oid in commits).encode()
         patches = self.git("diff-tree", "--stdin", "--root", "--binary", "--full-index", text=text)
         lines = self.git("patch-id", "--stable", text=patches).decode().splitlines()

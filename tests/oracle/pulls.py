@@ -222,15 +222,15 @@ class Pulls:
     def _order(self, pair: Pair) -> list[str]:
         """Commits to replay, as git-rebase(1) does, whose walk through all commits goes by no date.
 
-        A commit whose patch the base has as a commit of its own is left out, whatever the base made of it.
+        A commit is left out if a commit of the base alone has the same patch.
         """
         graph = self.plain.graph
         rest = graph.between(pair.base, pair.head)
         lines = self.plain.git("rev-list", "--topo-order", "--reverse", pair.head).decode().split()
         own = [oid for oid in lines if oid in rest and len(graph.parents[oid]) < 2]
         patches = self.plain.patch_ids([*own, *graph.between(pair.head, pair.base)])
-        known = {patches.get(oid) for oid in graph.between(pair.head, pair.base)} - {None}
-        return [oid for oid in own if patches.get(oid) not in known]
+        of_base = {patches.get(oid) for oid in graph.between(pair.head, pair.base)} - {None}
+        return [oid for oid in own if patches.get(oid) not in of_base]
 
     def _answered_merge(self, pair: Pair, number: int) -> Any:
         is_update = pair.style.startswith("update")
