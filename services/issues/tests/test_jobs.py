@@ -6,7 +6,7 @@ Kinds and fields keep their names.
 import msgspec
 import pytest
 
-from ingot_issues.closing.rules import commits
+from ingot_issues.closing.rules import commits, effects
 from ingot_issues.imports import rules as imports
 from ingot_issues.merges.rules import recording as merges
 from ingot_issues.pull_heads import rules as pull_heads
@@ -43,7 +43,7 @@ REFERENCE = {
     [
         (mergeability.CheckMergeability, CHECK),
         (commits.ReadMessages, MESSAGES),
-        (commits.CloseIssues, CLOSING),
+        (effects.CloseIssues, CLOSING),
         (merges.DeleteHeadBranch, BRANCH),
         (pull_heads.SetPullHead, HEAD),
         (references.AddReference, REFERENCE),
@@ -69,7 +69,7 @@ def test_kinds_keep_their_names():
         merges.DELETE_HEAD_BRANCH,
         references.ADD_REFERENCE,
         commits.READ_MESSAGES,
-        commits.CLOSE_ISSUES,
+        effects.CLOSE_ISSUES,
         pull_heads.SET_HEAD,
     ]
     assert kinds == [

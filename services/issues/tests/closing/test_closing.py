@@ -3,6 +3,8 @@
 import pytest
 
 from ingot_contracts.identity.accounts import User
+from ingot_contracts.repos.access import AccessLevel
+from ingot_contracts.repos.merge_rules import MergeRule
 
 from ..builders import APP, JOINED, history_commit, new_commit, push, repository
 
@@ -109,3 +111,28 @@ async def test_a_message_closes_issues_nowhere_else(world, merged_pull, author, 
     await world.deliver(push(after=JOINED, pusher=User(id=1, login="ann"), **more))
     await world.work()
     assert (await state_of_library(world))[0] == "open"
+
+
+@pytest.mark.parametrize(("level", "state"), [("none", "open"), ("read", "open"), ("write", "closed")])
+@pytest.mark.parametrize("way", ["merge", "schedule", "event"])
+async def test_a_merge_closes_no_issue_that_its_merger_may_not_write(world, level, state, way):
+    """Carl may write to the code. Dan, who may only read, proposes."""
+    await world.open_issue()
+    await world.propose(as_=4, head="dan:fix", body="closes #1")
+    world.repos.levels[APP, 3] = AccessLevel(level="write", units={"issues": level})
+    if way == "event":
+        carl = User(id=3, login="carl")
+        await world.deliver(push(after=JOINED, merged_pull=2, pusher=carl))
+    else:
+        if way == "schedule":
+            world.repos.merge_rules[APP, "main"] = MergeRule(rule_name="main", missing_checks=["ci"])
+        body = {"merge_when_checks_succeed": way == "schedule"}
+        answer = await world.call("POST", "/pulls/2/merge", body, as_=3)
+        assert answer.status_code == (201 if way == "schedule" else 200), answer.text
+        if way == "schedule":
+            await world.work()
+            world.repos.merge_rules.clear()
+            await world.scheduled_merges.step()
+    await world.work()
+    assert (await world.call("GET", "/pulls/2/merge")).status_code == 204
+    assert (await world.call("GET", "/issues/1")).json()["state"] == state

@@ -327,6 +327,7 @@ async def test_a_process_killed_between_the_ref_and_the_row_merges_once(world):
     pull = (await world.call("GET", "/pulls/2")).json()
     assert (pull["merged"], pull["state"], pull["merge_commit_sha"]) == (True, "closed", JOINED)
     assert (await world.call("POST", "/pulls/2/merge")).status_code == 405
+    await world.work()
     assert (await world.call("GET", "/issues/1")).json()["state"] == "closed"
     assert await world.pull_actions() == [("opened", False), ("closed", True)]
     assert world.merges() == []

@@ -10,7 +10,8 @@ from ingot_contracts.repos.repositories import Repository
 from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.closing.rules import commits
 from ingot_issues.closing.rules import effects as closing
-from ingot_issues.closing.rules.commits import CloseIssues, ReadMessages
+from ingot_issues.closing.rules.commits import ReadMessages
+from ingot_issues.closing.rules.effects import CloseIssues
 from ingot_issues.comments import store as comments
 from ingot_issues.records.rules.context import RepositoryContext
 from ingot_issues.records.rules.presenter import Presenter
@@ -29,7 +30,7 @@ class ClosingJobs:
         return {
             references.ADD_REFERENCE: self.add_reference,
             commits.READ_MESSAGES: self.read_messages,
-            commits.CLOSE_ISSUES: self.close_issues,
+            closing.CLOSE_ISSUES: self.close_issues,
         }
 
     async def add_reference(self, job: Job) -> None:
@@ -74,7 +75,7 @@ class ClosingJobs:
             await commits.add_references(tx, context, commit_references, proposer_id=reading.proposer_id)
             if reading.closing:
                 closing_commits = [
-                    commits.ClosingCommit(sha=message.sha, references=own_references)
+                    closing.ClosingCommit(sha=message.sha, references=own_references)
                     for message, own_references in reversed(commit_references)
                 ]
                 await commits.close_issues(tx, context, access, closing_commits)

@@ -124,4 +124,5 @@ class IssuesRequest(DatabaseRequest):
             presenter=Presenter(self.public_url),
             jobs=self.components.jobs,
             restricted=self.principal.restricted_to is not None,
+            writes_issues=may_write(in_unit(self.whole_access, "issues")),
         )

@@ -1,7 +1,6 @@
 """References and closing keywords in messages of pushed commits."""
 
 import asyncio
-import hashlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -13,17 +12,20 @@ from ingot_contracts.repos.events import PushReceived
 from ingot_contracts.repos.repositories import RepositoryAccess
 from ingot_issues.access.rules.repositories import in_unit, may_write
 from ingot_issues.accounts import store as accounts
-from ingot_issues.closing.rules.effects import close_and_reopen
+from ingot_issues.closing.rules.effects import (
+    ClosingCommit,
+    close_and_reopen,
+    is_closing,
+    request_closing,
+)
 from ingot_issues.markdown.rules.rendering import LARGEST
 from ingot_issues.records.rules.context import RepositoryContext
 from ingot_issues.records.store import issues as issue_rows
 from ingot_issues.references import rules as references
-from ingot_issues.references.rules import Action, Reference, Source
+from ingot_issues.references.rules import Reference, Source
 from ingot_issues.repositories.store import counters
 
 READ_MESSAGES = "push.read"
-"""The kind of the job."""
-CLOSE_ISSUES = "push.close"
 """The kind of the job."""
 MOST = 1000
 """Commits of a push whose messages are read, the newest first.
@@ -58,22 +60,6 @@ class ReadMessages(msgspec.Struct, frozen=True, kw_only=True):
     restricted: bool = msgspec.field(default=False, name="confined")
     among: list[str] = []
     proposer_id: int = 0
-
-
-class ClosingCommit(msgspec.Struct, frozen=True, kw_only=True):
-    """A commit whose message closes or reopens issues of its repository."""
-
-    sha: str
-    references: list[Reference]
-
-
-class CloseIssues(msgspec.Struct, frozen=True, kw_only=True):
-    """The job: close and reopen issues as the messages of a push say, if the pusher may."""
-
-    repository_id: int
-    pusher_id: int
-    restricted: bool
-    commits: list[ClosingCommit]
 
 
 async def read_push(tx: Tx, context: RepositoryContext, push: PushReceived) -> None:
@@ -119,18 +105,7 @@ async def _request_closing(tx: Tx, context: RepositoryContext, newest_first: Com
         if (acting := [one for one in own_references if is_closing(context, one)])
     ]
     if commits:
-        job = CloseIssues(
-            repository_id=context.repository.id,
-            pusher_id=context.actor_id,
-            restricted=context.restricted,
-            commits=commits,
-        )
-        await context.jobs.add(tx, CLOSE_ISSUES, hashlib.sha256(msgspec.json.encode(job)).hexdigest(), job)
-
-
-def is_closing(context: RepositoryContext, reference: Reference) -> bool:
-    """Return whether a commit message with the reference closes or reopens an issue of its repository."""
-    return reference.action != Action.NONE and references.is_own(context, reference)
+        await request_closing(tx, context, commits)
 
 
 async def find_in_messages(newest_first: Iterable[Message]) -> CommitReferences:
@@ -172,5 +147,5 @@ async def close_issues(
     if not may_write(in_unit(access, "issues")) or not await counters.lock(tx, context.repository.id):
         return
     for commit in commits:
-        source = Source(repository_id=context.repository.id, sha=commit.sha)
-        await close_and_reopen(tx, context, source, commit.references, authors=None)
+        own = [reference for reference in commit.references if is_closing(context, reference)]
+        await close_and_reopen(tx, context, own)

@@ -14,7 +14,7 @@ from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import ApiError, Conflict, NotAllowed, NotFound
 from ingot_contracts.repos.merges import MERGE_STYLES, Merged, MergeStyle
 from ingot_contracts.repos.repositories import Repository
-from ingot_issues.closing.rules.effects import close_and_reopen
+from ingot_issues.closing.rules.effects import act_on_merge
 from ingot_issues.dependencies.rules import Blocked, refuse_blocked, wake_blocked
 from ingot_issues.issues.rules.announcements import announce
 from ingot_issues.issues.rules.editing import count_in_milestone
@@ -147,7 +147,7 @@ async def record_merge(
     await notify(tx, context, pull.id)
     source = Source(repository_id=context.repository.id, issue_id=pull.id, is_pull=True)
     writers = await text_editors.list_writers(tx, pull) if pull_references else []
-    await close_and_reopen(tx, context, source, pull_references, writers)
+    await act_on_merge(tx, context, source, pull_references, writers, merged.sha)
     if takes_branch:
         job = DeleteHeadBranch(
             issue_id=pull.id, repository_id=context.repository.id, actor_id=context.actor_id

@@ -19,7 +19,8 @@ class RepositoryContext:
     """A repository and the actor, whose account is copied here.
 
     ``restricted``: the actor's token is restricted to some repositories, so their actions have no effect in
-    others.
+    others. ``writes_issues``: the actor may write issues here, which access to the code does not include; None:
+    unknown.
     """
 
     repository: Repository
@@ -27,6 +28,7 @@ class RepositoryContext:
     presenter: Presenter
     jobs: Jobs
     restricted: bool = False
+    writes_issues: bool | None = None
 
     async def lock(self, tx: Tx, *issue_ids: int) -> None:
         """Block other writers of the repository until the transaction ends.
