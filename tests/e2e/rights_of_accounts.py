@@ -93,8 +93,8 @@ async def deactivation_of(people, person):
     name, source = await login(person), f"corp-{secrets.token_hex(3)}"
     config = {"kind": "oidc", "issuer": "https://id.example.org", "client_id": "ingot"}
     auths, link = "api/v1/admin/auths", {"login_name": name}
-    made = await people.administrator.post(auths, json={"name": source, "config": config})
-    link["source_id"] = made.json()["id"]
+    source_row = await people.administrator.post(auths, json={"name": source, "config": config})
+    link["source_id"] = source_row.json()["id"]
     linked = await people.administrator.patch(f"api/v1/admin/users/{name}", json=link)
     assert linked.status_code == 200, linked.text
     tokens = f"{auths}/{link['source_id']}/scim_tokens"

@@ -73,6 +73,6 @@ async def make_client(world: Any, name: str = "corp", **config: Any) -> ScimClie
 async def make_other_client(world: Any, source_id: int) -> ScimClient:
     """Another client of a source."""
     path = f"/admin/auths/{source_id}/scim_tokens"
-    made = await world.call("POST", path, {"name": "client"}, as_="root")
-    assert made.status_code == 201, made.text
-    return ScimClient(world.http, source_id, made.json()["token"])
+    created = await world.call("POST", path, {"name": "client"}, as_="root")
+    assert created.status_code == 201, created.text
+    return ScimClient(world.http, source_id, created.json()["token"])

@@ -1,4 +1,4 @@
-"""Attacks by a client of SCIM, or on one: each is one test. No account of another source or of this site is reached."""
+"""Attacks by a client of SCIM, or on one, each in one test. They reach no account of others."""
 
 import asyncio
 import json
@@ -160,11 +160,11 @@ async def test_a_linked_account_of_this_site_keeps_its_name_and_address(world, c
 )
 async def test_another_token_opens_nothing(world, client, token):
     await world.add_user("ann")
-    made = await world.call("POST", "/users/ann/tokens", {"name": "t", "scopes": ["all"]}, as_="ann")
+    created = await world.call("POST", "/users/ann/tokens", {"name": "t", "scopes": ["all"]}, as_="ann")
     values = {
         "{own}x": f"{client.token}x",
         "{upper}": client.token.upper(),
-        "{other kind}": made.json()["sha1"],
+        "{other kind}": created.json()["sha1"],
     }
     answer = await client.call("GET", "Users", token=values.get(token, token))
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, 'Bearer realm="SCIM"')
@@ -232,7 +232,7 @@ async def test_a_leaver_is_refused_at_each_door(world, client, leaves):
         row = await accounts.get_by_login(tx, "cy")
         session = await browser_sessions.start(tx, row.id, stamp_of(row.password_hash))
 
-    async def doors():
+    async def is_open():
         fingerprint = key.json()["fingerprint"]
         ssh = await world.get_as_peer(f"/internal/ssh-keys?fingerprint={fingerprint.replace('+', '%2B')}")
         answers = [
@@ -244,7 +244,7 @@ async def test_a_leaver_is_refused_at_each_door(world, client, leaves):
         ]
         return [one.status_code < 300 and one.json().get("user_id", 1) != 0 for one in answers]
 
-    assert await doors() == [True] * 5
+    assert await is_open() == [True] * 5
     before = len(await world.emitted(CredentialsRevoked))
     off = {"op": "replace", "path": "active", "value": False}
     match leaves:
@@ -255,7 +255,7 @@ async def test_a_leaver_is_refused_at_each_door(world, client, leaves):
         case _:
             answer = await client.call("DELETE", f"Users/{cy['id']}")
     assert answer.is_success
-    assert await doors() == [False] * 5
+    assert await is_open() == [False] * 5
     revoked = (await world.emitted(CredentialsRevoked))[before:]
     assert {event.user_id for event in revoked} == {row.id}
 

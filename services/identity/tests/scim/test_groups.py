@@ -99,14 +99,14 @@ async def test_groups_are_found(client):
     cy = await client.user("cy")
     await client.group("developers", cy)
     await client.group("others")
-    for filter_, found in (
+    for filter_, matches in (
         ('displayName eq "Developers"', ["developers"]),
         (f'members.value eq "{cy["id"]}"', ["developers"]),
         (f'members eq "{cy["id"]}" and displayName eq "others"', []),
         ('members.value eq "no id"', []),
     ):
         answer = await client.call("GET", f"Groups?filter={quote(filter_)}")
-        assert [one["displayName"] for one in answer.json()["Resources"]] == found, filter_
+        assert [one["displayName"] for one in answer.json()["Resources"]] == matches, filter_
     unknown = quote('userName eq "x"')
     answer = await client.call("GET", f"Groups?filter={unknown}")
     assert (answer.status_code, answer.json()["scimType"]) == (400, "invalidFilter")

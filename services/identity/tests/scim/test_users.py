@@ -42,7 +42,7 @@ async def test_a_user_without_an_address_gets_that_of_the_name(world, client):
 
 
 @pytest.mark.parametrize(
-    ("filter_", "found"),
+    ("filter_", "matches"),
     [
         ('userName eq "CY@corp.example"', ["cy"]),
         ('externalId eq "id-dan"', ["dan"]),
@@ -57,13 +57,13 @@ async def test_a_user_without_an_address_gets_that_of_the_name(world, client):
         ('displayName eq "a \\" and userName eq \\"b"', []),
     ],
 )
-async def test_a_filter_finds(client, filter_, found):
+async def test_a_filter_finds(client, filter_, matches):
     for name in ("cy", "dan"):
         await client.user(name)
     answer = await client.call("GET", f"Users?filter={quote(filter_)}")
     assert answer.status_code == 200, answer.text
-    assert [one["externalId"] for one in answer.json()["Resources"]] == [f"id-{name}" for name in found]
-    assert answer.json()["totalResults"] == len(found)
+    assert [one["externalId"] for one in answer.json()["Resources"]] == [f"id-{name}" for name in matches]
+    assert answer.json()["totalResults"] == len(matches)
 
 
 @pytest.mark.parametrize(

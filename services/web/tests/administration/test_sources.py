@@ -42,8 +42,8 @@ async def test_a_token_of_scim_is_made_shown_once_and_deleted(pages, forge):
     row = {"id": 7, "name": "Entra", "token": "", "created_at": MOMENT, "last_used_at": None}
     forge.answers |= {PAGE: SOURCE, f"{PAGE}/scim_tokens": [row]}
     forge.changed = row | {"token": "scim_secret"}
-    made = await pages.submit(PAGE, "Make the token", to=PAGE, caller=ROOT, client="Okta")
-    assert (made.status_code, "scim_secret" in made.text) == (200, True)
+    created = await pages.submit(PAGE, "Make the token", to=PAGE, caller=ROOT, client="Okta")
+    assert (created.status_code, "scim_secret" in created.text) == (200, True)
     assert forge.sent[-1] == ("POST", f"{PAGE}/scim_tokens", {"name": "Okta"})
     shown = (await pages.get(PAGE, ROOT)).text
     assert ("scim_secret" in shown, "Entra" in shown, SOURCE["scim_url"] in shown) == (False, True, True)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from ingot_chassis.db.database import Database
 from ingot_chassis.jobs.periodic import PeriodicTask
 from ingot_identity.accounts.rules.presenter import Presenter
-from ingot_identity.scim.rules.provisioning import Provisioning, actor_of, apply_pending
+from ingot_identity.scim.rules.provisioning import SourceClient, actor_of, apply_pending
 from ingot_identity.sources.rules.configs import read_config
 from ingot_identity.sources.store import sources
 
@@ -18,6 +18,6 @@ def tasks(database: Database, presenter: Presenter) -> list[PeriodicTask]:
             rows = await sources.list_enabled(db)
         for row in rows:
             config = read_config(row.config)
-            await apply_pending(Provisioning(database, presenter, row, config, actor_of(row), timedelta(0)))
+            await apply_pending(SourceClient(database, presenter, row, config, actor_of(row), timedelta(0)))
 
     return [PeriodicTask("identity_apply_scim_groups", APPLY_EVERY, apply_groups)]

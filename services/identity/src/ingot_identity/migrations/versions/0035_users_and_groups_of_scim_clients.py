@@ -56,7 +56,7 @@ def upgrade() -> None:
         sa.Column("lower_user_name", sa.String(255), nullable=False),
         sa.Column("email", sa.String(254), nullable=False),
         sa.Column("lower_email", sa.String(254), nullable=False),
-        sa.Column("given_name", sa.String(255), nullable=False),
+        sa.Column("first_name", sa.String(255), nullable=False),
         sa.Column("family_name", sa.String(255), nullable=False),
         sa.Column("display_name", sa.String(255), nullable=False),
         sa.Column("version", sa.Integer(), server_default="1", nullable=False),

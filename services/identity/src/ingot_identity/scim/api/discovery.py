@@ -1,14 +1,12 @@
-"""What this server says of itself to SCIM clients (RFC 7644, section 4)."""
-
-from typing import Any
+"""Description of this server for SCIM clients (RFC 7644, section 4)."""
 
 from litestar import Response, get
 
 from ingot_chassis.errors import NotFound
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.scim.api.responses import (
-    ERRORS,
     MOST_RESULTS,
+    OPTIONS,
     Resource,
     answer,
     list_answer,
@@ -16,38 +14,32 @@ from ingot_identity.scim.api.responses import (
 )
 from ingot_identity.scim.rules.schemas import provider_config, resource_types, schemas
 
-OPTIONS: dict[str, Any] = {
-    "policy": source_client(),
-    "include_in_schema": False,
-    "exception_handlers": ERRORS,
-}
 
-
-@get("/scim/v2/ServiceProviderConfig", **OPTIONS)
+@get("/scim/v2/ServiceProviderConfig", policy=source_client(), **OPTIONS)
 async def get_provider_config(request: IdentityRequest) -> Response[bytes]:
     """The features of this server."""
     return answer(provider_config(request.public_url, MOST_RESULTS))
 
 
-@get("/scim/v2/ResourceTypes", **OPTIONS)
+@get("/scim/v2/ResourceTypes", policy=source_client(), **OPTIONS)
 async def list_resource_types(request: IdentityRequest) -> Response[bytes]:
     """User and Group."""
     return _all(request, resource_types(request.public_url))
 
 
-@get("/scim/v2/ResourceTypes/{name:str}", **OPTIONS)
+@get("/scim/v2/ResourceTypes/{name:str}", policy=source_client(), **OPTIONS)
 async def get_resource_type(request: IdentityRequest, name: str) -> Response[bytes]:
     """One of them."""
     return _one(resource_types(request.public_url), name)
 
 
-@get("/scim/v2/Schemas", **OPTIONS)
+@get("/scim/v2/Schemas", policy=source_client(), **OPTIONS)
 async def list_schemas(request: IdentityRequest) -> Response[bytes]:
     """The attributes of users and groups that count here."""
     return _all(request, schemas(request.public_url))
 
 
-@get("/scim/v2/Schemas/{name:str}", **OPTIONS)
+@get("/scim/v2/Schemas/{name:str}", policy=source_client(), **OPTIONS)
 async def get_schema(request: IdentityRequest, name: str) -> Response[bytes]:
     """Those of one of them."""
     return _one(schemas(request.public_url), name)

@@ -1,7 +1,5 @@
 """Groups of SCIM (RFC 7643, section 4.2): those of the source of the token."""
 
-from typing import Any
-
 from litestar import Response, delete, get, patch, post, put
 
 from ingot_chassis.db.driver import Executor
@@ -9,7 +7,7 @@ from ingot_chassis.errors import NotFound
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.accounts.rules.presenter import whole_seconds
 from ingot_identity.scim.api.responses import (
-    ERRORS,
+    OPTIONS,
     Resource,
     body_of,
     client_of,
@@ -28,11 +26,6 @@ from ingot_identity.scim.rules.schemas import GROUP
 from ingot_identity.scim.store import groups as store
 from ingot_identity.scim.store.tables import ScimGroupRow, ScimMemberRow
 
-OPTIONS: dict[str, Any] = {
-    "policy": source_client(),
-    "include_in_schema": False,
-    "exception_handlers": ERRORS,
-}
 COLLECTION, ONE = "/scim/v2/Groups", "/scim/v2/Groups/{group_id:str}"
 
 
@@ -61,7 +54,7 @@ def present_group(row: ScimGroupRow, members: list[ScimMemberRow], root: str) ->
     }
 
 
-async def _presented(request: IdentityRequest, db: Executor, rows: list[ScimGroupRow]) -> list[Resource]:
+async def _present(request: IdentityRequest, db: Executor, rows: list[ScimGroupRow]) -> list[Resource]:
     """Groups with their members, unless the query leaves these out."""
     members: dict[int, list[ScimMemberRow]] = {row.id: [] for row in rows}
     if rows and not is_left_out(request, "members"):
@@ -72,28 +65,28 @@ async def _presented(request: IdentityRequest, db: Executor, rows: list[ScimGrou
 
 async def _one(request: IdentityRequest, row: ScimGroupRow, *, status: int = 200) -> Response[bytes]:
     async with request.db.read() as db:
-        (body,) = await _presented(request, db, [row])
+        (body,) = await _present(request, db, [row])
     return resource_answer(request, body, status=status)
 
 
-@get(COLLECTION, **OPTIONS)
+@get(COLLECTION, policy=source_client(), **OPTIONS)
 async def list_groups(request: IdentityRequest) -> Response[bytes]:
     """Groups, oldest first, at most 100 at once. `filter` is `eq` joined by `and`."""
     query = list_query(request, store.FILTERS)
     async with request.db.read() as db:
         rows, total = await store.list_page(db, request.resource.id, query.range, query.conditions)
-        resources = await _presented(request, db, list(rows))
+        resources = await _present(request, db, list(rows))
     return list_answer(request, resources, total, query.range.offset + 1)
 
 
-@post(COLLECTION, status_code=201, **OPTIONS)
+@post(COLLECTION, status_code=201, policy=source_client(), **OPTIONS)
 async def create_group(request: IdentityRequest) -> Response[bytes]:
     """Create a group. The mapping of the source gives teams to its members."""
     row = await groups.create(client_of(request), read_group(await body_of(request)))
     return await _one(request, row, status=201)
 
 
-@get(ONE, **OPTIONS)
+@get(ONE, policy=source_client(), **OPTIONS)
 async def get_group(request: IdentityRequest, group_id: str) -> Response[bytes]:
     """A group of the source."""
     async with request.db.read() as db:
@@ -103,7 +96,7 @@ async def get_group(request: IdentityRequest, group_id: str) -> Response[bytes]:
     return await _one(request, row)
 
 
-@put(ONE, **OPTIONS)
+@put(ONE, policy=source_client(), **OPTIONS)
 async def replace_group(request: IdentityRequest, group_id: str) -> Response[bytes]:
     """Replace a group."""
     group = read_group(await body_of(request))
@@ -113,7 +106,7 @@ async def replace_group(request: IdentityRequest, group_id: str) -> Response[byt
     return await _one(request, row)
 
 
-@patch(ONE, **OPTIONS)
+@patch(ONE, policy=source_client(), **OPTIONS)
 async def patch_group(request: IdentityRequest, group_id: str) -> Response[bytes]:
     """Change a group, such as its members."""
     body = await body_of(request)
@@ -127,7 +120,7 @@ async def patch_group(request: IdentityRequest, group_id: str) -> Response[bytes
     return await _one(request, row)
 
 
-@delete(ONE, **OPTIONS)
+@delete(ONE, policy=source_client(), **OPTIONS)
 async def delete_group(request: IdentityRequest, group_id: str) -> None:
     """Delete a group. What it gave to its members ends."""
     await groups.delete(client_of(request), id_of(group_id), version=version_of(request))

@@ -1,4 +1,4 @@
-"""Requests and answers of SCIM clients: the token, the errors, pages of lists, versions, chosen attributes."""
+"""Requests and answers of SCIM clients: the token, errors, pages of lists, versions, attributes."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -14,9 +14,9 @@ from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.scim.rules import tokens
 from ingot_identity.scim.rules.bodies import Values, read_body
 from ingot_identity.scim.rules.errors import ScimError
-from ingot_identity.scim.rules.filters import Condition, read_conditions, require_known
+from ingot_identity.scim.rules.filters import Condition, read_conditions, require_filterable
 from ingot_identity.scim.rules.ids import id_of
-from ingot_identity.scim.rules.provisioning import Provisioning, actor_of
+from ingot_identity.scim.rules.provisioning import SourceClient, actor_of
 from ingot_identity.scim.rules.schemas import ERROR, LIST
 from ingot_identity.sources.rules.configs import read_config
 
@@ -55,13 +55,14 @@ def _error(request: Request[Any, Any, Any], error: ApiError) -> Response[bytes]:
     return answer(body, status=status, headers=error.headers)
 
 
-ERRORS: dict[int | type[Exception], Any] = {ApiError: _error}
+OPTIONS: dict[str, Any] = {"include_in_schema": False, "exception_handlers": {ApiError: _error}}
+"""Of every route of SCIM, next to its policy."""
 
 
-def client_of(request: IdentityRequest) -> Provisioning:
+def client_of(request: IdentityRequest) -> SourceClient:
     """The client that sent the request."""
     source = request.resource
-    return Provisioning(
+    return SourceClient(
         request.db,
         request.presenter,
         source,
@@ -117,7 +118,7 @@ def list_query(request: IdentityRequest, names: tuple[str, ...]) -> ListQuery:
     """Raises ScimError for a filter by other attributes than ``names``."""
     text = request.query_params.get("filter", "")
     conditions = read_conditions(text) if text else []
-    require_known(conditions, names)
+    require_filterable(conditions, names)
     # A text that is no id is that of no resource.
     plain = [
         (name, str(id_of(value)) if name in ("id", "members.value") else value) for name, value in conditions
@@ -146,17 +147,17 @@ def resource_answer(request: IdentityRequest, body: Resource, *, status: int = 2
 
 def chosen(request: IdentityRequest, body: Resource) -> Resource:
     """The resource with the attributes that the query asks for. Its id is always there."""
-    wanted, excluded = _names(request, "attributes"), _names(request, "excludedAttributes")
-    if not wanted and not excluded:
+    included, excluded = _names(request, "attributes"), _names(request, "excludedAttributes")
+    if not included and not excluded:
         return body
-    keep: Callable[[str], bool] = wanted.__contains__ if wanted else lambda name: name not in excluded
+    keep: Callable[[str], bool] = included.__contains__ if included else lambda name: name not in excluded
     return {name: value for name, value in body.items() if name in ("schemas", "id") or keep(name.lower())}
 
 
 def is_left_out(request: IdentityRequest, name: str) -> bool:
     """True if the query does not ask for the attribute."""
-    wanted = _names(request, "attributes")
-    return name not in wanted if wanted else name in _names(request, "excludedAttributes")
+    included = _names(request, "attributes")
+    return name not in included if included else name in _names(request, "excludedAttributes")
 
 
 def _names(request: IdentityRequest, parameter: str) -> frozenset[str]:

@@ -1,14 +1,12 @@
 """Users of SCIM (RFC 7643, section 4.1): the accounts that are linked with the source of the token."""
 
-from typing import Any
-
 from litestar import Response, delete, get, patch, post, put
 
 from ingot_chassis.errors import NotFound
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.accounts.rules.presenter import whole_seconds
 from ingot_identity.scim.api.responses import (
-    ERRORS,
+    OPTIONS,
     Resource,
     body_of,
     client_of,
@@ -26,11 +24,6 @@ from ingot_identity.scim.rules.schemas import USER
 from ingot_identity.scim.store import users as store
 from ingot_identity.scim.store.tables import ScimUserRow
 
-OPTIONS: dict[str, Any] = {
-    "policy": source_client(),
-    "include_in_schema": False,
-    "exception_handlers": ERRORS,
-}
 COLLECTION, ONE = "/scim/v2/Users", "/scim/v2/Users/{user_id:str}"
 
 
@@ -38,7 +31,7 @@ def present_user(row: ScimUserRow, root: str) -> Resource:
     body: Resource = {"schemas": [USER], "id": str(row.identity_id)}
     texts = {"externalId": row.external_id, "userName": row.user_name, "displayName": row.display_name}
     body |= {name: text for name, text in texts.items() if text}
-    parts = {"givenName": row.given_name, "familyName": row.family_name}
+    parts = {"givenName": row.first_name, "familyName": row.family_name}
     if any(parts.values()):
         body["name"] = {name: text for name, text in parts.items() if text}
     if row.email:
@@ -56,7 +49,7 @@ def present_user(row: ScimUserRow, root: str) -> Resource:
     }
 
 
-@get(COLLECTION, **OPTIONS)
+@get(COLLECTION, policy=source_client(), **OPTIONS)
 async def list_users(request: IdentityRequest) -> Response[bytes]:
     """Users, oldest first, at most 100 at once. `filter` is `eq` joined by `and`."""
     query = list_query(request, store.FILTERS)
@@ -66,14 +59,14 @@ async def list_users(request: IdentityRequest) -> Response[bytes]:
     return list_answer(request, resources, total, query.range.offset + 1)
 
 
-@post(COLLECTION, status_code=201, **OPTIONS)
+@post(COLLECTION, status_code=201, policy=source_client(), **OPTIONS)
 async def create_user(request: IdentityRequest) -> Response[bytes]:
     """Create a user. An account that is linked with the `externalId` already is taken over, no other one."""
     row = await users.create(client_of(request), read_person(await body_of(request)))
     return resource_answer(request, present_user(row, request.public_url), status=201)
 
 
-@get(ONE, **OPTIONS)
+@get(ONE, policy=source_client(), **OPTIONS)
 async def get_user(request: IdentityRequest, user_id: str) -> Response[bytes]:
     """A user of the source."""
     async with request.db.read() as db:
@@ -83,7 +76,7 @@ async def get_user(request: IdentityRequest, user_id: str) -> Response[bytes]:
     return resource_answer(request, present_user(row, request.public_url))
 
 
-@put(ONE, **OPTIONS)
+@put(ONE, policy=source_client(), **OPTIONS)
 async def replace_user(request: IdentityRequest, user_id: str) -> Response[bytes]:
     """Replace a user."""
     person = read_person(await body_of(request))
@@ -93,7 +86,7 @@ async def replace_user(request: IdentityRequest, user_id: str) -> Response[bytes
     return resource_answer(request, present_user(row, request.public_url))
 
 
-@patch(ONE, **OPTIONS)
+@patch(ONE, policy=source_client(), **OPTIONS)
 async def patch_user(request: IdentityRequest, user_id: str) -> Response[bytes]:
     """Change attributes of a user."""
     body = await body_of(request)
@@ -107,7 +100,7 @@ async def patch_user(request: IdentityRequest, user_id: str) -> Response[bytes]:
     return resource_answer(request, present_user(row, request.public_url))
 
 
-@delete(ONE, **OPTIONS)
+@delete(ONE, policy=source_client(), **OPTIONS)
 async def delete_user(request: IdentityRequest, user_id: str) -> None:
     """Deactivate the account of a user, which keeps its repositories, and forget the user."""
     await users.delete(client_of(request), id_of(user_id), version=version_of(request))

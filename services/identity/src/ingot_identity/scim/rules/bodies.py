@@ -1,4 +1,4 @@
-"""Bodies of SCIM as plain values. Names of attributes count in any letter case, so they are lower case here."""
+"""Bodies of SCIM as plain values. Names of attributes ignore the letter case, so they are lower case here."""
 
 from typing import Any
 

@@ -52,7 +52,7 @@ def _condition(match: re.Match[str]) -> Condition:
     return _SAME.get(name, name), value
 
 
-def require_known(conditions: Collection[Condition], names: Collection[str]) -> None:
+def require_filterable(conditions: Collection[Condition], names: Collection[str]) -> None:
     """Raises ScimError for an attribute that lists are not filtered by, or a value of the wrong type."""
     for name, value in conditions:
         if name not in names:

@@ -12,7 +12,7 @@ from ingot_identity.scim.rules.bodies import Values, objects_of, require_text, t
 from ingot_identity.scim.rules.errors import ScimError, Taken, VersionMismatch
 from ingot_identity.scim.rules.ids import id_of
 from ingot_identity.scim.rules.patches import MOST_VALUES
-from ingot_identity.scim.rules.provisioning import Provisioning, apply_pending, lock_name
+from ingot_identity.scim.rules.provisioning import SourceClient, apply_pending, lock_name
 from ingot_identity.scim.store import groups as store
 from ingot_identity.scim.store import users as user_rows
 from ingot_identity.scim.store.tables import ScimGroupRow, ScimMemberRow
@@ -54,7 +54,7 @@ def values_of(row: ScimGroupRow, members: list[ScimMemberRow]) -> Values:
     }
 
 
-async def create(client: Provisioning, group: ScimGroup) -> ScimGroupRow:
+async def create(client: SourceClient, group: ScimGroup) -> ScimGroupRow:
     """Raises ScimError, Taken, Conflict."""
     source, actor = client.source, client.actor
     async with client.db.transaction() as tx:
@@ -73,7 +73,7 @@ async def create(client: Provisioning, group: ScimGroup) -> ScimGroupRow:
 
 
 async def replace(
-    client: Provisioning,
+    client: SourceClient,
     group_id: int,
     change: Callable[[ScimGroupRow, list[ScimMemberRow]], ScimGroup],
     *,
@@ -110,7 +110,7 @@ async def replace(
     return changed
 
 
-async def delete(client: Provisioning, group_id: int, *, version: int | None = None) -> None:
+async def delete(client: SourceClient, group_id: int, *, version: int | None = None) -> None:
     """Raises NotFound, VersionMismatch."""
     source, actor = client.source, client.actor
     async with client.db.transaction() as tx:
@@ -127,7 +127,7 @@ async def delete(client: Provisioning, group_id: int, *, version: int | None = N
 
 async def _add_members(tx: Tx, source_id: int, group_id: int, members: frozenset[int]) -> None:
     """Raises ScimError for a member who is no user of the source."""
-    unknown = members - await user_rows.list_known(tx, source_id, members)
+    unknown = members - await user_rows.list_among(tx, source_id, members)
     if unknown:
         raise ScimError("invalidValue", f"members: '{min(unknown)}' is no user of this source")
     await store.add_members(tx, group_id, members)

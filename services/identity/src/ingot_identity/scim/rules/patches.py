@@ -102,8 +102,8 @@ def _joined(before: Any, value: Any, *, is_added: bool) -> Any:
         return before | value
     if isinstance(before, list) and is_added:
         more = value if isinstance(value, list) else [value]
-        known = {_key(item) for item in before}
-        joined = [*before, *(item for item in more if _key(item) not in known)]
+        keys = {_key(item) for item in before}
+        joined = [*before, *(item for item in more if _key(item) not in keys)]
         if len(joined) > MOST_VALUES:
             raise ScimError("invalidValue", f"an attribute has more than {MOST_VALUES} values")
         return joined

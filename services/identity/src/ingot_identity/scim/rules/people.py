@@ -20,7 +20,7 @@ class ScimPerson(msgspec.Struct, frozen=True, kw_only=True):
 
     user_name: str
     external_id: str
-    given_name: str
+    first_name: str
     family_name: str
     display_name: str
     email: str
@@ -29,7 +29,7 @@ class ScimPerson(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def full_name(self) -> str:
         """The name that the account shows."""
-        name = self.display_name or f"{self.given_name} {self.family_name}".strip()
+        name = self.display_name or f"{self.first_name} {self.family_name}".strip()
         return name[:FULL_NAME_LENGTH].strip()
 
     def columns(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def read_person(values: Values) -> ScimPerson:
     return ScimPerson(
         user_name=require_text(values, "userName"),
         external_id=text_of(values, "externalId"),
-        given_name=text_of(name, "givenName"),
+        first_name=text_of(name, "givenName"),
         family_name=text_of(name, "familyName"),
         display_name=text_of(values, "displayName") or text_of(name, "formatted"),
         email=_email_of(objects_of(values, "emails", most=MOST_EMAILS)),
@@ -60,7 +60,7 @@ def values_of(row: ScimUserRow) -> Values:
     return {
         "username": row.user_name,
         "externalid": row.external_id,
-        "name": {"givenname": row.given_name, "familyname": row.family_name},
+        "name": {"givenname": row.first_name, "familyname": row.family_name},
         "displayname": row.display_name,
         "emails": emails,
         "active": row.active,

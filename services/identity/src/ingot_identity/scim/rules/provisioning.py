@@ -18,8 +18,8 @@ MOST_APPLIED = 1_000
 PART = 100
 
 
-class Provisioning(NamedTuple):
-    """What the rules need of the client that changes users and groups of its source."""
+class SourceClient(NamedTuple):
+    """The client that changes users and groups of its source, as the rules need it."""
 
     db: Database
     presenter: Presenter
@@ -39,7 +39,7 @@ def lock_name(source_id: int) -> str:
     return f"scim source {source_id}"
 
 
-async def apply_pending(client: Provisioning) -> None:
+async def apply_pending(client: SourceClient) -> None:
     """Give and take the teams of users whose groups changed since the last time.
 
     A source whose groups come from sign-ins gives nothing here.
@@ -60,7 +60,7 @@ async def apply_pending(client: Provisioning) -> None:
             break
 
 
-async def apply_groups(client: Provisioning, rules: GroupRules, account_id: int, names: list[str]) -> None:
+async def apply_groups(client: SourceClient, rules: GroupRules, account_id: int, names: list[str]) -> None:
     """Apply these groups to teams and rights, and note what changed in the audit log."""
     changes = await mappings.apply_groups(
         client.db, client.presenter, client.source, rules, account_id, names

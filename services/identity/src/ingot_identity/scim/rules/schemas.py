@@ -1,4 +1,4 @@
-"""What this server says of itself to SCIM clients (RFC 7643, sections 5 to 7)."""
+"""Description of this server for SCIM clients (RFC 7643, sections 5 to 7)."""
 
 from typing import Any
 

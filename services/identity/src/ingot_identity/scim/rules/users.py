@@ -1,12 +1,11 @@
 """Users of a source: creating, changing, deactivating and leaving.
 
 An account is found by the id that the person has at the source, and by nothing else. A client changes only
-accounts that are linked with its source, and no administrator whom somebody here made one. The name, the
+accounts that are linked with its source, and no administrator whom this site made one. The name, the
 full name and the address follow the source only where it is the source of the account.
 """
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from ingot_chassis.db.audit import add_entry
 from ingot_chassis.db.transaction import Tx
@@ -22,7 +21,7 @@ from ingot_identity.oauth2.rules import flow
 from ingot_identity.providers.rules.people import Person, login_candidates
 from ingot_identity.scim.rules.errors import ScimError, Taken, VersionMismatch
 from ingot_identity.scim.rules.people import ScimPerson, checked_email, read_person, values_of
-from ingot_identity.scim.rules.provisioning import Provisioning, apply_groups, lock_name
+from ingot_identity.scim.rules.provisioning import SourceClient, apply_groups, lock_name
 from ingot_identity.scim.store import users as store
 from ingot_identity.scim.store.tables import ScimUserRow
 from ingot_identity.sources.rules.configs import GroupRules
@@ -31,7 +30,7 @@ from ingot_identity.sources.store.tables import IdentityRow
 from ingot_identity.users import rules as users
 
 
-async def create(client: Provisioning, person: ScimPerson) -> ScimUserRow:
+async def create(client: SourceClient, person: ScimPerson) -> ScimUserRow:
     """Create a user: with a new account, or with the one that is linked with the id of the person.
 
     Raises ScimError, Taken, Denied.
@@ -62,7 +61,11 @@ async def create(client: Provisioning, person: ScimPerson) -> ScimUserRow:
 
 
 async def replace(
-    client: Provisioning, identity_id: int, change: Any, *, version: int | None = None
+    client: SourceClient,
+    identity_id: int,
+    change: Callable[[ScimUserRow], ScimPerson],
+    *,
+    version: int | None = None,
 ) -> ScimUserRow:
     """Change a user to ``change(row)``, a person. Raises ScimError, Taken, Denied, NotFound.
 
@@ -75,7 +78,7 @@ async def replace(
         row = await _get(tx, source.id, identity_id)
         if version is not None and row.version != version:
             raise VersionMismatch
-        person: ScimPerson = change(row)
+        person = change(row)
         if person.external_id not in ("", row.external_id):
             raise ScimError("mutability", "externalId cannot be changed: the person signs in by it")
         if await store.id_by_user_name(tx, source.id, person.user_name) not in (None, identity_id):
@@ -91,7 +94,7 @@ async def replace(
         return changed
 
 
-async def delete(client: Provisioning, identity_id: int, *, version: int | None = None) -> None:
+async def delete(client: SourceClient, identity_id: int, *, version: int | None = None) -> None:
     """Deactivate the account of a user, take what groups gave, and forget the user.
 
     The account keeps its link: the same person gets it back. Raises as ``replace``.
@@ -134,7 +137,7 @@ async def _lock_account(tx: Tx, identity: IdentityRow) -> AccountRow:
     return account
 
 
-async def _create_account(tx: Tx, client: Provisioning, person: ScimPerson) -> AccountRow:
+async def _create_account(tx: Tx, client: SourceClient, person: ScimPerson) -> AccountRow:
     """Raises ScimError, Taken."""
     login = await _free_login(tx, person)
     email = person.email or checked_email(person.user_name)
@@ -175,7 +178,7 @@ def _candidates(user_name: str) -> Iterable[str]:
 
 
 async def _follow(
-    tx: Tx, client: Provisioning, account: AccountRow, before: ScimPerson | None, person: ScimPerson
+    tx: Tx, client: SourceClient, account: AccountRow, before: ScimPerson | None, person: ScimPerson
 ) -> AccountRow:
     """Give the account what changed of the name, the full name and the address; its row.
 
@@ -205,7 +208,7 @@ async def _follow(
 
 
 async def _set_active(
-    tx: Tx, client: Provisioning, identity: IdentityRow, account: AccountRow, *, active: bool
+    tx: Tx, client: SourceClient, identity: IdentityRow, account: AccountRow, *, active: bool
 ) -> None:
     """Deactivate the account, or activate it again if no other deactivation lasts. Raises Denied.
 

@@ -45,7 +45,7 @@ scim_user = Table(
     Column("lower_user_name", String(255), nullable=False),
     Column("email", String(254), nullable=False),
     Column("lower_email", String(254), nullable=False),
-    Column("given_name", String(255), nullable=False),
+    Column("first_name", String(255), nullable=False),
     Column("family_name", String(255), nullable=False),
     Column("display_name", String(255), nullable=False),
     Column("version", Integer, nullable=False, default=1, server_default="1"),
@@ -71,7 +71,7 @@ class ScimUserRow(TypedRow):
     active: bool
     user_name: str
     email: str
-    given_name: str
+    first_name: str
     family_name: str
     display_name: str
     version: int

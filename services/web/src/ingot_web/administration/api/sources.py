@@ -99,10 +99,10 @@ async def change_source(request: WebRequest, source_id: int) -> Response[Any]:
                     body["secret"] = ""
                 await request.forge.send("PATCH", "identity", path, body)
             case "add_token":
-                made = await request.forge.send(
+                token = await request.forge.send(
                     "POST", "identity", f"{path}/scim_tokens", {"name": form.text("client")}
                 )
-                return await _source_page(request, source_id, None, secret=made["token"])
+                return await _source_page(request, source_id, None, secret=token["token"])
             case "remove_token":
                 await request.forge.send("DELETE", "identity", f"{path}/scim_tokens" + at(form.text("id")))
             case "delete":
