@@ -75,6 +75,8 @@ def announce_people(tx: Tx, job: Notify, reasons: Mapping[int, NoticeReason]) ->
     ]
     if not job.is_edited:
         people.append(NotifiedPerson(account_id=job.actor_id, reason="own"))
+    if not people:
+        return
     source = NoticeSource(
         actor_id=job.actor_id,
         comment_id=job.comment_id,

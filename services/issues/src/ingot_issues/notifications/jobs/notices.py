@@ -51,7 +51,8 @@ class NoticeJobs:
         accesses = await ask_each(access_of, account_ids)
         allowed = [access for access in accesses if access is not None]
         async with self._db.transaction() as tx:
-            issue = await issue_rows.get_by_id(tx, task.issue_id)
+            recipients: set[int] = set()
+            issue = await issue_rows.get_by_id(tx, task.issue_id) if account_ids else None
             if issue is not None:
                 readers = {
                     one
@@ -65,5 +66,5 @@ class NoticeJobs:
                     tx, recipients, task.repository_id, task.issue_id, task.comment_id, task.at
                 )
                 await mentions.save(tx, task.issue_id, readers & named_ids)
-                notifications.announce_people(tx, task, {one: reasons[one] for one in recipients})
+            notifications.announce_people(tx, task, {one: reasons[one] for one in recipients})
             await self._jobs.finish(tx, job)
