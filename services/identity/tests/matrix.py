@@ -237,8 +237,8 @@ class Things:
             answer = await self._identity.call("POST", "/admin/auths", body, as_="root")
             self._names["source"] = answer.json()["id"]
         if "{scim}" in path:
-            made = path.format(**self._names, scim="").rstrip("/")
-            answer = await self._identity.call("POST", made, {"name": "t"}, as_="root")
+            tokens = path.format(**self._names, scim="").rstrip("/")
+            answer = await self._identity.call("POST", tokens, {"name": "t"}, as_="root")
             self._names["scim"] = answer.json()["id"]
         for name in ("user", "key", "pgp", "org", "team", "public"):
             if "{" + name + "}" in path and name not in self._names:

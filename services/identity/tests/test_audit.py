@@ -298,9 +298,9 @@ async def test_what_clients_of_scim_do_is_noted_with_their_source(world):
     for kind, one in (("Users", cy), ("Groups", group)):
         await client.patch(f"{kind}/{one['id']}", {"op": "replace", "path": "displayName", "value": "X"})
         assert (await client.call("DELETE", f"{kind}/{one['id']}")).status_code == 204
-    made = await single_entry(world, "scim_token.create")
-    assert made[:2] == ("root", "source corp")
-    assert (await world.call("DELETE", f"{path}/{made[2]['id']}", as_="root")).status_code == 204
+    created = await single_entry(world, "scim_token.create")
+    assert created[:2] == ("root", "source corp")
+    assert (await world.call("DELETE", f"{path}/{created[2]['id']}", as_="root")).status_code == 204
     assert (await single_entry(world, "scim_token.delete"))[:2] == ("root", "source corp")
     noted = [(entry.action, entry.actor, entry.via, entry.subject) for entry in await entries(world, "scim_")]
     assert [one for one in noted if one[1] != "root"] == [

@@ -32,7 +32,8 @@ FIELDS: dict[MessageKind, tuple[str, ...]] = {
 
 ``url`` is absolute: the link to follow, or the page where the person can undo what happened. ``expires`` and
 ``time`` are for people, with the time zone. ``target`` is an organization, a team or a repository. ``name``
-is the title of a token or key. ``address`` and ``program`` are the network address and the browser of a sign-in.
+is the title of a token or key. ``address`` and ``program`` are the network address and the browser of a
+sign-in.
 """
 
 

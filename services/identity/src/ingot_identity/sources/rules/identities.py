@@ -29,7 +29,7 @@ async def link(
 
 
 async def require_removable(tx: Tx, account_id: int, source_id: int) -> AccountRow:
-    """Lock and return the account. Raises NotFound, or Conflict for the only way to sign in and by a manager."""
+    """Lock and return the account. Raises NotFound, or Conflict for the only way to sign in."""
     row = await lock_for_update(tx, account_id)
     links = await store.list_of_account(tx, account_id)
     link = next((link for link in links if link.source_id == source_id), None)
