@@ -237,7 +237,7 @@ class Things:
             answer = await self._identity.call("POST", "/admin/auths", body, as_="root")
             self._names["source"] = answer.json()["id"]
         if "{scim}" in path:
-            tokens = path.format(**self._names, scim="").rstrip("/")
+            tokens = path.partition("/{scim}")[0].format(**self._names)
             answer = await self._identity.call("POST", tokens, {"name": "t"}, as_="root")
             self._names["scim"] = answer.json()["id"]
         for name in ("user", "key", "pgp", "org", "team", "public"):

@@ -298,11 +298,11 @@ async def test_what_clients_of_scim_do_is_noted_with_their_source(world):
     for kind, one in (("Users", cy), ("Groups", group)):
         await client.patch(f"{kind}/{one['id']}", {"op": "replace", "path": "displayName", "value": "X"})
         assert (await client.call("DELETE", f"{kind}/{one['id']}")).status_code == 204
-    created = await single_entry(world, "scim_token.create")
-    assert created[:2] == ("root", "source corp")
-    assert (await world.call("DELETE", f"{path}/{created[2]['id']}", as_="root")).status_code == 204
+    entry = await single_entry(world, "scim_token.create")
+    assert entry[:2] == ("root", "source corp")
+    assert (await world.call("DELETE", f"{path}/{entry[2]['id']}", as_="root")).status_code == 204
     assert (await single_entry(world, "scim_token.delete"))[:2] == ("root", "source corp")
-    noted = [(entry.action, entry.actor, entry.via, entry.subject) for entry in await entries(world, "scim_")]
+    noted = [(one.action, one.actor, one.via, one.subject) for one in await entries(world, "scim_")]
     assert [one for one in noted if one[1] != "root"] == [
         ("scim_user.create", "(corp)", "scim", "user cy"),
         ("scim_group.create", "(corp)", "scim", "group developers"),
