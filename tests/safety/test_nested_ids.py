@@ -19,7 +19,9 @@ from .world import ABSENT, ABSENT_ID, MINE, MY_ORGANIZATION, OURS, World, body_o
 CLOSED, VAULT = REPOSITORIES[1], ORGANIZATIONS[2]
 NOWHERE = {
     "lock_id": "999999", "oid": "9" * 64, "sha": "9" * 40,
-    **dict.fromkeys(("delivery_id", "file_uuid", "asset_uuid"), "99999999-0000-7000-8000-000000000000"),
+    **dict.fromkeys(
+        ("delivery_id", "mail_id", "file_uuid", "asset_uuid"), "99999999-0000-7000-8000-000000000000"
+    ),
 }  # fmt: skip
 """Ids of nothing that are no numbers."""
 TARGET_IDS = ("repository_id", "team_id")

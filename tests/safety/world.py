@@ -167,6 +167,7 @@ class World:
             "session_id": "1",
             "grant_id": 1,
             "delivery_id": "00000000-0000-7000-8000-000000000000",
+            "mail_id": "00000000-0000-7000-8000-000000000000",
         }
 
     def _organization(self, target: Target) -> dict[str, Any]:
