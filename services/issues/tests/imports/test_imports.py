@@ -170,6 +170,26 @@ async def test_a_head_of_another_repository_does_not_follow_a_branch_of_the_same
     assert [(head.repository_id, head.number) for head in heads.heads] == [(0, 1)]
 
 
+async def test_people_write_on_what_the_ghost_has_written(world):
+    await imported(world, {"issues": [issue(1)]}, {"pulls": [pull(2)]})
+    for number in (1, 2):
+        await world.create(f"/issues/{number}/comments", {"body": "@bob look"}, as_=3)
+    await world.work()
+    threads = (await world.call("GET", "//notifications", as_=2)).json()
+    assert sorted(thread["subject"]["title"] for thread in threads) == ["issue 1", "pull 2"]
+    table = world.db.metadata.tables["job"]
+    async with world.db.read() as db:
+        assert {row.last_error for row in (await db.execute(table.select())).all()} == {None}
+
+
+async def test_a_pull_request_of_the_ghost_in_a_private_repository_is_compared(world):
+    world.repos.add(repository(private=True))
+    serve(world, {"pulls": [pull(1)]})
+    await world.deliver(ImportFetched(repository=repository(private=True)))
+    await world.work()
+    assert (await world.call("GET", "/pulls/1")).json()["mergeable"]
+
+
 async def test_the_next_number_is_above_the_imported_ones(world):
     await imported(world, {"issues": [issue(12), issue(3)]})
     assert (await world.open_issue())["number"] == 13

@@ -8,6 +8,7 @@ from ingot_chassis.security.grants import GrantCache
 from ingot_chassis.security.principal import Membership
 from ingot_contracts.identity.accounts import Account
 from ingot_contracts.identity.teams import Team
+from ingot_contracts.repos.imports import GHOST_ID
 
 
 class HttpIdentity:
@@ -18,7 +19,12 @@ class HttpIdentity:
         self._unblocked: GrantCache[tuple[int, int], bool] = GrantCache()
 
     async def is_blocked(self, account_id: int, user_id: int) -> bool:
-        """Return whether the account blocks the user. False is cached as long as a grant."""
+        """Return whether the account blocks the user. False is cached as long as a grant.
+
+        The ghost, who is the author of imported texts, blocks nobody.
+        """
+        if account_id == GHOST_ID:
+            return False
         key, since = (account_id, user_id), self._unblocked.clock()
         if self._unblocked.get(key) is not None:
             return False

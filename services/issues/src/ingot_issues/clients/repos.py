@@ -24,7 +24,7 @@ from ingot_contracts.repos.comparisons import (
     PullHead,
 )
 from ingot_contracts.repos.histories import History
-from ingot_contracts.repos.imports import ImportPage, ReadImportPage
+from ingot_contracts.repos.imports import GHOST_ID, ImportPage, ReadImportPage
 from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_contracts.repos.merges import Merge, Merged, OfficialReviewers, UpdateBranch, UpdatedBranch
 from ingot_contracts.repos.repositories import RepositoryAccess
@@ -137,11 +137,15 @@ class HttpRepos:
         return await self._peer.get(path, RepositoryAccess, principal=principal_token)
 
     async def access_of_user(self, account_id: int, owner: str, name: str) -> RepositoryAccess:
-        """Return the access of a user, without a request of that user."""
+        """Return the access of a user, without a request of that user. The ghost has none."""
+        if account_id == GHOST_ID:
+            raise NotFound
         return await self._peer.get(f"{_access_path(owner, name)}?user={account_id}", RepositoryAccess)
 
     async def access_of_user_by_id(self, account_id: int, repository_id: int) -> RepositoryAccess:
-        """Return the access of a user, without a request of that user."""
+        """Return the access of a user, without a request of that user. The ghost has none."""
+        if account_id == GHOST_ID:
+            raise NotFound
         path = f"/internal/repositories/{repository_id}/access?user={account_id}"
         return await self._peer.get(path, RepositoryAccess)
 
