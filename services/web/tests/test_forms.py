@@ -66,7 +66,8 @@ SOURCE = {
     "id": 1, "name": "corp", "title": "Corp", "kind": "oidc", "enabled": True, "from_settings": False,
     "has_secret": True, "icon_url": "", "accounts": 2, "redirect_uri": "http://x/callback",
     "backchannel_logout_uri": "http://x/logout",
-    "post_logout_redirect_uri": "http://x/", "scim_url": "http://x/scim/v2", "created_at": MOMENT, "updated_at": MOMENT,
+    "post_logout_redirect_uri": "http://x/", "scim_url": "http://x/scim/v2",
+    "created_at": MOMENT, "updated_at": MOMENT,
     "config": {
         "kind": "oidc", "issuer": "https://id.example.org", "client_id": "ingot",
         "scopes": ["openid", "email"], "login_claim": "preferred_username", "name_claim": "name",
