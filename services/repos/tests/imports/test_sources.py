@@ -184,12 +184,14 @@ async def test_issues_are_off_until_the_import_ends(world, bob, source):
     got = (await bob.get("/repos/bob/copy")).json()
     assert (got["empty"], got["has_issues"], got["has_pull_requests"]) == (False, False, False)
     assert [event["repository"]["id"] for event in await world.events("import.fetched")] == [repository_id]
+    assert await world.events("import.finished") == []
     assert (await progress(bob))["status"] == "running"
     await read_all(bob, repository_id)
     got = (await bob.get("/repos/bob/copy")).json()
     assert (got["has_issues"], got["has_pull_requests"]) == (True, True)
     state = await progress(bob)
     assert (state["status"], state["percent"], state["error"]) == ("done", 100, "")
+    assert [event["reason"] for event in await world.events("import.finished")] == [""]
     assert state["counts"] == {
         "labels": {"done": 1, "known": 1},
         "milestones": {"done": 1, "known": 1},
@@ -263,6 +265,7 @@ async def test_a_source_that_fails_ends_the_import_with_one_error(world, bob, so
     assert (await read(bob, repository_id))["state"] == "ended"
     state = await progress(bob)
     assert (state["status"], state["error"]) == ("failed", REASON_TEXTS[reason])
+    assert [event["reason"] for event in await world.events("import.finished")] == [reason]
     assert (await bob.get("/repos/bob/copy/raw/README.md")).text == "hello\n"
 
 

@@ -181,10 +181,10 @@ async def complete(
         ),
         key=row.id,
     )
-    if user is not None:
-        tx.emit(ImportFinished(repository=repository, requested_by=user.id), key=row.id)
     if source is not None:
         tx.emit(ImportFetched(repository=repository), key=row.id)
+    elif user is not None:
+        tx.emit(ImportFinished(repository=repository, requested_by=user.id), key=row.id)
     return True
 
 

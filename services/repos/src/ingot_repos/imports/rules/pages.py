@@ -13,11 +13,13 @@ import msgspec
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import BadRequest
 from ingot_chassis.security.egress import Egress
 from ingot_chassis.security.own_servers import OwnServers
 from ingot_chassis.security.sealing import Seal, Unreadable
 from ingot_contracts.identity.accounts import GHOST
+from ingot_contracts.repos.events import ImportFinished
 from ingot_contracts.repos.imports import (
     GHOST_ID,
     ImportedIssue,
@@ -167,6 +169,7 @@ class SourcePages:
                 finished_at=now(),
             )
             await store.change(tx, repository_id, failures=0)
+            await self._announce_end(tx, repository_id, reason)
         return ENDED
 
     async def _complete(self, repository_id: int, user_id: int) -> ImportPage:
@@ -188,7 +191,17 @@ class SourcePages:
                 await repositories.change(tx, repository_id, **OF_ISSUES)
                 user = await accounts.get(tx, user_id)
                 await announce_edit(tx, self._presenter, before, as_user(user) if user else GHOST)
+                await self._announce_end(tx, repository_id)
         return ENDED
+
+    async def _announce_end(self, tx: Tx, repository_id: int, reason: str = "") -> None:
+        """Tell the requester by `ImportFinished` how the import ended."""
+        row = await repositories.get_unfiltered(tx, repository_id)
+        remote = await imports.get_remote(tx, repository_id)
+        if row is not None and remote is not None:
+            shown = self._presenter.repository(row)
+            finished = ImportFinished(repository=shown, requested_by=remote.user_id, reason=reason)
+            tx.emit(finished, key=repository_id)
 
 
 def _cursor(text: str) -> Cursor:
