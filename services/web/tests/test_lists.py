@@ -16,6 +16,7 @@ ROWS = 51
 TEAM = "/org/crew/settings/teams/1"
 EXCERPTS = {
     "/": {"/repos/issues/search": "/issues", "/user/orgs": "All 51"},
+    "/admin/auths/1": {"/admin/auths/1/scim_tokens": "at most 10 tokens"},
     "/ann/demo/compare/main...topic": {f"{HOME}/branches": '<input id="head"'},
     **{f"/ann/demo/{kind}": {f"{HOME}/milestones": "All milestones"} for kind in ("issues", "pulls")},
     **{
