@@ -188,6 +188,8 @@ async def test_a_pull_request_of_the_ghost_in_a_private_repository_is_compared(w
     await world.deliver(ImportFetched(repository=repository(private=True)))
     await world.work()
     assert (await world.call("GET", "/pulls/1")).json()["mergeable"]
+    [heads] = world.repos.bodies("comparisons", CompareHeads)
+    assert [head.branch for head in heads.heads] == ["fix"]
 
 
 async def test_the_next_number_is_above_the_imported_ones(world):
@@ -223,12 +225,12 @@ class DyingRepos:
     """Repos for a worker that is killed when it has the answer to its second page."""
 
     def __init__(self, repos):
-        self.repos, self.asked = repos, 0
+        self.repos, self.calls = repos, 0
 
     async def import_page(self, repository_id, cursor, **more):
         page = await self.repos.import_page(repository_id, cursor, **more)
-        self.asked += 1
-        if self.asked == 2:
+        self.calls += 1
+        if self.calls == 2:
             raise Killed
         return page
 
@@ -249,8 +251,8 @@ async def test_workers_that_are_killed_between_all_pages_write_everything_once(w
         except Killed:
             kills += 1
     assert kills == len(pages)
-    asked = [body.cursor for body in world.repos.bodies("pages", ReadImportPage)]
-    assert asked[-1] == f"after {len(pages)}"
+    cursors = [body.cursor for body in world.repos.bodies("pages", ReadImportPage)]
+    assert cursors[-1] == f"after {len(pages)}"
     assert [one["number"] for one in (await world.call("GET", "/issues?sort=oldest")).json()] == [1, 2, 3, 4]
     assert len((await world.call("GET", "/issues/comments")).json()) == 4
     assert await world.open_counts() == (4, 0)

@@ -33,7 +33,8 @@ SHA, OTHER = "a" * 40, "b" * 40
 PULLS = [
     {
         "id": 200 + number, "number": 10 + number, "title": f"pull {number}", "user": EVE, "state": "open",
-        "base": {"ref": "trunk", "sha": SHA, "repo_id": 1}, "head": {"ref": "fix", "sha": OTHER, "repo_id": number},
+        "base": {"ref": "trunk", "sha": SHA, "repo_id": 1},
+        "head": {"ref": "fix", "sha": OTHER, "repo_id": number},
         "merge_base": SHA, **TIMES,
     }
     for number in range(1, 3)
@@ -89,7 +90,7 @@ class Source(Remote):
         start = (int(parse_qs(parts.query)["page"][0]) - 1) * self.page_size
         return answer_of(items[start : start + self.page_size], f"X-Total-Count: {len(items)}")
 
-    def asked(self):
+    def api_calls(self):
         return [target for _, target, _ in self.requests if target.startswith("/api/")]
 
 
@@ -193,24 +194,24 @@ async def test_issues_are_off_until_the_import_ends(world, bob, source):
     assert (state["status"], state["percent"], state["error"]) == ("done", 100, "")
     assert [event["reason"] for event in await world.events("import.finished")] == [""]
     assert state["counts"] == {
-        "labels": {"done": 1, "known": 1},
-        "milestones": {"done": 1, "known": 1},
-        "issues": {"done": 3, "known": 3},
-        "comments": {"done": 1, "known": 1},
+        "labels": {"done": 1, "total": 1},
+        "milestones": {"done": 1, "total": 1},
+        "issues": {"done": 3, "total": 3},
+        "comments": {"done": 1, "total": 1},
     }
 
 
 async def test_only_what_the_form_asks_for_is_read(world, bob, source):
     repository_id = await migrate(world, bob, source, issues=False, milestones=False)
     await read_all(bob, repository_id)
-    assert {urlsplit(target).path for target in source.asked()} == {"/api/v1/repos/there/source/labels"}
+    assert {urlsplit(target).path for target in source.api_calls()} == {"/api/v1/repos/there/source/labels"}
 
 
 async def test_plain_git_needs_no_api(world, bob, source):
     repository_id = await migrate(world, bob, source, service="git")
     assert (await progress(bob))["status"] == "done"
     assert (await read(bob, repository_id))["state"] == "ended"
-    assert source.asked() == []
+    assert source.api_calls() == []
 
 
 @pytest.mark.parametrize(
@@ -286,7 +287,7 @@ async def test_a_cancelled_import_ends_and_its_repository_stays(world, bob, sour
     repository_id = await migrate(world, bob, source)
     assert (await bob.call("DELETE", "/api/v1/repos/bob/copy/migration")).status_code == 204
     assert (await read(bob, repository_id))["state"] == "ended"
-    assert source.asked() == []
+    assert source.api_calls() == []
     assert (await bob.get("/repos/bob/copy/raw/README.md")).text == "hello\n"
 
 
@@ -355,7 +356,7 @@ async def test_a_source_that_lies_about_its_counts_is_read_to_its_end(world, bob
     source.api = lie
     repository_id = await migrate(world, bob, source)
     assert len((await read_all(bob, repository_id))["issues"]) == 2
-    assert (await progress(bob))["counts"]["issues"] == {"done": 3, "known": None}
+    assert (await progress(bob))["counts"]["issues"] == {"done": 3, "total": None}
 
 
 async def test_a_redirect_of_the_same_source_is_followed(world, bob, source):
@@ -392,7 +393,7 @@ async def test_a_cursor_of_another_form_is_refused(world, bob, source, cursor):
     body = {"cursor": cursor}
     answer = await bob.call("POST", f"/internal/imports/{repository_id}/pages", body, peer="issues")
     assert answer.status_code == 400
-    assert source.asked() == []
+    assert source.api_calls() == []
 
 
 @pytest.mark.parametrize(

@@ -258,9 +258,9 @@ class FakeRepos:
         )
 
     def _import_page(self, call: RecordedCall) -> ImportPage:
-        asked = body_of(call, ReadImportPage)
+        request = body_of(call, ReadImportPage)
         ended = ImportPage(state="ended")
-        return self.import_pages.get((id_of(call.path.split("/")[3]), asked.cursor), ended)
+        return self.import_pages.get((id_of(call.path.split("/")[3]), request.cursor), ended)
 
     def _user_level(self, call: RecordedCall) -> AccessLevel:
         if not parameter_of(call, "user"):

@@ -1,25 +1,22 @@
 """The job that reads the pages of an import from repos and writes them.
 
-Each page is written with the cursor of the next one, so a job that is killed goes on behind its last page.
+Each page is written with the cursor of the next one. So a killed job continues after its last page.
 repos keeps the state of the import, and decides when it has failed.
 """
 
 from datetime import timedelta
 
 import msgspec
-import structlog
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
 from ingot_chassis.jobs.jobs import Job, Jobs
-from ingot_chassis.jobs.workers import Work
+from ingot_chassis.jobs.workers import GiveUp, Work
 from ingot_issues.accounts.rules import copy_missing
 from ingot_issues.clients.identity import HttpIdentity
 from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.imports import store
 from ingot_issues.imports.rules import IMPORT, ReadPages, Refused, account_ids, write_page
-
-log = structlog.get_logger()
 
 PAGES_AT_ONCE = 20
 """Pages of one run. Then other jobs that wait get a turn."""
@@ -52,9 +49,8 @@ class ImportJobs:
                 async with self._db.transaction() as tx:
                     await write_page(tx, self._jobs, repository_id, page)
             except Refused as error:
-                log.warning("page of an import refused", repository=repository_id, reason=str(error))
                 await self._repos.import_page(repository_id, cursor, is_refused=True)
-                return
+                raise GiveUp(str(error)) from None
             cursor = page.cursor
         async with self._db.transaction() as tx:
             await self._jobs.finish(tx, job, again_at=now() + timedelta(seconds=pause))

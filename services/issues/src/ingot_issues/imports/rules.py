@@ -1,7 +1,7 @@
 """Writing a page of an import.
 
-Imported rows have the numbers, times and states of the source. They notify nobody, refer to nothing, and are
-announced by no event. Objects that exist already are left as they are, since a page may be read twice. Labels
+Imported rows have the numbers, times and states of the source. They cause no notifications,
+references or events. Objects that exist already are left as they are, since a page may be read twice. Labels
 and milestones come before issues, and issues before comments.
 """
 
@@ -82,8 +82,8 @@ def account_ids(page: ImportPage) -> set[int]:
 async def _new(tx: Tx, repository_id: int, kind: ObjectKind, objects: Sequence[_T]) -> list[_T]:
     """Return the objects that do not exist here, each once."""
     by_id = {one.source_id: one for one in objects}
-    known = await store.local_ids(tx, repository_id, kind, by_id)
-    return [one for source_id, one in by_id.items() if source_id not in known]
+    existing = await store.local_ids(tx, repository_id, kind, by_id)
+    return [one for source_id, one in by_id.items() if source_id not in existing]
 
 
 async def _write_labels(tx: Tx, repository_id: int, page: Sequence[ImportedLabel]) -> None:

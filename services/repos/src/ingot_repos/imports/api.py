@@ -100,8 +100,8 @@ class Migration(msgspec.Struct):
     """The progress of an import. ``received`` is in bytes, ``percent`` is of the present phase.
 
     ``error`` also names LFS objects that the remote lacks, and the error of a mirror's last sync. ``counts``
-    has the data next to git by kind: objects that are done, and all that the source knows, or null. During it
-    ``phase`` is the present kind.
+    has the data next to git by kind: objects that are done, and all that the source counts, or null.
+    ``phase`` is then the present kind.
     """
 
     status: ImportState

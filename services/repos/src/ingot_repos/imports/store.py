@@ -27,10 +27,10 @@ import_source = Table(
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """Objects of one kind: written ones, and as many as the source says, or None."""
+    """Objects of one kind: written ones, and all that the source counts, or None."""
 
     done: int = 0
-    known: int | None = None
+    total: int | None = None
 
 
 class SourceRow(TypedRow):

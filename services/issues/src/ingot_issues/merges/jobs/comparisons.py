@@ -11,6 +11,7 @@ from ingot_chassis.errors import NotFound
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
 from ingot_contracts.repos.comparisons import CompareHeads, Comparison, Head
+from ingot_contracts.repos.imports import GHOST_ID
 from ingot_contracts.repos.merges import Merged
 from ingot_contracts.repos.repositories import Repository
 from ingot_issues.access.rules.repositories import in_unit, may_write
@@ -87,12 +88,14 @@ class ComparisonJobs:
         Without a branch, repos uses the commits that it keeps under the number.
 
         Then no new commit of a private repository is copied after the author has lost access to it. Nor is
-        one copied without a push (without ``follows_branch``).
+        one copied without a push (without ``follows_branch``). The ghost's heads are imported: they are in the
+        base repository itself.
         """
         repository = head_repositories.get(row.head_repository_id)
         hidden = (
             repository is not None
             and repository.private
+            and row.author_id != GHOST_ID
             and not await self._may_read(row.author_id, repository.id)
         )
         branch = row.head_branch if follows_branch and not hidden else ""

@@ -225,17 +225,17 @@ def _next_cursor(cursor: Cursor, page: SourcePage) -> Cursor:
 async def _accounts_of(db: Executor, page: SourcePage, *, map_logins: bool) -> dict[PersonKey, int]:
     """Return the accounts of users of the source, by their keys."""
     by_email = await users_by_email(db, {address for address in page.addresses.values() if address})
-    found = {
+    ids = {
         key: by_email[address.lower()].id
         for key, address in page.addresses.items()
         if address.lower() in by_email
     }
     if map_logins:
-        rest = {key[1].lower(): key for key in page.addresses if key not in found}
+        rest = {key[1].lower(): key for key in page.addresses if key not in ids}
         for row in await accounts.list_by_logins(db, rest):
             if row.kind == AccountKind.USER:
-                found[rest[row.login.lower()]] = row.id
-    return found
+                ids[rest[row.login.lower()]] = row.id
+    return ids
 
 
 def _answer(page: SourcePage, people: Mapping[PersonKey, int], cursor: str) -> ImportPage:
