@@ -117,5 +117,11 @@ AFTER_0030 = (
     "DROP TABLE text_editor",
     "ALTER TABLE account DROP COLUMN profile",
     "ALTER TABLE pull DROP COLUMN allow_maintainer_edit",
+    *(
+        f"ALTER TABLE {table} DROP COLUMN {name}"
+        for table in ("issue", "comment")
+        for name in ("original_author", "original_author_id")
+    ),
+    *(f"DROP TABLE {name}" for name in ("import_cursor", "imported_object")),
 )
 """Statements that undo the revisions after 0030, for tests of earlier ones."""

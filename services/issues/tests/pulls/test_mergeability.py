@@ -22,7 +22,7 @@ from ..world import World
 LATER_TABLES = (
     "attachment", "dependency", "file_view", "issue_subscription", "mention", "notification", "reaction",
     "review_comment", "review",
-    "scheduled_merge", "stopwatch", "team", "text_editor",
+    "scheduled_merge", "stopwatch", "team", "text_editor", "import_cursor", "imported_object",
 )  # fmt: skip
 LATER_COLUMNS = (
     "account.profile", "counter.deleted_issues", "issue.content_version", "issue.pin_order", "issue.ref",
@@ -30,7 +30,8 @@ LATER_COLUMNS = (
     "pull.changed_files", "pull.deletions", "pull.head_hidden", "pull.head_tip", "label.description",
     "label.exclusive", "label.is_archived", "label.organization_id",
     "milestone.created_at", "milestone.updated_at", "outbox.dead_lettered_at", "repository.has_issues",
-    "repository.has_pulls",
+    "repository.has_pulls", "issue.original_author", "issue.original_author_id", "comment.original_author",
+    "comment.original_author_id",
 )  # fmt: skip
 LATER_INDEXES_OF_SQLITE = tuple(
     statement

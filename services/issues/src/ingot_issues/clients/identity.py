@@ -21,7 +21,7 @@ class HttpIdentity:
     async def is_blocked(self, account_id: int, user_id: int) -> bool:
         """Return whether the account blocks the user. False is cached as long as a grant.
 
-        The ghost, who is the author of imported texts, blocks nobody.
+        The ghost, who is the author of imported texts, blocks no users.
         """
         if account_id == GHOST_ID:
             return False

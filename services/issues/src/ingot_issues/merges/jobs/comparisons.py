@@ -88,14 +88,14 @@ class ComparisonJobs:
         Without a branch, repos uses the commits that it keeps under the number.
 
         Then no new commit of a private repository is copied after the author has lost access to it. Nor is
-        one copied without a push (without ``follows_branch``). The ghost's heads are imported: they are in the
-        base repository itself.
+        one copied without a push (without ``follows_branch``). Imported heads of the ghost are in the base
+        repository itself.
         """
         repository = head_repositories.get(row.head_repository_id)
         hidden = (
             repository is not None
             and repository.private
-            and row.author_id != GHOST_ID
+            and not (row.author_id == GHOST_ID and repository.id == row.repository_id)
             and not await self._may_read(row.author_id, repository.id)
         )
         branch = row.head_branch if follows_branch and not hidden else ""

@@ -174,7 +174,7 @@ class FetchProgress:
 
 @dataclass(frozen=True, slots=True)
 class RemoteRefs:
-    """Branches, tags and heads of pull requests of a remote by full name, and the short name of its default branch."""
+    """Refs of a remote: branches, tags and heads of pull requests by full name, and its default branch."""
 
     refs: dict[str, str]
     head: str | None
