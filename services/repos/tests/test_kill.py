@@ -67,10 +67,13 @@ def heads(path):
 
 EXPECTED = {
     "fork": (["refs/heads/master"], {"repos.repository.forked.v1": 1, "repos.repository.created.v1": 2}),
-    "migrate": (["refs/heads/old", "refs/heads/trunk"], {"repos.repository.created.v1": 1}),
+    "migrate": (
+        ["refs/heads/old", "refs/heads/trunk"],
+        {"repos.repository.created.v1": 1, "repos.import.finished.v1": 1},
+    ),
     "sync": (
         ["refs/heads/new", "refs/heads/trunk"],
-        {"repos.repository.created.v1": 1, "repos.push.received.v1": 2},
+        {"repos.repository.created.v1": 1, "repos.import.finished.v1": 1, "repos.push.received.v1": 2},
     ),
 }
 
