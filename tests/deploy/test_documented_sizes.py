@@ -81,5 +81,5 @@ def test_what_postgresql_requests_in_production_is_as_documented():
         for requests in [spec["resources"]["requests"]]
     ]
     total = f"{sum(one for one, _ in sums):.1f} cores and {sum(one for _, one in sums):.1f} GiB"
-    assert f"It requests {total} for twelve instances of PostgreSQL" in TEXT
-    assert sum(spec["instances"] for spec in clusters) == 12
+    assert f"It requests {total} for fifteen instances of PostgreSQL" in TEXT
+    assert sum(spec["instances"] for spec in clusters) == 15
