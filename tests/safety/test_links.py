@@ -41,6 +41,7 @@ NO_PAGES = {
     "api/": "the API; what is there is asked itself",
     "login/oauth/": "what programs ask in OAuth2",
     "login/oidc/": "for browsers that come back from a provider, and for providers",
+    "scim/": "for clients of SCIM",
     "avatars/": "pictures",
 }
 """Beginnings of addresses that lead to no page, below the site."""
