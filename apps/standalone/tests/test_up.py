@@ -160,7 +160,7 @@ def test_the_databases_of_the_last_release_are_copied_and_upgraded(start, folder
 
     (copies,) = (folder / "before-upgrade").iterdir()
     assert str(copies) in running.wait_line("Upgrade")
-    assert {file.name for file in copies.iterdir()} == {f"{service}.db" for service in SCHEMAS}
+    assert {file.name for file in copies.iterdir()} == {f"{service}.db" for service in ROWS}
     for service, by_table in ROWS.items():
         copy, upgraded = copies / f"{service}.db", folder / f"{service}.db"
         assert value(copy, "version_num", "alembic_version") == LAST_RELEASE[service]
