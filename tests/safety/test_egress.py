@@ -21,7 +21,7 @@ WAYS_OUT = {
     "identity/providers/clients/http.py",  # what administrators name; identity's tests try it
     "identity/providers/clients/checked.py",
     "repos/imports/clients/http.py",  # the API of a source; the tests of imports redirect it
-    "repos/remotes/clients/addresses.py",  # the resolver of both: it connects to nothing
+    "repos/remotes/clients/http.py",  # the sessions of both
     "repos/remotes/clients/lfs.py",
     "repos/remotes/clients/socks_proxy.py",
     "repos/git/remote/helper_programs.py",  # what git calls to reach the proxy

@@ -3,11 +3,10 @@
 Redirects are followed, and their addresses are checked, too. Credentials are sent only to the scheme, host
 and port of the source. Messages of the source are never shown.
 
-The module imports aiohttp, like ``remotes.clients.addresses``.
+The module imports aiohttp, like ``remotes.clients.http``.
 """
 
 import asyncio
-import base64
 import email.utils
 import ssl
 from collections.abc import AsyncIterator, Mapping
@@ -22,7 +21,7 @@ from ingot_chassis.clock import now
 from ingot_chassis.security.egress import Egress, Resolve, resolve_host
 from ingot_chassis.security.own_servers import OwnServers
 from ingot_repos.imports.clients.source import Fault, SourceBusy, SourceFailed
-from ingot_repos.remotes.clients.addresses import CONNECT_SECONDS, AddressFailed, JudgedAddresses
+from ingot_repos.remotes.clients.http import AddressFailed, JudgedAddresses, open_session, place_of
 
 MOST_BYTES = 32 * 1024 * 1024
 """Limit of one answer: a page of issues with long texts."""
@@ -67,7 +66,7 @@ class SourceHttp:
         for _ in range(MOST_REDIRECTS + 1):
             await self._addresses.resolve(url.raw_host or "", url.port or 0)
             headers = {"Accept": "application/json"}
-            if self._authorization and _place(url) == _place(self._root):
+            if self._authorization and place_of(url) == place_of(self._root):
                 headers["Authorization"] = self._authorization
             async with self._session.get(url, headers=headers, allow_redirects=False) as response:
                 if response.status not in (301, 302, 303, 307, 308):
@@ -101,26 +100,8 @@ async def open_source_http(
         resolve: resolves host names.
     """
     addresses = JudgedAddresses(egress, own_servers, resolve)
-    tls = await asyncio.to_thread(ssl.create_default_context)
-    if authorities:
-        await asyncio.to_thread(tls.load_verify_locations, authorities)
-    async with aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(resolver=addresses, use_dns_cache=False, ssl=tls),
-        auto_decompress=False,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
-        skip_auto_headers=("Accept-Encoding",),
-        trust_env=False,
-    ) as session:
+    async with open_session(addresses, authorities) as session:
         yield SourceHttp(root, session, addresses, authorization)
-
-
-def basic_authorization(username: str, password: str) -> str:
-    return "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()
-
-
-def _place(url: URL) -> tuple[str, str | None, int | None]:
-    return url.scheme, url.raw_host, url.port
 
 
 async def _whole(response: aiohttp.ClientResponse) -> bytes:

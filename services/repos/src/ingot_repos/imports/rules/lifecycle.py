@@ -199,11 +199,17 @@ async def fail(
         tx, repository_id, imports.UNENDED, state=ImportState.FAILED, reason=reason, finished_at=now()
     ):
         await repositories.change(tx, repository_id, state=RepositoryState.FAILED)
-        repository = presenter.repository(await current_row(tx, repository_id))
-        if (remote := await imports.get_remote(tx, repository_id)) is not None:
-            finished = ImportFinished(repository=repository, requested_by=remote.user_id, reason=reason)
-            tx.emit(finished, key=repository_id)
+        await announce_end(tx, presenter, repository_id, reason)
     await jobs.fail(tx, job, reason)
+
+
+async def announce_end(tx: Tx, presenter: Presenter, repository_id: int, reason: str = "") -> None:
+    """Announce that an import has ended; without a reason it succeeded."""
+    remote = await imports.get_remote(tx, repository_id)
+    if remote is not None:
+        repository = presenter.repository(await current_row(tx, repository_id))
+        finished = ImportFinished(repository=repository, requested_by=remote.user_id, reason=reason)
+        tx.emit(finished, key=repository_id)
 
 
 async def stop(tx: Tx, jobs: Jobs, job: Job, repository_id: int) -> None:

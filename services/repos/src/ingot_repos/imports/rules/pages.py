@@ -13,13 +13,11 @@ import msgspec
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import BadRequest
 from ingot_chassis.security.egress import Egress
 from ingot_chassis.security.own_servers import OwnServers
 from ingot_chassis.security.sealing import Seal, Unreadable
 from ingot_contracts.identity.accounts import GHOST
-from ingot_contracts.repos.events import ImportFinished
 from ingot_contracts.repos.imports import (
     GHOST_ID,
     ImportedIssue,
@@ -43,7 +41,7 @@ from ingot_repos.imports.clients.source import (
     SourceFailed,
     SourcePage,
 )
-from ingot_repos.imports.rules.lifecycle import OF_ISSUES
+from ingot_repos.imports.rules.lifecycle import OF_ISSUES, announce_end
 from ingot_repos.imports.store import Counts, SourceRow
 from ingot_repos.presentation.rules.announcements import announce_edit
 from ingot_repos.presentation.rules.presenter import Presenter, as_user
@@ -133,7 +131,8 @@ class SourcePages:
     async def _open(self, remote: RemoteRow) -> AsyncIterator[Source]:
         """Open the API of the source, which all of ``SOURCES`` share. Raises SourceFailed, Unreadable."""
         from ingot_repos.imports.clients.gitea import GiteaRepository, api_root
-        from ingot_repos.imports.clients.http import basic_authorization, open_source_http
+        from ingot_repos.imports.clients.http import open_source_http
+        from ingot_repos.remotes.clients.http import basic_authorization
 
         login = open_credentials(self._seal, remote.sealed)
         authorization = ""
@@ -160,16 +159,16 @@ class SourcePages:
     async def _fail(self, repository_id: int, reason: Reason) -> ImportPage:
         """Fail the import. The repository keeps its git data, and the import can be restarted."""
         async with self._db.transaction() as tx:
-            await imports.change(
+            if await imports.change(
                 tx,
                 repository_id,
                 (ImportState.RUNNING,),
                 state=ImportState.FAILED,
                 reason=reason,
                 finished_at=now(),
-            )
+            ):
+                await announce_end(tx, self._presenter, repository_id, reason)
             await store.change(tx, repository_id, failures=0)
-            await self._announce_end(tx, repository_id, reason)
         return ENDED
 
     async def _complete(self, repository_id: int, user_id: int) -> ImportPage:
@@ -191,17 +190,8 @@ class SourcePages:
                 await repositories.change(tx, repository_id, **OF_ISSUES)
                 user = await accounts.get(tx, user_id)
                 await announce_edit(tx, self._presenter, before, as_user(user) if user else GHOST)
-                await self._announce_end(tx, repository_id)
+                await announce_end(tx, self._presenter, repository_id)
         return ENDED
-
-    async def _announce_end(self, tx: Tx, repository_id: int, reason: str = "") -> None:
-        """Tell the requester by `ImportFinished` how the import ended."""
-        row = await repositories.get_unfiltered(tx, repository_id)
-        remote = await imports.get_remote(tx, repository_id)
-        if row is not None and remote is not None:
-            shown = self._presenter.repository(row)
-            finished = ImportFinished(repository=shown, requested_by=remote.user_id, reason=reason)
-            tx.emit(finished, key=repository_id)
 
 
 def _cursor(text: str) -> Cursor:

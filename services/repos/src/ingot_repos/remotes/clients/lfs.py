@@ -8,8 +8,6 @@ headers of an object are dropped when a redirect leaves its host. Messages of th
 The module imports aiohttp: 6 MiB and 0.25 seconds of CPU. It is imported only to fetch objects.
 """
 
-import asyncio
-import base64
 import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
@@ -22,7 +20,13 @@ from yarl import URL
 
 from ingot_chassis.security.egress import Egress, Resolve, resolve_host
 from ingot_chassis.security.own_servers import OwnServers
-from ingot_repos.remotes.clients.addresses import CONNECT_SECONDS, AddressFailed, JudgedAddresses
+from ingot_repos.remotes.clients.http import (
+    AddressFailed,
+    JudgedAddresses,
+    basic_authorization,
+    open_session,
+    place_of,
+)
 
 Fault = Literal["address", "failed", "missing", "redirect", "tls", "unauthorized", "unreachable"]
 """The kind of a failure: of the server, or (``missing``) of a single object."""
@@ -87,10 +91,8 @@ class LfsRemote:
         count: Callable[[int], None],
     ) -> None:
         self._url, self._session, self._addresses = url, session, addresses
-        self._home, self._count = _place(URL(home)), count
-        self._authorization = (
-            "Basic " + base64.b64encode(":".join(secrets).encode()).decode() if secrets else ""
-        )
+        self._home, self._count = place_of(URL(home)), count
+        self._authorization = basic_authorization(*secrets) if secrets else ""
 
     async def batch(self, sizes: Mapping[str, int]) -> dict[str, Action]:
         """Return the download requests of these objects by oid, without missing ones.
@@ -130,7 +132,7 @@ class LfsRemote:
                             yield chunk
                         return
                     following = _parse(str(url.join(URL(response.headers["Location"], encoded=True))))
-                if _place(following) != _place(url):
+                if place_of(following) != place_of(url):
                     headers = {}
                 url = following
         raise LfsRemoteFailed("redirect")
@@ -143,7 +145,7 @@ class LfsRemote:
         await self._addresses.resolve(url.raw_host or "", url.port or 0)
         sent = {name: value for name, value in headers.items() if name.lower() not in _OF_THE_CONNECTION}
         is_authorized = any(name.lower() == "authorization" for name in sent)
-        if self._authorization and not is_authorized and _place(url) == self._home:
+        if self._authorization and not is_authorized and place_of(url) == self._home:
             sent["Authorization"] = self._authorization
         async with self._session.request(
             method, url, headers=sent, data=body, allow_redirects=False
@@ -185,23 +187,8 @@ async def open_lfs_remote(
         resolve: resolves host names.
     """
     addresses = JudgedAddresses(egress, own_servers, resolve)
-    tls = await asyncio.to_thread(_trust, authorities)
-    async with aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(resolver=addresses, use_dns_cache=False, ssl=tls),
-        auto_decompress=False,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
-        skip_auto_headers=("Accept-Encoding",),
-        trust_env=False,
-    ) as session:
+    async with open_session(addresses, authorities) as session:
         yield LfsRemote(url, session, addresses, home=home, secrets=secrets, count=count)
-
-
-def _trust(authorities: str) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    if authorities:
-        context.load_verify_locations(authorities)
-    return context
 
 
 def _parse(href: str) -> URL:
@@ -209,10 +196,6 @@ def _parse(href: str) -> URL:
     if not _HREF.fullmatch(href):
         raise LfsRemoteFailed("failed")
     return URL(href, encoded=True)
-
-
-def _place(url: URL) -> tuple[str, str | None, int | None]:
-    return url.scheme, url.raw_host, url.port
 
 
 def _action(answered: _Object) -> Action | None:
