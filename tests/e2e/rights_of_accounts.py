@@ -89,7 +89,7 @@ async def leaver_by_scim(people):
 
 
 async def deactivation_of(people, person):
-    """How the source of a person's account deactivates it."""
+    """Deactivate the account of a person by its source."""
     name, source = await login(person), f"corp-{secrets.token_hex(3)}"
     config = {"kind": "oidc", "issuer": "https://id.example.org", "client_id": "ingot"}
     auths, link = "api/v1/admin/auths", {"login_name": name}

@@ -21,7 +21,7 @@ PATIENCE = 150.0
 PAUSE = 0.2
 NAME = "app"
 QUIET = "quiet"
-"""A repository into which nobody writes, while the other one is packed again."""
+"""A repository without writes, while the other one is packed again."""
 USER, PASSWORD = ADMINISTRATOR
 
 

@@ -1,6 +1,6 @@
 """Lists that name no place: whoever may not see a target finds its name in none of them, and the count is what the pages have.
 
-Somebody with a right to everything has starred and watched it all before, so lists of theirs have something to hide.
+A user with all rights has starred and watched it all before, so lists of theirs have something to hide.
 The gate tries callers that are not ``rare``; ``make soak`` tries all.
 """
 

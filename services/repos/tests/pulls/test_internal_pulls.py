@@ -124,7 +124,7 @@ async def test_a_damaged_fork_is_no_reason_to_compare_no_other_head(world, ann, 
 
 
 async def test_a_head_that_somebody_moves_is_no_damaged_fork(world, ann, bob, base):
-    """It is said that it cannot be compared now, so whoever asks comes again."""
+    """It is said that it cannot be compared now, so callers ask again."""
     fork = (await bob.post("/repos/ann/app/forks")).json()["id"]
     await world.components.workers.step()
     lock = world.components.storage.path(base) / "refs/pull/2/head.lock"

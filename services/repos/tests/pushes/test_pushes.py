@@ -291,7 +291,7 @@ async def test_a_branch_that_a_killed_push_left_locked_is_pushed_to_again(
 async def test_a_push_removes_the_old_lock_that_a_killed_git_left_on_its_branch(
     world, ann, work, git_url, seconds, others, moves
 ):
-    """The process of repos lives, so nobody finds the lock in the journal. Beside another push it may be the other's."""
+    """The process of repos lives, so the lock is not in the journal. It may be that of another push."""
     tip = await commit(work)
     await push(work, git_url, ann, "master")
     storage, row = world.components.storage, (await world.rows("repository"))[0]

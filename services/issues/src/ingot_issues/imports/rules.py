@@ -225,10 +225,11 @@ async def _insert(
 
 async def _count_issues(tx: Tx, repository_id: int, rows: Sequence[dict[str, Any]], *, is_pull: bool) -> None:
     """Add issues to the counts of their milestones and of the repository, whose next number is higher."""
-    for milestone_id, state in ((row["milestone_id"], row["state"]) for row in rows):
+    totals = Counter((row["milestone_id"], row["state"] == State.OPEN) for row in rows)
+    for milestone_id in dict.fromkeys(row["milestone_id"] for row in rows):
         if milestone_id is not None:
-            is_open = state == State.OPEN
-            await milestones.count(tx, milestone_id, open_issues=int(is_open), closed_issues=int(not is_open))
+            counts = {"open_issues": totals[milestone_id, True], "closed_issues": totals[milestone_id, False]}
+            await milestones.count(tx, milestone_id, **counts)
     open_count = sum(row["state"] == State.OPEN for row in rows)
     await counters.count_open(tx, repository_id, open_count, is_pull=is_pull)
     await counters.raise_number(tx, repository_id, max(row["number"] for row in rows))

@@ -59,7 +59,7 @@ class MailKind(StrEnum):
 
 FINAL_STATES = (MailState.SENT, MailState.FAILED, MailState.CANCELLED)
 UNCONFIRMED = "the SMTP server did not confirm it, and may have sent it; send it again if it did not arrive"
-"""Why a mail is not sent again: the connection or the process ended while the server took its content."""
+"""The error of a mail after the connection or the process ended while the server took its content."""
 UNDER_WAY = text("state IN ('pending', 'running')")
 
 mail = Table(

@@ -51,12 +51,11 @@ def _mark_alerts(state: Any) -> None:
 
 
 def _title(text: str, level: int) -> list[Token]:
-    first, inline, last = (
+    return [
         Token("paragraph_open", "p", 1, attrs={"class": "markdown-alert-title"}, block=True, level=level),
         Token("inline", "", 0, content=text, children=[], block=True, level=level + 1),
         Token("paragraph_close", "p", -1, block=True, level=level),
-    )
-    return [first, inline, last]
+    ]
 
 
 @cache

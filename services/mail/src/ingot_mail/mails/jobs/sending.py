@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
+import msgspec
 import structlog
 from opentelemetry.trace import SpanKind
 from prometheus_client import Counter
@@ -258,5 +259,4 @@ class MailWorker:
 
 
 def _frequency(choices: Choices, row: MailRow) -> Frequency:
-    reasons: tuple[NoticeReason, ...] = ("mentioned", "requested", "participating", "watching", "own")
-    return frequency_of(choices, next(one for one in reasons if one == row.reason))
+    return frequency_of(choices, msgspec.convert(row.reason, type=NoticeReason))

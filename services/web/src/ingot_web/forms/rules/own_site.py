@@ -8,8 +8,8 @@ from ingot_chassis.errors import Denied
 
 def require_own_site(headers: Mapping[str, str], public_url: str) -> None:
     """Raise Denied if ``Origin`` or ``Sec-Fetch-Site`` (W3C Fetch Metadata) name another site."""
-    own = urlsplit(public_url)
-    origin = headers.get("origin", f"{own.scheme}://{own.netloc}")
+    parts = urlsplit(public_url)
+    own = f"{parts.scheme}://{parts.netloc}"
     site = headers.get("sec-fetch-site", "same-origin")
-    if origin != f"{own.scheme}://{own.netloc}" or site not in ("same-origin", "none"):
+    if headers.get("origin", own) != own or site not in ("same-origin", "none"):
         raise Denied("the form was sent by another site")
