@@ -284,7 +284,8 @@ async def _run(
             ),
             time_limit=_TIME_LIMIT,
             watch=progress.read_stderr,
-            ends_with_parent=True,
+            # Without a repository git only reads, and its connection ends with the proxy of this process.
+            ends_with_parent=path is not None,
         )
         try:
             async with contextlib.aclosing(stream):
