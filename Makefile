@@ -169,6 +169,7 @@ deployable: .venv/.dev ## Test the images' folders and check everything in deplo
 bench: .venv/.dev ## Measure: requests, git operations, starts, resident memory, webhooks
 	@echo "measuring …"
 	@$(BIN)/python benchmarks/run.py $(ARGS)
+	@$(BIN)/python benchmarks/daily.py $(filter --check,$(ARGS))
 	@$(BIN)/python benchmarks/hops.py
 	@$(BIN)/python benchmarks/repositories.py $(ARGS)
 	@$(BIN)/python benchmarks/repository_code.py $(ARGS)
