@@ -5,6 +5,7 @@ import gc
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from types import FrameType
 from typing import Any
 
 import msgspec
@@ -15,12 +16,15 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from ingot_chassis.errors import CannotStart, ErrorObject
 from ingot_chassis.http.drain import HEALTH_PATHS, DrainingServer
 from ingot_chassis.http.health import metrics_app
+from ingot_chassis.jobs.loops import wait_for
 from ingot_chassis.settings import ServiceSettings
 from ingot_wire.server_protocol import HEAD_SECONDS, MAX_HEAD_BYTES, DrainState, server_protocol
 
 log = structlog.get_logger()
 
 BACKLOG = 2048
+DATE_SECONDS = 1.0
+"""Seconds between two updates of the `Date` header."""
 METRICS_DISTANCE = 1000
 """Distance from the HTTP port to the metrics port, unless a setting names it."""
 
@@ -37,12 +41,26 @@ class _Server(DrainingServer):
     ) -> None:
         super().__init__(config, handover_seconds, handover_limit_seconds)
         self._on_listening = on_listening
+        self._loop = asyncio.get_running_loop()
+        self._ending = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if not self.should_exit:
             gc.freeze()
             self._on_listening()
+
+    async def main_loop(self) -> None:
+        """Update the date of responses each second until a signal ends this.
+
+        uvicorn's own loop looks for its end ten times a second.
+        """
+        while not await self.on_tick(0):
+            await wait_for(self._ending, DATE_SECONDS)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        self._loop.call_soon_threadsafe(self._ending.set)
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
