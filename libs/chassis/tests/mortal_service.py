@@ -29,7 +29,7 @@ from ingot_chassis.events.bus import Bus
 from ingot_chassis.events.consumers import Consumers
 from ingot_chassis.events.envelope import Envelope
 from ingot_chassis.events.relay import Relay
-from ingot_chassis.jobs import workers
+from ingot_chassis.jobs import jobs
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.loops import running
 from ingot_chassis.jobs.workers import Workers
@@ -38,7 +38,8 @@ from ingot_chassis.telemetry import configure_logging
 LEASE = timedelta(seconds=0.3)
 ACK_WAIT = 0.3
 # The process that takes over checks again that soon, instead of after a second.
-relay.POLL_SECONDS = workers.POLL_SECONDS = consumers.STANDBY_SECONDS = 0.1
+relay.POLL_SECONDS = consumers.STANDBY_SECONDS = 0.1
+jobs.LOOK_AHEAD = timedelta(seconds=0.1)
 
 
 class Work(msgspec.Struct):

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import InsufficientStorage, Unavailable
-from ingot_chassis.jobs import workers
+from ingot_chassis.jobs import jobs as jobs_module
 from ingot_chassis.jobs.jobs import Jobs, LeaseLost
 from ingot_chassis.jobs.loops import running
 from ingot_chassis.jobs.workers import GiveUp, Workers
@@ -130,6 +130,24 @@ async def test_a_job_that_is_due_wakes_workers_when_it_is_committed(database):
     await add(jobs)
     assert not wake.is_set()
     assert not other.is_set()
+
+
+async def test_workers_sleep_until_the_next_job_is_due(database, monkeypatch):
+    monkeypatch.setattr(jobs_module, "LOOK_AHEAD", timedelta(minutes=10))
+    jobs = Jobs(database)
+    assert await jobs.seconds_until_due(["kind"]) == 600
+    await add(jobs, "later", run_at=now() + timedelta(minutes=7))
+    assert 300 < await jobs.seconds_until_due(["kind"]) <= 420
+    assert await jobs.seconds_until_due(["other"]) == 600
+    await add(jobs, "now")
+    assert await jobs.seconds_until_due(["kind"]) == 0
+
+
+async def test_workers_look_again_when_a_lease_may_expire(database):
+    jobs = Jobs(database, lease=timedelta(seconds=2))
+    await add(jobs)
+    assert len(await jobs.claim(["kind"])) == 1
+    assert 0 < await jobs.seconds_until_due(["kind"]) <= 2
 
 
 async def test_a_job_that_has_to_run_again_now_wakes_its_workers(database):
@@ -254,9 +272,9 @@ async def test_a_worker_claims_as_many_jobs_as_it_may_run_at_once(database):
     claims, at_once, ended, all_ended = [], 0, 0, asyncio.Event()
 
     class WatchedJobs(Jobs):
-        async def claim(self, kinds, limit=1, **options):
+        async def claim(self, kinds, limit=1):
             claims.append(limit)
-            return await super().claim(kinds, limit, **options)
+            return await super().claim(kinds, limit)
 
     jobs = WatchedJobs(database)
     for key in range(7):
@@ -279,14 +297,18 @@ async def test_a_worker_claims_as_many_jobs_as_it_may_run_at_once(database):
 
 
 async def test_a_worker_with_room_left_waits_for_news_after_a_claim(database, monkeypatch):
-    monkeypatch.setattr(workers, "POLL_SECONDS", 600)
-    claims, first_claim, works = [], asyncio.Event(), asyncio.Queue()
+    monkeypatch.setattr(jobs_module, "LOOK_AHEAD", timedelta(minutes=10))
+    claims, first_look, works = [], asyncio.Event(), asyncio.Queue()
 
     class WatchedJobs(Jobs):
-        async def claim(self, kinds, limit=1, **options):
-            claimed = await super().claim(kinds, limit, **options)
+        async def seconds_until_due(self, kinds):
+            seconds = await super().seconds_until_due(kinds)
+            first_look.set()
+            return seconds
+
+        async def claim(self, kinds, limit=1):
+            claimed = await super().claim(kinds, limit)
             claims.append(len(claimed))
-            first_claim.set()
             return claimed
 
     jobs = WatchedJobs(database)
@@ -296,11 +318,11 @@ async def test_a_worker_with_room_left_waits_for_news_after_a_claim(database, mo
 
     counter = Workers("counter", jobs, {"kind": work}, concurrency=3)
     async with running(counter.loops()[:1]):
-        await asyncio.wait_for(first_claim.wait(), 30)
+        await asyncio.wait_for(first_look.wait(), 30)
         for key in ("first", "second", "third"):
             await add(jobs, key)
             assert await asyncio.wait_for(works.get(), 30) == key
-    assert claims == [0, 1, 1, 1]
+    assert claims == [1, 1, 1]
 
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)  # where every statement is counted
@@ -313,7 +335,7 @@ async def test_a_job_without_an_effect_is_ended_by_one_statement(database):
 
     with count_statements(database) as statements:
         assert await Workers("counter", jobs, {"kind": work}).step() == 1
-    assert [statement.split()[0] for statement, _ in statements] == ["UPDATE", "SELECT"]
+    assert [statement.split()[0] for statement, _ in statements] == ["UPDATE", "WITH"]
     assert (await row(jobs)).state == "done"
 
 

@@ -1,12 +1,13 @@
 """The wiring of issues: what wakes its workers."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
 from ingot_chassis.db.migrations import upgrade
 from ingot_chassis.events import relay
-from ingot_chassis.jobs import workers
+from ingot_chassis.jobs import jobs
 from ingot_chassis.jobs.loops import running
 from ingot_issues.migrations import SCRIPTS
 
@@ -31,7 +32,7 @@ WORK = "issues relay", "issues hears of commits", "issues wakes workers"
 
 @pytest.mark.both_databases
 async def test_a_comment_wakes_the_workers_who_notify(world, monkeypatch):
-    monkeypatch.setattr(workers, "POLL_SECONDS", LONG)
+    monkeypatch.setattr(jobs, "LOOK_AHEAD", timedelta(hours=1))
     await world.open_issue(as_=2)
     wake = wake_of(world)
     wake.clear()

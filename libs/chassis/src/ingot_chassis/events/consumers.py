@@ -100,7 +100,6 @@ Then other processes may take it.
 """
 GIVE_UP = 50
 """Failures of one event before it is given up. With the pauses in between they take about seven minutes."""
-QUIET_FETCHES = 6
 STANDBY_SECONDS = 1.0
 SHORTEST_FETCH = 0.1
 
@@ -190,7 +189,7 @@ class Consumers:
             consumer=self._service, emitter=emitter, subjects=self._emitters[emitter]
         )
         feed = _Feed(subscription)
-        quiet, mine_before = 0, False
+        mine_before = False
         try:
             while True:
                 async with self._db.exclusive(f"consume {emitter}") as mine:
@@ -201,11 +200,9 @@ class Consumers:
                 if not mine_before:
                     feed.backlog.clear()
                     await asyncio.sleep(STANDBY_SECONDS)
-                quiet = 0 if applied_any else quiet + 1
-                if quiet >= QUIET_FETCHES or not self._bus.is_connected:
+                elif not (applied_any and self._bus.is_connected):
                     await self._bus.connect()
                     await subscription.consumer_info()
-                    quiet = 0
         finally:
             if self._bus.is_connected:
                 await subscription.unsubscribe()

@@ -38,7 +38,7 @@ log = structlog.get_logger()
 BATCH = 100
 ENVELOPE_BYTES = 1000
 """Bytes that an envelope adds to its event at most."""
-POLL_SECONDS = 1.0
+POLL_SECONDS = 5.0
 HOLD_SECONDS = 5.0
 """Seconds for which the relay keeps its lock without a check, while events arrive."""
 LINGER_SECONDS = 0.01

@@ -27,6 +27,7 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
+    union_all,
     update,
 )
 from sqlalchemy.dialects import postgresql
@@ -43,6 +44,8 @@ from ingot_chassis.telemetry import trace_context
 LEASE = timedelta(seconds=10)
 KEEP_ENDED = timedelta(days=7)
 FIRST_RETRY, LONGEST_RETRY = timedelta(seconds=1), timedelta(minutes=10)
+LOOK_AHEAD = timedelta(seconds=5)
+"""How far workers look ahead. They find a job that another process committed without an event after this."""
 LONGEST_RETRY_AWAY = timedelta(seconds=5)
 """Seconds between retries while a dependency is unavailable, so jobs continue soon after it is back."""
 
@@ -77,10 +80,10 @@ class DueKindRow(TypedRow):
     since: datetime
 
 
-class JobIdRow(TypedRow):
-    """The id of a job."""
+class NextJobRow(TypedRow):
+    """``at``: when the next job is due, or the next lease expires. None without such jobs."""
 
-    id: int
+    at: datetime | None
 
 
 class LeaseLost(Exception):
@@ -108,7 +111,7 @@ class _Statements(NamedTuple):
     """Statements that run for every job."""
 
     add: PreparedWrite
-    due: PreparedQuery[JobIdRow]
+    next: PreparedQuery[NextJobRow]
     claim: PreparedWrite
     finish: PreparedWrite
 
@@ -123,7 +126,7 @@ class Jobs:
         self.owner = owner or f"{socket.gethostname()}:{os.getpid()}"
         self._statements = _statements(self.table)
         self.wakes = defaultdict[str, list[asyncio.Event]](list)
-        """By kind: set when a due job is committed. The workers of this process add theirs."""
+        """By kind: set when a job is committed that is due soon. The workers of this process add theirs."""
 
     async def add(
         self, tx: Tx, kind: str, key: str | int, payload: msgspec.Struct, *, run_at: datetime | None = None
@@ -163,15 +166,17 @@ class Jobs:
         else:
             self._wake(tx, kind, at)
 
-    async def claim(self, kinds: list[str], limit: int = 1, *, expected: bool = False) -> list[Job]:
-        """Claim up to ``limit`` due jobs: waiting ones, and running ones whose lease has expired.
+    async def seconds_until_due(self, kinds: list[str]) -> float:
+        """Return the seconds until a job of ``kinds`` is due, 0 if one is, and ``LOOK_AHEAD`` at most."""
+        moment = now()
+        async with self.database.read() as db:
+            row = await self._statements.next.first(db, kinds=kinds, until=moment + LOOK_AHEAD)
+        if row is None or row.at is None:
+            return LOOK_AHEAD.total_seconds()
+        return max(0.0, (row.at - moment).total_seconds())
 
-        Unless jobs are ``expected``, a cheaper query without locks comes first.
-        """
-        if not expected:
-            async with self.database.read() as db:
-                if await self._statements.due.first(db, kinds=kinds, at=now(), most=1) is None:
-                    return []
+    async def claim(self, kinds: list[str], limit: int = 1) -> list[Job]:
+        """Claim up to ``limit`` due jobs: waiting ones, and running ones whose lease has expired."""
         async with self.database.transaction() as tx:
             moment = now()  # the lease begins after the wait for the transaction
             until = moment + self.lease
@@ -232,12 +237,12 @@ class Jobs:
         """
         longest = LONGEST_RETRY if counts else LONGEST_RETRY_AWAY
         pause = min(FIRST_RETRY * 2 ** min(job.attempts - 1, 20), longest)
+        at = now() + pause
         async with self.database.transaction() as tx:
             await self._update_leased(
-                tx,
-                job,
-                {"state": JobState.WAITING, "run_at": now() + pause, "last_error": error, "owner": None},
+                tx, job, {"state": JobState.WAITING, "run_at": at, "last_error": error, "owner": None}
             )
+            self._wake(tx, job.kind, at)
 
     async def fail(self, tx: Tx, job: Job, error: str) -> None:
         """End the job as failed in ``tx``. Raises LeaseLost."""
@@ -262,8 +267,8 @@ class Jobs:
             return {row.kind: row.since for row in await fetch_all(db, statement, DueKindRow)}
 
     def _wake(self, tx: Tx, kind: str, at: datetime | None) -> None:
-        """Wake the workers of this process after the commit if the job is due."""
-        if at is None or at <= now():
+        """Wake the workers of this process after the commit if the job is due before they look again."""
+        if at is None or at <= now() + LOOK_AHEAD:
             for wake in self.wakes.get(kind, ()):
                 tx.on_commit(wake.set)
 
@@ -302,10 +307,19 @@ def _statements(table: Table) -> _Statements:
     is_ended = table.c.state.in_([_constant(JobState.DONE), _constant(JobState.FAILED)])
     waits, runs = _constant(JobState.WAITING), _constant(JobState.RUNNING)
     at = bindparam("at", type_=UtcDateTime)
+    is_of_kinds = any_of(table.c.kind, "kinds")
+    until = bindparam("until", type_=UtcDateTime)
+    starts = select(func.min(table.c.run_at).label("at")).where(
+        is_of_kinds, table.c.state == waits, table.c.run_at <= until
+    )
+    expirations = select(func.min(table.c.lease_until).label("at")).where(
+        is_of_kinds, table.c.state == runs, table.c.lease_until <= until
+    )
+    both = union_all(starts, expirations).subquery()
     due = (
         select(table.c.id)
         .where(
-            any_of(table.c.kind, "kinds"),
+            is_of_kinds,
             or_(
                 and_(table.c.state == waits, table.c.run_at <= at),
                 and_(table.c.state == runs, table.c.lease_until < at),
@@ -325,7 +339,7 @@ def _statements(table: Table) -> _Statements:
         add=PreparedWrite(
             insertion.on_conflict_do_update(index_elements=["kind", "key"], set_=renewed, where=is_ended)
         ),
-        due=PreparedQuery(due, JobIdRow),
+        next=PreparedQuery(select(func.min(both.c.at).label("at")), NextJobRow),
         claim=PreparedWrite(
             update(table)
             .where(table.c.id.in_(select(chosen.c.id)))

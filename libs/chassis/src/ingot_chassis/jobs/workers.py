@@ -18,7 +18,6 @@ from ingot_chassis.telemetry import continue_span
 
 log = structlog.get_logger()
 
-POLL_SECONDS = 1.0
 MOMENT = 0.02
 """Seconds between a wake-up, or a free slot, and a claim, which then covers several jobs."""
 MEASURE_EVERY = 15.0
@@ -57,12 +56,14 @@ class Workers:
 
     async def run(self) -> None:
         """Claim and work until cancelled. Running jobs are then cancelled and returned to the queue."""
+        kinds = list(self._work)
         try:
             expected = False
             while True:
                 room = self._concurrency - len(self._tasks)
-                self.wake.clear()  # the claim sees what was committed until now
-                claimed = await self._jobs.claim(list(self._work), room, expected=expected)
+                self.wake.clear()  # the queries see what was committed until now
+                pause = 0.0 if expected else await self._jobs.seconds_until_due(kinds)
+                claimed = [] if pause else await self._jobs.claim(kinds, room)
                 expected = len(claimed) == room
                 for job in claimed:
                     task = asyncio.create_task(self._work_on(job))
@@ -70,8 +71,8 @@ class Workers:
                     task.add_done_callback(self._tasks.discard)
                 if len(self._tasks) == self._concurrency:
                     await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
-                elif not expected:
-                    await wait_for(self.wake, POLL_SECONDS)
+                elif pause:
+                    await wait_for(self.wake, pause)
                 await asyncio.sleep(MOMENT)
         finally:
             for task in self._tasks:

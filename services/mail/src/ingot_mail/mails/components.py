@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from ingot_chassis.jobs.loops import wait_for
 
-POLL_SECONDS = 1.0
+POLL_SECONDS = 5.0
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import asyncio
 
 from ingot_chassis.jobs.loops import wait_for
 
-POLL_SECONDS = 1.0
+POLL_SECONDS = 5.0
 
 
 class Wakeup:

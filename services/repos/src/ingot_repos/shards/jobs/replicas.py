@@ -32,7 +32,7 @@ from ingot_repos.shards.jobs.file_copies import FILES_AT_ONCE, fetch_files
 
 log = structlog.get_logger()
 
-POLL_SECONDS = 2.0
+POLL_SECONDS = 5.0
 """Seconds between polls. Pushes normally wake the loop earlier."""
 EXAMINE_SECONDS = 60.0
 AT_ONCE = 3
