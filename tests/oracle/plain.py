@@ -206,6 +206,16 @@ class Plain:
             changes[before, after] = sorted(files), added, deleted
         return changes
 
+    def mailbox(self, revisions: Sequence[str]) -> bytes | None:
+        """Output of git-format-patch(1) for commits; None where it refuses a date."""
+        options = ("--stdout", "--binary", "--abbrev=7", "--no-signature")
+        try:
+            return self.git("format-patch", *options, *revisions)
+        except subprocess.CalledProcessError as error:
+            if b"fatal: Timestamp" not in error.stderr:
+                raise
+            return None
+
     def patch_ids(self, commits: Sequence[str]) -> dict[str, str]:
         """Ids of patches by commit (git-patch-id(1)), without merges and empty commits."""
         text = "".join(f"{oid}\n" for oid in commits).encode()

@@ -152,8 +152,10 @@ class Pulls:
     def _diff(self, before: str, after: str) -> bytes:
         return self.plain.git("diff", "--binary", "--abbrev=7", "-M", before, after)
 
-    def _patches(self, rest: frozenset[str]) -> list[str]:
-        """The ids that a mailbox names: an empty commit has no patch."""
+    def _patches(self, rest: frozenset[str]) -> list[str] | Status:
+        """The ids that a mailbox names: an empty commit has no patch. 422 where git refuses a date."""
+        if rest and self.plain.mailbox(["--root", "--no-walk=unsorted", *rest]) is None:
+            return Status(422)
         return sorted(oid for oid in rest if self._has_changes(oid))
 
     def _has_changes(self, oid: str) -> bool:

@@ -1,7 +1,6 @@
 """Commits and refs of the API, compared with git."""
 
 import random
-import subprocess
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -214,14 +213,8 @@ class Reads:
 
     def patch(self, revisions: Sequence[str]) -> bytes | Status:
         """Output of git-format-patch(1) for commits; 422 where it refuses a date."""
-        try:
-            return self.plain.git(
-                "format-patch", "--stdout", "--binary", "--abbrev=7", "--no-signature", *revisions
-            )
-        except subprocess.CalledProcessError as error:
-            if b"fatal: Timestamp" not in error.stderr:
-                raise
-            return Status(422)
+        mailbox = self.plain.mailbox(revisions)
+        return Status(422) if mailbox is None else mailbox
 
     def comparisons(self) -> Iterator[Question]:
         """Ask for the commits that a head has and a base lacks."""
