@@ -193,6 +193,17 @@ async def test_an_id_can_be_asked_for_whatever_refs_are_called(ann, repo, app, h
         assert (await ann.get(f"{R}/git/commits/{name}?only_id=true")).status_code == 404, name
 
 
+async def test_a_commit_that_no_ref_reaches_makes_no_short_id_ambiguous(ann, repo, app):
+    """Its id begins with the same four digits, as those of a deleted branch may."""
+    short, second = app["second"][:4], repo.read(pygit2.Oid(hex=app["second"]))[1]
+    for number in count():
+        data = second + b"%d\n" % number
+        if hashlib.sha1(b"commit %d\0%s" % (len(data), data)).hexdigest().startswith(short):
+            break
+    repo.write(pygit2.enums.ObjectType.COMMIT, data)
+    assert (await ann.get(f"{R}/git/commits/{short}")).json()["sha"] == app["second"]
+
+
 async def test_no_write_takes_a_ref_that_is_called_like_an_id_for_the_object(world, ann, repo, app):
     second = app["second"]
     for prefix in ("refs/heads/", "refs/tags/"):

@@ -33,6 +33,8 @@ from ingot_repos.git.refs.refs import (
 from ingot_repos.git.refs.tag_targets import commit_of, target_of
 
 _ID_SECONDS = 5.0
+_MOST_CANDIDATES = 16
+"""Commits of an abbreviated id whose reachability is checked. More are ambiguous."""
 _SHORT_ID = re.compile("[0-9a-f]{4,39}")
 
 
@@ -165,8 +167,13 @@ def _commit_of_id(repo: pygit2.Repository, oid: str) -> str | None:
 
 
 def _only_commit(repo: pygit2.Repository, short_id: str) -> str:
-    """Return the only commit, or tag of a commit, with an abbreviated id; empty if it is ambiguous."""
+    """Return the only commit, or tag of a commit, with an abbreviated id; empty if it is ambiguous.
+
+    Commits that no visible ref reaches, such as those of a deleted branch, make nothing ambiguous.
+    """
     args = GitArgs("rev-parse", (f"--disambiguate={short_id}",))
     output = run_git(args, git_dir=Path(repo.path), time_limit=_ID_SECONDS).decode()
     commits = [oid for oid in output.split() if commit_of(repo, oid) is not None]
+    if 1 < len(commits) <= _MOST_CANDIDATES:
+        commits = [oid for oid in commits if is_reachable(repo, commit_of(repo, oid) or oid)]
     return commits[0] if len(commits) == 1 else ""
