@@ -53,6 +53,27 @@ async def test_what_nothing_refuses_is_merged_at_once(world, spelling):
     assert await is_merged(world)
 
 
+async def test_a_merge_that_takes_long_follows_in_the_background(world):
+    await world.propose_many("fix")
+    world.repos.is_costly = True
+    assert (await world.call("POST", "/pulls/1/merge", {"do": "squash"})).status_code == 201
+    assert not await is_merged(world)
+    await world.work()
+    assert await is_merged(world)
+    assert world.merges()[-1].style == "squash"
+
+
+async def test_a_merge_that_takes_long_is_refused_where_it_bypasses_a_rule(world):
+    """A job bypasses no rule."""
+    await world.propose_many("fix")
+    world.repos.is_costly = True
+    refused = await world.call("POST", "/pulls/1/merge", {"force_merge": True}, as_=1)
+    assert (refused.status_code, refused.content) == (405, b"")
+    assert "computing time" in refused.headers["X-Error-Message"]
+    await world.work()
+    assert not await is_merged(world)
+
+
 async def test_a_check_that_succeeds_lets_the_merge_follow(world):
     await schedule(world, do="squash", merge_title_field="One", delete_branch_after_merge=True)
     assert await world.kinds() == ["pull_scheduled_merge"]

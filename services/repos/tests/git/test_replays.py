@@ -9,8 +9,9 @@ import pygit2
 import pytest
 from pygit2.enums import FileMode
 
-from ingot_repos.git.changes import tree_merges
+from ingot_repos.git.changes import merge as merges
 from ingot_repos.git.changes.merge import merge, update
+from ingot_repos.git.changes.tree_merges import JOB_CPU_SECONDS
 from ingot_repos.git.history.objects import read_blob
 from ingot_repos.git.process.errors import MergeConflict, MergeTooExpensive
 from ingot_repos.git.refs.refs import list_refs
@@ -214,7 +215,7 @@ def line_of(repo, count, parent, change):
 
 def test_commits_that_are_compared_with_those_of_the_base_share_the_cpu_time(repo, unflushed, monkeypatch):
     """git compares the changes of commits that change the same files. Here each is a long diff."""
-    monkeypatch.setattr(tree_merges, "CPU_SECONDS", 0.3)
+    monkeypatch.setattr(merges, "CPU_SECONDS", 0.3)
     chance = random.Random()
     texts = [b"".join(b"%d\n" % chance.randrange(30) for _ in range(30_000)) for _ in range(2)]
     first = commit(repo, {"f": texts[0]})
@@ -229,7 +230,7 @@ def test_commits_that_are_compared_with_those_of_the_base_share_the_cpu_time(rep
 
 
 def test_replayed_commits_share_the_cpu_time_of_this_process(repo, unflushed, monkeypatch):
-    monkeypatch.setattr(tree_merges, "CPU_SECONDS", 0.05)
+    monkeypatch.setattr(merges, "CPU_SECONDS", 0.05)
     first = commit(repo, {"f": b"0\n"})
     main = commit(repo, {"f": b"0\n", "m": b"1\n"}, [first])
     head = line_of(repo, 400, first, lambda number: {"f": b"%d\n" % (number + 1)})
@@ -249,7 +250,10 @@ def test_many_commits_are_compared_with_many_of_the_base_at_the_cost_of_both(rep
     set_branches(repo, main=main, topic=head)
     began = time.thread_time()
     with pytest.raises(MergeConflict) as refused:
-        updated(repo, main, head)
+        merge(
+            repo, base_ref="refs/heads/main", expected_base=main, head=head, style="rebase", message="",
+            author=AUTHOR, committer=AUTHOR, cpu_seconds=JOB_CPU_SECONDS,
+        )  # fmt: skip
     assert refused.value.paths == ("f",)
     assert time.thread_time() - began < 5
 

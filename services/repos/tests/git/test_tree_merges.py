@@ -263,12 +263,6 @@ def test_one_process_judges_all_heads_of_a_base(repo, git_log):
     assert len(list(git_log)) == 1
 
 
-@pytest.fixture
-def low_limit(monkeypatch):
-    """Limit merges as test merges are."""
-    monkeypatch.setattr(tree_merges, "CPU_SECONDS", TEST_CPU_SECONDS)
-
-
 @contextmanager
 def cpu_of_git(most):
     """The CPU seconds of git in this block are at most so many, and what its start and end take."""
@@ -298,17 +292,17 @@ def test_other_heads_are_judged_next_to_one_above_its_cpu_time(repo, unflushed):
 
 @pytest.mark.parametrize("style", ["merge", "squash", "rebase"])
 @pytest.mark.parametrize("ignore_whitespace", [False, True])
-def test_a_merge_above_its_cpu_time_is_refused(repo, unflushed, low_limit, style, ignore_whitespace):
+def test_a_merge_above_its_cpu_time_is_refused(repo, unflushed, style, ignore_whitespace):
     ours, theirs = costly_merge(repo)
     set_branches(repo, main=ours)
     with cpu_of_git(TEST_CPU_SECONDS), pytest.raises(MergeTooExpensive, match="in a clone"):
         merge(
             repo, base_ref="refs/heads/main", expected_base=ours, head=theirs, style=style, message="m\n",
-            author=AUTHOR, committer=AUTHOR, ignore_whitespace=ignore_whitespace,
+            author=AUTHOR, committer=AUTHOR, ignore_whitespace=ignore_whitespace, cpu_seconds=TEST_CPU_SECONDS,
         )  # fmt: skip
 
 
-def test_the_steps_of_a_rebase_share_their_cpu_time(repo, unflushed, low_limit):
+def test_the_steps_of_a_rebase_share_their_cpu_time(repo, unflushed):
     chance = random.Random()
     texts = [numbers(chance, 300) for _ in range(150)]
     base = head = commit(repo, {f"{number}": text for number, text in enumerate(texts)})
@@ -320,7 +314,7 @@ def test_the_steps_of_a_rebase_share_their_cpu_time(repo, unflushed, low_limit):
     with cpu_of_git(TEST_CPU_SECONDS), pytest.raises(MergeTooExpensive):
         merge(
             repo, base_ref="refs/heads/main", expected_base=ours, head=head, style="rebase", message="",
-            author=AUTHOR, committer=AUTHOR,
+            author=AUTHOR, committer=AUTHOR, cpu_seconds=TEST_CPU_SECONDS,
         )  # fmt: skip
 
 

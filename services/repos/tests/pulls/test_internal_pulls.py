@@ -3,6 +3,7 @@
 import pytest
 
 from ingot_repos.git.changes import tree_merges
+from ingot_repos.pulls.internal import pulls as internal_pulls
 
 from .. import git_builders as builders
 from ..code_world import opened
@@ -225,10 +226,10 @@ async def test_conflicting_changes_are_a_conflict(world, ann, base, git_url, tmp
     assert (await ann.internal("POST", f"{base}/merge", body)).status_code == 409
 
 
-async def test_a_pull_request_above_the_cpu_time_of_a_merge_has_to_be_merged_in_a_clone(
+async def test_a_merge_above_the_cpu_time_of_a_request_is_left_to_a_job(
     world, ann, base, git_log, monkeypatch
 ):
-    monkeypatch.setattr(tree_merges, "CPU_SECONDS", tree_merges.TEST_CPU_SECONDS)
+    monkeypatch.setattr(internal_pulls, "CPU_SECONDS", tree_merges.TEST_CPU_SECONDS)
     repo = opened(world, base)
     ours, theirs = builders.costly_merge(repo)
     set_branches(repo, ours=ours, theirs=theirs)
@@ -239,7 +240,9 @@ async def test_a_pull_request_above_the_cpu_time_of_a_merge_has_to_be_merged_in_
     assert sum("merge-tree" in words for words in git_log) == 1
     body = branches | {"number": 1, "head_sha": theirs, "head_repository_id": base}
     refused = await ann.internal("POST", f"{base}/merge", body)
-    assert (refused.status_code, "merge in a clone" in refused.json()["message"]) == (405, True)
+    assert (refused.status_code, "merge in a clone" in refused.json()["message"]) == (413, True)
+    merged = await ann.internal("POST", f"{base}/merge?user=1", body)
+    assert merged.status_code == 200, merged.text
 
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)

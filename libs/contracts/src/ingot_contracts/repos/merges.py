@@ -29,6 +29,8 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
     when it is not at ``head_sha`` any more, and 405 when the two conflict in any style. If the branch is
     deleted or hidden from the user, the commits stored under the number are merged.
 
+    413 when git needs more CPU time than a request, or a job with ``user``, may use.
+
     ``merge_base`` is the one of the reviewed changes, empty if there was none. 409 when it differs now. None
     accepts any.
     """

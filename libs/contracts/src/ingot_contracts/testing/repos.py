@@ -87,6 +87,8 @@ class FakeRepos:
         """The result for branches that ``comparisons`` does not have; None: no such branch."""
         self.comparisons: dict[tuple[int, str], Comparison | None] = {}
         """Id of the head repository and branch to the result."""
+        self.is_costly = False
+        """Whether merges need more CPU time than a request may use."""
         self.merged = Merged(sha="c" * 40)
         """The result of a successful merge."""
         self.merged_pulls: dict[tuple[int, int], str] = {}
@@ -405,6 +407,8 @@ class FakeRepos:
             raise Refusal(409, f"the rule {rule.rule_name!r} {words}: the head branch is behind it")
         if comparison is not None and not comparison.mergeable:
             raise Refusal(405 if merge.head_branch else 409, "the branches conflict")
+        if self.is_costly and not parameter_of(call, "user"):
+            raise Refusal(413, "the merge takes more computing time than allowed")
         self.merged_pulls[repository.id, merge.number] = self.merged.sha
         return self.merged
 

@@ -254,7 +254,7 @@ class HttpRepos:
         restricted: bool = False,
         overrides: bool = False,
     ) -> Merged:
-        """Merge as the caller or, in a job, as the actor. Raises also Conflict and NotAllowed."""
+        """Merge as the caller or, in a job, as the actor. Raises also Conflict, NotAllowed and TooLarge."""
         path = f"/internal/repositories/{repository_id}/merge?override={'true' if overrides else 'false'}"
         if principal_token is None:
             path += f"&user={actor_id}&restricted={'true' if restricted else 'false'}"

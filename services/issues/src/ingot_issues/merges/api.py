@@ -8,7 +8,7 @@ import msgspec
 from litestar import Response, delete, get, post
 from msgspec import UNSET, UnsetType, structs
 
-from ingot_chassis.errors import ApiError, Denied, NotFound
+from ingot_chassis.errors import ApiError, Denied, NotFound, TooLarge
 from ingot_chassis.http.openapi import TextForms, response_spec
 from ingot_contracts.identity.accounts import User
 from ingot_contracts.issues.pulls import PullRequest
@@ -23,7 +23,7 @@ from ingot_issues.accounts import store as accounts
 from ingot_issues.issues.api.presentation import present, pull_of
 from ingot_issues.issues.store.details import PullDetails
 from ingot_issues.merges.rules.manual import record_manual_merge
-from ingot_issues.merges.rules.recording import NotYetMergeable
+from ingot_issues.merges.rules.recording import MergeRefused, NotYetMergeable
 from ingot_issues.merges.rules.refusals import MergeRefusal, list_refusals, why_not_mergeable
 from ingot_issues.merges.rules.saga import merge_pull
 from ingot_issues.pulls.api.routes import (
@@ -202,7 +202,8 @@ async def merge(request: IssuesRequest, index: int, data: MergePullRequest) -> R
     405 if the repository does not allow the style, or if the title marks it as work in progress (`WIP:`).
     Also 405 while open issues block it, or the protection of the base branch demands more. 405 has no body;
     `X-Error-Message` has the reason, and `merge_refusals` of the pull request has all reasons. With
-    `merge_when_checks_succeed` the status is 201 instead, and the merge follows as soon as it is allowed.
+    `merge_when_checks_succeed` the status is 201 instead, and the merge follows as soon as it is allowed. Also
+    201 for a merge that needs more than a second of computing time: it is scheduled, and follows at once.
     """
     pull, context = await pull_of(request, index), await request.context()
     repos, principal_token = request.components.repos, request.principal_token
@@ -218,10 +219,14 @@ async def merge(request: IssuesRequest, index: int, data: MergePullRequest) -> R
     except NotYetMergeable:
         if not data.waits:
             raise
-        async with request.db.transaction() as tx:
-            await schedule(tx, context, pull, options)
-        return Response(b"", status_code=201, media_type="text/plain")
-    return Response(b"", media_type="text/plain")
+    except TooLarge as error:
+        if options.overrides:  # a job bypasses no rule
+            raise MergeRefused(str(error)) from error
+    else:
+        return Response(b"", media_type="text/plain")
+    async with request.db.transaction() as tx:
+        await schedule(tx, context, pull, options)
+    return Response(b"", status_code=201, media_type="text/plain")
 
 
 class ScheduledMerge(msgspec.Struct, kw_only=True):

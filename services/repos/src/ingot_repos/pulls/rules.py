@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from ingot_chassis.errors import Conflict, NotAllowed, NotFound
+from ingot_chassis.errors import Conflict, NotAllowed, NotFound, TooLarge
 from ingot_contracts.repos.comparisons import Comparison, DiffCounts, Head, proposal_id
 from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_contracts.repos.merges import Merge, Merged, UpdateBranch, UpdatedBranch
@@ -20,6 +20,7 @@ from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.git.changes import judged_comparisons, merge
 from ingot_repos.git.changes.proposals import with_proposal
+from ingot_repos.git.changes.tree_merges import CPU_SECONDS
 from ingot_repos.git.history import compare
 from ingot_repos.git.history.commits import Person
 from ingot_repos.git.history.heads import MoveBlock, borrowed_head, with_borrowed_head, with_commit, with_head
@@ -264,14 +265,15 @@ async def merge_pull(
     *,
     override: bool = False,
     restricted: bool = False,
+    cpu_seconds: float = CPU_SECONDS,
 ) -> Merged:
     """Merge a pull request as ``actor``. Idempotent by number. Only one merge runs per repository.
 
     ``rule`` protects the base branch, and ``contents`` restricts what is merged. With ``override``, actors
     who may bypass the rule skip both, but still may not bring unsigned commits. ``restricted`` has the
-    meaning of ``PushReceived.restricted``.
+    meaning of ``PushReceived.restricted``. ``cpu_seconds`` limits the CPU time of git.
 
-    Raises NotFound, Conflict, NotAllowed.
+    Raises NotFound, Conflict, NotAllowed, and TooLarge if the merge needs more CPU time.
     """
     async with pushes.turn(row.id):
         if merged := await pushes.merge_of(row.id, request.number):
@@ -293,9 +295,11 @@ async def merge_pull(
             row.id, actor.id, [base_ref], merged_pull=request.number, restricted=restricted
         ) as push_id:
             try:
-                sha = await _merge(storage, judge, signer, contents, row, person(actor), request, ground)
+                sha = await _merge(
+                    storage, judge, signer, contents, row, person(actor), request, ground, cpu_seconds
+                )
             except MergeTooExpensive as error:
-                raise NotAllowed(str(error)) from error
+                raise TooLarge(str(error)) from error
             except MergeConflict as error:
                 if request.head_branch and not await _fit(storage, row, ground):
                     raise NotAllowed("the branches conflict") from error
@@ -319,6 +323,7 @@ async def _merge(
     who: Person,
     request: Merge,
     ground: merge.MergeInputs,
+    cpu_seconds: float,
 ) -> str:
     """Return the new tip of the base branch.
 
@@ -336,6 +341,7 @@ async def _merge(
         committer=who,
         ignore_whitespace=ignores_whitespace(row),
         signer=signer,
+        cpu_seconds=cpu_seconds,
     )
     sha = await storage.call(row.id, act)
     if contents is None or sha == ground.base:

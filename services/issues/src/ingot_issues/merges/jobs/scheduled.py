@@ -6,7 +6,7 @@ import msgspec
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.errors import Conflict, NotAllowed, NotFound
+from ingot_chassis.errors import Conflict, NotAllowed, NotFound, TooLarge
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.periodic import PeriodicTask
 from ingot_chassis.jobs.workers import Work
@@ -89,7 +89,7 @@ class ScheduledMerges:
             Conflict,
         ):  # events that may allow the merge add the job again, and so does a branch that moved
             pass
-        except (MergeRefused, NotAllowed):
+        except (MergeRefused, NotAllowed, TooLarge):
             await self._cancel(context, issue_id)
 
     async def _access(self, row: ScheduledMergeRow, pull: PullDetails) -> RepositoryAccess | None:

@@ -15,7 +15,7 @@ from typing import Literal, assert_never
 import pygit2
 
 from ingot_repos.git.changes.replays import replay
-from ingot_repos.git.changes.tree_merges import Result, clean_tree, merge_heads
+from ingot_repos.git.changes.tree_merges import CPU_SECONDS, Result, clean_tree, merge_heads
 from ingot_repos.git.history import trivial_merges
 from ingot_repos.git.history.commits import Person, find_commit
 from ingot_repos.git.history.new_objects import Signer, create_commit
@@ -127,6 +127,7 @@ def merge(
     committer: Person,
     ignore_whitespace: bool = False,
     signer: Signer | None = None,
+    cpu_seconds: float = CPU_SECONDS,
 ) -> str:
     """Merge `head` into `base_ref` and return the new target of the ref. Blocks.
 
@@ -144,6 +145,7 @@ def merge(
         committer=committer,
         ignore_whitespace=ignore_whitespace,
         signer=signer,
+        cpu_seconds=cpu_seconds,
     )
     if new != expected_base:
         move_ref(repo, RefChange(base_ref, expected_base, new))
@@ -162,6 +164,7 @@ def merged(
     committer: Person,
     ignore_whitespace: bool = False,
     signer: Signer | None = None,
+    cpu_seconds: float = CPU_SECONDS,
 ) -> str:
     """Create and return the commit that `base_ref` must move to for a merge of `head`. Blocks.
 
@@ -179,10 +182,12 @@ def merged(
         committer: committer of every new commit.
         ignore_whitespace: see the module.
         signer: signs every new commit, and becomes its committer.
+        cpu_seconds: the limit of git's CPU time.
 
     Raises:
         RefMoved: the base ref has another id; nothing changed.
-        MergeConflict: the two cannot be merged automatically; nothing changed.
+        MergeConflict: the two cannot be merged automatically; nothing changed. The subclass
+            MergeTooExpensive: it needs more than ``cpu_seconds``.
         ObjectNotFound: one of them is not a commit of this repository.
         GitFailed, GitTimedOut: git could not merge them.
     """
@@ -197,13 +202,13 @@ def merged(
     parents = [sides.ours.id, sides.theirs.id]
     match style:
         case "merge":
-            return _commit_merge(repo, sides, makers, message, parents, ignore_whitespace)
+            return _commit_merge(repo, sides, makers, message, parents, ignore_whitespace, cpu_seconds)
         case "squash":
-            return _commit_merge(repo, sides, makers, message, parents[:1], ignore_whitespace)
+            return _commit_merge(repo, sides, makers, message, parents[:1], ignore_whitespace, cpu_seconds)
         case "rebase":
-            return _rebase(repo, sides, makers, ignore_whitespace)
+            return _rebase(repo, sides, makers, ignore_whitespace, cpu_seconds)
         case "rebase-merge":
-            return _rebase(repo, sides, makers, ignore_whitespace, merge_message=message)
+            return _rebase(repo, sides, makers, ignore_whitespace, cpu_seconds, merge_message=message)
         case "fast-forward-only":
             if sides.ancestor != expected_base:
                 raise MergeConflict(reason="not a fast-forward")
@@ -245,9 +250,10 @@ def update(
         return base
     makers = _Makers(who, who, signer)
     if style == "rebase":
-        return _rebase(repo, _Sides(onto, head, ancestor), makers, ignore_whitespace)
+        return _rebase(repo, _Sides(onto, head, ancestor), makers, ignore_whitespace, CPU_SECONDS)
     parents = [head.id, onto.id]
-    return _commit_merge(repo, _Sides(head, onto, ancestor), makers, message, parents, ignore_whitespace)
+    sides = _Sides(head, onto, ancestor)
+    return _commit_merge(repo, sides, makers, message, parents, ignore_whitespace, CPU_SECONDS)
 
 
 def follow(
@@ -292,6 +298,7 @@ def _commit_merge(
     message: str,
     parents: list[pygit2.Oid],
     ignore_whitespace: bool,
+    cpu_seconds: float,
 ) -> str:
     """Create and return the commit of the merged tree. Raises MergeConflict."""
     planned = trivial_merges.plan_merge(repo, sides.ours, sides.theirs, sides.ancestor)
@@ -299,7 +306,9 @@ def _commit_merge(
         return _commit(repo, makers, message, planned.write(repo), parents)
     with staged(repo) as view:
         ours, theirs = str(sides.ours.id), str(sides.theirs.id)
-        (result,) = merge_heads(view, ours, [theirs], ignore_whitespace=ignore_whitespace, keep=True)
+        (result,) = merge_heads(
+            view, ours, [theirs], ignore_whitespace=ignore_whitespace, keep=True, cpu_seconds=cpu_seconds
+        )
         oid = _commit(view, makers, message, clean_tree(result), parents)
         view.keep(oid)
         return oid
@@ -310,6 +319,7 @@ def _rebase(
     sides: _Sides,
     makers: _Makers,
     ignore_whitespace: bool,
+    cpu_seconds: float,
     merge_message: str | None = None,
 ) -> str:
     """Return the tip after replaying theirs on ours, or a merge of it. Raises MergeConflict."""
@@ -328,6 +338,7 @@ def _rebase(
                 committer=makers.committer,
                 ignore_whitespace=ignore_whitespace,
                 signer=makers.signer,
+                cpu_seconds=cpu_seconds,
             )
         if merge_message is not None and tip != ours:
             tree = find_commit(view, tip).tree_id

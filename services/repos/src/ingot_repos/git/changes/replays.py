@@ -32,6 +32,7 @@ def replay(
     committer: Person,
     ignore_whitespace: bool,
     signer: Signer | None = None,
+    cpu_seconds: float = tree_merges.CPU_SECONDS,
 ) -> str:
     """Replay the commits of ``head`` that ``base`` lacks on ``base`` (full ids); return the new tip.
 
@@ -41,11 +42,11 @@ def replay(
 
     Raises:
         MergeConflict: one of them cannot be replayed.
-        MergeTooExpensive: all of them together take more than ``tree_merges.CPU_SECONDS``.
+        MergeTooExpensive: all of them together take more than ``cpu_seconds``.
         GitFailed, GitTimedOut: git could not merge them.
         SigningFailed: one of them cannot be signed.
     """
-    budget = CpuBudget(tree_merges.CPU_SECONDS)
+    budget = CpuBudget(cpu_seconds)
     try:
         return _replay(view, base, head, ancestor, budget, committer, signer, ignore_whitespace)
     except GitTooExpensive:

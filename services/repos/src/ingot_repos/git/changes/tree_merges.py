@@ -40,8 +40,8 @@ _LARGEST_ATTRIBUTES = 100 * MIB
 _LONGEST_NAME, _LONGEST_PATH = 255, 3000
 """Bytes. No checkout has folders with longer names or paths (pathname(7))."""
 _SECONDS = 60.0
-CPU_SECONDS = 10.0
-"""The limit of all git processes of one merge, or of all steps of one rebase."""
+CPU_SECONDS, JOB_CPU_SECONDS = 0.8, 10.0
+"""The limits of all git processes of one merge, or of all steps of one rebase: in a request, and in a job."""
 MEMORY = 1024 * MIB
 """Bytes that git may allocate for a merge."""
 _OUT_OF_MEMORY = "fatal: Out of memory"
@@ -58,7 +58,7 @@ _ABORTED = (-signal.SIGABRT, -signal.SIGSEGV)
 _CONFLICT = 1
 """The exit code of git-merge(1) for a conflict."""
 _WHO = "merge <merge@localhost> 0 +0000"
-_TOO_EXPENSIVE: TTLCache[tuple[str, str, bool, bool], bool] = TTLCache(10_000, 3600.0)
+_TOO_EXPENSIVE: TTLCache[tuple[str, str, bool, float], bool] = TTLCache(10_000, 3600.0)
 """Merges that failed at a limit: they are not tried again for an hour."""
 _LOCK = threading.Lock()
 
@@ -82,6 +82,7 @@ def merge_heads(
     *,
     ignore_whitespace: bool,
     keep: bool,
+    cpu_seconds: float = CPU_SECONDS,
     budget: CpuBudget | None = None,
 ) -> list[Result]:
     """Merge each of the heads into ``ours`` (full ids of commits). Blocks; runs git.
@@ -95,14 +96,15 @@ def merge_heads(
         heads: the commits to merge, independent of each other.
         ignore_whitespace: see `merge`.
         keep: the objects may be published, so they must be flushed to disk.
+        cpu_seconds: the limit of each head; `TEST_CPU_SECONDS` unless the objects are kept.
         budget: CPU time that one head shares with other merges; by default each head has its own.
 
     Raises:
         GitTimedOut: git takes too long.
     """
-    config, limit = ((), CPU_SECONDS) if keep else (_TRIAL, TEST_CPU_SECONDS)
+    config, limit = ((), cpu_seconds) if keep else (_TRIAL, TEST_CPU_SECONDS)
     with _LOCK:
-        untried = [head for head in heads if (ours, head, ignore_whitespace, keep) not in _TOO_EXPENSIVE]
+        untried = [head for head in heads if (ours, head, ignore_whitespace, limit) not in _TOO_EXPENSIVE]
     results: dict[str, Result] = {}
     if len(untried) > 1:
         # All in one process within the limit of one head; else each head has its own.
@@ -117,7 +119,7 @@ def merge_heads(
             )
             if isinstance(results[head], MergeTooExpensive):
                 with _LOCK:
-                    _TOO_EXPENSIVE[ours, head, ignore_whitespace, keep] = True
+                    _TOO_EXPENSIVE[ours, head, ignore_whitespace, limit] = True
     return [results.get(head) or MergeTooExpensive() for head in heads]
 
 

@@ -28,6 +28,7 @@ from ingot_repos.commits.api.views import verifications_of
 from ingot_repos.commits.rules.excerpts import clip_for_list
 from ingot_repos.commits.rules.server_keys import ServerKeys
 from ingot_repos.commits.rules.signatures import UNSIGNED
+from ingot_repos.git.changes.tree_merges import CPU_SECONDS, JOB_CPU_SECONDS
 from ingot_repos.git.history import compare
 from ingot_repos.git.history.commit_files import files_of
 from ingot_repos.git.history.compare import ChangedFile
@@ -85,7 +86,8 @@ async def merge_branch(
     """Merge as the caller or as ``user``, who needs write access. Raises Invalid for texts that are too long.
 
     With ``override``, actors whom the protection of the branch allows to bypass it can do so. ``restricted``:
-    the token of ``user`` is restricted to some repositories.
+    the token of ``user`` is restricted to some repositories. Raises TooLarge if git needs too much CPU time: a
+    merge as ``user``, which a job makes, may take longer.
     """
     await act_as(request, user)
     for field, text, most in (
@@ -124,6 +126,7 @@ async def merge_branch(
                 rules.contents_of(data.base_branch),
                 override=override,
                 restricted=restricted,
+                cpu_seconds=JOB_CPU_SECONDS if user else CPU_SECONDS,
             )
         except (GitTimedOut, GitFailed, RefMoved) as error:
             raise Unavailable("the merge could not be made") from error
