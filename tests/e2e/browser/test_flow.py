@@ -69,7 +69,7 @@ async def test_a_repository_goes_from_its_first_push_to_a_release(deployment, re
         await person.press("Open a pull request")
         await person.write("Title", "Wait between two flashes")
         await person.follow("Open the pull request", within=SUBMIT)
-        await person.read("opened by")
+        await person.read("Opened by")
 
         await person.sign_out(guest)
         await person.sign_in(OWNER, PASSWORD)

@@ -54,7 +54,7 @@ async def test_ten_tasks_need_no_documentation(deployment, tmp_path):
         # See what somebody wants to change, agree, and take it.
         await start("Pull requests", "Paint the door", "Files")
         await person.read("red")
-        await person.press("Review these changes")
+        await person.press("Review")
         await person.press("Approve", within="label")
         await person.write("What you think of them", "A good colour.")
         await person.follow("Send the review", "Conversation")

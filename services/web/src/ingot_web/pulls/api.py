@@ -1,6 +1,5 @@
 """Pull requests: the conversation with the merge box, commits and changes; opening, updating and merging."""
 
-from collections.abc import Coroutine
 from typing import Any
 
 from litestar import Response, get, post
@@ -23,6 +22,7 @@ from ingot_web.issues.rules.timelines import links_to_entries
 from ingot_web.pages.api.request import WebRequest
 from ingot_web.previews.api import preview
 from ingot_web.repositories.api.frames import RepositoryFrame
+from ingot_web.reviews.api.checks import statuses_of
 from ingot_web.reviews.api.files import comments_of, conversations_on_lines, line_context, reviews_of
 
 COMMITS = 50
@@ -99,7 +99,7 @@ async def _conversation_page(
         frame.forge.get("issues", frame.api("pulls", index)),
         reviews_of(frame, index),
         comments_of(frame, index),
-        _statuses(frame, index),
+        statuses_of(frame, index),
         frame.forge.get_if_there("issues", frame.api("pulls", index, "merge", "scheduled")),
         *issue_questions(frame, index),
     )
@@ -185,7 +185,7 @@ async def checks(request: WebRequest, index: int) -> Response[Any]:
     """The checks of a pull request as a part of an open page. Other requests are redirected to that page."""
     frame = RepositoryFrame(request)
     pull, statuses = await frame.load(
-        frame.forge.get("issues", frame.api("pulls", index)), _statuses(frame, index)
+        frame.forge.get("issues", frame.api("pulls", index)), statuses_of(frame, index)
     )
     if not request.wants_part:
         return frame.redirect(f"/pulls/{index}#merge")
@@ -194,17 +194,13 @@ async def checks(request: WebRequest, index: int) -> Response[Any]:
     )
 
 
-def _statuses(frame: RepositoryFrame, index: int) -> Coroutine[Any, Any, Any]:
-    """Request the statuses of the head of a pull request."""
-    return frame.forge.get_if_there("repos", frame.api("commits", f"refs/pull/{index}/head", "status"))
-
-
 @get("/{owner:str}/{repo:str}/pulls/{index:int}/commits", policy=anyone(), include_in_schema=False)
 async def commits(request: WebRequest, index: int) -> Response[str]:
     """The commits of a pull request."""
     frame = RepositoryFrame(request)
-    pull, listing = await frame.load(
+    pull, statuses, listing = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
+        statuses_of(frame, index),
         frame.forge.listing(
             "issues", frame.api("pulls", index, "commits"), page=request.number, limit=COMMITS
         ),
@@ -214,6 +210,7 @@ async def commits(request: WebRequest, index: int) -> Response[str]:
         tab="pulls",
         title=f"Commits of {pull['title']} #{index}",
         page_name="commits",
+        checks=statuses,
         pull=pull,
         issue=as_issue(pull),
         listing=listing,

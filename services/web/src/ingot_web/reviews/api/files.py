@@ -21,6 +21,7 @@ from ingot_web.pages.api.request import WebRequest
 from ingot_web.previews.api import preview
 from ingot_web.repositories.api.frames import RepositoryFrame
 from ingot_web.reviews.api.changes import AGAIN, TARGET, changes_shown, moved_words, read_pull_changes
+from ingot_web.reviews.api.checks import statuses_of
 from ingot_web.reviews.rules.conversations import Conversation, conversations_of, place
 from ingot_web.reviews.rules.file_views import note_views
 from ingot_web.reviews.rules.suggestions import suggestion_draft, with_draft
@@ -139,8 +140,9 @@ def chosen_style(text: str) -> str:
 async def files(request: WebRequest, index: int) -> Response[str]:
     """The changes of a pull request. ``at`` in the address opens the form of a comment on a line."""
     frame = RepositoryFrame(request)
-    (pull, changes, pages, problem), reviews, comments, views = await frame.load(
+    (pull, changes, pages, problem), statuses, reviews, comments, views = await frame.load(
         read_pull_changes(frame, index),
+        statuses_of(frame, index),
         reviews_of(frame, index),
         comments_of(frame, index),
         _views(frame, index),
@@ -183,6 +185,7 @@ async def files(request: WebRequest, index: int) -> Response[str]:
         title=f"Changes of {pull['title']} #{index}",
         page_name="files",
         error=problem,
+        checks=statuses,
         pull=pull,
         issue=as_issue(pull),
         changes=changes,
