@@ -44,21 +44,21 @@ def _review(number, state, *, comments=1):
             "dismissed": False, "submitted_at": MOMENT}  # fmt: skip
 
 
-async def test_more_than_200_changed_files_have_pages(pages, forge):
+async def test_more_than_20_changed_files_have_pages(pages, forge):
     forge.totals[f"{PULL}.diff"] = 300
     shown = (await pages.get("/ann/demo/pulls/1/files?style=split")).text
-    assert forge.queries[f"{PULL}.diff"] == f"page=1&files=200&{OF_SHOWN}"
+    assert forge.queries[f"{PULL}.diff"] == f"page=1&files=20&{OF_SHOWN}"
     more = f"?style=split&{OF_SHOWN}&page=2"
     assert ("300 files changed" in shown, f'href="{escape(more)}"' in shown) == (True, True)
     part = await pages.client.get(f"/ann/demo/pulls/1/files{more}", headers=IN_PLACE)
     assert (is_part(part), 'class="code diff split"' in part.text) == (True, True)
-    assert forge.queries[f"{PULL}.diff"] == f"page=2&files=200&{OF_SHOWN}"
+    assert forge.queries[f"{PULL}.diff"] == f"page=2&files=20&{OF_SHOWN}"
 
 
 @pytest.mark.parametrize(
     ("part", "position", "calls"),
     [
-        ("page=2", "201R4", "page=2&files=200"),
+        ("page=2", "21R4", "page=2&files=20"),
         ("file=7", "7R4", "page=7&files=1"),
         ("file=7&page=2", f"7R{LINES + 3}", "page=7&files=1"),
     ],

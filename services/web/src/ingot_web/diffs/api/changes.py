@@ -8,7 +8,7 @@ from litestar import Response
 
 from ingot_chassis.errors import NotFound, TooLarge
 from ingot_web.diffs.rules.colours import coloured_diff
-from ingot_web.diffs.rules.parsing import LINES, Diff, parse, parse_file
+from ingot_web.diffs.rules.parsing import LINES, MOST_LINES, Diff, parse, parse_file
 from ingot_web.forms.rules.fields import whole_number
 from ingot_web.pages.api.request import HEADERS, WebRequest
 from ingot_web.repositories.api.frames import RepositoryFrame
@@ -59,15 +59,20 @@ async def read_diff(
         return None, request.pages_of(0)
     text = answer.body.decode("utf-8", "replace")
     if not number:
-        changes = await to_thread(_diff, text, (request.number - 1) * size + 1)
+        total = int(answer.headers.get("x-total-count", 0))
+        # A list of all files stands next to those of one page.
+        room = MOST_LINES if total <= size else MOST_LINES // 2
+        changes = await to_thread(_diff, text, (request.number - 1) * size + 1, room)
         _note_view(changes, request)
-        total = len(changes.files) + changes.omitted
-        return changes, request.pages_of(int(answer.headers.get("x-total-count", total)), size)
-    changes = await to_thread(_diff_of_file, text, number, request.number)
+        return changes, request.pages_of(total or len(changes.files) + changes.omitted, size)
+    if request.wants_part:
+        changes = await to_thread(_diff, text, number, MOST_LINES)
+    else:
+        changes = await to_thread(_diff_of_file, text, number, request.number)
     if not changes.files:
         raise NotFound
     _note_view(changes, request)
-    return changes, request.pages_of(changes.files[0].length, LINES)
+    return changes, request.pages_of(changes.files[0].length if changes.is_file else 0, LINES)
 
 
 def _note_view(changes: Diff, request: WebRequest) -> None:
@@ -75,8 +80,8 @@ def _note_view(changes: Diff, request: WebRequest) -> None:
     changes.style, changes.hides_spaces = request.query_params.get("style", ""), hides_spaces(request)
 
 
-def _diff(text: str, number: int) -> Diff:
-    return coloured_diff(parse(text, number))
+def _diff(text: str, number: int, most_lines: int) -> Diff:
+    return coloured_diff(parse(text, number, most_lines))
 
 
 def _diff_of_file(text: str, number: int, page: int) -> Diff:

@@ -11,9 +11,8 @@ from typing import Any
 from ingot_web.pages.rules.pictures import PICTURES
 
 MOST_FILES = 200
-MOST_LINES = 400
-"""Of one file among others; it has pages of its own with more."""
-MOST_LINES_OF_ALL = 4000
+MOST_LINES = 300
+"""On a page of several files. A file has a page of its own with more."""
 LINES = 2000
 """On a page of one file alone."""
 CONTEXT = 3
@@ -91,6 +90,8 @@ class DiffFile:
     """All lines, with those that begin a hunk."""
     rest: Gap | None = None
     """Lines that are left out below the last line."""
+    is_later: bool = False
+    """True if its lines are shown when they are asked for, because files before it fill the page."""
     is_named_only: bool = False
     """True if only white space changed and such changes are hidden."""
     digest: str = ""
@@ -108,7 +109,7 @@ class DiffFile:
     @property
     def anchor(self) -> str:
         """Anchor of the file on a page, with the same name as on pages of Gitea."""
-        return f"diff-{hashlib.sha1(self.path.encode('utf-8', 'replace'), usedforsecurity=False).hexdigest()}"
+        return anchor_of(self.path)
 
     def rows(self) -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
         """Yield pairs of lines side by side, before and after the changes. A hunk is on both sides."""
@@ -149,14 +150,25 @@ class Diff:
         return sum(file.deletions for file in self.files)
 
 
-def parse(text: str, number: int = 1) -> Diff:
-    """Parse the output of ``git diff``. ``number`` is the number of its first file."""
+def anchor_of(path: str) -> str:
+    """Return the anchor of a changed file on a page."""
+    return f"diff-{hashlib.sha1(path.encode('utf-8', 'replace'), usedforsecurity=False).hexdigest()}"
+
+
+def parse(text: str, number: int = 1, most_lines: int = MOST_LINES) -> Diff:
+    """Parse the output of ``git diff``. ``number`` is the number of its first file.
+
+    At most ``most_lines`` lines are shown. Only the first file is cut there; the others are shown later.
+    """
     parts = _parts(text)
     digests = _digests(parts)
-    diff, room = Diff(omitted=max(0, len(parts) - MOST_FILES)), MOST_LINES_OF_ALL
+    diff, room = Diff(omitted=max(0, len(parts) - MOST_FILES)), most_lines
     for place, lines in enumerate(parts[:MOST_FILES], number):
-        file = _file(lines, range(min(MOST_LINES, room)))
+        file = _file(lines, range(min(MOST_LINES, room if place == number else MOST_LINES)))
         file.number, file.digest = place, digests[lines[0]]
+        if len(file.lines) > room:
+            file.omitted = file.additions + file.deletions
+            file.lines, file.is_later = [], True
         room -= len(file.lines)
         diff.files.append(file)
     return diff

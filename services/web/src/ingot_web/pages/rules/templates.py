@@ -28,6 +28,7 @@ SCRIPTS = (
     "unsent_texts.js",
     "pictures.js",
     "copy_buttons.js",
+    "reviews.js",
 )
 EXCERPT = 200
 """Characters."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ingot_chassis.errors import Conflict
-from ingot_web.diffs.api.changes import read_diff
-from ingot_web.diffs.rules.parsing import MOST_FILES, Diff
+from ingot_web.diffs.api.changes import FILES, read_diff
+from ingot_web.diffs.rules.parsing import Diff
 from ingot_web.repositories.api.frames import RepositoryFrame
 
 TARGET = ("commit_id", "base_branch", "merge_base")
@@ -48,7 +48,7 @@ async def read_pull_changes(frame: RepositoryFrame, index: int) -> PullChanges:
         ):
             return PullChanges(pull, None, pages, Conflict(moved_words(named, present)))
         try:
-            part = await read_diff(frame, "issues", path, size=MOST_FILES, limit="files", **present)
+            part = await read_diff(frame, "issues", path, size=FILES, limit="files", **present)
         except Conflict:
             continue
         return PullChanges(pull, *part)

@@ -19,6 +19,8 @@ async def view_file(request: WebRequest, index: int) -> Response[bytes]:
     form, frame = await request.sent_form(), RepositoryFrame(request)
     view = ViewFile(path=form.text("path"), changes=None if form.has("forget") else form.text("changes"))
     await frame.forge.view_file(frame.base, index, view)
+    if request.wants_part:
+        return Response(b"", status_code=204)
     anchor = f"#{form['anchor']}" if _ANCHOR.fullmatch(form["anchor"]) else ""
     return back_to_page(frame, index, form, form.text("back"), anchor)
 

@@ -13,7 +13,7 @@ from ingot_chassis.errors import ApiError, Conflict, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.attachments.api import send_with_files
 from ingot_web.clients.forge import ListPage
-from ingot_web.diffs.api.changes import file_shown, hides_spaces
+from ingot_web.diffs.api.changes import FILES, file_shown, hides_spaces
 from ingot_web.diffs.rules.parsing import line_at
 from ingot_web.forms.rules.fields import Form, whole_number
 from ingot_web.issues.api.conversations import as_issue, page_query
@@ -23,6 +23,7 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 from ingot_web.reviews.api.changes import AGAIN, TARGET, changes_shown, moved_words, read_pull_changes
 from ingot_web.reviews.api.checks import statuses_of
 from ingot_web.reviews.rules.conversations import Conversation, conversations_of, place
+from ingot_web.reviews.rules.file_trees import FileTree, file_tree
 from ingot_web.reviews.rules.file_views import note_views
 from ingot_web.reviews.rules.suggestions import suggestion_draft, with_draft
 
@@ -137,8 +138,11 @@ def chosen_style(text: str) -> str:
 
 
 @get("/{owner:str}/{repo:str}/pulls/{index:int}/files", policy=anyone(), include_in_schema=False)
-async def files(request: WebRequest, index: int) -> Response[str]:
-    """The changes of a pull request. ``at`` in the address opens the form of a comment on a line."""
+async def files(request: WebRequest, index: int) -> Response[Any]:
+    """The changes of a pull request. ``at`` in the address opens the form of a comment on a line.
+
+    ``path`` leads to the page of that file.
+    """
     frame = RepositoryFrame(request)
     (pull, changes, pages, problem), statuses, reviews, comments, views = await frame.load(
         read_pull_changes(frame, index),
@@ -150,12 +154,16 @@ async def files(request: WebRequest, index: int) -> Response[str]:
     committed, proof = (request.query_params.get(name, "") for name in ("committed", "proof"))
     style = chosen_style(request.query_params.get("style", ""))
     part = (file_shown(request), request.number, int(hides_spaces(request)))
+    tree = FileTree()
+    conversations = await conversations_on_lines(frame, comments.rows, reviews)
     shown = changes_shown(pull)
     target = [(name, value) for name, value in shown.items() if value]
     others = [(name, value) for name, value in pages["parameters"] if name not in TARGET]
     pages = {**pages, "parameters": others + target}
     is_part = bool(part[0]) or pages["last"] > 1
-    own = line_context(frame, pull, style=style, back=_name_of_page(*part, shown if is_part else {}))
+    # A file that comes later stays on the page of its neighbours.
+    name = (0, (part[0] - 1) // FILES + 1, part[2]) if part[0] and request.wants_part else part
+    own = line_context(frame, pull, style=style, back=_name_of_page(*name, shown if is_part else {}))
     own["present_page"] = _query_of_page(*part)
     own["page_of_files"] = own["present_page"] + (target if is_part else [])
     own["pending"] = next((review for review in reviews if review["state"] == "PENDING"), None)
@@ -168,7 +176,13 @@ async def files(request: WebRequest, index: int) -> Response[str]:
         if views is not None:
             note_views(changes, views)
         own["leaves_out"] = comments.total > len(comments.rows)
-        place(changes, await conversations_on_lines(frame, comments.rows, reviews))
+        place(changes, conversations)
+        if pages["total"] > 1 and not request.wants_part and not changes.is_file:
+            path = frame.api("pulls", index, "files")
+            rows = await frame.forge.rows_if_there("issues", path, **dict(target)) or []
+            tree = file_tree(rows, pages["total"], FILES, conversations, views, changes)
+            if named := tree.number_of(request.query_params.get("path", "")):
+                return frame.redirect(f"/pulls/{index}/files?file={named}")
         if own["link"] and (commented := line_at(changes, request.query_params.get("at", ""))):
             file, line = commented
             line.has_form, own["file"] = True, file.number
@@ -189,6 +203,7 @@ async def files(request: WebRequest, index: int) -> Response[str]:
         pull=pull,
         issue=as_issue(pull),
         changes=changes,
+        tree=tree,
         pages=pages,
         line_context=own,
         committed=committed if request.proves(committed_words(committed), proof) else "",
