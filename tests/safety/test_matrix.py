@@ -53,7 +53,8 @@ NOTHING_THERE = {
         GET /admin/hooks/{hook_id}/deliveries, GET /admin/users/{username}/purge,
         GET /admin/hooks/{hook_id}/deliveries/{delivery_id}, GET /admin/mails/{mail_id},
         POST /admin/mails/{mail_id}/attempts, GET //mail/unsubscribe/{token}, POST //mail/unsubscribe/{token},
-        GET //avatars/repositories/{repository_id}/{digest},
+        GET //avatars/repositories/{repository_id}/{digest}, GET /repos/migrate/{repository_id},
+        DELETE /repos/migrate/{repository_id},
         GET //{owner}/{repo}/clone.bundle, GET //{owner}/{repo}/info/lfs/objects/{oid}
     """,
     "the caller has none": """

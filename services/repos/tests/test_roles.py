@@ -165,6 +165,8 @@ MATRIX = {
     "GET /users/nina/subscriptions": signed_in(200),
     "GET /repositories/{id}": (401, *READ[1:]),
     "GET /repos/search": ANYBODY,
+    "GET /repos/migrate/{id}": (401, *at("admin", 404)[1:]),
+    "DELETE /repos/migrate/{id}": (401, *at("owner", 404)[1:]),
     "POST /repos/migrate": signed_in(422),  # from nowhere
     "GET /user/repos": signed_in(200),
     "POST /user/repos": signed_in(201),

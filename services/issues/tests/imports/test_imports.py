@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+import pytest
+
 from ingot_chassis.clock import now
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_contracts.identity.accounts import User
@@ -21,6 +23,7 @@ from ingot_contracts.repos.imports import (
 from ingot_issues.imports.jobs import PAGES_AT_ONCE, ImportJobs
 from ingot_issues.imports.rules import IMPORT
 from ingot_issues.markdown.rules.rendering import LARGEST
+from ingot_testing.service import count_statements
 
 from ..builders import APP, BASE, HEAD, JOINED, repository
 
@@ -215,6 +218,47 @@ async def test_a_page_that_is_read_twice_is_written_once(world):
     assert len((await world.call("GET", "/labels")).json()) == 1
     assert [one["number"] for one in (await world.call("GET", "/issues")).json()] == [1]
     assert len((await world.call("GET", "/issues/1/comments")).json()) == 2
+
+
+async def statements_of(world, *pages):
+    """Return the number of statements that write these pages, after a page with a label and a milestone."""
+    base = {
+        "labels": [ImportedLabel(source_id=5, name="bug", color="f00")],
+        "milestones": [
+            ImportedMilestone(source_id=one, title="one", created_at=EARLIER, updated_at=LATER)
+            for one in (6, 7)
+        ],
+    }
+    await imported(world, base)
+    serve(world, base, *pages)
+    await world.deliver(ImportFetched(repository=repository()))
+    with count_statements(world.db) as statements:
+        await world.work()
+    return len(statements)
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("kind", ["labels", "milestones", "issues", "pulls", "comments"])
+async def test_a_page_is_written_with_a_constant_number_of_statements(world, kind):
+    def page(numbers):
+        more = {"labels": [5], "assignees": [BOB]}
+        return {
+            "labels": [ImportedLabel(source_id=one, name=f"l{one}", color="f00") for one in numbers],
+            "milestones": [
+                ImportedMilestone(source_id=one, title="two", created_at=EARLIER, updated_at=LATER)
+                for one in numbers
+            ],
+            "issues": [issue(one, milestone=6 + one % 2, **more) for one in numbers],
+            "pulls": [pull(one, milestone=6 + one % 2, **more) for one in numbers],
+            "comments": [comment(1000 + one % 10, one) for one in numbers],
+        }[kind]
+
+    targets = {"issues": [issue(number) for number in range(1000, 1010)]}
+    counts = [
+        await statements_of(world, targets, {kind: page(numbers)})
+        for numbers in (range(100, 102), range(200, 202), range(300, 350))
+    ]
+    assert counts[1] == counts[2]
 
 
 class Killed(BaseException):

@@ -142,6 +142,25 @@ async def test_credentials_open_a_remote(world, bob, remote, work, fields):
     assert remote_row.sealed is None
 
 
+async def test_the_credentials_of_a_failed_import_are_erased_and_given_again(world, bob, remote, work):
+    remote.answer = wanting("bob", "hunter2")
+    await migrated(bob, remote.url(), auth_username="bob", auth_password="wrong")
+    await world.components.import_workers.step()
+    (remote_row,) = await world.rows("remote")
+    assert ((await bob.get("/repos/bob/copy/migration")).json()["status"], remote_row.sealed) == (
+        "failed",
+        None,
+    )
+    refused = await bob.post("/repos/bob/copy/migration", {"auth_username": "a\nb"})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "auth_username")
+    form = {"auth_username": "bob", "auth_password": "hunter2"}
+    assert (await bob.post("/repos/bob/copy/migration", form)).status_code == 202
+    await world.components.import_workers.step()
+    assert await names(bob) == ["feature/one", "trunk"]
+    (remote_row,) = await world.rows("remote")
+    assert remote_row.sealed is None
+
+
 async def test_a_token_alone_has_a_user_name_of_its_own(world, bob, remote, work):
     remote.answer = wanting("oauth2", "t0ken")
     await migrated(bob, remote.url(), auth_token="t0ken")

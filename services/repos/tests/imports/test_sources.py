@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+from datetime import datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from ingot_chassis.clock import now
 from ingot_repos.imports.rules.pages import MOST_FAILURES
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 
@@ -277,10 +279,72 @@ async def test_a_failed_import_goes_on_where_it_was(world, bob, source):
     assert (await read(bob, repository_id, page["cursor"]))["state"] == "ended"
     source.api = None
     assert (await read(bob, repository_id, page["cursor"]))["state"] == "ended"
-    assert (await bob.post("/repos/bob/copy/migration")).status_code == 202
+    assert (await bob.post("/repos/bob/copy/migration", {"auth_token": "an0ther"})).status_code == 202
     assert len(await world.events("import.fetched")) == 2
     assert (await read(bob, repository_id, page["cursor"]))["state"] == "page"
     assert (await progress(bob))["status"] == "running"
+    assert source.requests[-1][2]["authorization"] == "token an0ther"
+
+
+@pytest.mark.parametrize("answer", [status("401 Unauthorized"), answer_of(b"<html>")])
+async def test_the_credentials_of_a_failed_import_are_erased(world, bob, source, answer):
+    repository_id = await migrate(world, bob, source, auth_token="t0ken")
+    source.api = answering(answer)
+    await read(bob, repository_id)
+    (row,) = await world.rows("remote")
+    assert row.sealed is None
+
+
+async def test_the_credentials_of_a_cancelled_import_are_erased(world, bob, source):
+    await migrate(world, bob, source, auth_token="t0ken")
+    assert (await bob.call("DELETE", "/api/v1/repos/bob/copy/migration")).status_code == 204
+    (row,) = await world.rows("remote")
+    assert row.sealed is None
+
+
+async def test_progress_has_counts_a_rate_and_an_estimate(world, bob, source):
+    repository_id = await migrate(world, bob, source)
+    path = f"/repos/migrate/{repository_id}"
+    before = (await bob.get(path)).json()
+    assert (before["rate"], before["remaining_seconds"], before["counts"]) == (None, None, {})
+    page = await read(bob, repository_id)
+    totals = {kind: count["total"] for kind, count in (await bob.get(path)).json()["counts"].items()}
+    assert totals == {"labels": 1, "milestones": 1, "issues": 3, "comments": 1}
+    for _ in range(2):
+        page = await read(bob, repository_id, page["cursor"])
+    state = (await bob.get(path)).json()
+    assert (state["id"], state["phase"], state["rate"] > 0) == (repository_id, "milestones", True)
+    assert state["remaining_seconds"] >= 0
+    assert state["counts"]["labels"] == {"done": 1, "total": 1}
+
+
+async def test_an_import_that_is_undone_leaves_nothing(world, bob, source):
+    repository_id = await migrate(world, bob, source, auth_token="t0ken")
+    await read(bob, repository_id)
+    path = f"/api/v1/repos/migrate/{repository_id}"
+    assert (await bob.call("DELETE", path)).status_code == 204
+    assert (await read(bob, repository_id))["state"] == "ended"
+    for table in ("repository", "import_source", "migration", "remote"):
+        assert await world.rows(table) == [], table
+    assert [event["repository"]["id"] for event in await world.events("deleted")] == [repository_id]
+    assert (await bob.call("DELETE", path)).status_code == 404
+
+
+async def test_an_import_that_is_done_is_not_undone(world, bob, source):
+    repository_id = await migrate(world, bob, source)
+    await read_all(bob, repository_id)
+    answer = await bob.call("DELETE", f"/api/v1/repos/migrate/{repository_id}")
+    assert answer.status_code == 409
+    assert (await bob.get("/repos/bob/copy/raw/README.md")).text == "hello\n"
+
+
+async def test_others_see_and_touch_no_import(world, ann, bob, source):
+    for private, code in ((True, 404), (False, 403)):
+        repository_id = await migrate(world, bob, source, private=private, repo_name=f"copy{private}")
+        for method in ("GET", "DELETE"):
+            answer = await ann.call(method, f"/api/v1/repos/migrate/{repository_id}")
+            assert answer.status_code == code
+    assert (await bob.get("/repos/migrate/99")).status_code == 404
 
 
 async def test_a_cancelled_import_ends_and_its_repository_stays(world, bob, source):
@@ -314,7 +378,13 @@ async def test_a_source_that_asks_for_a_pause_gets_it(world, bob, source, answer
     source.api = answering(answer)
     page = await read(bob, repository_id)
     assert (page["state"], page["seconds"]) == ("wait", seconds)
-    assert (await progress(bob))["status"] == "running"
+    state = await progress(bob)
+    assert (state["status"], state["error"]) == ("running", REASON_TEXTS["busy"])
+    assert datetime.fromisoformat(state["paused_until"]) <= now() + timedelta(seconds=seconds)
+    source.api = None
+    await read(bob, repository_id)
+    state = await progress(bob)
+    assert (state["error"], state["paused_until"]) == ("", None)
 
 
 @pytest.mark.parametrize(
@@ -377,8 +447,8 @@ async def test_a_redirect_to_another_server_gets_no_credentials(world, bob, sour
         source.api = answering(status("302 Found", f"Location: {other.url('api/v1/labels')}"))
         other.api = answering(answer_of([]))
         assert (await read(bob, repository_id))["state"] == "page"
-        [(_, _, headers)] = other.requests
-    assert "authorization" not in headers
+        assert other.requests
+    assert all("authorization" not in headers for _, _, headers in other.requests)
 
 
 async def test_a_page_that_issues_refuses_fails_the_import(world, bob, source):

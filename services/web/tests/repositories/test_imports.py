@@ -10,6 +10,7 @@ from ..test_calls import ENTRY
 from ..world import ANN
 
 MIGRATION = {
+    "id": 7, "counts": {}, "rate": None, "remaining_seconds": None, "paused_until": None,
     "status": "running", "phase": "receiving", "percent": 42, "received": 2048, "error": "", "created_at": MOMENT,
     "original_url": "https://example.org/<name>.git", "finished_at": None,
 }  # fmt: skip
@@ -37,7 +38,51 @@ async def test_an_import_that_runs_is_shown_and_looked_at_again_until_somebody_s
     still = (await pages.get("/ann/demo?refresh=no", ANN)).text
     assert not [again for again in (AGAIN, "hx-get") if again in still.partition("<main")[2]]
     answer = await pages.submit(shown.text, "Cancel the import", to="/migrate/cancel")
-    assert (answer.headers["location"], forge.sent) == ("/ann/demo", [("DELETE", f"{HOME}/migration", {})])
+    assert (answer.headers["location"], forge.sent) == ("/", [("DELETE", "/repos/migrate/7", {})])
+
+
+COUNTS = {"issues": {"done": 30, "total": 40}, "comments": {"done": 0, "total": None}}
+
+
+async def test_the_progress_of_issues_has_a_bar_and_a_table(pages, forge):
+    run = {"counts": COUNTS, "rate": 600, "remaining_seconds": 61, "phase": "issues"}
+    forge.answers |= {f"{HOME}/migration": MIGRATION | run}
+    shown = await pages.get("/ann/demo/settings/migrate", ANN)
+    assert (shown.status_code, AGAIN in shown.text) == (200, True)
+    for words in (
+        '<progress max="40" value="30"',
+        "30 of 40 objects; 600 a minute; about 2 min left",
+        "<td>Comments</td><td>0</td><td>not known</td>",
+        'hx-get="/ann/demo/settings/migrate"',
+    ):
+        assert words in shown.text, words
+    answer = await pages.submit(shown.text, "Cancel the import", to="/migrate/cancel")
+    assert (answer.headers["location"], forge.sent) == ("/", [("DELETE", "/repos/migrate/7", {})])
+
+
+async def test_a_pause_of_the_source_is_shown(pages, forge):
+    pause = {"counts": COUNTS, "paused_until": MOMENT, "error": "the source limits requests"}
+    forge.answers |= {f"{HOME}/migration": MIGRATION | pause}
+    shown = await pages.get("/ann/demo/settings/migrate", ANN)
+    assert "Paused until" in shown.text
+    assert ": the source limits requests." in shown.text
+
+
+async def test_the_progress_of_a_finished_import_is_the_repository(pages, forge):
+    forge.answers |= {f"{HOME}/migration": MIGRATION | {"status": "done"}}
+    assert (await pages.get("/ann/demo/settings/migrate", ANN)).headers["location"] == "/ann/demo"
+
+
+@pytest.mark.parametrize(("admin", "status"), [(True, "running"), (True, "done"), (False, "running")])
+async def test_code_says_to_administrators_that_issues_are_still_missing(pages, forge, admin, status):
+    forge.answers |= {
+        f"{HOME}/contents-ext": {"dir_contents": []}, f"{HOME}/languages": {},
+        f"{HOME}/migration": MIGRATION | {"status": status},
+    }  # fmt: skip
+    forge.answers[HOME] |= {"has_issues": False, "has_pull_requests": False}
+    forge.answers[HOME]["permissions"]["admin"] = admin
+    text = (await pages.get("/ann/demo", ANN)).text
+    assert ('href="/ann/demo/settings/migrate"' in text) == (admin and status == "running")
 
 
 @pytest.mark.parametrize(
@@ -54,8 +99,12 @@ async def test_an_import_that_failed_says_why_and_is_started_again(pages, forge,
     take_commits(forge, 404, migration=MIGRATION | end)
     shown = await pages.get("/ann/demo", ANN)
     assert (shown.status_code, AGAIN in shown.text, words in shown.text) == (200, False, True)
-    again = await pages.submit(shown.text, "Import it again", to="/migrate/retry")
-    assert (again.headers["location"], forge.sent) == ("/ann/demo", [("POST", f"{HOME}/migration", {})])
+    again = await pages.submit(shown.text, "Import it again", to="/migrate/retry", password="t0ken")
+    body = {"auth_password": "t0ken"}
+    assert (again.headers["location"], forge.sent) == ("/ann/demo", [("POST", f"{HOME}/migration", body)])
+    forge.sent.clear()
+    answer = await pages.submit(shown.text, "Delete what came", to="/migrate/cancel")
+    assert (answer.headers["location"], forge.sent) == ("/", [("DELETE", "/repos/migrate/7", {})])
 
 
 @pytest.mark.parametrize(

@@ -28,11 +28,8 @@ from ingot_contracts.repos.imports import (
 )
 from ingot_issues.imports import store
 from ingot_issues.imports.store import ObjectKind
-from ingot_issues.issues.store import assignees
 from ingot_issues.labels.rules.repository import clean_color
-from ingot_issues.labels.store import repository as labels
 from ingot_issues.markdown.rules.rendering import LARGEST
-from ingot_issues.milestones import store as milestones
 from ingot_issues.pulls.rules.mergeability import CheckMergeability, add_check
 from ingot_issues.records.store.states import State
 from ingot_issues.records.store.timeline import CommentKind
@@ -87,23 +84,25 @@ async def _new(tx: Tx, repository_id: int, kind: ObjectKind, objects: Sequence[_
 
 
 async def _write_labels(tx: Tx, repository_id: int, page: Sequence[ImportedLabel]) -> None:
-    rows = {}
-    for label in await _new(tx, repository_id, ObjectKind.LABEL, page):
-        values = {
+    new = await _new(tx, repository_id, ObjectKind.LABEL, page)
+    rows = {
+        label.source_id: {
+            "repository_id": repository_id,
             "name": _line(label.name) or "-",
             "color": _color(label.color),
             "description": _text(label.description, DESCRIPTION_CHARACTERS),
             "exclusive": label.exclusive,
             "is_archived": label.is_archived,
         }
-        rows[label.source_id] = (await labels.add(tx, repository_id, values)).id
-    await store.add_objects(tx, repository_id, ObjectKind.LABEL, rows)
+        for label in new
+    }
+    await store.add_rows(tx, repository_id, ObjectKind.LABEL, rows)
 
 
 async def _write_milestones(tx: Tx, repository_id: int, page: Sequence[ImportedMilestone]) -> None:
-    rows = {}
-    for milestone in await _new(tx, repository_id, ObjectKind.MILESTONE, page):
-        values = {
+    new = await _new(tx, repository_id, ObjectKind.MILESTONE, page)
+    rows = {
+        milestone.source_id: {
             "repository_id": repository_id,
             "title": _line(milestone.title) or "-",
             "description": _text(milestone.description, TEXT_CHARACTERS),
@@ -113,8 +112,9 @@ async def _write_milestones(tx: Tx, repository_id: int, page: Sequence[ImportedM
             "created_at": milestone.created_at,
             "updated_at": milestone.updated_at,
         }
-        rows[milestone.source_id] = await store.add_milestone(tx, values)
-    await store.add_objects(tx, repository_id, ObjectKind.MILESTONE, rows)
+        for milestone in new
+    }
+    await store.add_rows(tx, repository_id, ObjectKind.MILESTONE, rows)
 
 
 async def _write_issues(tx: Tx, repository_id: int, page: Sequence[ImportedIssue]) -> None:
@@ -215,10 +215,8 @@ async def _insert(
             if label_id in label_rows
         ],
     )
-    for number, one in new.items():
-        accounts = [person.account_id for person in one.assignees if person.account_id != GHOST_ID]
-        if accounts:
-            await assignees.replace(tx, ids[number], accounts[:ASSIGNEES])
+    accounts = {ids[number]: _accounts(one.assignees)[:ASSIGNEES] for number, one in new.items()}
+    await store.add_assignees(tx, accounts)
     await _count_issues(tx, repository_id, rows, is_pull=kind is ObjectKind.PULL)
     return ids
 
@@ -226,10 +224,11 @@ async def _insert(
 async def _count_issues(tx: Tx, repository_id: int, rows: Sequence[dict[str, Any]], *, is_pull: bool) -> None:
     """Add issues to the counts of their milestones and of the repository, whose next number is higher."""
     totals = Counter((row["milestone_id"], row["state"] == State.OPEN) for row in rows)
-    for milestone_id in dict.fromkeys(row["milestone_id"] for row in rows):
-        if milestone_id is not None:
-            counts = {"open_issues": totals[milestone_id, True], "closed_issues": totals[milestone_id, False]}
-            await milestones.count(tx, milestone_id, **counts)
+    opened, closed = (
+        {one: count for (one, is_open), count in totals.items() if one is not None and is_open is state}
+        for state in (True, False)
+    )
+    await store.count_issues(tx, opened, closed)
     open_count = sum(row["state"] == State.OPEN for row in rows)
     await counters.count_open(tx, repository_id, open_count, is_pull=is_pull)
     await counters.raise_number(tx, repository_id, max(row["number"] for row in rows))
@@ -239,13 +238,10 @@ async def _write_comments(tx: Tx, repository_id: int, page: Sequence[ImportedCom
     """Write comments. Those on issues or pull requests that are not here are left out."""
     new = await _new(tx, repository_id, ObjectKind.COMMENT, page)
     issue_ids = await store.issue_ids(tx, repository_id, {one.number for one in new})
-    rows, counts = {}, Counter[int]()
-    for one in new:
-        issue_id = issue_ids.get(one.number)
-        if issue_id is None:
-            continue
-        values = {
-            "issue_id": issue_id,
+    new = [one for one in new if one.number in issue_ids]
+    rows = {
+        one.source_id: {
+            "issue_id": issue_ids[one.number],
             "repository_id": repository_id,
             "kind": CommentKind.COMMENT,
             "body": _text(one.body, LARGEST),
@@ -253,11 +249,15 @@ async def _write_comments(tx: Tx, repository_id: int, page: Sequence[ImportedCom
             "updated_at": one.updated_at,
             **_author(one.author),
         }
-        rows[one.source_id] = await store.add_comment(tx, values)
-        counts[issue_id] += 1
-    await store.add_objects(tx, repository_id, ObjectKind.COMMENT, rows)
-    for issue_id, count in counts.items():
-        await store.count_comments(tx, issue_id, count)
+        for one in new
+    }
+    await store.add_rows(tx, repository_id, ObjectKind.COMMENT, rows)
+    await store.count_comments(tx, Counter(issue_ids[one.number] for one in new))
+
+
+def _accounts(people: Sequence[ImportedPerson]) -> list[int]:
+    """Return the accounts of people who have one here."""
+    return list(dict.fromkeys(one.account_id for one in people if one.account_id != GHOST_ID))
 
 
 def _author(person: ImportedPerson) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from collections.abc import Collection, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from sqlalchemy import Column, Index, Integer, Table, Text, delete, select, update
+from sqlalchemy import Column, Index, Integer, Table, Text, case, delete, select, update
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
-from ingot_issues.labels.store.tables import issue_label
+from ingot_issues.issues.store.assignees import assignee
+from ingot_issues.labels.store.tables import issue_label, label
 from ingot_issues.milestones.store import milestone
 from ingot_issues.records.store.tables import comment, issue, pull
 from ingot_issues.schema import metadata
@@ -43,6 +44,13 @@ class ObjectKind(IntEnum):
     ISSUE = 3
     COMMENT = 4
     PULL = 5
+
+
+_TABLES: Mapping[ObjectKind, Table] = {
+    ObjectKind.LABEL: label,
+    ObjectKind.MILESTONE: milestone,
+    ObjectKind.COMMENT: comment,
+}
 
 
 class ObjectRow(TypedRow):
@@ -118,14 +126,21 @@ async def add_pulls(db: Executor, values: Sequence[Mapping[str, Any]]) -> None:
     await db.execute(pull.insert(), values)
 
 
-async def add_comment(db: Executor, values: Mapping[str, Any]) -> int:
-    """Insert a comment, and return its id."""
-    return int((await db.execute(comment.insert().values(values).returning(comment.c.id))).scalar_one())
+async def add_rows(
+    db: Executor, repository_id: int, kind: ObjectKind, rows: Mapping[int, Mapping[str, Any]]
+) -> dict[int, int]:
+    """Insert the rows of new objects, by their ids at the source. Return their ids here.
 
-
-async def add_milestone(db: Executor, values: Mapping[str, Any]) -> int:
-    """Insert a milestone with its times, and return its id."""
-    return int((await db.execute(milestone.insert().values(values).returning(milestone.c.id))).scalar_one())
+    All rows have the same columns.
+    """
+    if not rows:
+        return {}
+    table = _TABLES[kind]
+    statement = table.insert().returning(table.c.id, sort_by_parameter_order=True)
+    ids = (await db.execute(statement, [*rows.values()])).scalars()
+    local_ids = dict(zip(rows, ids, strict=True))
+    await add_objects(db, repository_id, kind, local_ids)
+    return local_ids
 
 
 async def add_labels(db: Executor, pairs: Sequence[tuple[int, int]]) -> None:
@@ -136,9 +151,41 @@ async def add_labels(db: Executor, pairs: Sequence[tuple[int, int]]) -> None:
         )
 
 
-async def count_comments(db: Executor, issue_id: int, added: int) -> None:
-    """Add to the number of comments of an issue, and leave the time of its last change."""
-    await db.execute(update(issue).where(issue.c.id == issue_id).values(comments=issue.c.comments + added))
+async def add_assignees(db: Executor, accounts: Mapping[int, Sequence[int]]) -> None:
+    """Assign accounts to issues, in their order."""
+    rows = [
+        {"issue_id": issue_id, "account_id": account_id, "position": position}
+        for issue_id, account_ids in accounts.items()
+        for position, account_id in enumerate(dict.fromkeys(account_ids))
+    ]
+    if rows:
+        await db.execute(assignee.insert(), rows)
+
+
+async def count_comments(db: Executor, added: Mapping[int, int]) -> None:
+    """Add to the numbers of comments of issues, and leave the times of their last changes."""
+    if added:
+        number = case(added, value=issue.c.id)
+        statement = update(issue).where(issue.c.id.in_(added))
+        await db.execute(statement.values(comments=issue.c.comments + number))
+
+
+async def count_issues(db: Executor, opened: Mapping[int, int], closed: Mapping[int, int]) -> None:
+    """Add to the numbers of open and closed issues of milestones, by their ids."""
+    changed = opened.keys() | closed.keys()
+    if changed:
+        counts = [
+            case({one: number.get(one, 0) for one in changed}, value=milestone.c.id)
+            for number in (opened, closed)
+        ]
+        await db.execute(
+            update(milestone)
+            .where(milestone.c.id.in_(changed))
+            .values(
+                open_issues=milestone.c.open_issues + counts[0],
+                closed_issues=milestone.c.closed_issues + counts[1],
+            )
+        )
 
 
 async def remove_all(db: Executor, repository_id: int) -> None:

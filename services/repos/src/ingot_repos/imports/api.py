@@ -4,13 +4,15 @@ The API calls imports migrations, so its structs and routes use that word.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
+from typing import cast
 
 import msgspec
 from litestar import delete, get, post
 
-from ingot_chassis.errors import Denied, Invalid, NotFound
-from ingot_chassis.http.policy import MAX_ID, signed_in
+from ingot_chassis.errors import ApiError, Denied, Invalid, NotFound
+from ingot_chassis.http.policy import MAX_ID, Connection, Policy, resource, signed_in
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.jobs.loops import polls
 from ingot_chassis.security.sealing import Seal
@@ -18,7 +20,14 @@ from ingot_contracts.limits import Description, Name
 from ingot_contracts.repos.access import AccessLevel
 from ingot_contracts.repos.repositories import Repository
 from ingot_repos.access.api.answers import present
-from ingot_repos.access.api.policies import in_repository, organization_for_new, own_account, sender_of
+from ingot_repos.access.api.policies import (
+    organization_for_new,
+    own_account,
+    repository_by_id,
+    require_present_name,
+    resolve,
+    sender_of,
+)
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.rules import grants
 from ingot_repos.access.rules import levels as access
@@ -33,6 +42,7 @@ from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.imports import store as sources
 from ingot_repos.imports.clients.source import Kind
 from ingot_repos.imports.rules import lifecycle as imports
+from ingot_repos.imports.rules import progress
 from ingot_repos.imports.rules.lifecycle import NewImport, NewSource
 from ingot_repos.imports.rules.pages import SOURCES
 from ingot_repos.imports.store import Counts
@@ -41,6 +51,7 @@ from ingot_repos.presentation.rules.intervals import read_interval
 from ingot_repos.remotes import store as import_rows
 from ingot_repos.remotes.clients.socks_proxy import SocksProxy
 from ingot_repos.remotes.rules import reasons
+from ingot_repos.remotes.rules.credentials import seal_credentials
 from ingot_repos.remotes.rules.reasons import reason_text
 from ingot_repos.remotes.rules.urls import RemoteUrl, lfs_url, parse_remote_url
 from ingot_repos.repositories.rules import deletions
@@ -96,14 +107,25 @@ class MigrateRepoForm(msgspec.Struct, kw_only=True):
     aws_secret_access_key: Secret = ""
 
 
+class RestartMigration(msgspec.Struct, kw_only=True):
+    """New credentials for the remote. Those of the import were erased when it ended."""
+
+    auth_username: Secret = ""
+    auth_password: Secret = ""
+    auth_token: Secret = ""
+
+
 class Migration(msgspec.Struct):
     """The progress of an import. ``received`` is in bytes, ``percent`` is of the present phase.
 
-    ``error`` also names LFS objects that the remote lacks, and the error of a mirror's last sync. ``counts``
-    has the data next to git by kind: objects that are done, and all that the source counts, or null.
-    ``phase`` is then the present kind.
+    ``error`` also names LFS objects that the remote lacks, and the error of a mirror's last sync. While an
+    import waits for its source, it is the last failed request. ``counts`` has the data next to git by kind:
+    objects that are done, and all that the source counts, or null. ``phase`` is then the present kind. ``rate`` is in
+    objects a minute. ``remaining_seconds`` is an estimate, null if the source does not count its objects.
+    The source is not asked before ``paused_until``. ``id`` is that of the repository.
     """
 
+    id: int
     status: ImportState
     phase: str
     percent: int
@@ -113,6 +135,9 @@ class Migration(msgspec.Struct):
     created_at: datetime
     finished_at: datetime | None
     counts: dict[str, Counts] = {}
+    rate: int | None = None
+    remaining_seconds: int | None = None
+    paused_until: datetime | None = None
 
 
 @post(
@@ -277,9 +302,27 @@ async def _wait(request: RepositoryRequest, repository_id: int) -> None:
             raise Invalid.field("clone_addr", row.reason, reason_text(row.reason))
 
 
+def imported_repository(level: access.RequiredLevel, scope: str) -> Policy:
+    """Policy for the import of ``{owner}/{repo}``. Without an import the route answers 404.
+
+    ``request.resource`` is the repository.
+    """
+
+    async def decide(connection: Connection, _level: str) -> ResolvedRepository:
+        request, path = cast("RepositoryRequest", connection), connection.path_params
+        resolved = await resolve(request, path["owner"], path["repo"], level, unit=None)
+        require_present_name(request, resolved)
+        async with request.db.read() as db:
+            if await import_rows.get(db, resolved.id) is None:
+                raise NotFound
+        return resolved
+
+    return resource(level, scope, decide)
+
+
 @get(
     "/api/v1/repos/{owner:str}/{repo:str}/migration",
-    policy=in_repository("admin", "read:repository", unit=None),
+    policy=imported_repository("admin", "read:repository"),
     operation_id="repoGetMigration",
     tags=["repository"],
 )
@@ -288,24 +331,56 @@ async def get_migration(request: RepositoryRequest) -> Migration:
     return await _present(request)
 
 
+@get(
+    "/api/v1/repos/migrate/{repository_id:int}",
+    policy=repository_by_id("read:repository", level="admin"),
+    operation_id="repoGetMigrationByID",
+    tags=["repository"],
+)
+async def get_by_id(request: RepositoryRequest) -> Migration:
+    """Return the progress of an import by the id of its repository."""
+    return await _present(request)
+
+
+@delete(
+    "/api/v1/repos/migrate/{repository_id:int}",
+    policy=repository_by_id("write:repository", level="owner"),
+    operation_id="repoUndoMigration",
+    tags=["repository"],
+)
+async def undo_migration(request: RepositoryRequest) -> None:
+    """Cancel an import and delete its repository with everything that came. Answers 409 if it is done."""
+    await _present(request)
+    row, sender = request.resource.row, await sender_of(request)
+    async with request.db.transaction() as tx:
+        await imports.require_not_done(tx, row.id)
+        await deletions.delete(tx, request.part(Jobs), request.presenter, row, sender)
+        await request.audit(tx, "repository.delete", request.resource.audit_subject, id=row.id)
+    with suppress(ApiError):  # identity gets the event as well
+        await request.part(HttpIdentity).disown(row.id)
+
+
 @post(
     "/api/v1/repos/{owner:str}/{repo:str}/migration",
-    policy=in_repository("admin", "write:repository", unit=None),
+    policy=imported_repository("admin", "write:repository"),
     operation_id="repoRestartMigration",
     tags=["repository"],
     status_code=202,
 )
-async def restart_migration(request: RepositoryRequest) -> Migration:
-    """Restart a failed or cancelled import. Data that was fetched is kept."""
-    await _present(request)
+async def restart_migration(request: RepositoryRequest, data: RestartMigration) -> Migration:
+    """Restart a failed or cancelled import. Data that was fetched is kept.
+
+    Credentials are needed again, because they are erased when an import ends.
+    """
+    sealed = seal_credentials(request.part(Seal), data.auth_username, data.auth_token or data.auth_password)
     async with request.db.transaction() as tx:
-        await imports.restart(tx, request.part(Jobs), request.presenter, request.resource.row)
+        await imports.restart(tx, request.part(Jobs), request.presenter, request.resource.row, sealed=sealed)
     return await _present(request)
 
 
 @delete(
     "/api/v1/repos/{owner:str}/{repo:str}/migration",
-    policy=in_repository("admin", "write:repository", unit=None),
+    policy=imported_repository("admin", "write:repository"),
     operation_id="repoCancelMigration",
     tags=["repository"],
 )
@@ -314,7 +389,6 @@ async def cancel_migration(request: RepositoryRequest) -> None:
 
     The repository stays without commits until it is deleted or the import is restarted.
     """
-    await _present(request)
     async with request.db.transaction() as tx:
         await imports.cancel(tx, request.resource.id)
 
@@ -325,17 +399,24 @@ async def _present(request: RepositoryRequest) -> Migration:
         source = await sources.get(db, request.resource.id)
     if row is None:
         raise NotFound
+    speed = progress.speed_of(source, row.finished_at) if source is not None else progress.Speed()
+    pause = source.paused_until if source is not None and row.state == ImportState.RUNNING else None
+    last_error = reason_text(source.last_reason) if source is not None and pause else ""
     return Migration(
+        id=row.repository_id,
         counts=sources.counts_of(source) if source is not None else {},
+        rate=speed.rate,
+        remaining_seconds=speed.remaining_seconds,
+        paused_until=pause.replace(microsecond=0) if pause else None,
         status=row.state,
         phase=row.phase,
         percent=row.percent,
         received=row.received,
-        error=imports.error_text(row),
+        error=imports.error_text(row) or last_error,
         original_url=row.url if "://" in row.url else "",
         created_at=row.created_at.replace(microsecond=0),
         finished_at=row.finished_at.replace(microsecond=0) if row.finished_at else None,
     )
 
 
-routes = [migrate, get_migration, restart_migration, cancel_migration]
+routes = [migrate, get_migration, get_by_id, undo_migration, restart_migration, cancel_migration]

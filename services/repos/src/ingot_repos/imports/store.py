@@ -1,13 +1,16 @@
 """SQL for what an import brings next to git: the table ``import_source``."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 from sqlalchemy import Boolean, Column, ForeignKey, Integer, String, Table, Text, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_first
+from ingot_chassis.db.tables import UtcDateTime
 from ingot_repos.catalog.store.tables import metadata
 
 import_source = Table(
@@ -23,6 +26,12 @@ import_source = Table(
     Column("fetched", Boolean, nullable=False, default=False),
     # Failed requests to the source since the last page.
     Column("failures", Integer, nullable=False, default=0),
+    # When reading began or continued last, and how many objects were done then.
+    Column("reading_since", UtcDateTime),
+    Column("done_before", Integer, nullable=False, default=0, server_default="0"),
+    # The last failed request to the source; empty after a page. It is not asked before `paused_until`.
+    Column("last_reason", String(20), nullable=False, default="", server_default=""),
+    Column("paused_until", UtcDateTime),
 )
 
 
@@ -43,6 +52,10 @@ class SourceRow(TypedRow):
     map_logins: bool
     fetched: bool
     failures: int
+    reading_since: datetime | None
+    done_before: int
+    last_reason: str
+    paused_until: datetime | None
 
 
 async def add(
@@ -79,4 +92,19 @@ def counts_of(row: SourceRow) -> dict[str, Counts]:
 
 async def save_counts(db: Executor, repository_id: int, counts: Mapping[str, Counts]) -> None:
     """Save the progress. The last request to the source succeeded."""
-    await change(db, repository_id, counts=msgspec.json.encode(counts).decode(), failures=0)
+    values = {"counts": msgspec.json.encode(counts).decode(), "failures": 0, "paused_until": None}
+    await change(db, repository_id, **values)
+
+
+async def begin_reading(db: Executor, repository_id: int) -> None:
+    """Begin or continue to read the source: the commits are here."""
+    row = await get(db, repository_id)
+    done = sum(count.done for count in counts_of(row).values()) if row is not None else 0
+    values = {"fetched": True, "failures": 0, "paused_until": None}
+    await change(db, repository_id, reading_since=now(), done_before=done, **values)
+
+
+async def pause(db: Executor, repository_id: int, seconds: float, reason: str, *, failures: int) -> None:
+    """Record that the source is not asked for a while, and why."""
+    until = now() + timedelta(seconds=seconds)
+    await change(db, repository_id, paused_until=until, last_reason=reason, failures=failures)

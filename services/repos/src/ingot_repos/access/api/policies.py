@@ -65,7 +65,7 @@ def in_repository(
     return resource(level, scope, decide)
 
 
-def repository_by_id(scope: str, *, anonymous: bool = False) -> Policy:
+def repository_by_id(scope: str, *, level: access.RequiredLevel = "read", anonymous: bool = False) -> Policy:
     """Policy for ``{repository_id}``, for readers who are signed in or ``anonymous``.
 
     ``request.resource`` is the repository.
@@ -75,9 +75,9 @@ def repository_by_id(scope: str, *, anonymous: bool = False) -> Policy:
         request = cast("RepositoryRequest", connection)
         if not anonymous:
             access.require_signed_in(request.principal)
-        return await resolve_by_id(request, connection.path_params["repository_id"], unit=None)
+        return await resolve_by_id(request, connection.path_params["repository_id"], level, unit=None)
 
-    return resource("read", scope, decide)
+    return resource(level, scope, decide)
 
 
 def collaboration(scope: str) -> Policy:

@@ -31,6 +31,7 @@ Reason = Literal[
     "access",
     "address",
     "broken",
+    "busy",
     "cancelled",
     "dumb-http",
     "failed",

@@ -155,6 +155,11 @@ class GiteaRepository:
         self._http = http
         self._path = f"/repos/{quote(owner, safe='')}/{quote(name, safe='')}"
 
+    async def count(self, kind: Kind) -> int | None:
+        """Return the number of objects, which only Gogs does not say. Raises SourceFailed, SourceBusy."""
+        _, total = await self._read(kind, 1, list[msgspec.Raw], size=1)
+        return total
+
     async def page(self, kind: Kind, number: int) -> SourcePage:
         """Return a page. Raises SourceFailed, SourceBusy."""
         if kind == "labels":
@@ -183,9 +188,11 @@ class GiteaRepository:
             comments=[_comment(one) for one in comments],
         )
 
-    async def _read(self, kind: Kind, number: int, answer: type[list[_T]]) -> tuple[list[_T], int | None]:
+    async def _read(
+        self, kind: Kind, number: int, answer: type[list[_T]], *, size: int = PAGE_SIZE
+    ) -> tuple[list[_T], int | None]:
         """Return the objects of a page, and how many there are in all if the source says so."""
-        query = {**_QUERIES[kind], "page": number, "limit": PAGE_SIZE}
+        query = {**_QUERIES[kind], "page": number, "limit": size}
         items, headers = await self._http.get(self._path + _PATHS[kind], query, answer)
         if len(items) > MOST_OBJECTS:
             raise SourceFailed("forge-answer")

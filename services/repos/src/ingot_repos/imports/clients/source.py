@@ -67,6 +67,10 @@ class SourcePage(msgspec.Struct, frozen=True, kw_only=True):
 class Source(Protocol):
     """A repository of a source."""
 
+    async def count(self, kind: Kind) -> int | None:
+        """Return the number of objects, or None if the source does not say it. Raises like ``page``."""
+        ...
+
     async def page(self, kind: Kind, number: int) -> SourcePage:
         """Return a page, the first one for 1, oldest objects first. Raises SourceFailed, SourceBusy."""
         ...

@@ -1,8 +1,11 @@
 """Imports: a repository gets its row at once, and a job fetches its commits from a remote.
 
-The database has the address of the remote, with sealed credentials. A failed or cancelled import can be
-restarted and keeps fetched data. The API, the tables and the kind of the job call imports migrations.
+The database has the address of the remote, and its sealed credentials until the import ends in any way. A
+failed or cancelled import can be restarted with new ones, and keeps fetched data. The API, the tables and the
+kind of the job call imports migrations.
 """
+
+from collections.abc import Collection
 
 import msgspec
 
@@ -168,7 +171,7 @@ async def complete(
     elif source is None:
         await imports.change_remote(tx, row.id, sealed=None)
     else:
-        await sources.change(tx, row.id, fetched=True)
+        await sources.begin_reading(tx, row.id)
     await jobs.finish(tx, job)
     ready_row = await current_row(tx, row.id)
     repository = presenter.repository(ready_row)
@@ -195,12 +198,20 @@ async def fail(
 
     The failed repository stays until it is deleted or its import is restarted.
     """
-    if await imports.change(
-        tx, repository_id, imports.UNENDED, state=ImportState.FAILED, reason=reason, finished_at=now()
-    ):
+    if await end(tx, repository_id, imports.UNENDED, ImportState.FAILED, reason):
         await repositories.change(tx, repository_id, state=RepositoryState.FAILED)
         await announce_end(tx, presenter, repository_id, reason)
     await jobs.fail(tx, job, reason)
+
+
+async def end(
+    tx: Tx, repository_id: int, states: Collection[ImportState], state: ImportState, reason: Reason
+) -> bool:
+    """End an import in one of ``states`` early, and erase its credentials. Return False in other states."""
+    if not await imports.change(tx, repository_id, states, state=state, reason=reason, finished_at=now()):
+        return False
+    await imports.change_remote(tx, repository_id, sealed=None)
+    return True
 
 
 async def announce_end(tx: Tx, presenter: Presenter, repository_id: int, reason: str = "") -> None:
@@ -224,16 +235,23 @@ async def cancel(tx: Tx, repository_id: int) -> None:
 
     A repository that has its commits stays ready.
     """
-    if not await imports.change(
-        tx, repository_id, imports.UNENDED, state=ImportState.CANCELLED, reason="cancelled", finished_at=now()
-    ):
+    if not await end(tx, repository_id, imports.UNENDED, ImportState.CANCELLED, "cancelled"):
         raise Conflict("the migration has ended")
     if not await _is_fetched(tx, repository_id):
         await repositories.change(tx, repository_id, state=RepositoryState.FAILED)
 
 
-async def restart(tx: Tx, jobs: Jobs, presenter: Presenter, row: RepositoryRow) -> None:
-    """Restart a failed or cancelled import. Raises Conflict if it runs or is done."""
+async def require_not_done(tx: Tx, repository_id: int) -> None:
+    """Keep an import from ending while its repository is deleted. Raises Conflict if it is done."""
+    unfinished = (*imports.UNENDED, ImportState.FAILED, ImportState.CANCELLED)
+    if not await imports.change(tx, repository_id, unfinished, state=ImportState.CANCELLED):
+        raise Conflict("the migration is done; delete the repository instead")
+
+
+async def restart(
+    tx: Tx, jobs: Jobs, presenter: Presenter, row: RepositoryRow, *, sealed: bytes | None
+) -> None:
+    """Restart a failed or cancelled import with new credentials. Raises Conflict if it runs or is done."""
     if not await imports.change(
         tx,
         row.id,
@@ -246,8 +264,10 @@ async def restart(tx: Tx, jobs: Jobs, presenter: Presenter, row: RepositoryRow) 
         finished_at=None,
     ):
         raise Conflict("the migration is running or done")
+    await imports.change_remote(tx, row.id, sealed=sealed)
     if await _is_fetched(tx, row.id):
         await imports.change(tx, row.id, (ImportState.WAITING,), state=ImportState.RUNNING)
+        await sources.begin_reading(tx, row.id)
         repository = presenter.repository(await current_row(tx, row.id))
         tx.emit(ImportFetched(repository=repository), key=row.id)
         return

@@ -4,7 +4,7 @@ repos keeps the state, the progress and the error of the import. The cursor name
 stores it with the rows of the last one.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Annotated, TypeVar
 
@@ -41,7 +41,7 @@ from ingot_repos.imports.clients.source import (
     SourceFailed,
     SourcePage,
 )
-from ingot_repos.imports.rules.lifecycle import OF_ISSUES, announce_end
+from ingot_repos.imports.rules.lifecycle import OF_ISSUES, announce_end, end
 from ingot_repos.imports.store import Counts, SourceRow
 from ingot_repos.presentation.rules.announcements import announce_edit
 from ingot_repos.presentation.rules.presenter import Presenter, as_user
@@ -110,17 +110,19 @@ class SourcePages:
         """Return a page of the source, or a pause. If the source fails, the import ends."""
         try:
             async with self._open(remote) as there:
+                counts = store.counts_of(source) or await _count(there, store.kinds_of(source))
                 page = await there.page(kind, cursor.number)
             following = _next_cursor(cursor, page)
         except SourceBusy as busy:
-            return ImportPage(state="wait", seconds=busy.seconds)
+            return await self._pause(source, busy.seconds, "busy", failures=source.failures)
         except SourceFailed as error:
             if error.fault in TRANSIENT and source.failures < MOST_FAILURES:
-                return await self._postpone(source)
+                pause = min(2.0**source.failures, LONGEST_PAUSE)
+                return await self._pause(source, pause, error.fault, failures=source.failures + 1)
             return await self._fail(source.repository_id, error.fault)
         except Unreadable:
             return await self._fail(source.repository_id, "secrets")
-        counts = store.counts_of(source) | {kind: Counts(cursor.done, page.total)}
+        counts[kind] = Counts(cursor.done, page.total)
         async with self._db.transaction() as tx:
             await store.save_counts(tx, source.repository_id, counts)
             await imports.change(tx, source.repository_id, (ImportState.RUNNING,), phase=kind, percent=0)
@@ -150,23 +152,15 @@ class SourcePages:
         ) as http:
             yield GiteaRepository(http, owner, name)
 
-    async def _postpone(self, source: SourceRow) -> ImportPage:
-        failures = source.failures + 1
+    async def _pause(self, source: SourceRow, seconds: float, reason: Reason, *, failures: int) -> ImportPage:
         async with self._db.transaction() as tx:
-            await store.change(tx, source.repository_id, failures=failures)
-        return ImportPage(state="wait", seconds=min(2.0**source.failures, LONGEST_PAUSE))
+            await store.pause(tx, source.repository_id, seconds, reason, failures=failures)
+        return ImportPage(state="wait", seconds=seconds)
 
     async def _fail(self, repository_id: int, reason: Reason) -> ImportPage:
         """Fail the import. The repository keeps its git data, and the import can be restarted."""
         async with self._db.transaction() as tx:
-            if await imports.change(
-                tx,
-                repository_id,
-                (ImportState.RUNNING,),
-                state=ImportState.FAILED,
-                reason=reason,
-                finished_at=now(),
-            ):
+            if await end(tx, repository_id, (ImportState.RUNNING,), ImportState.FAILED, reason):
                 await announce_end(tx, self._presenter, repository_id, reason)
             await store.change(tx, repository_id, failures=0)
         return ENDED
@@ -199,6 +193,11 @@ def _cursor(text: str) -> Cursor:
         return msgspec.json.decode(text, type=Cursor) if text else Cursor()
     except msgspec.MsgspecError:
         raise BadRequest("the cursor is invalid") from None
+
+
+async def _count(source: Source, kinds: Sequence[str]) -> dict[str, Counts]:
+    """Return what the source says about the number of its objects. Raises SourceFailed, SourceBusy."""
+    return {kind: Counts(0, await source.count(kind)) for kind in KINDS if kind in kinds}
 
 
 def _next_cursor(cursor: Cursor, page: SourcePage) -> Cursor:

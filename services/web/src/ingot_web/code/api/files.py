@@ -21,7 +21,7 @@ from ingot_web.code.rules.submodules import SubmodulePage, page_of
 from ingot_web.pages.api.request import HEADERS, WebRequest
 from ingot_web.pages.rules.pictures import PICTURES
 from ingot_web.repositories.api.frames import NamedRef, RepositoryFrame
-from ingot_web.repositories.api.imports import error_of, page_without_commits
+from ingot_web.repositories.api.imports import error_of, import_without_issues, page_without_commits
 
 SHOWN_BYTES = 1_000_000
 """Of a file that is shown as text."""
@@ -122,11 +122,14 @@ async def _front_page(request: WebRequest) -> Response[Any]:
         return frame.render("code/empty.html", tab="code", is_starred=stars, is_watched=watches)
     ref = NamedRef("branch", frame.repository["default_branch"], "")
     entries = _listed(frame, listed["dir_contents"])
-    (readme, html), import_error = await gather(_readme(frame, ref, entries), error_of(frame, entries))
+    (readme, html), import_error, is_importing = await gather(
+        _readme(frame, ref, entries), error_of(frame, entries), import_without_issues(frame)
+    )
     return frame.render(
         "code/folder.html",
         tab="code",
         import_error=import_error,
+        is_importing=is_importing,
         ref=ref,
         entries=entries,
         pages=request.pages_of(total, ENTRIES),

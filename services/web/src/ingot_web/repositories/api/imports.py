@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from litestar import Response, post
+from litestar import Response, get, post
 
 from ingot_chassis.http.policy import anyone
+from ingot_web.clients.forge import at
 from ingot_web.pages.api.request import WebRequest
 from ingot_web.repositories.api.frames import RepositoryFrame
 
@@ -28,6 +29,13 @@ async def page_without_commits(frame: RepositoryFrame, *, is_failed: bool) -> Re
         is_failed = migration["status"] in FAILED
     if is_failed and frame.request.wants_part:
         return frame.request.reload()
+    return _page(frame, migration, frame.base, is_failed=is_failed)
+
+
+def _page(
+    frame: RepositoryFrame, migration: dict[str, Any] | None, place: str, *, is_failed: bool
+) -> Response[Any]:
+    """Return the page at ``place``. It refreshes while the import runs."""
     return frame.render(
         "repositories/import.html",
         in_place="repositories/progress.html",
@@ -36,8 +44,37 @@ async def page_without_commits(frame: RepositoryFrame, *, is_failed: bool) -> Re
         migration=migration,
         is_failed=is_failed,
         is_watched=not is_failed and frame.request.query_params.get("refresh") != "no",
+        place=f"{frame.request.root}{place}",
         seconds=SECONDS,
     )
+
+
+@get("/{owner:str}/{repo:str}/settings/migrate", policy=anyone(), include_in_schema=False)
+async def progress(request: WebRequest) -> Response[Any]:
+    """Progress of an import whose commits are here. After its end, the first page of the repository."""
+    request.require_signed_in()
+    frame = RepositoryFrame(request)
+    (migration,) = await frame.load(frame.forge.get("repos", frame.api("migration")))
+    is_failed = migration["status"] in FAILED
+    if request.wants_part and (is_failed or migration["status"] == "done"):
+        return request.reload()
+    if migration["status"] == "done":
+        return frame.redirect()
+    return _page(frame, migration, f"{frame.base}/settings/migrate", is_failed=is_failed)
+
+
+async def import_without_issues(frame: RepositoryFrame) -> bool:
+    """Return whether an import has brought the commits, and issues are still missing.
+
+    The API shows the progress only to administrators. Issues are off until then. ``frame`` is loaded.
+    """
+    repository = frame.repository
+    if repository["has_issues"] or repository["has_pull_requests"]:
+        return False
+    if not (repository["permissions"] and repository["permissions"]["admin"]):
+        return False
+    migration = await frame.forge.get_if_there("repos", frame.api("migration"))
+    return migration is not None and migration["status"] != "done"
 
 
 async def error_of(frame: RepositoryFrame, contents: list[Any]) -> str:
@@ -56,20 +93,22 @@ async def error_of(frame: RepositoryFrame, contents: list[Any]) -> str:
 
 @post("/{owner:str}/{repo:str}/settings/migrate/retry", policy=anyone(), include_in_schema=False)
 async def retry(request: WebRequest) -> Response[bytes]:
-    """Restart a failed or cancelled import."""
-    await request.sent_form()
-    frame = RepositoryFrame(request)
-    await frame.forge.send("POST", "repos", frame.api("migration"))
+    """Restart a failed or cancelled import, with the credentials of the form."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    credentials = {"auth_username": form.text("user"), "auth_password": form["password"]}
+    body = {name: text for name, text in credentials.items() if text}
+    await frame.forge.send("POST", "repos", frame.api("migration"), body)
     return frame.redirect()
 
 
 @post("/{owner:str}/{repo:str}/settings/migrate/cancel", policy=anyone(), include_in_schema=False)
 async def cancel(request: WebRequest) -> Response[bytes]:
-    """Cancel a running import."""
+    """Cancel an import, and delete its repository."""
     await request.sent_form()
     frame = RepositoryFrame(request)
-    await frame.forge.send("DELETE", "repos", frame.api("migration"))
-    return frame.redirect()
+    migration = await frame.forge.get("repos", frame.api("migration"))
+    await frame.forge.send("DELETE", "repos", at("repos", "migrate", migration["id"]))
+    return request.redirect("/")
 
 
-routes = [retry, cancel]
+routes = [progress, retry, cancel]
