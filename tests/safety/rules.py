@@ -138,7 +138,7 @@ def expected(route: Route, caller: Caller, target: Target | None) -> Outcome:
         return ("open" if route.policy == "fetch" else "refused") if target == KEY_TARGET else "absent"
     if caller.by == "session" and not _is_linked(route):
         caller = replace(caller, person="")  # other sites can make a browser send it
-    if route.path.startswith("/login") and "userinfo" not in route.path:
+    if (route.path.startswith("/login") and "userinfo" not in route.path) or route.path.startswith("/user/"):
         return "page"
     if caller.blocked:
         return "refused"

@@ -12,6 +12,7 @@ from ingot_testing.service import analyze, rows_touched
 from .applications import Person, get_tokens, make_app
 from .keys.test_gpg_proofs import Key, token_of, verify
 from .keys.test_gpg_proofs import add as add_key
+from .mailbox import Mailbox
 from .matrix import application, pgp_key, ssh_key
 from .matrix import source as source_fields
 from .providers.counterparts import LyingProvider, served
@@ -144,6 +145,17 @@ async def test_a_failed_sign_in_is_noted_without_what_was_typed(world):
     noted = [(entry.subject, entry.address, entry.details) for entry in await entries(world, "sign_in.fail")]
     wrong = {"wrong": "password"}
     assert noted == [("user ann", "192.0.2.7", wrong), ("user", "192.0.2.8", wrong)]
+
+
+async def test_a_confirmed_address_is_noted(make_world):
+    async with make_world(sends_mail=True) as world:
+        await world.add_user("ann")
+        await world.call("POST", "/user/emails", {"emails": ["x@x.io"]}, as_="ann")
+        person = Person(world, "ann")
+        page = await person.sign_in(await person.get(await Mailbox(world).link("x@x.io")))
+        await person.submit(page)
+        (entry,) = await entries(world, "email.confirm")
+        assert (entry.actor, entry.via, entry.details) == ("ann", "session", {"email": "x@x.io"})
 
 
 async def test_second_factors_are_noted(world):

@@ -30,7 +30,7 @@ from ingot_repos.transport.ssh.server import SshServer
 from ingot_repos.transport.ssh.upstreams import AppUpstream
 from ingot_standalone.data_folder import DataFolder, Secrets
 from ingot_standalone.schemas import SCHEMAS
-from ingot_standalone.settings import ServiceSettingsReader, Settings
+from ingot_standalone.settings import ServiceSettingsReader, Settings, is_named
 from ingot_standalone.ssh import set_urls
 
 
@@ -55,6 +55,7 @@ class Services:
                 "public_url": public_url,
                 "store_url": "memory://",
                 "background": True,
+                "sends_mail": is_named("INGOT_MAIL_SMTP_HOST"),
             }
         )
 

@@ -128,6 +128,14 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
             extra=_SHARED,
         ),
     ] = True
+    sends_mail: Annotated[
+        bool,
+        msgspec.Meta(
+            description="Whether mail has an SMTP server (`INGOT_MAIL_SMTP_HOST`). Then addresses are "
+            "confirmed by mail. `ingot up` sets it by itself.",
+            extra=_SHARED,
+        ),
+    ] = False
     git_clients_enabled: Annotated[
         bool,
         msgspec.Meta(

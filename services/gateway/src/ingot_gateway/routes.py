@@ -100,6 +100,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/mail/unsubscribe/{token}", "mail"),
     Route("/login/*", "identity", signs_in=True),
     Route("/login/oauth/userinfo", "identity"),
+    Route("/user/confirm_address", "identity", signs_in=True),
     Route("/scim/v2/*", "identity", signs_in=True),
     Route("/.well-known/openid-configuration", "identity"),
     Route("/{owner}/{repo}/info/refs", "repos", "git"),

@@ -40,6 +40,9 @@ from ingot_identity.keys.api import ssh as ssh_keys
 from ingot_identity.mappings import api as mappings
 from ingot_identity.members import api as members
 from ingot_identity.members import internal as member_internal
+from ingot_identity.messages import jobs as message_jobs
+from ingot_identity.messages.components import MessageComponents
+from ingot_identity.messages.rules import Messages
 from ingot_identity.oauth2 import jobs as oauth2_jobs
 from ingot_identity.oauth2.api import applications as oauth2_applications
 from ingot_identity.oauth2.api import grants as oauth2_grants
@@ -59,6 +62,7 @@ from ingot_identity.providers.clients.http import ProviderHttp
 from ingot_identity.providers.clients.metadata import PublishedMetadata
 from ingot_identity.providers.components import ProviderComponents
 from ingot_identity.providers.rules.requests import Envelope, PersonReader
+from ingot_identity.recovery.api import addresses as address_confirmation
 from ingot_identity.scim import jobs as scim_jobs
 from ingot_identity.scim.api import discovery as scim_discovery
 from ingot_identity.scim.api import groups as scim_groups
@@ -91,6 +95,7 @@ ROTATE_EVERY = timedelta(hours=1)
 ROUTES = [
     *account_internal.routes,
     *actions.routes,
+    *address_confirmation.routes,
     *authentication.routes,
     *avatars.routes,
     *badges.routes,
@@ -178,6 +183,7 @@ def create_app(
         AuthenticationComponents(signing_keys),
         SourceComponents(secrets),
         ProviderComponents(published, PersonReader(http, published), Envelope(settings.sealing_key)),
+        MessageComponents(Messages(settings.sealing_key, settings.public_url, is_on=settings.sends_mail)),
         OAuth2Components(id_token_keys, issuer=settings.public_url.rstrip("/")),
     )
 
@@ -215,6 +221,7 @@ def create_app(
     parts.tasks += [
         PeriodicTask("identity_rotate_signing_keys", ROTATE_EVERY, signing_keys.rotate),
         PeriodicTask("identity_rotate_id_token_keys", ROTATE_EVERY, id_token_keys.rotate),
+        *message_jobs.tasks(database),
         *oauth2_jobs.tasks(database),
         *session_jobs.tasks(database),
         *scim_jobs.tasks(database, presenter),

@@ -26,6 +26,21 @@ async def test_a_new_password_is_typed_twice_and_ends_the_session(pages, forge):
     assert (refused.status_code, "refused" in refused.text) == (422, True)
 
 
+async def test_an_address_becomes_the_primary_one_or_gets_its_link_again(pages, forge):
+    one = {"primary": False, "user_id": 1, "username": "ann"}
+    forge.answers["/user/emails"] = [
+        one | {"email": "ann@work.example", "verified": True},
+        one | {"email": "new@work.example", "verified": False},
+    ]
+    shown = (await pages.get("/user/settings/emails", ANN)).text
+    assert (shown.count("Make it primary"), "Send the link again" in shown) == (2, False)
+    pages.app.state.settings.sends_mail = True
+    shown = (await pages.get("/user/settings/emails", ANN)).text
+    assert (shown.count("Make it primary"), shown.count("Send the link again")) == (1, 1)
+    await pages.submit("/user/settings/emails", "Send the link again")
+    assert forge.sent == [("POST", "/user/emails", {"emails": ["new@work.example"]})]
+
+
 async def test_each_session_says_when_it_ends_and_each_that_can_be_ended_which_one_it_is(pages, forge):
     session = {"user_agent": "Firefox", "created_at": MOMENT, "last_used_at": None, "current": False}
     session["expires_at"] = f"{now() + timedelta(hours=5, minutes=30):%Y-%m-%dT%H:%M:%SZ}"

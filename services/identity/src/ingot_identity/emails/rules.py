@@ -1,13 +1,13 @@
 """The addresses of a user. One is the primary one. No two users have the same address.
 
-An address is confirmed if an administrator gave it to the account. One that a user adds is a claim: no mail
-is sent to check it.
+An address is confirmed by an administrator who gave it to the account, or by the link of a mail.
+One that a user adds is a claim until then. Without an SMTP server it stays one.
 """
 
 from collections.abc import Sequence
 
 from ingot_chassis.db.transaction import Tx
-from ingot_chassis.errors import Invalid
+from ingot_chassis.errors import Invalid, NotFound
 from ingot_identity.accounts.rules import names
 from ingot_identity.accounts.rules.edits import announce_edit
 from ingot_identity.accounts.rules.locks import lock_for_update
@@ -15,13 +15,19 @@ from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.emails import store
 from ingot_identity.emails.store import EmailRow
+from ingot_identity.messages import store as message_store
+from ingot_identity.messages.rules import Messages
 
 MOST_EMAILS = 100
 """The limit for one account."""
 
 
-async def add(tx: Tx, account_id: int, addresses: Sequence[str]) -> Sequence[EmailRow]:
-    """Add all of ``addresses`` or none; all rows of the account, the primary one first. Raises Invalid."""
+async def add(tx: Tx, messages: Messages, account_id: int, addresses: Sequence[str]) -> Sequence[EmailRow]:
+    """Add all of ``addresses`` or none; all rows of the account, the primary one first.
+
+    Each gets a mail with a link. The account may have it already, unless it is confirmed: then only the mail
+    is sent. Raises Invalid, TooManyRequests.
+    """
     spellings = {
         names.check_email(address.strip(), field="emails"): address.strip() for address in reversed(addresses)
     }
@@ -31,12 +37,32 @@ async def add(tx: Tx, account_id: int, addresses: Sequence[str]) -> Sequence[Ema
     # Sorted: transactions that add the same addresses wait for each other without a deadlock.
     rows = await store.add(tx, account_id, dict(sorted(spellings.items())), is_primary=False, confirmed=False)
     taken = sorted(spellings.keys() - {row.address for row in rows})
+    if messages.is_on and taken:
+        claimed = {row.address for row in await store.among(tx, account_id, taken) if not row.confirmed_at}
+        taken = [address for address in taken if address not in claimed]
     if taken:
         raise Invalid.field("emails", "taken", f"{taken[0]!r} is in use")
     rows = await store.list_all(tx, account_id)
     if len(rows) > MOST_EMAILS:
         raise Invalid.field("emails", "length", f"an account has at most {MOST_EMAILS} addresses")
+    for address in sorted(spellings):
+        await messages.request(tx, "address_confirmation", address=address, account_id=account_id)
     return rows
+
+
+async def confirm(tx: Tx, messages: Messages, account_id: int, code: str) -> str:
+    """Confirm the address to which the link with ``code`` was sent; the address.
+
+    Only the account that claims the address can do so, and only once. Raises NotFound.
+    """
+    row = await messages.get_by_code(tx, "address_confirmation", code)
+    if row is None or row.account_id != account_id:
+        raise NotFound
+    await lock_for_update(tx, account_id)
+    address = messages.address_of(row)
+    if not await message_store.take(tx, row.id) or not await store.mark_confirmed(tx, account_id, address):
+        raise NotFound
+    return address
 
 
 async def remove(tx: Tx, account_id: int, addresses: Sequence[str]) -> None:
@@ -53,12 +79,27 @@ async def remove(tx: Tx, account_id: int, addresses: Sequence[str]) -> None:
     await store.remove(tx, account_id, removed)
 
 
-async def choose_primary(tx: Tx, presenter: Presenter, account_id: int, address: str) -> EmailRow:
-    """Make one of a user's addresses the primary one, which others see; its row. Raises Invalid, NotFound."""
+async def choose_primary(
+    tx: Tx, presenter: Presenter, messages: Messages, account_id: int, address: str
+) -> EmailRow:
+    """Make one of a user's addresses the primary one, which others see; its row. Raises Invalid, NotFound.
+
+    With an SMTP server only a confirmed address can become it, and the former one gets a mail.
+    """
     before = await lock_for_update(tx, account_id)
     address = address.strip().lower()
-    if not await store.among(tx, account_id, [address]):
+    own = await store.among(tx, account_id, [address])
+    if not own:
         raise Invalid.field("email", "unknown", f"{address!r} is not one of your addresses")
+    if messages.is_on and not own[0].is_primary:
+        if own[0].confirmed_at is None:
+            raise Invalid.field("email", "unconfirmed", "follow the link in the mail to this address first")
+        former = await store.get_primary(tx, account_id)
+        if former is not None and former.confirmed_at is not None:
+            fields = {"new_address": own[0].spelling or address}
+            await messages.request(
+                tx, "address_changed", address=former.address, account_id=account_id, fields=fields
+            )
     await store.mark_primary(tx, account_id, address)
     await accounts.change(tx, account_id, email=address)
     await announce_edit(tx, presenter, before)

@@ -150,6 +150,17 @@ async def mark_primary(db: Executor, account_id: int, address: str) -> None:
     await db.execute(own.values(is_primary=email.c.address == address))
 
 
+async def mark_confirmed(db: Executor, account_id: int, address: str) -> bool:
+    """Confirm an address; False if the account does not have it."""
+    statement = (
+        update(email)
+        .where(email.c.account_id == account_id, email.c.address == address)
+        .values(confirmed_at=now(), verified=True)
+        .returning(email.c.id)
+    )
+    return (await db.execute(statement)).scalar() is not None
+
+
 async def remove(db: Executor, account_id: int, addresses: Collection[str]) -> None:
     await db.execute(delete(email).where(email.c.account_id == account_id, email.c.address.in_(addresses)))
 

@@ -13,6 +13,8 @@ from ingot_identity.emails import rules as emails
 from ingot_identity.emails import store
 from ingot_identity.emails.rules import MOST_EMAILS
 from ingot_identity.emails.store import EmailRow
+from ingot_identity.messages.components import MessageComponents
+from ingot_identity.messages.rules import Messages
 
 
 class CreateEmailOption(msgspec.Struct):
@@ -30,7 +32,7 @@ class ChoosePrimaryEmail(msgspec.Struct):
 class Email(msgspec.Struct, kw_only=True):
     """`email` in the letter case in which it was added.
 
-    `verified`: an administrator gave the account this address.
+    `verified`: an administrator gave the account this address, or its owner followed the link of a mail.
     """
 
     email: str
@@ -67,9 +69,13 @@ async def list_emails(request: IdentityRequest) -> Response[list[Email]]:
     status_code=201,
 )
 async def add_emails(request: IdentityRequest, data: CreateEmailOption) -> list[Email]:
-    """Add addresses, all of them or none; all that the caller has then, the primary one first."""
+    """Add addresses, all of them or none; all that the caller has then, the primary one first.
+
+    If the server sends mail, each address gets one with a link that confirms it. It is sent again to an
+    address that the caller has and that is not confirmed.
+    """
     async with request.db.transaction() as tx:
-        rows = await emails.add(tx, request.principal.id, data.emails)
+        rows = await emails.add(tx, _messages(request), request.principal.id, data.emails)
         await request.audit(tx, "email.add", f"user {request.principal.name}", emails=data.emails)
     return _own(request, rows)
 
@@ -81,9 +87,14 @@ async def add_emails(request: IdentityRequest, data: CreateEmailOption) -> list[
     tags=["user"],
 )
 async def choose_primary_email(request: IdentityRequest, data: ChoosePrimaryEmail) -> Email:
-    """Make one of the caller's addresses the primary one, which others see; that address."""
+    """Make one of the caller's addresses the primary one, which others see; that address.
+
+    If the server sends mail, the address must be confirmed, and the former one gets a notice.
+    """
     async with request.db.transaction() as tx:
-        row = await emails.choose_primary(tx, request.presenter, request.principal.id, data.email)
+        row = await emails.choose_primary(
+            tx, request.presenter, _messages(request), request.principal.id, data.email
+        )
         await request.audit(tx, "email.choose", f"user {request.principal.name}", email=data.email)
     return present_email(row, request.principal.name)
 
@@ -94,6 +105,10 @@ async def delete_emails(request: IdentityRequest, data: DeleteEmailOption) -> No
     async with request.db.transaction() as tx:
         await emails.remove(tx, request.principal.id, data.emails)
         await request.audit(tx, "email.delete", f"user {request.principal.name}", emails=data.emails)
+
+
+def _messages(request: IdentityRequest) -> Messages:
+    return request.part(MessageComponents).messages
 
 
 def _own(request: IdentityRequest, rows: Sequence[EmailRow]) -> list[Email]:

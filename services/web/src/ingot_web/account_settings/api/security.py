@@ -64,7 +64,17 @@ async def emails(request: WebRequest) -> Response[str]:
 async def _emails_page(request: WebRequest, form: Form, problem: ApiError | None = None) -> Response[str]:
     listing = await request.forge.listing("identity", "/user/emails", page=request.number, limit=SHOWN)
     pages = request.pages_of(listing.total, SHOWN)
-    return page(request, "emails", "Addresses", problem=problem, form=form, listing=listing, pages=pages)
+    sends_mail = request.sends_mail
+    return page(
+        request,
+        "emails",
+        "Addresses",
+        problem=problem,
+        form=form,
+        listing=listing,
+        pages=pages,
+        sends_mail=sends_mail,
+    )
 
 
 @post("/user/settings/emails", policy=anyone(), include_in_schema=False)

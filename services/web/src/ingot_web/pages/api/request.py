@@ -88,6 +88,11 @@ class WebRequest(ApiRequest):
         return bool(self.app.state.settings.objects_url)
 
     @property
+    def sends_mail(self) -> bool:
+        """True if the site sends mail, so people confirm their addresses."""
+        return bool(self.app.state.settings.sends_mail)
+
+    @property
     def wants_part(self) -> bool:
         """True if htmx requests a part of an open page."""
         return "hx-request" in self.headers

@@ -1,0 +1,1 @@
+"""Messages to addresses, which mail sends: what they say, and the secrets of their links."""

@@ -1,0 +1,119 @@
+"""Requests for messages, and the links in them.
+
+A link has a random secret. The database has its SHA-256, and seals it for the mail that has yet to be sent.
+Links are pages of identity with the secret in their query, which no log has.
+"""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+import msgspec
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import TooManyRequests
+from ingot_chassis.security.sealing import Seal
+from ingot_contracts.identity.messages import MessageKind, MessageRequested
+from ingot_identity.messages import store
+from ingot_identity.messages.store import MessageRow
+
+PAGES: Mapping[str, str] = {
+    "address_confirmation": "/user/confirm_address",
+    "password_reset": "/user/reset_password",
+}
+"""Pages behind the links of messages."""
+LIFETIMES: Mapping[str, timedelta] = {
+    "address_confirmation": timedelta(days=1),
+    "password_reset": timedelta(hours=1),
+}
+"""Lifetimes of links. Other messages are due for ``NOTE_LIFETIME``."""
+NOTE_LIFETIME = timedelta(days=7)
+PER_ADDRESS = 3
+"""Messages of a kind with a link, to one address within an hour."""
+PER_ACCOUNT = 20
+"""Messages of a kind with a link, of one account within an hour."""
+
+
+class Messages:
+    """Adds messages. ``is_on`` False: there is no SMTP server, so none is added."""
+
+    def __init__(self, sealing_key: str, public_url: str, *, is_on: bool) -> None:
+        """Load the key. Raises SettingsError."""
+        self._seal = Seal(sealing_key, "INGOT_IDENTITY_SEALING_KEY")
+        self._digest_key = hashlib.sha256(b"addresses of messages\0" + sealing_key.encode()).digest()
+        self._public_url = public_url.rstrip("/")
+        self.is_on = is_on
+
+    async def request(
+        self,
+        tx: Tx,
+        kind: MessageKind,
+        *,
+        address: str = "",
+        account_id: int | None = None,
+        subject_id: int = 0,
+        fields: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add a message to ``address`` or, without one, to the primary address of the account.
+
+        With a link, an address that got ``PER_ADDRESS`` of the kind gets no more; nothing tells that. Raises
+        TooManyRequests if the account has requested ``PER_ACCOUNT``.
+        """
+        if not self.is_on:
+            return
+        digest = self.digest_of(address) if address else None
+        has_link = kind in PAGES
+        if has_link and account_id and await store.count_of_account(tx, kind, account_id) >= PER_ACCOUNT:
+            raise TooManyRequests("too many messages; try again later", headers={"Retry-After": "3600"})
+        if has_link and digest and await store.count_of_address(tx, kind, digest) >= PER_ADDRESS:
+            return
+        secret = secrets.token_urlsafe(32) if has_link else ""
+        message_id = await store.add(
+            tx,
+            kind=kind,
+            account_id=account_id,
+            subject_id=subject_id,
+            address_digest=digest,
+            sealed_address=self._seal.close(address),
+            sha256=digest_of_secret(secret) if secret else None,
+            sealed_secret=self._seal.close(secret),
+            fields=msgspec.json.encode(dict(fields or {})).decode(),
+            expires_at=now() + LIFETIMES.get(kind, NOTE_LIFETIME),
+        )
+        tx.emit(MessageRequested(message_id=message_id, kind=kind), key=f"message {message_id}")
+
+    async def get_by_code(self, db: Executor, kind: MessageKind, code: str) -> MessageRow | None:
+        """The message whose link has ``code``, if it is still valid."""
+        return await store.get_by_secret(db, kind, digest_of_secret(code))
+
+    def address_of(self, row: MessageRow) -> str:
+        return self._seal.open(row.sealed_address)
+
+    def fields_of(self, row: MessageRow) -> dict[str, str]:
+        """Texts of a message, with its link and its end if it has a link."""
+        fields = msgspec.json.decode(row.fields, type=dict[str, str])
+        if row.sealed_secret is not None:
+            fields["url"] = self.link(row.kind, self._seal.open(row.sealed_secret))
+            fields["expires"] = in_words(row.expires_at)
+        return fields
+
+    def link(self, kind: str, secret: str) -> str:
+        return f"{self._public_url}{PAGES[kind]}?{urlencode({'code': secret})}"
+
+    def digest_of(self, address: str) -> bytes:
+        """A digest of the address in lower case, with a key of the settings."""
+        return hmac.digest(self._digest_key, address.lower().encode(), "sha256")
+
+
+def digest_of_secret(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).digest()
+
+
+def in_words(time: datetime) -> str:
+    """The time for people."""
+    return f"{time:%Y-%m-%d %H:%M} UTC"
