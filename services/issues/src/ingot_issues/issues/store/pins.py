@@ -2,12 +2,25 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import select, update
+from sqlalchemy import bindparam, literal_column, select, update
 
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import fetch_all
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.tables import BigId
 from ingot_issues.issues.store.details import DETAILS, DetailsRow, IssueDetails, details_of
 from ingot_issues.records.store.tables import issue
+
+
+def _pinned(*, is_pull: bool) -> PreparedQuery[DetailsRow]:
+    conditions = (
+        issue.c.repository_id == bindparam("repository_id", type_=BigId),
+        issue.c.is_pull.is_(is_pull),
+        issue.c.pin_order > literal_column("0"),
+    )
+    return PreparedQuery(DETAILS.where(*conditions).order_by(issue.c.pin_order), DetailsRow)
+
+
+_PINNED = {is_pull: _pinned(is_pull=is_pull) for is_pull in (False, True)}
 
 
 async def list_ids(db: Executor, repository_id: int, *, is_pull: bool) -> list[int]:
@@ -20,10 +33,7 @@ async def list_ids(db: Executor, repository_id: int, *, is_pull: bool) -> list[i
 
 async def list_details(db: Executor, repository_id: int, *, is_pull: bool) -> list[IssueDetails]:
     """Return the pinned issues, or pull requests, of a repository in their order."""
-    statement = DETAILS.where(
-        issue.c.repository_id == repository_id, issue.c.is_pull.is_(is_pull), issue.c.pin_order > 0
-    )
-    rows = await fetch_all(db, statement.order_by(issue.c.pin_order), DetailsRow, viewer=0)
+    rows = await _PINNED[is_pull].all(db, repository_id=repository_id, viewer=0)
     return [details_of(row) for row in rows]
 
 
