@@ -15,6 +15,7 @@ from .keys.test_gpg_proofs import add as add_key
 from .mailbox import Mailbox
 from .matrix import application, pgp_key, ssh_key
 from .matrix import source as source_fields
+from .passkeys.authenticator import add_passkey, signed_in, use
 from .providers.counterparts import LyingProvider, served
 from .providers.test_attacks import add_source, attempt
 from .scim.clients import make_client
@@ -172,6 +173,28 @@ async def test_second_factors_are_noted(world):
         ("two_factor.off", "root", "user ann"),
     ]
     assert codes[0] not in str(await entries(world))
+
+
+async def test_passkeys_and_proofs_are_noted(make_world):
+    async with make_world(public_url="http://localhost:3000/") as world:
+        await world.add_user("ann")
+        ann = await signed_in(world, "ann")
+        device, page = await add_passkey(ann)
+        page = await ann.submit(page, 0, do="rename", name="key")
+        await ann.submit(await ann.get("/login/confirm"), password=PASSWORD, code="x")
+        await use(ann, await ann.get("/login/confirm", {"to": "/login"}), device)
+        await ann.submit(page, 0, do="delete")
+        await use(ann, await ann.get("/login/passkey"), device)
+        noted = [(entry.action, entry.actor, entry.via, entry.subject) for entry in await entries(world)]
+    assert noted[1:] == [
+        ("session.start", "ann", "basic", "user ann"),
+        ("passkey.add", "ann", "session", "user ann"),
+        ("passkey.rename", "ann", "session", "user ann"),
+        ("sign_in.fail", "", "", "user ann"),
+        ("session.prove", "ann", "session", "user ann"),
+        ("passkey.delete", "ann", "session", "user ann"),
+        ("sign_in.fail", "", "", "user"),
+    ]
 
 
 async def test_sessions_and_what_applications_are_given_are_noted(world):

@@ -89,7 +89,7 @@ ANSWERS = {
         "id": 1, "name": "crew", "permission": "read", "description": "", "includes_all_repositories": False,
         "can_create_org_repo": True,
     },
-    "/user/two_factor": {"enabled": False, "recovery_codes": 0},
+    "/user/two_factor": {"enabled": False, "passkeys": 0, "recovery_codes": 0},
     f"{HOME}/compare/main...topic": {"commits": [COMMIT], "total_commits": 1},
     f"{HOME}/pulls/1": pull(),
     f"{HOME}/pulls/1/comments": [SUGGESTION], f"{HOME}/pulls/1.diff": CHANGED.encode(),

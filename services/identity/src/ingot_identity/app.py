@@ -52,6 +52,7 @@ from ingot_identity.oauth2.rules import built_in
 from ingot_identity.oauth2.rules.id_token_keys import IdTokenKeys
 from ingot_identity.organizations.api import admin as organization_admin
 from ingot_identity.organizations.api import profiles as organizations
+from ingot_identity.passkeys.rules.ceremonies import Passkeys
 from ingot_identity.passwords import api as passwords
 from ingot_identity.passwords.components import PasswordComponents
 from ingot_identity.passwords.rules import throttle as throttling
@@ -73,6 +74,8 @@ from ingot_identity.sessions import jobs as session_jobs
 from ingot_identity.settings import Settings
 from ingot_identity.sign_in.api import oidc as oidc_sign_in
 from ingot_identity.sign_in.api import pages as sign_in
+from ingot_identity.sign_in.api import passkeys as passkey_sign_in
+from ingot_identity.sign_in.api import proofs as sign_in_proofs
 from ingot_identity.sources.api import admin as source_admin
 from ingot_identity.sources.components import SourceComponents
 from ingot_identity.sources.rules.declarations import read_declared
@@ -124,6 +127,8 @@ ROUTES = [
     *scim_users.routes,
     *sessions.routes,
     *oidc_sign_in.routes,
+    *passkey_sign_in.routes,
+    *sign_in_proofs.routes,
     *sign_in.routes,
     *source_admin.routes,
     *ssh_keys.routes,
@@ -179,7 +184,7 @@ def create_app(
     components = Parts(
         AccountComponents(presenter),
         PasswordComponents(PasswordChecks(hashing, throttle)),
-        TwoFactorComponents(SignIns(hashing, throttle, TwoFactors(settings))),
+        TwoFactorComponents(SignIns(hashing, throttle, TwoFactors(settings), Passkeys(settings))),
         AuthenticationComponents(signing_keys),
         SourceComponents(secrets),
         ProviderComponents(published, PersonReader(http, published), Envelope(settings.sealing_key)),

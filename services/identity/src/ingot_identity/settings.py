@@ -56,6 +56,14 @@ class Settings(ServiceSettings, kw_only=True):
             "links to it work.",
         ),
     ] = 90
+    proof_seconds: Annotated[
+        int,
+        msgspec.Meta(
+            ge=60,
+            description="Seconds after a sign-in or another proof for which pages change keys, tokens and the "
+            "like without asking for the password or a passkey again.",
+        ),
+    ] = 3_600
     avatar_bytes: Annotated[
         int,
         msgspec.Meta(ge=1, le=MOST_BYTES, description="Largest uploaded picture of an account, in bytes."),

@@ -105,6 +105,7 @@ async def test_a_recovery_code_works_once_however_it_is_typed(world, ann):
     assert await sign_in(world, codes[0]) == (0, True)
     assert (await world.call("GET", "/user/two_factor", as_="ann")).json() == {
         "enabled": True,
+        "passkeys": 0,
         "recovery_codes": 9,
     }
 

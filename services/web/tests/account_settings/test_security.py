@@ -58,7 +58,7 @@ async def test_each_session_says_when_it_ends_and_each_that_can_be_ended_which_o
 async def test_a_second_factor_is_turned_on_by_a_camera_and_off_without_one(pages, forge):
     page, uri = "/user/settings/two_factor", "otpauth://totp/Ingot:ann?secret=ABCDEFGH&issuer=Ingot"
     forge.answers |= {
-        "/user/two_factor": {"enabled": False, "recovery_codes": 0},
+        "/user/two_factor": {"enabled": False, "passkeys": 0, "recovery_codes": 0},
         "POST /user/two_factor": {"secret": "ABCDEFGH", "uri": uri},
     }
     picture = qr_code(uri, "QR code for the app")
@@ -69,14 +69,14 @@ async def test_a_second_factor_is_turned_on_by_a_camera_and_off_without_one(page
     refused = await pages.submit(begun, "Turn it on", to=page, code="1")
     assert (refused.status_code, picture in refused.text) == (422, True)
     assert 'class="qr"' not in (await pages.get(page, ANN)).text
-    forge.answers["/user/two_factor"] = {"enabled": True, "recovery_codes": 9}
+    forge.answers["/user/two_factor"] = {"enabled": True, "passkeys": 2, "recovery_codes": 9}
     assert ">Code of the app, or a recovery code</label>" in (await pages.get(page, ANN)).text
 
 
 async def test_a_second_factor_is_weakened_with_password_and_code(pages, forge):
     page, path = "/user/settings/two_factor", "/user/two_factor"
     forge.answers |= {
-        path: {"enabled": True, "recovery_codes": 1},
+        path: {"enabled": True, "passkeys": 2, "recovery_codes": 1},
         f"POST {path}/recovery_codes": {"recovery_codes": ["new-code"]},
     }
     proof = {"password": "my password", "code": "123456"}

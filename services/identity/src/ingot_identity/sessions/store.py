@@ -23,6 +23,8 @@ browser_session = Table(
     Column("expires_at", UtcDateTime, nullable=False, index=True),
     # Exact to the minute.
     Column("used_at", UtcDateTime),
+    # When the person last gave what a sign-in asks for.
+    Column("proved_at", UtcDateTime),
     # From where it began, and with which program.
     Column("address", String(64), nullable=False, server_default=""),
     Column("user_agent", String(255), nullable=False, server_default=""),
@@ -48,6 +50,7 @@ class SessionHolderRow(AccountRow):
     """The account that is signed in, since when, and the session."""
 
     signed_in_at: datetime
+    proved_at: datetime | None
     session_id: int
     used_at: datetime | None
 
@@ -62,7 +65,9 @@ class ProviderSessionRow(TypedRow):
 async def add(db: Executor, account_id: int, **values: Any) -> None:
     present = now()
     await db.execute(
-        insert(browser_session).values(account_id=account_id, created_at=present, used_at=present, **values)
+        insert(browser_session).values(
+            account_id=account_id, created_at=present, used_at=present, proved_at=present, **values
+        )
     )
 
 
@@ -72,6 +77,7 @@ async def get(db: Executor, sha256: bytes) -> SessionHolderRow | None:
         select(
             account,
             browser_session.c.created_at.label("signed_in_at"),
+            browser_session.c.proved_at,
             browser_session.c.id.label("session_id"),
             browser_session.c.used_at,
         )
@@ -113,6 +119,12 @@ async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequenc
 
 async def mark_used(db: Executor, session_id: int) -> None:
     await db.execute(update(browser_session).where(browser_session.c.id == session_id).values(used_at=now()))
+
+
+async def mark_proved(db: Executor, session_id: int) -> None:
+    await db.execute(
+        update(browser_session).where(browser_session.c.id == session_id).values(proved_at=now())
+    )
 
 
 async def remove(db: Executor, sha256: bytes) -> int | None:

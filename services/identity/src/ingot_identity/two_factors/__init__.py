@@ -1,1 +1,1 @@
-"""Second factors: codes of an app and recovery codes."""
+"""Second factors: codes of an app, passkeys and recovery codes."""

@@ -20,11 +20,13 @@ from ingot_identity.access.rules import SignIn
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.accounts.rules import edits
 from ingot_identity.accounts.store.tables import AccountRow
+from ingot_identity.passkeys import store as passkey_store
 from ingot_identity.passwords.rules.hashing import LONGEST
 from ingot_identity.passwords.rules.proofs import require_password
 from ingot_identity.two_factors import store
 from ingot_identity.two_factors.components import TwoFactorComponents
 from ingot_identity.two_factors.rules import codes as two_factors
+from ingot_identity.two_factors.rules.enrolments import remove_all, remove_app
 from ingot_identity.two_factors.rules.proofs import require_password_and_code
 
 
@@ -48,9 +50,10 @@ Password = Annotated[str, msgspec.Meta(max_length=LONGEST)]
 
 
 class TwoFactorState(msgspec.Struct, kw_only=True):
-    """`recovery_codes` says how many are left."""
+    """`enabled` is about the app. `passkeys` and `recovery_codes` are numbers; the latter says how many are left."""
 
     enabled: bool
+    passkeys: int
     recovery_codes: int
 
 
@@ -90,8 +93,9 @@ async def get_two_factor(request: IdentityRequest) -> TwoFactorState:
     async with request.db.read() as db:
         row = await store.get(db, request.principal.id)
         enabled = row is not None and row.confirmed_at is not None
+        passkeys = await passkey_store.count_of(db, request.principal.id)
         count = await store.count_recovery_codes(db, request.principal.id)
-    return TwoFactorState(enabled=enabled, recovery_codes=count)
+    return TwoFactorState(enabled=enabled, passkeys=passkeys, recovery_codes=count)
 
 
 @post(
@@ -150,9 +154,11 @@ async def renew_recovery_codes(request: IdentityRequest, data: ProveTwoFactor) -
     "/api/v1/user/two_factor", policy=own_second_factor(), operation_id="userDeleteTwoFactor", tags=["user"]
 )
 async def delete_two_factor(request: IdentityRequest, data: ProveTwoFactor) -> None:
-    """Remove the second factor."""
+    """Remove the app. Passkeys stay."""
     await _require_fresh_proof(request, data)
-    await _remove(request, request.principal.id, request.principal.name)
+    async with request.db.transaction() as tx:
+        await remove_app(tx, request.principal.id)
+        await request.audit(tx, "two_factor.off", f"user {request.principal.name}")
 
 
 @delete(
@@ -162,9 +168,14 @@ async def delete_two_factor(request: IdentityRequest, data: ProveTwoFactor) -> N
     tags=["admin"],
 )
 async def delete_two_factor_of_user(request: IdentityRequest) -> None:
-    """Remove a second factor that a user lost; the caller's own only with the password in this request."""
+    """Remove app, passkeys and recovery codes that a user lost.
+
+    The caller's own only with the password in this request.
+    """
     access.require_other_second_factor(request.principal, request.account)
-    await _remove(request, request.account.id, request.account.login)
+    async with request.db.transaction() as tx:
+        await remove_all(tx, request.account.id)
+        await request.audit(tx, "two_factor.off", f"user {request.account.login}")
 
 
 async def _require_fresh_password(request: IdentityRequest, password: str) -> None:
@@ -185,13 +196,6 @@ async def _require_fresh_proof(request: IdentityRequest, data: ProveTwoFactor) -
     await require_password_and_code(
         request.db, sign_ins, request.account, data.password, data.code, address=address
     )
-
-
-async def _remove(request: IdentityRequest, account_id: int, login: str) -> None:
-    async with request.db.transaction() as tx:
-        if not await store.remove(tx, account_id):
-            raise NotFound
-        await request.audit(tx, "two_factor.off", f"user {login}")
 
 
 routes = [

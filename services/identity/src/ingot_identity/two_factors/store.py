@@ -3,7 +3,20 @@
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Column, ForeignKey, LargeBinary, Table, delete, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    ForeignKey,
+    LargeBinary,
+    Table,
+    delete,
+    exists,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from ingot_chassis.clock import now
 from ingot_chassis.db import transaction
@@ -11,6 +24,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_count, fetch_first
 from ingot_chassis.db.tables import UtcDateTime
 from ingot_identity.accounts.store.tables import AccountRow, account, metadata
+from ingot_identity.passkeys.store import passkey
 
 two_factor = Table(
     "two_factor",
@@ -50,13 +64,19 @@ async def get(db: Executor, account_id: int) -> TwoFactorRow | None:
 
 
 async def get_account(db: Executor, account_id: int) -> AccountRow | None:
-    """The account, if it has a second factor that is confirmed."""
-    statement = (
-        select(account)
-        .join(two_factor, two_factor.c.account_id == account.c.id)
-        .where(account.c.id == account_id, two_factor.c.confirmed_at.is_not(None))
-    )
+    """The account, if it has a second factor: an app that is confirmed, or a passkey."""
+    statement = select(account).where(account.c.id == account_id, _has_factor(account_id))
     return await fetch_first(db, statement, AccountRow)
+
+
+async def is_enabled(db: Executor, account_id: int) -> bool:
+    """True if the account has a second factor: an app that is confirmed, or a passkey."""
+    return bool((await db.execute(select(_has_factor(account_id)))).scalar())
+
+
+def _has_factor(account_id: int) -> ColumnElement[bool]:
+    has_app = exists().where(two_factor.c.account_id == account_id, two_factor.c.confirmed_at.is_not(None))
+    return or_(has_app, exists().where(passkey.c.account_id == account_id))
 
 
 async def save(db: Executor, account_id: int, sealed: bytes) -> bool:
@@ -83,14 +103,17 @@ async def mark_used(db: Executor, account_id: int, step: int) -> bool:
 
 
 async def remove(db: Executor, account_id: int) -> bool:
-    """Remove the second factor with its recovery codes; whether there was one."""
-    await db.execute(delete(recovery_code).where(recovery_code.c.account_id == account_id))
+    """Remove the app; whether there was one."""
     statement = delete(two_factor).where(two_factor.c.account_id == account_id)
     return (await db.execute(statement.returning(two_factor.c.account_id))).scalar() is not None
 
 
-async def replace_recovery_codes(db: Executor, account_id: int, digests: Collection[bytes]) -> None:
+async def remove_recovery_codes(db: Executor, account_id: int) -> None:
     await db.execute(delete(recovery_code).where(recovery_code.c.account_id == account_id))
+
+
+async def replace_recovery_codes(db: Executor, account_id: int, digests: Collection[bytes]) -> None:
+    await remove_recovery_codes(db, account_id)
     await db.execute(
         insert(recovery_code), [{"account_id": account_id, "sha256": digest} for digest in digests]
     )

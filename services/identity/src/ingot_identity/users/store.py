@@ -27,6 +27,7 @@ from ingot_identity.accounts.store.counts import EMAILS, LOCK, USERS, list_count
 from ingot_identity.accounts.store.searches import has_name, is_of_kind, list_accounts
 from ingot_identity.accounts.store.tables import AccountKind, AccountRow, account
 from ingot_identity.emails.store import email
+from ingot_identity.passkeys.store import passkey
 from ingot_identity.two_factors.store import two_factor
 
 
@@ -100,7 +101,8 @@ async def list_users(
         matches &= account.c.id.in_(select(by_filter.c.id))
     matches &= is_of_kind(AccountKind.USER, is_search=bool(text or few))
     if user_filter.two_factor is not None:
-        confirmed = select(two_factor.c.account_id).where(two_factor.c.confirmed_at.is_not(None))
+        apps = select(two_factor.c.account_id).where(two_factor.c.confirmed_at.is_not(None))
+        confirmed = apps.union_all(select(passkey.c.account_id))
         has_it = account.c.id.in_(confirmed)
         matches &= has_it if user_filter.two_factor else ~has_it
     if user_filter.matches_none:

@@ -14,7 +14,7 @@ from ingot_identity.oauth2.api.queries import MOST_FIELDS
 from ingot_identity.sessions import rules as browser_sessions
 from ingot_identity.sessions import store
 from ingot_identity.sessions.store import SessionHolderRow
-from ingot_identity.sign_in.api.html import Page, document
+from ingot_identity.sign_in.api.html import Page, document, refusal_page
 from ingot_identity.tokens import rules as tokens
 
 LONGEST_QUERY = 8_000
@@ -73,15 +73,22 @@ class Browser:
         return browser_sessions.is_form_token(form.get("token", ""), secret)
 
     def page(
-        self, page: Page, *, status: int = 200, leads_to: Sequence[str] = (), cookies: Sequence[Cookie] = ()
+        self,
+        page: Page,
+        *,
+        status: int = 200,
+        leads_to: Sequence[str] = (),
+        cookies: Sequence[Cookie] = (),
+        scripts: bool = False,
     ) -> Response[str]:
         """Return a page that no other site may frame.
 
-        Its forms lead here, and to the sources ``leads_to``.
+        Its forms lead here, and to the sources ``leads_to``. ``scripts``: it loads scripts of this server.
         """
         sources = " ".join(["'self'", *leads_to])
+        own_scripts = " script-src 'self';" if scripts else ""
         policy = (
-            f"default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
+            f"default-src 'none';{own_scripts} style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
             f"form-action {sources}"
         )
         headers = {
@@ -97,6 +104,11 @@ class Browser:
             headers=headers,
             cookies=cookies,
         )
+
+    def unknown_form(self) -> Response[str]:
+        """Return the refusal of a form that does not prove to come from a page for this browser."""
+        reason = "This form is not from this browser, or it is too old. Go back and load the page again."
+        return self.page(refusal_page(reason), status=403)
 
     def redirect(self, location: str, *, cookies: Sequence[Cookie] = ()) -> Response[bytes]:
         """Return a redirect that is followed with GET, for any method of the request."""

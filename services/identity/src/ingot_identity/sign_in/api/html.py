@@ -1,4 +1,4 @@
-"""The pages for people: plain HTML without scripts, in the frame of all pages.
+"""The pages for people: plain HTML in the frame of all pages. Only those with passkeys have a script.
 
 Every value is escaped here.
 """
@@ -33,15 +33,21 @@ def sign_in_page(
     name: str = "",
     problem: str = "",
     providers: Sequence[Button] = (),
+    passkeys: str = "",
 ) -> Page:
-    """Return the form to sign in. ``application`` is the name of the application that asks for it."""
+    """Return the form to sign in. ``application`` is the name of the application that asks for it.
+
+    ``passkeys`` is the address of the page to sign in with a passkey; empty if the site has none.
+    """
     links = "".join(map(_provider_link, providers))
+    if passkeys:
+        links = f'<a class="button" href="{escape(passkeys)}">Sign in with a passkey</a> {links}'
     others = f'<hr><div class="actions">{links}</div>' if links else ""
     purpose = f"<p>to go on to <strong>{escape(application)}</strong></p>" if application else ""
     return Page(
         "Sign in",
-        f"{purpose}{_problem(problem)}"
-        f'<form method="post" action="{escape(action)}">{_hidden(hidden)}'
+        f"{purpose}{problem_notice(problem)}"
+        f'<form method="post" action="{escape(action)}">{hidden_fields(hidden)}'
         '<div class="field"><label for="username">User name or e-mail address</label>'
         f'<input id="username" name="username" value="{escape(name)}" '
         'autocomplete="username" autofocus required></div>'
@@ -54,16 +60,17 @@ def sign_in_page(
     )
 
 
-def code_page(*, action: str, hidden: Mapping[str, str], problem: str = "") -> Page:
-    """Return the form for the code of a second factor, shown after the password."""
+def code_page(*, action: str, hidden: Mapping[str, str], problem: str = "", passkey: str = "") -> Page:
+    """Return the form for the second factor, shown after the password. ``passkey`` is HTML of a button."""
+    choice = "Use a passkey, or give" if passkey else "Give"
     return Page(
         "Two-factor authentication",
-        f"<p>Give the code that your app shows, or a recovery code.</p>{_problem(problem)}"
-        f'<form method="post" action="{escape(action)}">{_hidden(hidden)}'
+        f"<p>{choice} the code that your app shows, or a recovery code.</p>{problem_notice(problem)}"
+        f'<form method="post" action="{escape(action)}">{hidden_fields(hidden)}'
         '<div class="field"><label for="code">Code</label>'
         '<input id="code" name="code" autocomplete="one-time-code" '
         'autocapitalize="off" autofocus required></div>'
-        '<button class="primary">Sign in</button></form>'
+        f'<button class="primary">Sign in</button>{passkey}</form>'
         '<p class="muted small">Both are lost? Those who run this site can remove the second factor.</p>',
     )
 
@@ -77,6 +84,7 @@ def proof_page(
     asks_password: bool,
     asks_code: bool,
     problem: str = "",
+    passkey: str = "",
 ) -> Page:
     """Return the form that links an account after the provider named ``title`` has identified the person."""
     purpose = (
@@ -87,10 +95,10 @@ def proof_page(
     )
     return Page(
         f"Sign in with {title}",
-        f"<p>{purpose}</p>{_problem(problem)}"
-        f'<form method="post" action="{escape(action)}">{_hidden(hidden)}'
+        f"<p>{purpose}</p>{problem_notice(problem)}"
+        f'<form method="post" action="{escape(action)}">{hidden_fields(hidden)}'
         f"{_proof_fields(asks_password=asks_password, asks_code=asks_code)}"
-        '<button class="primary">Sign in</button></form>',
+        f'<button class="primary">Sign in</button>{passkey}</form>',
     )
 
 
@@ -103,14 +111,15 @@ def link_page(
     asks_password: bool,
     asks_code: bool,
     problem: str = "",
+    passkey: str = "",
 ) -> Page:
     """Return the form that an account confirms before it is linked with the provider named ``title``."""
     return Page(
         f"Link with {title}",
-        f"<p>Your account there will sign in as <strong>{escape(login)}</strong> here.</p>{_problem(problem)}"
-        f'<form method="post" action="{escape(action)}">{_hidden(hidden)}'
+        f"<p>Your account there will sign in as <strong>{escape(login)}</strong> here.</p>{problem_notice(problem)}"
+        f'<form method="post" action="{escape(action)}">{hidden_fields(hidden)}'
         f"{_proof_fields(asks_password=asks_password, asks_code=asks_code)}"
-        '<button class="primary">Link accounts</button></form>',
+        f'<button class="primary">Link accounts</button>{passkey}</form>',
     )
 
 
@@ -166,10 +175,10 @@ def consent_page(
         f"<strong>{escape(application)}</strong>, {origin}, "
         f"wants to:</p><ul>{items}</ul>"
         f"<p>Afterwards you return to <code>{escape(goes_to)}</code>.</p>"
-        f'<form method="post" action="{escape(action)}">{_hidden(hidden)}'
+        f'<form method="post" action="{escape(action)}">{hidden_fields(hidden)}'
         '<div class="actions"><button class="primary" name="decision" value="allow">Allow</button>'
         '<button name="decision" value="deny">Do not allow</button></div></form><hr>'
-        f'<form method="post" action="{escape(sign_out)}">{_hidden(hidden)}'
+        f'<form method="post" action="{escape(sign_out)}">{hidden_fields(hidden)}'
         "<button>Sign in as somebody else</button></form>",
     )
 
@@ -179,7 +188,7 @@ def signed_in_page(*, login: str, action: str, hidden: Mapping[str, str]) -> Pag
     return Page(
         "You are signed in",
         f"<p>as <strong>{escape(login)}</strong></p>"
-        f'<form method="post" action="{escape(action)}">{_hidden(hidden)}<button>Sign out</button></form>',
+        f'<form method="post" action="{escape(action)}">{hidden_fields(hidden)}<button>Sign out</button></form>',
     )
 
 
@@ -187,7 +196,32 @@ def refusal_page(reason: str) -> Page:
     """Return a page for errors without a trusted redirect."""
     return Page(
         "This does not work",
-        _problem(reason or "The request is not valid."),
+        problem_notice(reason or "The request is not valid."),
+    )
+
+
+def confirm_page(
+    *,
+    login: str,
+    action: str,
+    hidden: Mapping[str, str],
+    asks_password: bool,
+    asks_code: bool,
+    passkey: str = "",
+    problem: str = "",
+) -> Page:
+    """Return the form that asks a signed-in person for a proof again."""
+    button = '<button class="primary">Continue</button>' if asks_password else ""
+    otherwise = ""
+    if not asks_password and not passkey:
+        otherwise = "<p>This account has no password and no passkey. Sign out, and sign in again.</p>"
+    return Page(
+        "Confirm that it is you",
+        f"<p>You are signed in as <strong>{escape(login)}</strong>. The next page can change who gets into this "
+        f"account, so it asks again.</p>{problem_notice(problem)}{otherwise}"
+        f'<form method="post" action="{escape(action)}">{hidden_fields(hidden)}'
+        f"{_proof_fields(asks_password=asks_password, asks_code=asks_code and asks_password)}"
+        f"{button}{passkey}</form>",
     )
 
 
@@ -197,12 +231,14 @@ def document(page: Page, root: str, site_name: str) -> str:
     return PageFrame(root, site_name).document(page.title, main, kind="sign-in")
 
 
-def _hidden(fields: Mapping[str, str]) -> str:
+def hidden_fields(fields: Mapping[str, str]) -> str:
+    """Return hidden inputs of a form."""
     return "".join(
         f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
         for name, value in fields.items()
     )
 
 
-def _problem(text: str) -> str:
+def problem_notice(text: str) -> str:
+    """Return the reason why a form was refused; nothing for an empty text."""
     return f'<div class="notice bad" role="alert"><p>{escape(text)}</p></div>' if text else ""

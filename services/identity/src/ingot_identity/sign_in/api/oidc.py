@@ -23,6 +23,7 @@ from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.mappings import rules as mappings
 from ingot_identity.oauth2.rules import redirect_uris
+from ingot_identity.passkeys.rules.ceremonies import InvalidPasskey
 from ingot_identity.passwords.rules.proofs import require_password
 from ingot_identity.providers.clients.http import ProviderFailed
 from ingot_identity.providers.components import ProviderComponents
@@ -45,6 +46,7 @@ from ingot_identity.sessions import store as session_store
 from ingot_identity.sessions.rules import ProviderSession, stamp_of
 from ingot_identity.sign_in.api import html
 from ingot_identity.sign_in.api.browser import Browser, checked_query, local_path
+from ingot_identity.sign_in.api.second_factors import passkey_button, require_second_factor
 from ingot_identity.sources.components import SourceComponents
 from ingot_identity.sources.rules.configs import OidcConfig, read_config
 from ingot_identity.sources.rules.identities import link
@@ -55,8 +57,6 @@ from ingot_identity.two_factors.components import TwoFactorComponents
 from ingot_identity.two_factors.rules.proofs import (
     CodeRequired,
     is_enabled,
-    require_code,
-    require_password_and_code,
 )
 
 log = structlog.get_logger()
@@ -120,7 +120,7 @@ async def callback(request: IdentityRequest, name: str) -> Page:
         query=attempt.query,
     )
     if entrant.must_prove or needs_code:
-        return _proof_page(request, browser, source, ticket, entrant.row.login, needs_code=needs_code)
+        return await _proof_page(request, browser, source, ticket, entrant.row.login, needs_code=needs_code)
     try:
         return await _start_session(request, browser, source, config, ticket, entrant.row)
     except Denied as error:
@@ -143,11 +143,13 @@ async def finish(request: IdentityRequest) -> Page:
         return _refused(browser, TOO_LATE, status=403)
     needs_code = await is_enabled(request.db, row.id)
     try:
-        await _require_proof(request, row, form, password=ticket.is_new_link, code=needs_code)
+        await _require_proof(
+            request, row, form, browser.form_secret, password=ticket.is_new_link, code=needs_code
+        )
         return await _start_session(request, browser, source, read_config(source.config), ticket, row)
     except (CodeRequired, Invalid, TooManyRequests, Unavailable, Conflict, Denied) as error:
         problem = "The password or the code is wrong." if isinstance(error, Invalid) else error.message
-        page = _proof_page(
+        page = await _proof_page(
             request, browser, source, ticket, row.login, needs_code=needs_code, problem=problem,
             status=error.status,
         )  # fmt: skip
@@ -177,9 +179,11 @@ async def begin_link(request: IdentityRequest, name: str) -> Page:
         return _refused(browser, "Sign out and in again first.", status=403)
     try:
         has_password = bool(session.password_hash)
-        await _require_proof(request, session, form, password=has_password, code=needs_code)
+        await _require_proof(
+            request, session, form, browser.session_secret, password=has_password, code=needs_code
+        )
         return await _to_provider(request, browser, source, config, to=LINKED_ACCOUNTS, link_to=session.id)
-    except (CodeRequired, Invalid, TooManyRequests, Unavailable) as error:
+    except (CodeRequired, Invalid, InvalidPasskey, TooManyRequests, Unavailable) as error:
         return await _link_page(request, browser, source, config, problem=error.message, status=error.status)
 
 
@@ -291,6 +295,9 @@ async def _link_page(
     except ProviderFailed as error:
         log.warning("a provider failed", source=source.name, reason=str(error))
         return _refused(browser, NOT_NOW, status=503)
+    passkey = await passkey_button(
+        request, browser, "second_factor", browser.session_secret, account_id=session.id
+    )
     page = html.link_page(
         title=source.title,
         login=session.login,
@@ -299,12 +306,13 @@ async def _link_page(
         asks_password=bool(session.password_hash),
         asks_code=await is_enabled(request.db, session.id),
         problem=problem,
+        passkey=passkey,
     )
     leads_to = [redirect_uris.form_action(metadata.authorization_endpoint)]
-    return browser.page(page, status=status, leads_to=leads_to)
+    return browser.page(page, status=status, leads_to=leads_to, scripts=bool(passkey))
 
 
-def _proof_page(
+async def _proof_page(
     request: IdentityRequest,
     browser: Browser,
     source: SourceRow,
@@ -315,8 +323,15 @@ def _proof_page(
     problem: str = "",
     status: int = 200,
 ) -> Page:
-    """Return the page that asks for the password, the code, or both."""
+    """Return the page that asks for the password, the second factor, or both."""
     cookies = [browser.attempt_cookie("", 0), browser.form_cookie_again()]
+    passkey = await passkey_button(
+        request,
+        browser,
+        "second_factor",
+        browser.form_secret,
+        account_id=ticket.account_id if needs_code else 0,
+    )
     page = html.proof_page(
         title=source.title,
         login=login,
@@ -328,22 +343,30 @@ def _proof_page(
         asks_password=ticket.is_new_link,
         asks_code=needs_code,
         problem=problem,
+        passkey=passkey,
     )
-    return browser.page(page, status=status, cookies=cookies)
+    return browser.page(page, status=status, cookies=cookies, scripts=bool(passkey))
 
 
 async def _require_proof(
-    request: IdentityRequest, row: AccountRow, form: dict[str, str], *, password: bool, code: bool
+    request: IdentityRequest,
+    row: AccountRow,
+    form: dict[str, str],
+    secret: str,
+    *,
+    password: bool,
+    code: bool,
 ) -> None:
-    """Check the password or the code. Raises Invalid, CodeRequired, TooManyRequests, Unavailable."""
-    sign_ins, address = request.part(TwoFactorComponents).sign_ins, client_address()
-    password_text, typed = form.get("password", ""), form.get("code", "")
-    if password and code:
-        await require_password_and_code(request.db, sign_ins, row, password_text, typed, address=address)
-    elif password:
-        await require_password(request.db, sign_ins, row, password_text, field="password", address=address)
-    elif code:
-        await require_code(request.db, sign_ins, row, typed, address=address)
+    """Check the password, and the second factor by ``code``.
+
+    Raises Invalid, CodeRequired, InvalidPasskey, TooManyRequests, Unavailable.
+    """
+    typed = form.get("password", "") if password else None
+    if code:
+        await require_second_factor(request, row, form, secret, password=typed)
+    elif typed is not None:
+        sign_ins, address = request.part(TwoFactorComponents).sign_ins, client_address()
+        await require_password(request.db, sign_ins, row, typed, field="password", address=address)
 
 
 async def _link_signed_in(

@@ -27,6 +27,7 @@ from ingot_identity.oauth2.rules import redirect_uris
 from ingot_identity.oauth2.rules import scopes as oauth2_scopes
 from ingot_identity.oauth2.rules.protocol import Answer
 from ingot_identity.oauth2.rules.requests import Consent, check_authorization_request
+from ingot_identity.passkeys.rules.ceremonies import InvalidPasskey
 from ingot_identity.sessions import rules as browser_sessions
 from ingot_identity.sessions import store as session_store
 from ingot_identity.sessions.rules import stamp_of
@@ -34,10 +35,12 @@ from ingot_identity.sessions.store import SessionHolderRow
 from ingot_identity.sign_in.api import html
 from ingot_identity.sign_in.api.browser import Browser, checked_query, local_path
 from ingot_identity.sign_in.api.oidc import sign_out_url
+from ingot_identity.sign_in.api.second_factors import passkey_button, require_second_factor
+from ingot_identity.sign_in.api.starts import start_session
 from ingot_identity.sources.store import sources as source_store
 from ingot_identity.sources.store.tables import SourceKind
 from ingot_identity.two_factors.components import TwoFactorComponents
-from ingot_identity.two_factors.rules.proofs import CodeRequired, require_code
+from ingot_identity.two_factors.rules.proofs import CodeRequired
 
 AUTHORIZE, SIGN_IN, SIGN_OUT = "/login/oauth/authorize", "/login", "/login/out"
 JUST_SIGNED_IN = timedelta(minutes=1)
@@ -53,7 +56,7 @@ async def authorize(request: IdentityRequest) -> Page:
     browser = Browser(request)
     session = await browser.session()
     query = request.scope["query_string"].decode("latin-1")
-    consent = await _checked(request, query, session)
+    consent = await checked_request(request, query, session)
     if isinstance(consent, Answer):
         # Any user can register an application, so a wrong request redirects only signed-in people there.
         # Requests without a page are the exception (RFC 9700, section 4.11.2).
@@ -96,8 +99,8 @@ async def decide(request: IdentityRequest) -> Page:
         return browser.redirect(f"{browser.root}{AUTHORIZE}?{query}")
     form = await browser.form()
     if not browser.sent(form, browser.session_secret):
-        return _unknown_form(browser)
-    consent = await _checked(request, query, session)
+        return browser.unknown_form()
+    consent = await checked_request(request, query, session)
     if isinstance(consent, Answer):
         return _refusal(browser, consent)
     if form.get("decision") != "allow":
@@ -129,23 +132,24 @@ async def sign_in(request: IdentityRequest) -> Page:
     browser = Browser(request)
     form = await browser.form()
     if not browser.sent(form, browser.form_secret):
-        return _unknown_form(browser)
+        return browser.unknown_form()
     query, to = checked_query(form.get("query", "")), local_path(form.get("to", ""))
     ticket = form.get("ticket", "")
     try:
         if ticket:
-            signed_in = await _account_of_ticket(request, ticket, form.get("code", ""))
+            signed_in = await _account_of_ticket(request, browser, ticket, form)
         else:
             signed_in = await _account_of(request, form.get("username", ""), form.get("password", ""))
-        secret = await _start_session(request, browser, signed_in)
+        secret = await start_session(request, browser, *signed_in)
     except (CodeRequired, Denied, TooManyRequests, Unavailable) as error:
-        consent = await _checked(request, query, None) if query else None
+        consent = await checked_request(request, query, None) if query else None
         if isinstance(consent, Answer) and not _goes_to(consent):
             return _refusal(browser, consent)
         if isinstance(error, CodeRequired):
             ticket = request.part(TwoFactorComponents).sign_ins.two_factors.ticket(error.account)
-        if ticket and not isinstance(error, Denied):
-            return _code_page(browser, query, consent, error, ticket, to=to, began=not form.get("ticket"))
+        if ticket and (isinstance(error, InvalidPasskey) or not isinstance(error, Denied)):
+            began = not form.get("ticket")
+            return await _code_page(request, browser, query, consent, error, ticket, to=to, began=began)
         name = form.get("username", "")
         page = await _sign_in_page(
             request, browser, query, consent, to=to, name=name, problem=error.message, status=error.status
@@ -162,7 +166,7 @@ async def sign_out(request: IdentityRequest) -> Page:
     browser = Browser(request)
     form = await browser.form()
     if not browser.sent(form, browser.session_secret):
-        return _unknown_form(browser)
+        return browser.unknown_form()
     query = checked_query(form.get("query", ""))
     session = await browser.session()
     async with request.db.read() as db:
@@ -186,32 +190,14 @@ async def sign_out(request: IdentityRequest) -> Page:
     return page
 
 
-async def _checked(
+async def checked_request(
     request: IdentityRequest, query: str, session: SessionHolderRow | None
 ) -> Consent | Answer:
+    """Return the request of an application in ``query``, or the refusal of it."""
     pairs = pairs_of(query)
     async with request.db.read() as db:
         application = await oauth2_flow.get_application(db, dict(pairs).get("client_id", ""))
     return check_authorization_request(application, session, pairs, request.part(OAuth2Components).issuer)
-
-
-async def _start_session(request: IdentityRequest, browser: Browser, signed_in: tuple[Actor, str]) -> str:
-    """Return the secret of a new session.
-
-    Raises Denied if the password has changed since the user gave it.
-    """
-    actor, password_stamp = signed_in
-    async with request.db.transaction() as tx:
-        secret = await browser_sessions.start(
-            tx,
-            actor.id,
-            password_stamp,
-            replaced=browser.session_secret,
-            address=client_address(),
-            user_agent=request.headers.get("user-agent", ""),
-        )
-        await add_entry(tx, actor, "session.start", f"user {actor.login}", {})
-    return secret
 
 
 async def _account_of(request: IdentityRequest, name: str, password: str) -> tuple[Actor, str]:
@@ -230,8 +216,10 @@ async def _account_of(request: IdentityRequest, name: str, password: str) -> tup
     return actor, principal.credential.removeprefix(PASSWORD_CREDENTIAL)
 
 
-async def _account_of_ticket(request: IdentityRequest, ticket: str, code: str) -> tuple[Actor, str]:
-    """Return the account of a ticket after a check of its code, and the stamp of the password.
+async def _account_of_ticket(
+    request: IdentityRequest, browser: Browser, ticket: str, form: dict[str, str]
+) -> tuple[Actor, str]:
+    """Return the account of a ticket after a check of its second factor, and the stamp of the password.
 
     Raises CodeRequired, Denied, TooManyRequests.
     """
@@ -240,7 +228,7 @@ async def _account_of_ticket(request: IdentityRequest, ticket: str, code: str) -
         account = await sign_ins.two_factors.account_of(db, ticket)
     if account is None:
         raise Denied(TOO_LATE)
-    await require_code(request.db, sign_ins, account, code, address=client_address())
+    await require_second_factor(request, account, form, browser.form_secret)
     actor = Actor(account.id, account.login, via="basic", address=client_address())
     return actor, stamp_of(account.password_hash)
 
@@ -285,19 +273,32 @@ async def _sign_in_page(
         name=name,
         problem=problem,
         providers=await _providers(request, browser.root, query=query, to=to),
+        passkeys=_passkey_address(request, browser.root, query=query, to=to),
     )
-    return browser.page(page, status=status, leads_to=_leads_to(consent), cookies=[cookie] if cookie else [])
+    return browser.page(
+        page, status=status, leads_to=leads_to_application(consent), cookies=[cookie] if cookie else []
+    )
+
+
+def next_query(query: str, to: str) -> str:
+    """Return the query of links that keep the request of an application, or the next page."""
+    return urlencode({"query": query} if query else {"to": to})
+
+
+def _passkey_address(request: IdentityRequest, root: str, *, query: str, to: str) -> str:
+    if not request.part(TwoFactorComponents).sign_ins.passkeys.available:
+        return ""
+    return f"{root}/login/passkey?{next_query(query, to)}"
 
 
 async def _providers(request: IdentityRequest, root: str, *, query: str, to: str) -> list[html.Button]:
     """Return the buttons of providers. Their links keep the request of an application, or the next page."""
     async with request.db.read() as db:
         rows = await source_store.list_enabled(db)
-    next_query = urlencode({"query": query} if query else {"to": to})
     return [
         html.Button(
             row.title,
-            f"{root}/login/oidc/{row.name}?{next_query}",
+            f"{root}/login/oidc/{row.name}?{next_query(query, to)}",
             f"{root}/login/sources/{row.name}/icon" if row.icon_type else "",
         )
         for row in rows
@@ -305,7 +306,8 @@ async def _providers(request: IdentityRequest, root: str, *, query: str, to: str
     ]
 
 
-def _code_page(
+async def _code_page(
+    request: IdentityRequest,
     browser: Browser,
     query: str,
     consent: Consent | Answer | None,
@@ -315,14 +317,26 @@ def _code_page(
     to: str,
     began: bool,
 ) -> Page:
-    """Return the page that asks for the code. ``began``: it is shown for the first time, without an error."""
+    """Return the page for the second factor. ``began``: it is shown for the first time, without an error."""
     token = browser_sessions.form_token(browser.form_secret)
+    sign_ins = request.part(TwoFactorComponents).sign_ins
+    async with request.db.read() as db:
+        account = await sign_ins.two_factors.account_of(db, ticket)
+    passkey = await passkey_button(
+        request, browser, "second_factor", browser.form_secret, account_id=account.id if account else 0
+    )
     page = html.code_page(
         action=f"{browser.root}{SIGN_IN}",
         hidden={"token": token, "query": query, "ticket": ticket, "to": to},
         problem="" if began else error.message,
+        passkey=passkey,
     )
-    answer = browser.page(page, status=200 if began else error.status, leads_to=_leads_to(consent))
+    answer = browser.page(
+        page,
+        status=200 if began else error.status,
+        leads_to=leads_to_application(consent),
+        scripts=bool(passkey),
+    )
     answer.headers.update(error.headers or {})
     return answer
 
@@ -332,7 +346,7 @@ def _goes_to(consent: Consent | Answer) -> str:
     return consent.redirect_uri if isinstance(consent, Consent) else consent.headers.get("Location", "")
 
 
-def _leads_to(consent: Consent | Answer | None) -> list[str]:
+def leads_to_application(consent: Consent | Answer | None) -> list[str]:
     """Return form targets of the sign-in page, which redirects to applications with a former consent."""
     address = _goes_to(consent) if consent else ""
     return [redirect_uris.form_action(address)] if address else []
@@ -342,11 +356,6 @@ def _refusal(browser: Browser, answer: Answer) -> Page:
     if location := _goes_to(answer):
         return browser.redirect(location)
     return browser.page(html.refusal_page(answer.body.get("error_description", "")), status=400)
-
-
-def _unknown_form(browser: Browser) -> Page:
-    reason = "This form is not from this browser, or it is too old. Go back and load the page again."
-    return browser.page(html.refusal_page(reason), status=403)
 
 
 routes = [authorize, decide, sign_in_form, sign_in, sign_out]

@@ -59,7 +59,7 @@ class TwoFactors:
         return Enrolment(secret, _totp(secret).get_provisioning_uri(account.login, f"Ingot {self._issuer}"))
 
     async def confirm(self, tx: Tx, account_id: int, code: str) -> list[str]:
-        """Turn it on with a first code of the app; the recovery codes. Raises Invalid."""
+        """Turn it on with a first code of the app; the new recovery codes. Raises Invalid."""
         await lock_for_update(tx, account_id)
         row = await store.get(tx, account_id)
         if row is None or row.confirmed_at is not None:
@@ -74,10 +74,11 @@ class TwoFactors:
     async def use(self, tx: Tx, account_id: int, code: str) -> bool:
         """Use a code of either kind; False if it is wrong or was used before."""
         row = await store.get(tx, account_id)
-        if row is None or row.confirmed_at is None:
+        if row is not None and row.confirmed_at is not None:
+            if await self._use_app_code(tx, account_id, row.sealed, code):
+                return True
+        elif not await store.is_enabled(tx, account_id):
             return False
-        if await self._use_app_code(tx, account_id, row.sealed, code):
-            return True
         return await store.use_recovery_code(tx, account_id, tokens.digest(_plain(code)))
 
     def ticket(self, account: AccountRow) -> str:
@@ -108,8 +109,7 @@ class TwoFactors:
 async def new_recovery_codes(tx: Tx, account_id: int) -> list[str]:
     """Replace the recovery codes; the new ones. Raises NotFound for an account without a second factor."""
     await lock_for_update(tx, account_id)
-    row = await store.get(tx, account_id)
-    if row is None or row.confirmed_at is None:
+    if not await store.is_enabled(tx, account_id):
         raise NotFound
     plain = [base64.b32encode(secrets.token_bytes(10)).decode().lower() for _ in range(RECOVERY_CODES)]
     await store.replace_recovery_codes(tx, account_id, [tokens.digest(code) for code in plain])

@@ -1,11 +1,13 @@
 """Proofs that a caller has the second factor of an account."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import Invalid, Unauthenticated
 from ingot_identity.accounts.store.tables import AccountRow
-from ingot_identity.passwords.rules.proofs import PasswordChecks, audit_failure
+from ingot_identity.passkeys.rules.ceremonies import InvalidPasskey, Passkeys, Purpose, UsedPasskey
+from ingot_identity.passwords.rules.proofs import PasswordChecks, audit_failure, require_password
 from ingot_identity.two_factors import store as two_factors
 from ingot_identity.two_factors.rules.codes import TwoFactors
 
@@ -20,9 +22,26 @@ class CodeRequired(Unauthenticated):
 
 @dataclass(frozen=True)
 class SignIns(PasswordChecks):
-    """The objects that a sign-in by password needs."""
+    """The objects that a sign-in by password or passkey needs."""
 
     two_factors: TwoFactors
+    passkeys: Passkeys
+
+
+class SignedChallenge(NamedTuple):
+    """An answer of an authenticator, the sealed ceremony that it is for, and the digest of the browser."""
+
+    state: str
+    answer: str
+    browser: str
+
+
+class Proof(NamedTuple):
+    """The password, code or passkey of a person. Texts are empty if they were not given."""
+
+    password: str = ""
+    code: str = ""
+    challenge: SignedChallenge | None = None
 
 
 async def require_code(
@@ -54,6 +73,108 @@ async def require_password_and_code(
     raise Invalid.field("code", "wrong", "is missing, wrong, or was used before")
 
 
+async def require_passkey(
+    db: Database,
+    sign_ins: SignIns,
+    account: AccountRow,
+    challenge: SignedChallenge,
+    purpose: Purpose,
+    *,
+    password: str | None = None,
+    verified: bool = False,
+    address: str,
+) -> None:
+    """Require a passkey of the account, and its ``password`` if it is not None.
+
+    ``verified`` requires that the owner of the passkey gave a PIN or a fingerprint. Password and passkey are
+    one attempt: a right password alone must not clear the count of failures. Raises Invalid, InvalidPasskey,
+    and TooManyRequests after too many failures.
+    """
+    refusal: InvalidPasskey | None = None
+    async with sign_ins.throttle.attempt(account.login, address) as attempt:
+        knows_password = password is None or await sign_ins.passwords.matches(password, account.password_hash)
+        if knows_password:
+            refusal = await _refusal(db, sign_ins, account, challenge, purpose, verified=verified)
+        attempt.succeeded = knows_password and refusal is None
+    if attempt.succeeded:
+        return
+    await audit_failure(db, account, address, "passkey" if knows_password else "password")
+    raise refusal or Invalid.field("password", "wrong", "is wrong")
+
+
+async def _refusal(
+    db: Database,
+    sign_ins: SignIns,
+    account: AccountRow,
+    challenge: SignedChallenge,
+    purpose: Purpose,
+    *,
+    verified: bool,
+) -> InvalidPasskey | None:
+    """Return the reason against a passkey; an exception would mean that nothing was checked."""
+    try:
+        await sign_ins.passkeys.finish_use(
+            db,
+            challenge.state,
+            challenge.answer,
+            purpose,
+            browser=challenge.browser,
+            account_id=account.id,
+            verified=verified,
+        )
+    except InvalidPasskey as error:
+        return error
+    return None
+
+
+async def use_any_passkey(
+    db: Database, sign_ins: SignIns, challenge: SignedChallenge, *, address: str
+) -> UsedPasskey:
+    """Return the passkey that signed a challenge to sign in, with the PIN or fingerprint of its owner.
+
+    Raises InvalidPasskey, TooManyRequests.
+    """
+    refusal: InvalidPasskey | None = None
+    # There is no name to guess for, so failures count for the address alone.
+    async with sign_ins.throttle.attempt(f"a passkey of {address}", address) as attempt:
+        try:
+            used = await sign_ins.passkeys.finish_use(
+                db, challenge.state, challenge.answer, "sign_in", browser=challenge.browser, verified=True
+            )
+        except InvalidPasskey as error:
+            refusal = error
+        attempt.succeeded = refusal is None
+    if refusal is not None:
+        await audit_failure(db, None, address, "passkey")
+        raise refusal
+    return used
+
+
+async def require_proof(
+    db: Database, sign_ins: SignIns, account: AccountRow, proof: Proof, *, address: str
+) -> None:
+    """Require of a signed-in person what a sign-in would ask.
+
+    That is the password, with the code or any passkey if there is a second factor; or a passkey alone, with
+    the PIN or fingerprint of its owner. Raises Invalid, InvalidPasskey, TooManyRequests, Unavailable.
+    """
+    if proof.challenge is not None:
+        await require_passkey(
+            db,
+            sign_ins,
+            account,
+            proof.challenge,
+            "proof",
+            password=proof.password or None,
+            verified=not proof.password,
+            address=address,
+        )
+    elif await is_enabled(db, account.id):
+        await require_password_and_code(db, sign_ins, account, proof.password, proof.code, address=address)
+    else:
+        await require_password(db, sign_ins, account, proof.password, field="password", address=address)
+
+
 async def use_code(db: Database, sign_ins: SignIns, account: AccountRow, code: str) -> bool:
     async with db.transaction() as tx:
         return await sign_ins.two_factors.use(tx, account.id, code)
@@ -61,5 +182,4 @@ async def use_code(db: Database, sign_ins: SignIns, account: AccountRow, code: s
 
 async def is_enabled(db: Database, account_id: int) -> bool:
     async with db.read() as reader:
-        row = await two_factors.get(reader, account_id)
-    return row is not None and row.confirmed_at is not None
+        return await two_factors.is_enabled(reader, account_id)

@@ -1,0 +1,1 @@
+"""Passkeys: credentials of WebAuthn, as a second factor or in place of the password."""

@@ -1,0 +1,1 @@
+"""Decisions and use cases of passkeys."""

@@ -1,0 +1,38 @@
+"""The start of a session in a browser."""
+
+from ingot_chassis.db.audit import Actor, add_entry
+from ingot_chassis.telemetry import client_address
+from ingot_identity.accounts.request import IdentityRequest
+from ingot_identity.accounts.store import queries as accounts
+from ingot_identity.accounts.store.tables import AccountRow
+from ingot_identity.sessions import rules as browser_sessions
+from ingot_identity.sessions.rules import stamp_of
+from ingot_identity.sign_in.api.browser import Browser
+
+
+async def start_session(request: IdentityRequest, browser: Browser, actor: Actor, password_stamp: str) -> str:
+    """Return the secret of a new session.
+
+    Raises Denied if the password has changed since the user gave it.
+    """
+    async with request.db.transaction() as tx:
+        secret = await browser_sessions.start(
+            tx,
+            actor.id,
+            password_stamp,
+            replaced=browser.session_secret,
+            address=client_address(),
+            user_agent=request.headers.get("user-agent", ""),
+        )
+        await add_entry(tx, actor, "session.start", f"user {actor.login}", {})
+    return secret
+
+
+async def start_session_without_password(
+    request: IdentityRequest, browser: Browser, row: AccountRow, via: str
+) -> str:
+    """Return the secret of a new session of an account that was identified ``via`` something else."""
+    async with request.db.transaction() as tx:
+        await accounts.mark_signed_in(tx, row.id)
+    actor = Actor(row.id, row.login, via=via, address=client_address())
+    return await start_session(request, browser, actor, stamp_of(row.password_hash))
