@@ -6,7 +6,7 @@ from alembic import op
 from ingot_chassis.db.tables import BigId, UtcDateTime
 
 revision = '0038'
-down_revision = '0035'
+down_revision = '0036'
 branch_labels = None
 depends_on = None
 
