@@ -1,4 +1,4 @@
-"""Errors that only the gateway has, and the one function that writes errors."""
+"""Errors that only the gateway has, and the class that writes all errors."""
 
 from typing import Literal
 from urllib.parse import quote, urlencode, urlsplit

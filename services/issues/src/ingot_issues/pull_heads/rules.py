@@ -83,7 +83,7 @@ async def enqueue_missing(tx: Tx, jobs: Jobs, pulls: Sequence[HeadRow]) -> None:
 
 
 def state_of(pull: PullRow | HeadRow | None) -> Literal["visible", "hidden", "gone"]:
-    """Return the state for ``PullHead``, or None if the pull request is deleted."""
+    """Return the state for ``PullHead``; "gone" if the pull request is deleted."""
     if pull is None:
         return "gone"
     return "visible" if pull.merged or pull.state == State.OPEN else "hidden"

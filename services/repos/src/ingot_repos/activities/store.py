@@ -68,7 +68,7 @@ activity = Table(
     # The number of an issue or pull request, or the id of a release. 0: none.
     Column("subject_id", BigInteger, nullable=False),
     Column("comment_id", BigInteger, nullable=False),
-    # A JSON object, see `records.Details`.
+    # A JSON object, see `rules.Details`.
     Column("details", Text, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     # `created_at` in units of SLOT_SECONDS, for heatmaps.

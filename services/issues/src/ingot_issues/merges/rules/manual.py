@@ -30,7 +30,7 @@ async def record_manual_merge(
 
     Any commit of the base branch is accepted: after a squash or rebase the head is not among its parents. The
     caller must be allowed to merge into the branch or, with ``overrides``, to override its rule. Raises
-    NotAllowed, Conflict and MergeRefused like ``merge_saga.merge_pull``, and Invalid.
+    NotAllowed, Conflict and MergeRefused like ``saga.merge_pull``, and Invalid.
     """
     merges.refuse_ended(pull)
     if not context.repository.allow_manual_merge:

@@ -1,6 +1,6 @@
 """Steps of a merge within this service: one request claims it, and it is recorded once.
 
-``merge_saga`` combines them with requests to repos.
+``saga`` combines them with requests to repos.
 """
 
 from datetime import timedelta
