@@ -274,7 +274,7 @@ async def test_a_new_issue_of_which_only_its_author_would_hear_takes_few_stateme
     assert len(statements) == 4  # its number, the issue, the job, the event
     with count_statements(world.db) as statements:
         assert await world.workers.step() == 1
-    assert len(statements) == 6  # a look, the claim, who hears of it, the event, the end, a look
+    assert len(statements) == 5  # the claim, who hears of it, the event, the end, another claim
     assert world.repos.operations() == ["access", "watchers"]
 
 

@@ -9,6 +9,7 @@ from ingot_contracts.issues.issues import Comment
 from ingot_issues.access.api import queries
 from ingot_issues.access.api.paths import on_issue, operation_ids
 from ingot_issues.access.api.policies import in_repository
+from ingot_issues.access.api.records import issue_id_of, issue_row_of
 from ingot_issues.access.api.request import IssuesRequest
 from ingot_issues.access.rules.repositories import may_comment
 from ingot_issues.accounts import store as accounts
@@ -16,7 +17,6 @@ from ingot_issues.comments import store
 from ingot_issues.comments.rules import writing as comments
 from ingot_issues.comments.rules.views import comment_view
 from ingot_issues.comments.store import CommentRow
-from ingot_issues.issues.api.presentation import issue_of
 from ingot_issues.markdown.api.texts import Markdown
 from ingot_issues.records.store import issues as issue_rows
 from ingot_issues.records.store.timeline import CommentKind
@@ -45,8 +45,8 @@ async def list_issue_comments(
     request: IssuesRequest, index: int, since: str = "", string: str = "", before: str = ""
 ) -> Response[list[Comment]]:
     """List comments of an issue, oldest first; with `since` (or `string`) those updated at or after it."""
-    issue = await issue_of(request, index)
-    return await _list_page(request, issue.id, since or string, before)
+    issue_id = await issue_id_of(request, index)
+    return await _list_page(request, issue_id, since or string, before)
 
 
 @get(
@@ -92,7 +92,7 @@ async def _list_page(
 )
 async def create_comment(request: IssuesRequest, index: int, data: CreateIssueCommentOption) -> Comment:
     """Comment on an issue or pull request, open or closed. On a locked one only writers may."""
-    issue = await issue_of(request, index)
+    issue = await issue_row_of(request, index)
     if not await request.allowed(lambda access: may_comment(access, locked=issue.locked)):
         raise Denied("the conversation is locked")
     await request.require_unblocked(issue.author_id)

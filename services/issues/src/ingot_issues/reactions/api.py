@@ -10,7 +10,7 @@ from ingot_chassis.http.openapi import response_spec
 from ingot_contracts.identity.accounts import User
 from ingot_contracts.issues.reactions import ReactionContent
 from ingot_issues.access.api.policies import in_repository
-from ingot_issues.access.api.records import issue_id_of
+from ingot_issues.access.api.records import issue_id_of, issue_row_of
 from ingot_issues.access.api.request import IssuesRequest
 from ingot_issues.access.rules.repositories import may_comment
 from ingot_issues.accounts import store as accounts
@@ -18,7 +18,6 @@ from ingot_issues.accounts.store import People
 from ingot_issues.comments import store as comments
 from ingot_issues.comments.api import comment_of
 from ingot_issues.comments.store import CommentRow
-from ingot_issues.issues.api.presentation import issue_of
 from ingot_issues.reactions import store
 from ingot_issues.reactions.store import ReactionRow
 from ingot_issues.records.rules.presenter import Presenter
@@ -119,7 +118,7 @@ async def _written_comment(request: IssuesRequest, comment_id: int) -> CommentRo
 )
 async def list_issue_reactions(request: IssuesRequest, index: int) -> Response[list[Reaction]]:
     """List reactions to an issue, the oldest first."""
-    return await _list_page(request, (await issue_of(request, index)).id, None)
+    return await _list_page(request, await issue_id_of(request, index), None)
 
 
 @post(
@@ -132,7 +131,7 @@ async def list_issue_reactions(request: IssuesRequest, index: int) -> Response[l
 )
 async def add_issue_reaction(request: IssuesRequest, index: int, data: EditReaction) -> Response[Reaction]:
     """React to an issue. On a locked one only writers may."""
-    issue = await issue_of(request, index)
+    issue = await issue_row_of(request, index)
     return await _add(request, issue.id, None, data.content, author_id=issue.author_id)
 
 
@@ -145,7 +144,7 @@ async def add_issue_reaction(request: IssuesRequest, index: int, data: EditReact
 )
 async def remove_issue_reaction(request: IssuesRequest, index: int, data: EditReaction) -> None:
     """Remove a reaction of the caller. A missing reaction is no error."""
-    await _remove(request, (await issue_of(request, index)).id, None, data.content)
+    await _remove(request, await issue_id_of(request, index), None, data.content)
 
 
 @get(

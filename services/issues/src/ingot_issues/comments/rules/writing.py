@@ -7,10 +7,10 @@ from ingot_contracts.issues.issues import Comment
 from ingot_issues.comments import store
 from ingot_issues.comments.rules.announcements import announce_comment
 from ingot_issues.comments.store import AnyComment, CommentRow
-from ingot_issues.issues.store.details import IssueDetails
 from ingot_issues.records.rules.context import RepositoryContext
 from ingot_issues.records.rules.notices import notify
 from ingot_issues.records.store import issues as issue_rows
+from ingot_issues.records.store.issues import AnyIssue
 from ingot_issues.references import rules as references
 from ingot_issues.references.rules import Reference, Source
 
@@ -23,7 +23,7 @@ def clean_body(body: str) -> str:
 
 
 async def write_comment(
-    tx: Tx, context: RepositoryContext, issue: IssueDetails, body: str, body_references: list[Reference]
+    tx: Tx, context: RepositoryContext, issue: AnyIssue, body: str, body_references: list[Reference]
 ) -> Comment:
     """Write a comment. ``body`` is clean, and ``body_references`` are its references.
 

@@ -7,6 +7,7 @@ from ingot_chassis.errors import NotFound
 from ingot_contracts.issues.issues import Issue
 from ingot_issues.access.api.logins import require_few, resolve_assignees
 from ingot_issues.access.api.policies import in_repository
+from ingot_issues.access.api.records import issue_id_of
 from ingot_issues.access.api.request import IssuesRequest
 from ingot_issues.access.api.texts import Logins
 from ingot_issues.accounts import store as accounts
@@ -77,7 +78,7 @@ async def remove_assignees(request: IssuesRequest, index: int, data: ChangeAssig
 )
 async def check_assignee(request: IssuesRequest, index: int, assignee: str) -> None:
     """Check if a user may be assigned: 204, else 404."""
-    await issue_of(request, index)
+    await issue_id_of(request, index)
     account = await request.components.identity.account_by_name(assignee)
     if account.kind != "user":
         raise NotFound

@@ -6,6 +6,7 @@ from litestar import Response, delete, get, post, put
 from ingot_contracts.issues.labels import Label
 from ingot_issues.access.api.paths import on_issue, operation_ids
 from ingot_issues.access.api.policies import in_repository
+from ingot_issues.access.api.records import issue_id_of
 from ingot_issues.access.api.request import IssuesRequest
 from ingot_issues.access.api.texts import Labels
 from ingot_issues.issues.api.presentation import issue_of
@@ -38,9 +39,9 @@ async def labels_of(request: IssuesRequest, issue: IssueDetails) -> list[Label]:
 )
 async def list_issue_labels(request: IssuesRequest, index: int) -> Response[list[Label]]:
     """List labels of an issue by name."""
-    issue, page = await issue_of(request, index), request.page()
+    issue_id, page = await issue_id_of(request, index), request.page()
     async with request.db.read() as db:
-        rows, total = await store.list_page_on_issue(db, issue.id, page)
+        rows, total = await store.list_page_on_issue(db, issue_id, page)
     presenter, repository = request.presenter, request.access.repository
     page_labels = [label_view(presenter, row, repository.full_name) for row in rows]
     return Response(page_labels, headers=request.page_headers(page, total))

@@ -11,6 +11,7 @@ from ingot_contracts.identity.accounts import User
 from ingot_contracts.limits import Name
 from ingot_issues.access.api import queries
 from ingot_issues.access.api.policies import in_repository
+from ingot_issues.access.api.records import issue_id_of
 from ingot_issues.access.api.request import IssuesRequest
 from ingot_issues.accounts import store as accounts
 from ingot_issues.issues.api.presentation import issue_of
@@ -39,9 +40,9 @@ class WatchInfo(msgspec.Struct):
 )
 async def list_subscriptions(request: IssuesRequest, index: int) -> Response[list[User]]:
     """List the subscribers of an issue: participants, and people who subscribed."""
-    issue, page = await issue_of(request, index), request.page()
+    issue_id, page = await issue_id_of(request, index), request.page()
     async with request.db.read() as db:
-        rows, total = await store.list_page(db, issue.id, page)
+        rows, total = await store.list_page(db, issue_id, page)
     page_users = [request.presenter.user(accounts.person_of(row)) for row in rows]
     return Response(page_users, headers=request.page_headers(page, total))
 

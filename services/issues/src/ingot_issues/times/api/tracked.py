@@ -17,6 +17,7 @@ from ingot_contracts.repos.repositories import Repository
 from ingot_issues.access.api import queries
 from ingot_issues.access.api.logins import resolve_readers
 from ingot_issues.access.api.policies import in_repository
+from ingot_issues.access.api.records import issue_id_of
 from ingot_issues.access.api.request import IssuesRequest
 from ingot_issues.access.rules.repositories import may_administer, may_track_time, reads, tracks_time
 from ingot_issues.accounts import store as accounts
@@ -95,11 +96,11 @@ async def list_issue_times(
     request: IssuesRequest, index: int, user: str = "", since: str = "", before: str = ""
 ) -> Response[list[TrackedTime]]:
     """List times of an issue; with `user` of one person. 404 if the repository does not track time."""
-    issue = await issue_of(request, index)
+    issue_id = await issue_id_of(request, index)
     await require_tracker(request, NotFound)
     account_id = await _account_id(request, user) if user else None
     return await _list_page(
-        request, request.access.repository, since, before, issue_id=issue.id, account_id=account_id
+        request, request.access.repository, since, before, issue_id=issue_id, account_id=account_id
     )
 
 
