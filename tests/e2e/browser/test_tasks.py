@@ -107,7 +107,7 @@ async def test_eight_other_tasks_need_no_documentation(deployment, tmp_path):
         await person.visit()
         await person.read("To review")
         await person.follow("WIP: Dig the channel")
-        await person.read("Why it cannot be merged")
+        await person.read("Merging is blocked")
         await person.read("work in progress")
 
         # Give a colleague write access.

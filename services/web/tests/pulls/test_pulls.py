@@ -34,10 +34,11 @@ async def test_each_reason_against_a_merge_stands_beside_a_button_that_does_noth
     shown = (await pages.get(PAGE, ANN)).text
 
     for reason in reasons:
-        assert f"{reason[:1].upper()}{reason[1:]}.</li>" in shown
+        assert f"{reason[:1].upper()}{reason[1:]}." in shown
     rule = "The rule &#39;main&#39; protects the branch: changes are requested"
-    assert f'{rule}. <span class="muted">You may override that.</span></li>' in shown
-    assert "take “WIP” from the beginning of the title" in shown
+    assert rule in shown
+    assert '<span class="muted">You may override that.</span></li>' in shown
+    assert '<a href="#draft">Mark it as ready for review</a>' in shown
     assert re.search(r"<button[^>]* disabled[^>]*>Merge</button>", shown)
     assert "/pulls/1/merge" not in shown
 
@@ -50,7 +51,7 @@ async def test_who_may_override_the_rule_is_told_what_it_says_and_merges(pages, 
 
 async def test_what_nothing_refuses_is_merged_without_overriding(pages, forge):
     shown = (await pages.get(PAGE, ANN)).text
-    assert "Nothing refuses the merge" in shown
+    assert "Ready to merge" in shown
     assert 'name="override"' not in shown
     await pages.submit(shown, "Merge", to="/pulls/1/merge")
     assert forge.sent[0][2]["force_merge"] is False
@@ -59,11 +60,11 @@ async def test_what_nothing_refuses_is_merged_without_overriding(pages, forge):
 
 
 async def test_what_a_merge_looks_at_anew_leaves_the_button_on(pages, forge):
-    reason = {"reason": "the branches conflict", "overridable": False, "recorded": True}
+    reason = {"reason": "the branches are still being compared", "overridable": False, "recorded": True}
     forge.answers[f"{HOME}/pulls/1"]["merge_refusals"] = [reason]
     shown = (await pages.get(PAGE, ANN)).text
-    assert "What speaks against a merge" in shown
-    assert "The branches conflict.</li>" in shown
+    assert "Merging is blocked" in shown
+    assert "Load the page again in a moment" in shown
     assert 'name="override"' not in shown
     await pages.submit(shown, "Merge", to="/pulls/1/merge")
 
@@ -91,7 +92,7 @@ async def test_issues_that_knows_no_reasons_leaves_the_form_to_who_may_push(page
     forge.answers[f"{HOME}/pulls/1"]["merge_refusals"] = None
     forge.answers[HOME]["permissions"]["push"] = writes
     shown = (await pages.get(PAGE, ANN)).text
-    assert "Nothing refuses the merge" not in shown
+    assert "Ready to merge" not in shown
     assert ("/pulls/1/merge" in shown) is writes
 
 
@@ -157,11 +158,13 @@ async def test_a_merge_that_is_refused_without_words_says_the_reasons_and_how_to
         refused = await pages.submit(shown, "Merge", to="/pulls/1/merge")
         assert refused.status_code == 405
         assert f'role="alert"><p>{words}</p>' in refused.text
-        assert ("<details open><summary>If the branches conflict" in refused.text) is bool(reasons)
+        assert ('<details id="conflicts" open><summary>If the branches conflict' in refused.text) is bool(
+            reasons
+        )
         assert "issues refused" not in refused.text
 
 
-@pytest.mark.parametrize("reasons", [[], ["the branches conflict"]])
+@pytest.mark.parametrize("reasons", [[], ["the branches are still being compared"]])
 async def test_the_button_of_a_merge_stands_out_only_where_nothing_refuses_it(pages, forge, reasons):
     forge.answers[PULL]["merge_refusals"] = [
         {"reason": reason, "overridable": False, "recorded": True} for reason in reasons
@@ -183,7 +186,7 @@ async def test_an_objection_that_does_not_count_is_not_told(pages, forge, change
         _decision("bob", "REQUEST_CHANGES", **change),
     ]
     shown = (await pages.get(PAGE, ANN)).text
-    assert ("asked for changes" in shown, "Nothing refuses the merge" in shown) == (False, True)
+    assert ("asked for changes" in shown, "Ready to merge" in shown) == (False, True)
 
 
 @pytest.mark.parametrize(("decisions", "objectors"), [
@@ -197,7 +200,7 @@ async def test_what_can_be_merged_although_changes_are_asked_for_says_by_whom(
     forge.answers[f"{PULL}/reviews"] = [_decision(*decision) for decision in decisions]
     shown = (await pages.get(PAGE, ANN)).text
     assert (f"It can be merged, although {objectors} asked for changes." in shown) is bool(objectors)
-    assert ("Nothing refuses the merge" in shown) is (not objectors)
+    assert ("Ready to merge" in shown) is (not objectors)
 
 
 @pytest.mark.parametrize(("caller", "more"), [(BOB, []), (None, []), (BOB, ["the title says that"])])
@@ -210,7 +213,7 @@ async def test_who_may_not_write_reads_that_others_merge_and_no_refusals_but_tho
     ]
     shown = (await pages.get(PAGE, caller)).text
     assert ("Somebody who may write to the repository merges it." in shown) is (not more)
-    assert ("Why it cannot be merged" in shown) is bool(more)
+    assert ("Merging is blocked" in shown) is bool(more)
     assert ("disabled" in shown) is bool(more)
 
 
@@ -381,7 +384,7 @@ async def test_a_merged_pull_request_leads_who_may_push_to_how_it_is_reverted(pa
         "merged_at": MOMENT,
         "merge_commit_sha": "4" * 40,
     }
-    link = f'href="/ann/demo/commit/{"4" * 40}#revert">Revert it</a>'
+    link = f'href="/ann/demo/commit/{"4" * 40}#revert">Revert</a>'
     assert (link in (await pages.get(PAGE, ANN)).text, link in (await pages.get(PAGE)).text) == (True, False)
 
 
@@ -396,3 +399,72 @@ async def test_an_open_pull_request_says_how_to_try_it_in_a_clone(pages, forge):
     shown = (await pages.get("/ann/demo/pulls/1", ANN)).text
     assert "git fetch http://forge/ann/demo.git refs/pull/1/head" in shown
     assert 'href="/ann/demo/pulls/1.patch"' in shown
+
+
+CONFLICT = {"reason": "the branches conflict", "overridable": False, "recorded": True}
+
+
+@pytest.mark.parametrize(
+    ("reason", "remedy"),
+    [
+        (CONFLICT["reason"], '<a href="#conflicts">Merge the base branch in a clone'),
+        ("the rule 'main' protects the branch: it has 0 of 1 approvals", '<a href="#reviews">Ask reviewers'),
+        (
+            "the rule 'main' protects the branch: these checks have not succeeded: ci",
+            '<a href="#checks">Open',
+        ),
+        ("it is blocked by 1 open issue", '<a href="#blocked">Close the issues'),
+    ],
+)
+async def test_each_reason_against_a_merge_says_what_to_do(pages, forge, reason, remedy):
+    forge.answers[PULL]["merge_refusals"] = [{"reason": reason, "overridable": False}]
+    assert remedy in (await pages.get(PAGE, ANN)).text
+
+
+async def test_no_merge_is_offered_that_will_be_refused(pages, forge):
+    forge.answers[PULL]["merge_refusals"] = [CONFLICT]
+    assert "/pulls/1/merge" not in (await pages.get(PAGE, ANN)).text
+    forge.answers[PULL] |= {"merge_refusals": [], "base": {"ref": "main", "sha": "2" * 40}}
+    forge.answers[HOME]["allow_fast_forward_only_merge"] = True
+    for merge_base, offers in (("2" * 40, True), ("3" * 40, False)):
+        forge.answers[PULL]["merge_base"] = merge_base
+        assert ("fast-forward-only" in (await pages.get(PAGE, ANN)).text) is offers
+
+
+async def test_the_merge_box_names_who_has_not_reviewed_yet(pages, forge):
+    forge.answers[PULL]["requested_reviewers"] = [ANN_USER | {"login": "carl"}]
+    forge.answers[PULL]["requested_reviewers_teams"] = [{"name": "keepers"}]
+    box = (await pages.get(PAGE, BOB)).text.partition('id="merge"')[2]
+    assert re.findall(r'Review requested</span><div class="what">(?:<a href="/carl">)?(\w+)', box) == [
+        "carl",
+        "keepers",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("title", "button", "sent"),
+    [
+        ("Lamp", "Convert to draft", "WIP: Lamp"),
+        ("[WIP] wip: Lamp", "Ready for review", "Lamp"),
+        ("WIP:", "Ready for review", "WIP:"),
+    ],
+)
+async def test_a_button_marks_a_draft_or_ends_it(pages, forge, title, button, sent):
+    forge.answers[PULL] |= {"title": title, "draft": button == "Ready for review"}
+    answer = await pages.submit(PAGE, button, to="/pulls/1/draft")
+    assert answer.headers["location"] == f"{PAGE}#merge"
+    assert forge.sent == [("PATCH", f"{HOME}/issues/1", {"title": sent})]
+    assert "/pulls/1/draft" not in (await pages.get(PAGE, None)).text
+
+
+async def test_reviewers_are_chosen_and_a_draft_is_marked_when_a_pull_request_is_opened(pages, forge):
+    form = {
+        "token": pages.form_token(ANN, at=time.time()),
+        "title": "T",
+        "draft": "1",
+        "reviewers": "bob, carl",
+    }
+    forge.answers[f"POST {HOME}/pulls"] = {"number": 1, "body": ""}
+    await pages.post("/ann/demo/compare/main...topic", form, ANN)
+    [(_, _, body)] = forge.sent
+    assert (body["title"], body["reviewers"]) == ("WIP: T", ["bob", "carl"])

@@ -1,4 +1,4 @@
-"""The changed files beside the changes of a pull request, and how much of many files is on its first page."""
+"""The changed files next to the changes of a pull request, and how much of many files is on its first page."""
 
 import re
 from html import unescape

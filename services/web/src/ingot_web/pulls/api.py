@@ -21,9 +21,11 @@ from ingot_web.issues.api.conversations import (
 from ingot_web.issues.rules.timelines import links_to_entries
 from ingot_web.pages.api.request import WebRequest
 from ingot_web.previews.api import preview
+from ingot_web.pulls.rules import CONFLICT, draft_title, ready_title, with_remedies
 from ingot_web.repositories.api.frames import RepositoryFrame
 from ingot_web.reviews.api.checks import statuses_of
 from ingot_web.reviews.api.files import comments_of, conversations_on_lines, line_context, reviews_of
+from ingot_web.reviews.rules.conversations import unresolved
 
 COMMITS = 50
 DECISIONS = ("APPROVED", "REQUEST_CHANGES")
@@ -54,6 +56,10 @@ async def create(request: WebRequest) -> Response[Any]:
     body: dict[str, Any] = {
         "title": form.text("title"), "body": form.lines("body"), "base": base, "head": head
     }  # fmt: skip
+    if form.has("draft"):
+        body["title"] = draft_title(body["title"])
+    if reviewers := form.text("reviewers").replace(",", " ").split():
+        body["reviewers"] = reviewers
     if form.has("maintainers_shown"):
         body["allow_maintainer_edit"] = form.has("maintainers")
     try:
@@ -103,7 +109,8 @@ async def _conversation_page(
         frame.forge.get_if_there("issues", frame.api("pulls", index, "merge", "scheduled")),
         *issue_questions(frame, index),
     )
-    issue, repository, refusals = as_issue(pull), frame.repository, pull.get("merge_refusals")
+    issue, repository = as_issue(pull), frame.repository
+    refusals = with_remedies(pull.get("merge_refusals"))
     shown = {entry["review_id"] for entry in timeline.rows}
     here = [comment for comment in comments.rows if comment["pull_request_review_id"] in shown]
     conversations = await conversations_on_lines(frame, here, reviews)
@@ -116,7 +123,12 @@ async def _conversation_page(
             links_to_entries("pullrequestreview", f"{base}/{index}/reviews", others),
             links_to_entries("pullrequestreviewcomment", f"{base}/comments", lines),
         ]
-    styles = [(style, text) for style, text, setting in STYLES if repository.get(setting)]
+    is_behind = bool(pull.get("merge_base")) and pull["merge_base"] != pull["base"].get("sha")
+    styles = [
+        (style, text)
+        for style, text, setting in STYLES
+        if repository.get(setting) and not (is_behind and style == "fast-forward-only")
+    ]
     return frame.render(
         "pulls/conversation.html",
         tab="pulls",
@@ -129,6 +141,8 @@ async def _conversation_page(
         reviews=[review for review in reviews if review["state"] != "PENDING"],
         objectors=_objectors(reviews),
         conversations=conversations,
+        unresolved=unresolved(comments.rows, reviews),
+        conflict=CONFLICT,
         line_context={
             **line_context(frame, pull, back=str(frame.request.number)),
             "leaves_out": comments.total > len(comments.rows),
@@ -256,4 +270,17 @@ async def update(request: WebRequest, index: int) -> Response[Any]:
     return frame.redirect(f"/pulls/{index}#merge")
 
 
-routes = [pulls, create, show, checks, commits, merge, update]
+@post("/{owner:str}/{repo:str}/pulls/{index:int}/draft", policy=anyone(), include_in_schema=False)
+async def mark_draft(request: WebRequest, index: int) -> Response[Any]:
+    """Mark a pull request as a draft or as ready for review. The page shows a refusal."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    (pull,) = await frame.load(frame.forge.get("issues", frame.api("pulls", index)))
+    title = ready_title(pull["title"]) if form.text("do") == "ready" else draft_title(pull["title"])
+    try:
+        await frame.forge.send("PATCH", "issues", frame.api("issues", index), {"title": title})
+    except ApiError as error:
+        return await _conversation_page(frame, index, error)
+    return frame.redirect(f"/pulls/{index}#merge")
+
+
+routes = [pulls, create, show, checks, commits, merge, update, mark_draft]

@@ -16,13 +16,20 @@ from ingot_web.clients.forge import ListPage
 from ingot_web.diffs.api.changes import FILES, file_shown, hides_spaces
 from ingot_web.diffs.rules.parsing import line_at
 from ingot_web.forms.rules.fields import Form, whole_number
+from ingot_web.history.api.commits import LISTED
 from ingot_web.issues.api.conversations import as_issue, page_query
 from ingot_web.pages.api.request import WebRequest
 from ingot_web.previews.api import preview
 from ingot_web.repositories.api.frames import RepositoryFrame
 from ingot_web.reviews.api.changes import AGAIN, TARGET, changes_shown, moved_words, read_pull_changes
 from ingot_web.reviews.api.checks import statuses_of
-from ingot_web.reviews.rules.conversations import Conversation, conversations_of, place
+from ingot_web.reviews.rules.conversations import (
+    Conversation,
+    conversations_of,
+    pending_reviews,
+    place,
+    unresolved,
+)
 from ingot_web.reviews.rules.file_trees import FileTree, file_tree
 from ingot_web.reviews.rules.file_views import note_views
 from ingot_web.reviews.rules.suggestions import suggestion_draft, with_draft
@@ -61,8 +68,7 @@ async def conversations_on_lines(
     """Group comments into conversations."""
     texts = [comment["body"] for comment in comments]
     html = await frame.forge.render(texts, context=frame.repository["full_name"])
-    pending = {review["id"] for review in reviews if review["state"] == "PENDING"}
-    return conversations_of(zip(comments, html, strict=True), pending)
+    return conversations_of(zip(comments, html, strict=True), pending_reviews(reviews))
 
 
 def line_context(
@@ -203,12 +209,36 @@ async def files(request: WebRequest, index: int) -> Response[Any]:
         pull=pull,
         issue=as_issue(pull),
         changes=changes,
+        unresolved=unresolved(comments.rows, reviews),
+        reviewed=await _reviewed_before(frame, pull, reviews),
         tree=tree,
         pages=pages,
         line_context=own,
         committed=committed if request.proves(committed_words(committed), proof) else "",
         proof=proof,
     )
+
+
+async def _reviewed_before(frame: RepositoryFrame, pull: Any, reviews: list[Any]) -> tuple[str, bool]:
+    """Return the commit of the caller's last review, and True if it can be read.
+
+    The commit is empty if the caller has reviewed the present one, or none. A push that rewrites the branch
+    hides the commit.
+    """
+    viewer = frame.request.principal
+    own = [
+        review.get("commit_id", "")
+        for review in reviews
+        if viewer.signed_in
+        and review["state"] in ("APPROVED", "REQUEST_CHANGES", "COMMENT")
+        and review.get("user")
+        and review["user"]["login"] == viewer.name
+    ]
+    if frame.request.wants_part or not own or own[-1] in ("", pull["head"]["sha"]):
+        return "", False
+    path = frame.api("git", "commits", own[-1])
+    commit = await frame.forge.get_if_there("repos", path, **LISTED)
+    return own[-1], commit is not None
 
 
 async def _views(frame: RepositoryFrame, index: int) -> Mapping[str, str] | None:

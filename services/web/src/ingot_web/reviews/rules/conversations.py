@@ -52,6 +52,11 @@ class Conversation:
         return suggestion_in(comment["body"])
 
     @property
+    def commit(self) -> str:
+        """Return the commit of the lines on which it began."""
+        return str(self.comments[0][0].get("original_commit_id") or "")
+
+    @property
     def hunk(self) -> list[str]:
         """Return the end of the commented hunk, without empty lines before it."""
         lines = str(self.comments[0][0]["diff_hunk"]).split("\n")[-4:]
@@ -71,6 +76,17 @@ def conversations_of(comments: Iterable[tuple[Any, Markup]], pending_reviews: se
         )
         conversation.comments.append((comment, html))
     return list(conversations.values())
+
+
+def pending_reviews(reviews: Iterable[Any]) -> set[int]:
+    """Return the ids of reviews that only their authors see."""
+    return {review["id"] for review in reviews if review["state"] == "PENDING"}
+
+
+def unresolved(comments: Iterable[Any], reviews: Iterable[Any]) -> list[Conversation]:
+    """Return the open conversations that all readers see, without their HTML."""
+    grouped = conversations_of(((comment, Markup()) for comment in comments), pending_reviews(reviews))
+    return [one for one in grouped if not one.resolver and not one.is_pending]
 
 
 def place(diff: Diff, conversations: Iterable[Conversation]) -> None:

@@ -1,4 +1,4 @@
-"""The changed files of a pull request by their folders, for the list beside the changes."""
+"""The changed files of a pull request by their folders, for the list next to the changes."""
 
 import hashlib
 from collections import Counter
