@@ -2,10 +2,13 @@
 
 import re
 import time
+from typing import get_args
 
 import pytest
 
+from ingot_contracts.issues.merges import RefusalKind
 from ingot_contracts.testing.forms import form_of
+from ingot_web.pulls.rules import REMEDIES
 
 from ..forge import ANN_USER, HOME, MOMENT, issue
 from ..previews.test_previews import IN_PLACE, is_part
@@ -27,9 +30,9 @@ def forge(forge):
 
 
 async def test_each_reason_against_a_merge_stands_beside_a_button_that_does_nothing(pages, forge):
-    reasons = ["the title says that it is work in progress", "it is blocked by 1 open issue"]
+    reasons = {"the title says that it is work in progress": "draft", "it is blocked by 1 open issue": "blocked"}
     forge.answers[f"{HOME}/pulls/1"]["merge_refusals"] = [
-        RULE, *({"reason": reason, "overridable": False} for reason in reasons)
+        RULE, *({"reason": reason, "kind": kind, "overridable": False} for reason, kind in reasons.items())
     ]  # fmt: skip
     shown = (await pages.get(PAGE, ANN)).text
 
@@ -60,7 +63,10 @@ async def test_what_nothing_refuses_is_merged_without_overriding(pages, forge):
 
 
 async def test_what_a_merge_looks_at_anew_leaves_the_button_on(pages, forge):
-    reason = {"reason": "the branches are still being compared", "overridable": False, "recorded": True}
+    reason = {
+        "reason": "the branches are still being compared", "kind": "comparing", "overridable": False,
+        "recorded": True,
+    }  # fmt: skip
     forge.answers[f"{HOME}/pulls/1"]["merge_refusals"] = [reason]
     shown = (await pages.get(PAGE, ANN)).text
     assert "Merging is blocked" in shown
@@ -401,24 +407,32 @@ async def test_an_open_pull_request_says_how_to_try_it_in_a_clone(pages, forge):
     assert 'href="/ann/demo/pulls/1.patch"' in shown
 
 
-CONFLICT = {"reason": "the branches conflict", "overridable": False, "recorded": True}
+CONFLICT = {"reason": "the branches conflict", "kind": "conflict", "overridable": False, "recorded": True}
 
 
 @pytest.mark.parametrize(
-    ("reason", "remedy"),
+    ("kind", "remedy"),
     [
-        (CONFLICT["reason"], '<a href="#conflicts">Merge the base branch in a clone'),
-        ("the rule 'main' protects the branch: it has 0 of 1 approvals", '<a href="#reviews">Ask reviewers'),
-        (
-            "the rule 'main' protects the branch: these checks have not succeeded: ci",
-            '<a href="#checks">Open',
-        ),
-        ("it is blocked by 1 open issue", '<a href="#blocked">Close the issues'),
+        ("conflict", '<a href="#conflicts">Merge the base branch in a clone'),
+        ("approvals", '<a href="#reviews">Ask reviewers'),
+        ("checks", '<a href="#checks">Open'),
+        ("blocked", '<a href="#blocked">Close the issues'),
     ],
 )
-async def test_each_reason_against_a_merge_says_what_to_do(pages, forge, reason, remedy):
-    forge.answers[PULL]["merge_refusals"] = [{"reason": reason, "overridable": False}]
+async def test_each_reason_against_a_merge_says_what_to_do(pages, forge, kind, remedy):
+    forge.answers[PULL]["merge_refusals"] = [{"reason": "x", "kind": kind, "overridable": False}]
     assert remedy in (await pages.get(PAGE, ANN)).text
+
+
+async def test_a_reason_of_the_last_release_has_no_remedy(pages, forge):
+    """Its answers have no kind."""
+    forge.answers[PULL]["merge_refusals"] = [{"reason": "the branches conflict", "overridable": False}]
+    shown = (await pages.get(PAGE, ANN)).text
+    assert "<li>The branches conflict.</li>" in shown
+
+
+def test_each_kind_of_a_reason_has_a_remedy_unless_nothing_helps():
+    assert set(get_args(RefusalKind)) - REMEDIES.keys() == {"ended", "access", "archived"}
 
 
 async def test_no_merge_is_offered_that_will_be_refused(pages, forge):

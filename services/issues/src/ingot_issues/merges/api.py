@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType, structs
 from ingot_chassis.errors import ApiError, Denied, NotFound, TooLarge
 from ingot_chassis.http.openapi import TextForms, response_spec
 from ingot_contracts.identity.accounts import User
+from ingot_contracts.issues.merges import MergeRefusal
 from ingot_contracts.issues.pulls import PullRequest
 from ingot_contracts.limits import Name, Text
 from ingot_contracts.repos.merges import MergeStyle
@@ -24,7 +25,7 @@ from ingot_issues.issues.api.presentation import present, pull_of
 from ingot_issues.issues.store.details import PullDetails
 from ingot_issues.merges.rules.manual import record_manual_merge
 from ingot_issues.merges.rules.recording import MergeRefused, NotYetMergeable
-from ingot_issues.merges.rules.refusals import MergeRefusal, list_refusals, why_not_mergeable
+from ingot_issues.merges.rules.refusals import list_refusals, why_not_mergeable
 from ingot_issues.merges.rules.saga import merge_pull
 from ingot_issues.pulls.api.routes import (
     MOST_FILES,
@@ -174,7 +175,7 @@ async def list_merge_refusals(request: IssuesRequest, index: int) -> list[MergeR
 
 async def _refusals(request: IssuesRequest, pull: PullDetails) -> list[MergeRefusal]:
     access, repos = request.access, request.components.repos
-    rule, not_mergeable = None, ""
+    rule, not_mergeable = None, None
     if pull.state == State.OPEN and not pull.mergeable:
         not_mergeable = await why_not_mergeable(repos, pull, access.repository.id, request.principal_token)
     if pull.state == State.OPEN and may_write(access):

@@ -21,7 +21,7 @@ from ingot_web.issues.api.conversations import (
 from ingot_web.issues.rules.timelines import links_to_entries
 from ingot_web.pages.api.request import WebRequest
 from ingot_web.previews.api import preview
-from ingot_web.pulls.rules import CONFLICT, draft_title, ready_title, with_remedies
+from ingot_web.pulls.rules import draft_title, ready_title, with_remedies
 from ingot_web.repositories.api.frames import RepositoryFrame
 from ingot_web.reviews.api.checks import statuses_of
 from ingot_web.reviews.api.files import comments_of, conversations_on_lines, line_context, reviews_of
@@ -142,7 +142,6 @@ async def _conversation_page(
         objectors=_objectors(reviews),
         conversations=conversations,
         unresolved=unresolved(comments.rows, reviews),
-        conflict=CONFLICT,
         line_context={
             **line_context(frame, pull, back=str(frame.request.number)),
             "leaves_out": comments.total > len(comments.rows),

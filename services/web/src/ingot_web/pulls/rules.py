@@ -3,35 +3,35 @@
 import re
 from typing import Any
 
-CONFLICT = "the branches conflict"
+from ingot_contracts.issues.merges import RefusalKind
+
 _DRAFT = re.compile(r"\s*(?:wip:|\[wip\])\s*", re.IGNORECASE)
-_REMEDIES = (
-    (CONFLICT, "Merge the base branch in a clone and resolve the conflicts", "#conflicts"),
-    ("work in progress", "Mark it as ready for review", "#draft"),
-    ("is blocked by", "Close the issues that block it", "#blocked"),
-    (" approvals", "Ask reviewers who count for this branch to approve", "#reviews"),
-    ("changes are requested", "Ask the reviewer to look again, or dismiss the review", "#reviews"),
-    ("reviews are requested", "Wait for these reviews, or take the requests back", "#reviews"),
-    ("checks have not succeeded", "Open the failed checks, then push a correction", "#checks"),
-    ("behind the base branch", "Update the branch", "#update"),
-    ("still being compared", "Load the page again in a moment", ""),
-    ("not among those who may merge", "Ask a person who may merge into this branch", ""),
-    ("allows no style", "Ask an administrator to allow a style in the settings", ""),
-    ("base branch is gone", "Choose another base branch with Edit", ""),
-)
-"""Parts of reasons, what to do, and the place on the page where it is done."""
+REMEDIES: dict[RefusalKind, tuple[str, str]] = {
+    "conflict": ("Merge the base branch in a clone and resolve the conflicts", "#conflicts"),
+    "draft": ("Mark it as ready for review", "#draft"),
+    "blocked": ("Close the issues that block it", "#blocked"),
+    "approvals": ("Ask reviewers who count for this branch to approve", "#reviews"),
+    "changes_requested": ("Ask the reviewer to look again, or dismiss the review", "#reviews"),
+    "reviews_requested": ("Wait for these reviews, or take the requests back", "#reviews"),
+    "checks": ("Open the failed checks, then push a correction", "#checks"),
+    "outdated": ("Update the branch", "#update"),
+    "comparing": ("Load the page again in a moment", ""),
+    "outsider": ("Ask a person who may merge into this branch", ""),
+    "styles": ("Ask an administrator to allow a style in the settings", ""),
+    "no_base_branch": ("Choose another base branch with Edit", ""),
+}
+"""What to do by the kind of a reason, and the place on the page where it is done."""
 
 
 def with_remedies(refusals: list[Any] | None) -> list[Any] | None:
-    """Return the refusals with ``remedy`` and ``place``; both are empty for an unknown reason."""
+    """Return the refusals with ``remedy`` and ``place``; both are empty for an unknown kind."""
     return None if refusals is None else [_with_remedy(refusal) for refusal in refusals]
 
 
 def _with_remedy(refusal: Any) -> Any:
-    for part, remedy, place in _REMEDIES:
-        if part in refusal["reason"]:
-            return refusal | {"remedy": remedy, "place": place}
-    return refusal | {"remedy": "", "place": ""}
+    kind = refusal.get("kind", "")
+    remedy, place = REMEDIES.get(kind, ("", ""))
+    return refusal | {"kind": kind, "remedy": remedy, "place": place}
 
 
 def draft_title(title: str) -> str:

@@ -5,8 +5,10 @@ present changes.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ingot_chassis.db.database import Database
+from ingot_contracts.issues.merges import DemandKind
 from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_issues.clients.repos import HttpRepos, Official
 from ingot_issues.merges.rules.recording import MergeRefused, NotYetMergeable
@@ -16,8 +18,14 @@ from ingot_issues.reviews import store as reviews
 from ingot_issues.reviews.rules.targets import is_stale
 from ingot_issues.reviews.store import DecisionRow, ReviewerRow
 
-OUTDATED = "the head branch is behind the base branch"
 OUTSIDER = "you are not among those who may merge into it"
+
+
+class Demand(NamedTuple):
+    """An unmet demand of a rule. ``reason`` says what is missing."""
+
+    kind: DemandKind
+    reason: str
 
 
 async def refuse_unmet(
@@ -29,21 +37,21 @@ async def refuse_unmet(
     """
     refuse_outsider(rule)
     if missing := await _missing(db, repos, rule, pull, outdated=outdated):
-        raise NotYetMergeable(f"{_prefix(rule)}: {'; '.join(missing)}")
+        raise NotYetMergeable(f"{_prefix(rule)}: {'; '.join(demand.reason for demand in missing)}")
 
 
 async def list_unmet(
     db: Database, repos: HttpRepos, rule: MergeRule, pull: AnyPull, *, outdated: bool
-) -> list[str]:
-    """Return all unmet demands, for any reader."""
-    missing = [OUTSIDER] if rule.rule_name and not rule.may_merge else []
+) -> list[Demand]:
+    """Return all unmet demands with the name of the rule, for any reader."""
+    missing = [Demand("outsider", OUTSIDER)] if rule.rule_name and not rule.may_merge else []
     missing += await _missing(db, repos, rule, pull, outdated=outdated)
-    return [f"{_prefix(rule)}: {reason}" for reason in missing]
+    return [Demand(kind, f"{_prefix(rule)}: {reason}") for kind, reason in missing]
 
 
 async def _missing(
     db: Database, repos: HttpRepos, rule: MergeRule, pull: AnyPull, *, outdated: bool
-) -> list[str]:
+) -> list[Demand]:
     """Return the demands that can still be met. Costs two statements and one request to repos."""
     if not rule.rule_name:
         return []
@@ -58,11 +66,12 @@ async def _missing(
     )
     missing = _missing_reviews(rule, decisions, official, pull)
     if rule.block_on_official_review_requests and any(_is_official(row, official) for row in requests):
-        missing.append("reviews are requested")
+        missing.append(Demand("reviews_requested", "reviews are requested"))
     if rule.block_on_outdated_branch and outdated:
-        missing.append(OUTDATED)
+        missing.append(Demand("outdated", "the head branch is behind the base branch"))
     if rule.missing_checks:
-        missing.append(f"these checks have not succeeded: {', '.join(rule.missing_checks)}")
+        checks = ", ".join(rule.missing_checks)
+        missing.append(Demand("checks", f"these checks have not succeeded: {checks}"))
     return missing
 
 
@@ -84,7 +93,7 @@ def _prefix(rule: MergeRule) -> str:
 
 def _missing_reviews(
     rule: MergeRule, decisions: Sequence[DecisionRow], official: Official, pull: AnyPull
-) -> list[str]:
+) -> list[Demand]:
     """Return missing reviews. Only each person's latest decision counts, and not the author's."""
     latest = {row.author_id: row for row in decisions}
     counting = [
@@ -98,7 +107,7 @@ def _missing_reviews(
     )
     missing = []
     if approvals < rule.required_approvals:
-        missing.append(f"it has {approvals} of {rule.required_approvals} approvals")
+        missing.append(Demand("approvals", f"it has {approvals} of {rule.required_approvals} approvals"))
     if rule.block_on_rejected_reviews and any(row.state == ReviewState.REQUEST_CHANGES for row in counting):
-        missing.append("changes are requested")
+        missing.append(Demand("changes_requested", "changes are requested"))
     return missing

@@ -3,18 +3,17 @@
 from asyncio import gather
 from collections.abc import Callable
 
-import msgspec
-
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import ApiError, Denied, NotFound
 from ingot_chassis.security.principal import Principal
+from ingot_contracts.issues.merges import MergeRefusal, NotMergeable
 from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_contracts.repos.merges import MERGE_STYLES
 from ingot_contracts.repos.repositories import RepositoryAccess
 from ingot_issues.access.rules.repositories import may_write, require
 from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.issues.store.details import PullDetails
-from ingot_issues.merges.rules.protections import OUTDATED, OUTSIDER, list_unmet
+from ingot_issues.merges.rules.protections import list_unmet
 from ingot_issues.merges.rules.recording import (
     NotYetMergeable,
     refuse_blocked_merge,
@@ -22,37 +21,26 @@ from ingot_issues.merges.rules.recording import (
     refuse_ended,
 )
 
-CONFLICT = "the branches conflict"
-NO_BASE_BRANCH = "the base branch is gone"
-STILL_COMPARED = "the branches are still being compared"
-
-
-class MergeRefusal(msgspec.Struct):
-    """A reason why the caller cannot merge. ``overridable``: `force_merge` ignores it.
-
-    ``recorded``: it is from the last comparison of the branches. A merge compares them again. ``may_pass``: a
-    merge with `merge_when_checks_succeed` waits for it.
-    """
-
-    reason: str
-    overridable: bool = False
-    recorded: bool = False
-    may_pass: bool = False
+_NOT_MERGEABLE: dict[NotMergeable, str] = {
+    "conflict": "the branches conflict",
+    "no_base_branch": "the base branch is gone",
+    "comparing": "the branches are still being compared",
+}
 
 
 async def why_not_mergeable(
     repos: HttpRepos, pull: PullDetails, repository_id: int, principal_token: str
-) -> str:
+) -> NotMergeable:
     """Return the reason for not mergeable. A conflict is known only if the branches have not moved since."""
     base, head = await gather(
         _tip(repos, repository_id, pull.base_branch, principal_token),
         _tip(repos, pull.head_repository_id, pull.head_branch, principal_token),
     )
     if not base:
-        return NO_BASE_BRANCH
+        return "no_base_branch"
     # If a head branch is deleted, or hidden from the caller, the commits kept by repos are merged.
     is_compared = base == pull.base_sha and head in ("", pull.head_sha)
-    return CONFLICT if is_compared else STILL_COMPARED
+    return "conflict" if is_compared else "comparing"
 
 
 async def _tip(repos: HttpRepos, repository_id: int, branch: str, principal_token: str) -> str:
@@ -70,7 +58,7 @@ async def list_refusals(
     principal: Principal,
     pull: PullDetails,
     rule: MergeRule | None,
-    not_mergeable: str,
+    not_mergeable: NotMergeable | None,
 ) -> list[MergeRefusal]:
     """List the reasons for which ``saga.merge_pull`` would fail, as far as they are recorded here.
 
@@ -80,35 +68,35 @@ async def list_refusals(
     blockers nor the rule.
     """
     if ended := _refusal_message(refuse_ended, pull):
-        return [MergeRefusal(ended)]
-    reasons = [
-        _refusal_message(require, access, principal, "write", "pulls"),
-        _refusal_message(refuse_draft, pull),
-    ]
-    repository = access.repository
+        return [MergeRefusal(ended, "ended")]
+    repository, refusals = access.repository, []
+    if denied := _refusal_message(require, access, principal, "write", "pulls"):
+        refusals.append(MergeRefusal(denied, "access"))
+    if is_draft := _refusal_message(refuse_draft, pull):
+        refusals.append(MergeRefusal(is_draft, "draft"))
     if repository.archived and not may_write(access):
-        reasons.append("the repository is archived")
+        refusals.append(MergeRefusal("the repository is archived", "archived"))
     if not any(getattr(repository, allows) for allows in MERGE_STYLES.values()):
-        reasons.append("the repository allows no style of merging")
-    refusals = [MergeRefusal(reason) for reason in reasons if reason]
+        refusals.append(MergeRefusal("the repository allows no style of merging", "styles"))
     if rule is not None:
         try:
             async with db.read() as reader:
                 await refuse_blocked_merge(reader, repository, pull)
         except NotYetMergeable as refused:
-            refusals.append(MergeRefusal(str(refused), may_pass=True))
+            refusals.append(MergeRefusal(str(refused), "blocked", may_pass=True))
     if not_mergeable:
-        refusals.append(MergeRefusal(not_mergeable, recorded=True))
+        refusals.append(MergeRefusal(_NOT_MERGEABLE[not_mergeable], not_mergeable, recorded=True))
     if rule is not None:
         unmet = await list_unmet(db, repos, rule, pull, outdated=pull.merge_base != pull.base_sha)
         refusals += [
             MergeRefusal(
                 reason,
+                kind,
                 rule.may_override,
-                recorded=reason.endswith(OUTDATED),
-                may_pass=not reason.endswith(OUTSIDER),
+                recorded=kind == "outdated",
+                may_pass=kind != "outsider",
             )
-            for reason in unmet
+            for kind, reason in unmet
         ]
     return refusals
 
