@@ -362,3 +362,11 @@ async def test_the_former_name_of_an_owner_leads_to_the_repository(world, ann, b
     hidden, missing = [await bob.get(f"/repos/annie/{name}") for name in ("secret", "none")]
     assert (hidden.status_code, hidden.json()) == (404, missing.json())
     assert (await ann.get("/repos/annie/secret")).status_code == 302
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_the_statements_of_a_creation_are_prepared(world, ann):
+    await ann.create("one")
+    with world.count_statements() as statements:
+        await ann.create("two")
+    assert statements == []

@@ -26,7 +26,6 @@ from sqlalchemy import (
     false,
     func,
     insert,
-    literal,
     literal_column,
     not_,
     or_,
@@ -37,7 +36,7 @@ from sqlalchemy import (
 )
 
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.prepared_pages import PreparedPage
 from ingot_chassis.db.rows import Slice, TotalRow, TypedRow
 from ingot_chassis.db.tables import BigId, UtcDateTime
@@ -151,13 +150,20 @@ class ActivityReader(msgspec.Struct, frozen=True):
         return values
 
 
+def _addition() -> PreparedWrite:
+    names = [*_COLUMNS, "slot"]
+    values = [bindparam(name, type_=activity.c[name].type).label(f"new_{name}") for name in names]
+    is_there = repository.c.id == bindparam("repository_id", type_=BigId)
+    return PreparedWrite(insert(activity).from_select(names, select(*values).where(is_there)))
+
+
+_ADD = _addition()
+
+
 async def add(tx: Tx, new: NewActivity, created_at: datetime) -> None:
     """Record an activity, unless its repository is deleted."""
-    values = msgspec.structs.asdict(new) | {"created_at": created_at}
-    columns = [literal(values[name], activity.c[name].type) for name in _COLUMNS]
-    slot = literal(int(created_at.timestamp()) // SLOT_SECONDS, Integer)
-    source = select(*columns, slot).select_from(repository).where(repository.c.id == new.repository_id)
-    await tx.execute(insert(activity).from_select([*_COLUMNS, "slot"], source))
+    slot = int(created_at.timestamp()) // SLOT_SECONDS
+    await _ADD.run(tx, **msgspec.structs.asdict(new), created_at=created_at, slot=slot)
 
 
 async def change_comment(tx: Tx, new: NewActivity) -> None:

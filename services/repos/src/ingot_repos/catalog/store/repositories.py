@@ -20,6 +20,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError
 
 from ingot_chassis.clock import now
@@ -225,14 +226,25 @@ def _visible(kind: ViewerKind) -> PreparedQuery[RepositoryRow]:
     return PreparedQuery(select_joined(kind).where(is_one, visible(kind)), RepositoryRow)
 
 
+class _IdRow(TypedRow):
+    id: int
+
+
 async def add(db: Executor, **values: Any) -> int | None:
     """Insert a repository and return its id. None if the owner has one with that name in any letter case."""
     values |= {"lower_name": values["name"].lower(), "created_at": now(), "updated_at": now()}
-    statement = insert(db, repository).values(values).on_conflict_do_nothing().returning(repository.c.id)
-    added = (await db.execute(statement)).scalar()
-    if added is not None:
-        await _release_former_name(db, values["owner_id"], values["lower_name"])
-    return added
+    added = await _addition(tuple(values)).first(db, _IdRow, **values)
+    if added is None:
+        return None
+    await _release_former_name(db, values["owner_id"], values["lower_name"])
+    return added.id
+
+
+@cache
+def _addition(names: tuple[str, ...]) -> PreparedWrite:
+    """Return the insertion of a repository with values for these columns."""
+    statement = postgresql.insert(repository).values({name: bindparam(name) for name in names})
+    return PreparedWrite(statement.on_conflict_do_nothing().returning(repository.c.id))
 
 
 async def move(db: Executor, row: RepositoryRow, *, owner_id: int, name: str) -> bool:
@@ -268,9 +280,15 @@ async def is_taken(db: Executor, owner_id: int, name: str) -> bool:
 
 async def _release_former_name(db: Executor, owner_id: int, lower_name: str) -> None:
     """Remove a former name, because another repository has taken it."""
-    await db.execute(
-        delete(former_name).where(former_name.c.owner_id == owner_id, former_name.c.lower_name == lower_name)
+    await _RELEASE.run(db, owner_id=owner_id, lower_name=lower_name)
+
+
+_RELEASE = PreparedWrite(
+    delete(former_name).where(
+        former_name.c.owner_id == bindparam("owner_id", type_=BigId),
+        former_name.c.lower_name == bindparam("lower_name"),
     )
+)
 
 
 _OF = repository.c.id == bindparam("of", type_=BigId)

@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, select, union_all
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
+from ingot_chassis.db.rows import TypedRow, fetch_first
 from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import Tx, insert
 from ingot_repos.catalog.store.states import ShardState
@@ -56,9 +56,12 @@ async def shard_with_files(db: Executor, repository_id: int) -> str | None:
     return (await db.execute(statement)).scalar()
 
 
+_ALL = PreparedQuery(select(shard), ShardRow)
+
+
 async def list_added(db: Executor) -> dict[str, ShardRow]:
     """Return added shards by name."""
-    return {row.name: row for row in await fetch_all(db, select(shard), ShardRow)}
+    return {row.name: row for row in await _ALL.all(db)}
 
 
 async def get(db: Executor, name: str) -> ShardRow | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Table, bindparam, delete, select, update
+from sqlalchemy import Integer, Table, bindparam, delete, select, update
 from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.clock import now
@@ -43,6 +43,13 @@ def _addition(table: Table) -> PreparedWrite:
     return PreparedWrite(statement.on_conflict_do_nothing())
 
 
+def _counting(relation: Relation) -> PreparedWrite:
+    number, difference = repository.c[relation.counter], bindparam("difference", type_=Integer)
+    is_repository = repository.c.id == bindparam("repository_id", type_=BigId)
+    return PreparedWrite(update(repository).where(is_repository).values({number: number + difference}))
+
+
+_COUNT = {relation: _counting(relation) for relation in (STARS, WATCHES)}
 _ADD = {relation: _addition(relation.table) for relation in (STARS, WATCHES)}
 
 
@@ -112,6 +119,4 @@ async def list_users(
 
 async def _count(tx: Executor, relation: Relation, repository_id: int, difference: int) -> None:
     """Change the number of users by a difference. Safe for concurrent transactions."""
-    number = repository.c[relation.counter]
-    statement = update(repository).where(repository.c.id == repository_id)
-    await tx.execute(statement.values({number: number + difference}))
+    await _COUNT[relation].run(tx, repository_id=repository_id, difference=difference)
