@@ -177,6 +177,15 @@ async def test_a_password_without_its_code_is_refused_with_words_each_time(authe
     assert identity.requests == 2
 
 
+async def test_a_password_without_a_required_second_factor_is_refused_with_words(authenticator, identity):
+    password = Credential("", "ann", "secret")
+    identity.credentials[password.authenticate_body(ADDRESS)] = Authenticated(
+        principal_token="", user_id=0, needs_second_factor=True
+    )
+    with pytest.raises(Unauthenticated, match="sign in with a browser to set it up"):
+        await authenticator.caller(password, ADDRESS)
+
+
 async def test_what_is_remembered_of_a_code_lets_no_password_in_and_nobody_elsewhere(authenticator, identity):
     with_code = Credential("", "ann", "secret", code="123456")
     identity.add_credential(with_code, 7)

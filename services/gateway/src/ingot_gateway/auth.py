@@ -35,6 +35,10 @@ NEEDS_CODE = (
     "this account has two-factor authentication: use an access token instead of the password, "
     "or send a code that was not used yet in the header X-Gitea-OTP"
 )
+NEEDS_SECOND_FACTOR = (
+    "this site requires two-factor authentication, and this account has none: sign in with a browser to set it "
+    "up, and use an access token here instead of the password"
+)
 SUDO = 0
 """Holder of answers under ``sudo``, which also depend on the caller, whose id identity does not send."""
 
@@ -93,6 +97,8 @@ class Authenticator:
         answer = await self._authenticate(credential, address)
         if answer.needs_code:
             raise Unauthenticated(NEEDS_CODE, headers={"X-Gitea-OTP": "required; app"})
+        if answer.needs_second_factor:
+            raise Unauthenticated(NEEDS_SECOND_FACTOR)
         if not answer.user_id:
             return ANONYMOUS
         caller = Caller(answer.principal_token, answer.user_id)

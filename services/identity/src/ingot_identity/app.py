@@ -72,6 +72,7 @@ from ingot_identity.scim.api import users as scim_users
 from ingot_identity.sessions import api as sessions
 from ingot_identity.sessions import jobs as session_jobs
 from ingot_identity.settings import Settings
+from ingot_identity.sign_in.api import enrolments
 from ingot_identity.sign_in.api import oidc as oidc_sign_in
 from ingot_identity.sign_in.api import pages as sign_in
 from ingot_identity.sign_in.api import passkeys as passkey_sign_in
@@ -129,6 +130,7 @@ ROUTES = [
     *oidc_sign_in.routes,
     *passkey_sign_in.routes,
     *sign_in_proofs.routes,
+    *enrolments.routes,
     *sign_in.routes,
     *source_admin.routes,
     *ssh_keys.routes,
@@ -184,7 +186,15 @@ def create_app(
     components = Parts(
         AccountComponents(presenter),
         PasswordComponents(PasswordChecks(hashing, throttle)),
-        TwoFactorComponents(SignIns(hashing, throttle, TwoFactors(settings), Passkeys(settings))),
+        TwoFactorComponents(
+            SignIns(
+                hashing,
+                throttle,
+                TwoFactors(settings),
+                Passkeys(settings),
+                settings.second_factor_required,
+            )
+        ),
         AuthenticationComponents(signing_keys),
         SourceComponents(secrets),
         ProviderComponents(published, PersonReader(http, published), Envelope(settings.sealing_key)),

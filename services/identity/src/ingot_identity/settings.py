@@ -1,6 +1,6 @@
 """Settings of identity; the only reader of its environment."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -56,6 +56,13 @@ class Settings(ServiceSettings, kw_only=True):
             "links to it work.",
         ),
     ] = 90
+    second_factor_required: Annotated[
+        Literal["none", "administrators", "everybody"],
+        msgspec.Meta(
+            description="Accounts that need a second factor: none, administrators or everybody. Without one "
+            "they set it up before anything else, and their password works on the sign-in page alone."
+        ),
+    ] = "none"
     proof_seconds: Annotated[
         int,
         msgspec.Meta(

@@ -64,11 +64,13 @@ class Authenticated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """The signed principal and its user. ``user_id`` 0: the credential is invalid.
 
     ``needs_code``: name and password are right, but the code of the second factor is missing or wrong.
+    ``needs_second_factor``: they are right, but the site requires a second factor and the account has none.
     """
 
     principal_token: str = msgspec.field(name="statement")
     user_id: int
     needs_code: bool = False
+    needs_second_factor: bool = False
 
 
 def session_cookie(public_url: str) -> str:

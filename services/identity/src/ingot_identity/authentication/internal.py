@@ -13,7 +13,7 @@ from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.authentication.components import AuthenticationComponents
 from ingot_identity.authentication.rules.credentials import identify, principal_of_ssh_key, renew
 from ingot_identity.two_factors.components import TwoFactorComponents
-from ingot_identity.two_factors.rules.proofs import CodeRequired
+from ingot_identity.two_factors.rules.proofs import CodeRequired, SecondFactorMissing
 
 
 class SshKeyOwner(msgspec.Struct, kw_only=True):
@@ -30,6 +30,8 @@ async def authenticate(request: IdentityRequest, data: Authenticate) -> Authenti
         principal = await identify(request.db, request.part(TwoFactorComponents).sign_ins, data)
     except CodeRequired:
         return Authenticated(principal_token="", user_id=0, needs_code=True)
+    except SecondFactorMissing:
+        return Authenticated(principal_token="", user_id=0, needs_second_factor=True)
     if principal is None:
         return Authenticated(principal_token="", user_id=0)
     key = await request.part(AuthenticationComponents).signing_keys.current()

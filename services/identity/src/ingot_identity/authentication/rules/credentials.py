@@ -20,7 +20,14 @@ from ingot_identity.sessions import store as browser_sessions
 from ingot_identity.sessions.rules import stamp_of
 from ingot_identity.tokens import rules as tokens
 from ingot_identity.tokens import store as token_store
-from ingot_identity.two_factors.rules.proofs import CodeRequired, SignIns, is_enabled, use_code
+from ingot_identity.two_factors.rules.proofs import (
+    CodeRequired,
+    SecondFactorMissing,
+    SignIns,
+    is_enabled,
+    lacks_required,
+    use_code,
+)
 
 _ID = re.compile("[0-9]{1,18}")
 PASSWORD_CREDENTIAL = "password:"  # noqa: S105 - before the stamp of one
@@ -49,10 +56,11 @@ async def identify(db: Database, sign_ins: SignIns, credential: Authenticate) ->
     Raises Denied for an account that may not sign in. Raises Denied for ``sudo`` unless an administrator's
     credential has full rights. Raises CodeRequired, and TooManyRequests after too many wrong passwords or
     codes.
+    Raises SecondFactorMissing for a right password without the second factor that the site requires.
     """
     holder = await _by_token(db, credential.token) if credential.token else None
     if holder is None and credential.session:
-        holder = await _by_session(db, credential.session)
+        holder = await _by_session(db, sign_ins, credential.session)
     if holder is None and credential.name:
         holder = await _by_name(db, sign_ins, credential)
     if holder is None:
@@ -128,6 +136,9 @@ async def _by_name(db: Database, sign_ins: SignIns, credential: Authenticate) ->
                 raise CodeRequired(row, sent=False)
             attempt.succeeded = await use_code(db, sign_ins, row, credential.code)
     if row is not None and attempt.succeeded:
+        _require_active(row)
+        if await lacks_required(db, sign_ins, row):
+            raise SecondFactorMissing(row)
         return _holder_of_password(row)
     await audit_failure(db, row, credential.address, "code" if knows_password else "password")
     if row is not None and knows_password:
@@ -144,10 +155,11 @@ async def _user_named(db: Database, name: str) -> AccountRow | None:
     return row if row is not None and row.kind == AccountKind.USER else None
 
 
-async def _by_session(db: Database, secret: str) -> Holder | None:
+async def _by_session(db: Database, sign_ins: SignIns, secret: str) -> Holder | None:
+    """Find by the session of a browser. One without a required second factor reaches only its enrolment."""
     async with db.read() as reader:
         row = await browser_sessions.get(reader, tokens.digest(secret))
-    if row is None:
+    if row is None or await lacks_required(db, sign_ins, row):
         return None
     if is_outdated(row.used_at):
         async with db.transaction() as tx:

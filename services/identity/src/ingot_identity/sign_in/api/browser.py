@@ -10,13 +10,17 @@ from litestar.datastructures import Cookie
 from ingot_chassis.errors import BadRequest
 from ingot_contracts.identity.credentials import session_cookie
 from ingot_identity.accounts.request import IdentityRequest
+from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.oauth2.api.queries import MOST_FIELDS
 from ingot_identity.sessions import rules as browser_sessions
 from ingot_identity.sessions import store
 from ingot_identity.sessions.store import SessionHolderRow
 from ingot_identity.sign_in.api.html import Page, document, refusal_page
 from ingot_identity.tokens import rules as tokens
+from ingot_identity.two_factors.components import TwoFactorComponents
+from ingot_identity.two_factors.rules.proofs import lacks_required
 
+ENROL = "/login/second_factor"
 LONGEST_QUERY = 8_000
 _SECRET = re.compile(r"[0-9a-f]{64}")
 _QUERY = re.compile(r"[!-~]*")
@@ -51,11 +55,25 @@ class Browser:
         return tokens.digest(self.session_secret)
 
     async def session(self) -> SessionHolderRow | None:
-        """Return the signed-in account and its session."""
+        """Return the signed-in account and its session; None while a required second factor is missing."""
+        row = await self.enrolling_session()
+        return None if row is None or await self.must_enrol(row) else row
+
+    async def enrolling_session(self) -> SessionHolderRow | None:
+        """Return the signed-in account and its session, also without a required second factor."""
         if not self.session_secret:
             return None
         async with self._request.db.read() as db:
             return await store.get(db, self.session_sha256)
+
+    async def must_enrol(self, row: AccountRow) -> bool:
+        """True if the account lacks a second factor that the site requires."""
+        sign_ins = self._request.part(TwoFactorComponents).sign_ins
+        return await lacks_required(self._request.db, sign_ins, row)
+
+    async def next_address(self, row: AccountRow, address: str) -> str:
+        """Return ``address``, or that of the enrolment for an account that lacks a required second factor."""
+        return f"{self.root}{ENROL}" if await self.must_enrol(row) else address
 
     async def form(self) -> dict[str, str]:
         """Return the fields of the form. A repeated field has its last value. Raises BadRequest."""

@@ -464,7 +464,7 @@ async def _start_session(
         await add_entry(tx, actor, "session.start", f"user {row.login}", {"source": source.name})
     to = ticket.to if not ticket.query else f"/login/oauth/authorize?{ticket.query}"
     cookies = [browser.session_cookie(secret), browser.attempt_cookie("", 0)]
-    return browser.redirect(f"{browser.root}{to}", cookies=cookies)
+    return browser.redirect(await browser.next_address(row, f"{browser.root}{to}"), cookies=cookies)
 
 
 async def _read_person(

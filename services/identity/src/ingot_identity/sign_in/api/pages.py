@@ -33,14 +33,14 @@ from ingot_identity.sessions import store as session_store
 from ingot_identity.sessions.rules import stamp_of
 from ingot_identity.sessions.store import SessionHolderRow
 from ingot_identity.sign_in.api import html
-from ingot_identity.sign_in.api.browser import Browser, checked_query, local_path
+from ingot_identity.sign_in.api.browser import ENROL, Browser, checked_query, local_path
 from ingot_identity.sign_in.api.oidc import sign_out_url
 from ingot_identity.sign_in.api.second_factors import passkey_button, require_second_factor
 from ingot_identity.sign_in.api.starts import start_session
 from ingot_identity.sources.store import sources as source_store
 from ingot_identity.sources.store.tables import SourceKind
 from ingot_identity.two_factors.components import TwoFactorComponents
-from ingot_identity.two_factors.rules.proofs import CodeRequired
+from ingot_identity.two_factors.rules.proofs import CodeRequired, SecondFactorMissing
 
 AUTHORIZE, SIGN_IN, SIGN_OUT = "/login/oauth/authorize", "/login", "/login/out"
 JUST_SIGNED_IN = timedelta(minutes=1)
@@ -115,6 +115,8 @@ async def sign_in_form(request: IdentityRequest) -> Page:
     session = await browser.session()
     to = request.query_params.get("to", "")
     if session is None:
+        if await browser.enrolling_session() is not None:
+            return browser.redirect(f"{browser.root}{ENROL}")
         return await _sign_in_page(request, browser, "", None, to=local_path(to))
     if to:
         return browser.redirect(browser.root + local_path(to))
@@ -157,6 +159,9 @@ async def sign_in(request: IdentityRequest) -> Page:
         page.headers.update(error.headers or {})
         return page
     target = f"{browser.root}{AUTHORIZE}?{query}" if query else browser.root + to
+    async with request.db.read() as db:
+        row = await accounts.get(db, signed_in[0].id)
+    target = await browser.next_address(row, target) if row else target
     return browser.redirect(target, cookies=[browser.session_cookie(secret)])
 
 
@@ -208,7 +213,13 @@ async def _account_of(request: IdentityRequest, name: str, password: str) -> tup
     credential = Authenticate(name=name, password=password, address=client_address())
     if not name.isprintable() or "\0" in password:
         raise Denied(WRONG)
-    principal = await identify(request.db, request.part(TwoFactorComponents).sign_ins, credential)
+    try:
+        principal = await identify(request.db, request.part(TwoFactorComponents).sign_ins, credential)
+    except SecondFactorMissing as error:
+        # Its session leads to the enrolment alone.
+        row = error.account
+        actor = Actor(row.id, row.login, via="basic", address=client_address())
+        return actor, stamp_of(row.password_hash)
     # A token does not sign in: it could be restricted, and the session would not be.
     if principal is None or principal.via != "basic":
         raise Denied(WRONG)

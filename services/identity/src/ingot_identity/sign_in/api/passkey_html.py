@@ -6,6 +6,7 @@ from html import escape
 from ingot_identity.passkeys.rules.ceremonies import Begun
 from ingot_identity.passkeys.store import PasskeyRow
 from ingot_identity.sign_in.api.html import Page, hidden_fields, problem_notice
+from ingot_identity.two_factors.rules.codes import Enrolment
 
 SCRIPT = "/login/passkeys.js"
 """Below the root of the site."""
@@ -75,6 +76,61 @@ def passkeys_page(
             "<button>Create new recovery codes</button></form>"
         )
     return Page("Passkeys", body)
+
+
+def enrolment_page(
+    *,
+    login: str,
+    begun: Begun | None,
+    root: str,
+    passkeys: str,
+    action: str,
+    token: str,
+    enrolment: Enrolment | None,
+    problem: str,
+) -> Page:
+    """Return the ways to set up a required second factor.
+
+    ``passkeys`` is the address of the form for a passkey, ``begun`` its ceremony. ``enrolment`` is the app
+    that was begun.
+    """
+    body = (
+        f"<p>You are signed in as <strong>{escape(login)}</strong>. This site requires a second factor of this "
+        f"account. Set one up to continue.</p>{problem_notice(problem)}"
+    )
+    if begun is not None:
+        button = _button(begun, root, "Add a passkey", "create", primary=True)
+        body += (
+            f'<h2>Passkey</h2><form method="post" action="{escape(passkeys)}">'
+            f"{hidden_fields({'token': token, 'do': 'add'})}"
+            '<div class="field"><label for="name">Name, such as the device that has it</label>'
+            f'<input id="name" name="name" maxlength="100"></div>{button}</form>'
+        )
+    body += f'<h2>App for codes</h2><form method="post" action="{escape(action)}">'
+    if enrolment is None:
+        body += f"{hidden_fields({'token': token, 'do': 'begin'})}<button>Set up an app</button></form>"
+    else:
+        known = {"token": token, "do": "confirm", "secret": enrolment.secret, "uri": enrolment.uri}
+        body += (
+            f"{hidden_fields(known)}<p>Write this secret into the app: "
+            f"<code>{escape(enrolment.secret)}</code></p>"
+            f'<p class="small"><a href="{escape(_app_link(enrolment))}">Open it in an app on this machine</a></p>'
+            '<div class="field"><label for="code">Code that the app shows</label><input id="code" name="code" '
+            'autocomplete="one-time-code" required></div>'
+            '<button class="primary">Turn it on</button></form>'
+        )
+    sign_out = f'<form method="post" action="{escape(root)}/login/out">{hidden_fields({"token": token})}'
+    return Page("Second factor", f"{body}<hr>{sign_out}<button>Sign out</button></form>")
+
+
+def enrolled_page(*, codes: Sequence[str], root: str) -> Page:
+    """Return the recovery codes of an account that has set up a required second factor."""
+    return Page("Second factor", f'{_codes(codes)}<p><a href="{escape(root)}/">Continue</a></p>')
+
+
+def _app_link(enrolment: Enrolment) -> str:
+    """Return the address for the app; nothing that a form may have made of it."""
+    return enrolment.uri if enrolment.uri.startswith("otpauth://") else ""
 
 
 def _entry(row: PasskeyRow, action: str, token: str) -> str:

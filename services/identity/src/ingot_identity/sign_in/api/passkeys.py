@@ -125,6 +125,7 @@ async def list_passkeys(request: IdentityRequest) -> Page:
     browser = Browser(request)
     session = await browser.session()
     if session is None:
+        # The sign-in page knows the way of an account that has to enrol first.
         return browser.redirect(f"{browser.root}{SIGN_IN}?{next_query('', PASSKEYS)}")
     if not is_proved(request, session):
         return browser.redirect(confirm_address(browser, PASSKEYS))
@@ -136,7 +137,7 @@ async def change_passkeys(request: IdentityRequest) -> Page:
     """Add, rename or delete a passkey, or create new recovery codes."""
     browser = Browser(request)
     form = await browser.form()
-    session = await browser.session()
+    session = await browser.enrolling_session()
     if session is None or not browser.sent(form, browser.session_secret):
         return browser.unknown_form()
     if not is_proved(request, session):

@@ -41,7 +41,7 @@ def confirm_address(browser: Browser, to: str) -> str:
 async def confirm_form(request: IdentityRequest) -> Page:
     """Ask the signed-in person for a proof. ``to`` in the query is the next page."""
     browser = Browser(request)
-    session = await browser.session()
+    session = await browser.enrolling_session()
     to = local_path(request.query_params.get("to", "/"))
     if session is None:
         return browser.redirect(f"{browser.root}/login?{urlencode({'to': to})}")
@@ -53,7 +53,7 @@ async def confirm(request: IdentityRequest) -> Page:
     """Check the proof, and lead to the next page."""
     browser = Browser(request)
     form = await browser.form()
-    session = await browser.session()
+    session = await browser.enrolling_session()
     if session is None or not browser.sent(form, browser.session_secret):
         return browser.unknown_form()
     to = local_path(form.get("to", ""))

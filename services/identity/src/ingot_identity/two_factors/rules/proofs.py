@@ -20,12 +20,22 @@ class CodeRequired(Unauthenticated):
         self.account = account
 
 
+class SecondFactorMissing(Unauthenticated):
+    """Name and password are right, but the site requires a second factor and the account has none."""
+
+    def __init__(self, account: AccountRow) -> None:
+        super().__init__("This site requires a second factor. Sign in with a browser to set it up.")
+        self.account = account
+
+
 @dataclass(frozen=True)
 class SignIns(PasswordChecks):
     """The objects that a sign-in by password or passkey needs."""
 
     two_factors: TwoFactors
     passkeys: Passkeys
+    required: str = "none"
+    """Accounts that need a second factor, as the settings say it."""
 
 
 class SignedChallenge(NamedTuple):
@@ -178,6 +188,14 @@ async def require_proof(
 async def use_code(db: Database, sign_ins: SignIns, account: AccountRow, code: str) -> bool:
     async with db.transaction() as tx:
         return await sign_ins.two_factors.use(tx, account.id, code)
+
+
+async def lacks_required(db: Database, sign_ins: SignIns, account: AccountRow) -> bool:
+    """True if the site requires a second factor of the account, and it has none."""
+    is_required = sign_ins.required == "everybody" or (
+        sign_ins.required == "administrators" and account.admin
+    )
+    return is_required and not await is_enabled(db, account.id)
 
 
 async def is_enabled(db: Database, account_id: int) -> bool:
