@@ -4,7 +4,19 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, ColumnElement, delete, func, literal, null, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    bindparam,
+    delete,
+    func,
+    literal,
+    literal_column,
+    null,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.clock import now
@@ -127,20 +139,27 @@ async def list_active(
     return await _ACTIVE.all(db, repositories=repository_ids, organizations=[*owner_ids, SYSTEM])
 
 
+def _copying() -> PreparedWrite:
+    columns = [column for column in hook.c if column.name != "id"]
+    at = bindparam("at", type_=UtcDateTime)
+    copied: dict[str, ColumnElement[Any]] = {
+        "repository_id": bindparam("repository", type_=BigInteger),
+        "organization_id": null(),
+        "created_at": at,
+        "updated_at": at,
+    }
+    values = [copied.get(column.name, column).label(f"new_{column.name}") for column in columns]
+    is_default = hook.c.organization_id == literal_column(str(DEFAULT))
+    defaults = select(*values).select_from(hook).where(is_default).order_by(hook.c.id)
+    return PreparedWrite(postgresql.insert(hook).from_select([column.name for column in columns], defaults))
+
+
+_COPY_DEFAULTS = _copying()
+
+
 async def copy_defaults(db: Executor, repository_id: int) -> int:
     """Copy the default hooks to a new repository. Return their number."""
-    columns = [column for column in hook.c if column.name != "id"]
-    copied = {
-        "repository_id": literal(repository_id, BigInteger),
-        "organization_id": null(),
-        "created_at": literal(now(), UtcDateTime),
-        "updated_at": literal(now(), UtcDateTime),
-    }
-    defaults = select(*(copied.get(column.name, column) for column in columns)).where(
-        hook.c.organization_id == DEFAULT
-    )
-    names = [column.name for column in columns]
-    return (await db.execute(insert(db, hook).from_select(names, defaults.order_by(hook.c.id)))).rowcount
+    return await _COPY_DEFAULTS.run(db, repository=repository_id, at=now())
 
 
 async def change(db: Executor, hook_id: int, **values: Any) -> HookRow | None:
