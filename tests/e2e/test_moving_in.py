@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import httpx
@@ -29,6 +29,8 @@ ISSUE = [
 ]
 PULL = ["merged", "merged_at", "merge_commit_sha", "merge_base", "draft"]
 COMMENT = ["body", "created_at", "updated_at"]
+REVIEW = ["state", "body", "commit_id", "dismissed", "comments_count", "submitted_at"]
+LINE = ["body", "path", "position", "original_position", "commit_id", "diff_hunk", "created_at", "updated_at"]
 LABEL = ["name", "color", "description", "exclusive", "is_archived"]
 MILESTONE = [
     "title",
@@ -97,9 +99,42 @@ def pull_of(one: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def by_time(objects: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Sort objects: comments of pull requests have smaller ids than those of issues here."""
+    return sorted(objects, key=lambda one: (one.get("created_at", ""), one.get("body", "")))
+
+
 def authors(objects: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """Return the author here of each object, and the one at the source."""
     return [(one["user"]["login"], one["original_author"]) for one in objects]
+
+
+async def reviews_of(people: People, who: str, root: str, number: int) -> list[Any]:
+    """Return the reviews of a pull request with their comments on lines, and the requests."""
+    reviews = await people.all(who, f"{root}/pulls/{number}/reviews")
+    texts = [
+        await people(who, "GET", f"{root}/pulls/{number}/reviews/{one['id']}/comments") for one in reviews
+    ]
+    shown = [
+        [only(REVIEW, one), [only(LINE, text) for text in group]]
+        for one, group in zip(reviews, texts, strict=True)
+    ]
+    return sorted(shown, key=lambda pair: (pair[0]["state"] == "REQUEST_REVIEW", pair[0]["submitted_at"]))
+
+
+async def reactions_of(people: People, who: str, path: str) -> list[tuple[str, str]]:
+    """Return the contents and times of reactions."""
+    rows = await people(who, "GET", f"{path}/reactions")
+    return sorted((one["content"], one["created_at"]) for one in rows or [])
+
+
+async def timeline_of(people: People, who: str, root: str, number: int) -> list[tuple[str, str, str]]:
+    """Return times, types and texts of comments and reviews, which must be in order."""
+    rows = await people.all(who, f"{root}/issues/{number}/timeline")
+    shown = [one for one in rows if one["type"] in ("comment", "review")]
+    moments = [one["created_at"] for one in shown]
+    assert moments == sorted(moments)
+    return sorted((one["created_at"], one["type"], one["body"]) for one in shown)
 
 
 @pytest.fixture
@@ -144,6 +179,22 @@ async def fill(there: People, ann: str, eve: str) -> None:
         pull = await there(eve, "POST", f"{root}/pulls", new, 201)
         text = {"body": "looks good"}
         await there(ann, "POST", f"{root}/issues/{pull['number']}/comments", text, 201)
+    review = {
+        "event": "REQUEST_CHANGES",
+        "body": "not yet",
+        "comments": [{"path": "oil-1.txt", "new_position": 1, "body": "a drop of what?"}],
+    }
+    await there(ann, "POST", f"{root}/pulls/{COUNT + 1}/reviews", review)
+    await there(eve, "POST", f"{root}/issues/{COUNT + 1}/comments", {"body": "of oil"}, 201)
+    await there(ann, "POST", f"{root}/pulls/{COUNT + 1}/reviews", {"event": "APPROVED", "body": "now"})
+    await there(eve, "POST", f"{root}/pulls/{COUNT + 3}/requested_reviewers", {"reviewers": [ann]}, 201)
+    for who in (ann, eve):
+        await there(who, "POST", f"{root}/issues/3/reactions", {"content": "heart"}, 201)
+    [text, *_] = await there(ann, "GET", f"{root}/issues/4/comments")
+    await there(eve, "POST", f"{root}/issues/comments/{text['id']}/reactions", {"content": "+1"}, 201)
+    await there(ann, "POST", f"{root}/issues/3/times", {"time": 90})
+    blocker = {"owner": ann, "repo": "app", "index": 5}
+    await there(ann, "POST", f"{root}/issues/3/dependencies", blocker, 201)
     await there(ann, "POST", f"{root}/pulls/{COUNT + 1}/merge", {"Do": "merge"})
     await there(ann, "PATCH", f"{root}/pulls/{COUNT + 2}", {"state": "closed"}, 201)
     await there(ann, "PATCH", f"{root}/milestones/{milestone['id']}", {"state": "closed"})
@@ -188,7 +239,7 @@ async def test_a_repository_of_another_ingot_moves_in_object_by_object(
             ("issues/comments", COMMENT),
         ):
             was, is_now = await there.all(ann, f"{old}/{path}"), await here.all(ann, f"{new}/{path}")
-            assert [only(names, one) for one in is_now] == [only(names, one) for one in was]
+            assert by_time(only(names, one) for one in is_now) == by_time(only(names, one) for one in was)
         query = "issues?state=all&type=issues&sort=oldest"
         was, is_now = await there.all(ann, f"{old}/{query}"), await here.all(ann, f"{new}/{query}")
         expected = [issue_of(one) for one in was]
@@ -202,6 +253,26 @@ async def test_a_repository_of_another_ingot_moves_in_object_by_object(
         was, is_now = await there.all(ann, f"{old}/{query}"), await here.all(ann, f"{new}/{query}")
         assert [pull_of(one) for one in is_now] == [pull_of(one) for one in was]
         assert [one["merged"] for one in is_now] == [True, False, False]
+        for number in (COUNT + 1, COUNT + 2, COUNT + 3):
+            was = await reviews_of(there, ann, old, number)
+            assert await reviews_of(here, ann, new, number) == was
+            timeline = await timeline_of(there, ann, old, number)
+            assert await timeline_of(here, ann, new, number) == timeline
+        texts = [
+            (await people(ann, "GET", f"{root}/issues/4/comments"))[0]
+            for people, root in ((there, old), (here, new))
+        ]
+        paths = [("issues/3", "issues/3"), tuple(f"issues/comments/{text['id']}" for text in texts)]
+        for was_at, now_at in paths:
+            reactions = await reactions_of(there, ann, f"{old}/{was_at}")
+            assert reactions
+            assert await reactions_of(here, ann, f"{new}/{now_at}") == reactions
+        times = await there(ann, "GET", f"{old}/times")
+        assert [
+            (one["time"], one["created"], one["user_name"]) for one in await here(ann, "GET", f"{new}/times")
+        ] == [(one["time"], one["created"], one["user_name"]) for one in times]
+        blockers = await here(ann, "GET", f"{new}/issues/3/dependencies")
+        assert [one["number"] for one in blockers] == [5]
         for number in (COUNT + 1, COUNT + 3):
             diffs = [
                 await people(ann, "GET", f"{root}/pulls/{number}/files")

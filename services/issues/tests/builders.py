@@ -119,7 +119,7 @@ AFTER_0030 = (
     "ALTER TABLE pull DROP COLUMN allow_maintainer_edit",
     *(
         f"ALTER TABLE {table} DROP COLUMN {name}"
-        for table in ("issue", "comment")
+        for table in ("issue", "comment", "review", "review_comment")
         for name in ("original_author", "original_author_id")
     ),
     *(f"DROP TABLE {name}" for name in ("import_cursor", "imported_object")),

@@ -12,11 +12,17 @@ from ingot_contracts.repos.comparisons import CompareHeads
 from ingot_contracts.repos.events import ImportFetched, RepositoryDeleted
 from ingot_contracts.repos.imports import (
     ImportedComment,
+    ImportedDependency,
     ImportedIssue,
     ImportedLabel,
+    ImportedLineComment,
     ImportedMilestone,
     ImportedPerson,
     ImportedPull,
+    ImportedReaction,
+    ImportedRequest,
+    ImportedReview,
+    ImportedTime,
     ImportPage,
     ReadImportPage,
 )
@@ -167,6 +173,110 @@ async def test_pull_requests_are_what_they_were(world):
     assert (await world.open_issue())["number"] == 5
 
 
+def review(source_id, state="APPROVED", **fields):
+    values = {"author": ELSE, "body": "so", "commit_sha": HEAD, "submitted_at": EARLIER, "updated_at": LATER}
+    return ImportedReview(source_id=source_id, state=state, **values | fields)
+
+
+def line(**fields):
+    values = {"author": ELSE, "body": "why", "path": "a.py", "new_position": 3, "commit_sha": HEAD}
+    values |= {"diff_hunk": "@@ -1 +1,3 @@\n+c", "created_at": EARLIER, "updated_at": LATER}
+    return ImportedLineComment(**values | fields)
+
+
+async def test_reviews_stand_where_they_were(world):
+    moments = [EARLIER + timedelta(hours=number) for number in range(4)]
+    reviews = [
+        review(
+            1, "REQUEST_CHANGES", submitted_at=moments[1], comments=[line(), line(author=BOB, resolver=BOB)]
+        ),
+        review(2, author=BOB, submitted_at=moments[3], dismissed=True, body=""),
+    ]
+    requests = [ImportedRequest(reviewer=one, commit_sha=HEAD, created_at=EARLIER) for one in (BOB, ELSE)]
+    await imported(
+        world,
+        {
+            "pulls": [pull(1, reviews=reviews, requests=requests)],
+            "comments": [comment(1, 2, created_at=moments[2]), comment(1, 1, created_at=moments[0])],
+        },
+    )
+    first, second, request = sorted(
+        (await world.call("GET", "/pulls/1/reviews")).json(),
+        key=lambda one: (one["state"] == "REQUEST_REVIEW", one["id"]),
+    )
+    assert (first["state"], first["original_author"], first["user"]["id"], first["commit_id"]) == (
+        "REQUEST_CHANGES", "eve", -1, HEAD,
+    )  # fmt: skip
+    assert (first["submitted_at"], first["official"], first["comments_count"]) == (
+        "2020-01-02T04:04:05Z",
+        False,
+        2,
+    )
+    assert (second["state"], second["user"]["login"], second["dismissed"]) == ("APPROVED", "bob", True)
+    assert (request["state"], request["user"]["login"]) == ("REQUEST_REVIEW", "bob")
+    texts = (await world.call("GET", f"/pulls/1/reviews/{first['id']}/comments")).json()
+    assert [(one["path"], one["position"], one["original_position"], one["body"]) for one in texts] == [
+        ("a.py", 3, 0, "why")
+    ] * 2
+    assert [one["original_author"] for one in texts] == ["eve", "robert"]
+    assert texts[1]["resolver"]["login"] == "bob"
+    timeline = (await world.call("GET", "/issues/1/timeline")).json()
+    assert [(one["type"], one["created_at"][11:13]) for one in timeline] == [
+        ("comment", "03"), ("review", "04"), ("comment", "05"), ("review", "06"),
+    ]  # fmt: skip
+    assert (await world.call("GET", "/pulls/1")).json()["comments"] == 2
+
+
+async def test_reactions_are_kept_with_their_people(world):
+    def reaction(author, content="heart"):
+        return ImportedReaction(author=author, content=content, created_at=EARLIER)
+
+    reactions = [reaction(BOB), reaction(BOB), reaction(ELSE), reaction(BOB, "thumb")]
+    await imported(
+        world,
+        {"issues": [issue(1, reactions=reactions)]},
+        {"comments": [comment(1, reactions=[reaction(BOB, "+1")])]},
+    )
+    got = (await world.call("GET", "/issues/1/reactions")).json()
+    assert [(one["user"]["id"], one["content"], one["created_at"]) for one in got] == [
+        (2, "heart", "2020-01-02T03:04:05Z"), (-1, "heart", "2020-01-02T03:04:05Z"),
+    ]  # fmt: skip
+    [text] = (await world.call("GET", "/issues/1/comments")).json()
+    got = (await world.call("GET", f"/issues/comments/{text['id']}/reactions")).json()
+    assert [(one["user"]["login"], one["content"]) for one in got] == [("bob", "+1")]
+
+
+async def test_times_and_dependencies_are_kept(world):
+    spent = ImportedTime(source_id=1, number=1, author=BOB, seconds=60, created_at=EARLIER)
+    page = {
+        "times": [spent, ImportedTime(source_id=2, number=9, author=BOB, seconds=60, created_at=EARLIER)],
+        "dependencies": [
+            ImportedDependency(number=1, blocker=2),
+            ImportedDependency(number=1, blocker=1),
+            ImportedDependency(number=9, blocker=1),
+        ],
+    }
+    await imported(world, {"issues": [issue(1), issue(2)]}, page, page)
+    [time] = (await world.call("GET", "/issues/1/times")).json()
+    assert (time["time"], time["user_name"], time["created"]) == (60, "bob", "2020-01-02T03:04:05Z")
+    assert [one["number"] for one in (await world.call("GET", "/issues/1/dependencies")).json()] == [2]
+
+
+async def test_only_readers_are_assigned_in_a_private_repository(world):
+    world.repos.add(repository(private=True), {2: "none", 3: "read"})
+    eve = ImportedPerson(account_id=3, name="eve", source_id=71)
+    requests = [ImportedRequest(reviewer=one, commit_sha=HEAD, created_at=EARLIER) for one in (BOB, eve)]
+    more = {"assignees": [BOB, eve]}
+    serve(world, {"issues": [issue(1, **more)], "pulls": [pull(2, requests=requests, **more)]})
+    await world.deliver(ImportFetched(repository=repository(private=True)))
+    await world.work()
+    for path in ("/issues/1", "/pulls/2"):
+        got = (await world.call("GET", path)).json()
+        assert [person["id"] for person in got["assignees"]] == [3], path
+    got = (await world.call("GET", "/pulls/2/reviews")).json()
+    assert [one["user"]["id"] for one in got] == [3]
+
+
 async def test_a_head_of_another_repository_does_not_follow_a_branch_of_the_same_name(world):
     await imported(world, {"pulls": [pull(1, is_from_base=False, head_branch="main")]})
     [heads] = world.repos.bodies("comparisons", CompareHeads)
@@ -209,6 +319,20 @@ async def test_nothing_of_an_import_is_announced_or_notified(world):
     assert types == []
     assert await world.kinds(2) == []
     assert (await world.call("GET", "//notifications", as_=2)).json() == []
+
+
+async def test_pull_requests_that_are_read_twice_are_written_once(world):
+    heart = ImportedReaction(author=BOB, content="heart", created_at=EARLIER)
+    page = {
+        "pulls": [pull(1, reviews=[review(1, comments=[line()])], reactions=[heart])],
+        "comments": [comment(1, reactions=[heart])],
+    }
+    await imported(world, page, page)
+    timeline = (await world.call("GET", "/issues/1/timeline")).json()
+    assert [one["type"] for one in timeline] == ["comment", "review"]
+    for table, count in {"review": 1, "review_comment": 1, "reaction": 2, "comment": 2}.items():
+        async with world.db.read() as db:
+            assert len((await db.execute(world.db.metadata.tables[table].select())).all()) == count, table
 
 
 async def test_a_page_that_is_read_twice_is_written_once(world):
@@ -280,8 +404,18 @@ class DyingRepos:
 
 
 async def test_workers_that_are_killed_between_all_pages_write_everything_once(world):
-    pages = [{"issues": [issue(number)]} for number in range(1, 5)]
+    heart = ImportedReaction(author=BOB, content="heart", created_at=EARLIER)
+    pages = [{"issues": [issue(number, reactions=[heart])]} for number in range(1, 5)]
+    pages += [
+        {
+            "pulls": [pull(number, reviews=[review(number, comments=[line()])])],
+            "comments": [comment(number, 10 + number)],
+        }
+        for number in range(5, 8)
+    ]
     pages += [{"comments": [comment(number, number)]} for number in range(1, 5)]
+    spent = ImportedTime(source_id=1, number=1, author=BOB, seconds=60, created_at=EARLIER)
+    pages += [{"times": [spent]}, {"dependencies": [ImportedDependency(number=1, blocker=2)]}]
     serve(world, *pages)
     await world.deliver(ImportFetched(repository=repository()))
     jobs = Jobs(world.db, lease=timedelta(0))
@@ -297,9 +431,14 @@ async def test_workers_that_are_killed_between_all_pages_write_everything_once(w
     assert kills == len(pages)
     cursors = [body.cursor for body in world.repos.bodies("pages", ReadImportPage)]
     assert cursors[-1] == f"after {len(pages)}"
-    assert [one["number"] for one in (await world.call("GET", "/issues?sort=oldest")).json()] == [1, 2, 3, 4]
-    assert len((await world.call("GET", "/issues/comments")).json()) == 4
-    assert await world.open_counts() == (4, 0)
+    got = (await world.call("GET", "/issues?sort=oldest")).json()
+    assert [one["number"] for one in got] == [*range(1, 8)]
+    assert len((await world.call("GET", "/issues/comments")).json()) == 7
+    assert await world.open_counts() == (4, 3)
+    rows = {"reaction": 4, "review": 3, "review_comment": 3, "tracked_time": 1, "dependency": 1}
+    async with world.db.read() as db:
+        for name, count in rows.items():
+            assert len((await db.execute(world.db.metadata.tables[name].select())).all()) == count, name
 
 
 async def test_a_page_is_not_written_by_a_worker_that_has_lost_its_job(world):

@@ -50,7 +50,37 @@ PULLS[1] |= {
 }
 COMMENTS = [{"id": 9, "user": ANN, "body": "hm", "issue_url": "http://there/x/y/issues/1", **TIMES}]
 ALL = {"issues": True, "labels": True, "milestones": True, "service": "gitea"}
-KINDS = ("labels", "milestones", "issues", "pulls", "comments")
+KINDS = ("labels", "milestones", "issues", "pulls", "comments", "times", "dependencies")
+REACTION = {"user": ANN, "content": "heart", "created_at": TIMES["created_at"]}
+REVIEWS = [
+    {
+        "id": 300,
+        "user": ANN,
+        "state": "REQUEST_CHANGES",
+        "body": "no",
+        "commit_id": OTHER,
+        "dismissed": True,
+        "comments_count": 1,
+        "submitted_at": TIMES["created_at"],
+        "updated_at": TIMES["updated_at"],
+    },
+    {"id": 301, "user": EVE, "state": "REQUEST_REVIEW", "commit_id": "", "submitted_at": TIMES["created_at"]},
+    {"id": 302, "user": ANN, "state": "PENDING", "comments_count": 1, "submitted_at": TIMES["created_at"]},
+]
+LINES = [
+    {
+        "id": 400, "user": ANN, "resolver": EVE, "body": "why", "path": "a.py", "position": 0,
+        "original_position": 7, "commit_id": OTHER, "diff_hunk": "@@ -7 +7 @@", **TIMES,
+    }
+]  # fmt: skip
+TIME = {
+    "id": 500,
+    "created": TIMES["created_at"],
+    "time": 60,
+    "issue": ISSUES[0],
+    "user_id": 70,
+    "user_name": "annie",
+}
 
 
 @pytest.fixture
@@ -88,7 +118,11 @@ class Source(Remote):
         return self.page_of(parts)
 
     def page_of(self, parts):
-        items = self.lists[parts.path.removeprefix("/api/v1/repos/there/source/")]
+        items = self.lists.get(parts.path.removeprefix("/api/v1/repos/there/source/"))
+        if items is None:
+            return answer_of(None)
+        if isinstance(items, dict):
+            return answer_of(items)
         start = (int(parse_qs(parts.query)["page"][0]) - 1) * self.page_size
         return answer_of(items[start : start + self.page_size], f"X-Total-Count: {len(items)}")
 
@@ -176,6 +210,87 @@ async def test_pull_requests_come_with_their_commits(world, copied, bob, source)
     assert refs.split() == ["refs/pull/12/head", tip.strip()]
 
 
+async def test_reviews_come_with_their_comments_on_lines(world, copied, bob, source):
+    source.lists |= {
+        "pulls/11/reviews": REVIEWS,
+        "pulls/11/reviews/300/comments": LINES,
+        "issues/11/comments": [{**COMMENTS[0], "id": 10}],
+        "issues/comments/10/reactions": [REACTION],
+    }
+    objects = await read_all(bob, await migrate(world, bob, source, pull_requests=True))
+    pull = objects["pulls"][0]
+    [review] = pull["reviews"]
+    assert (review["state"], review["body"], review["commit_sha"], review["dismissed"]) == (
+        "REQUEST_CHANGES", "no", OTHER, True,
+    )  # fmt: skip
+    assert (review["author"]["account_id"], review["submitted_at"]) == (1, TIMES["created_at"])
+    [line] = review["comments"]
+    assert (line["path"], line["old_position"], line["new_position"], line["body"]) == ("a.py", 7, 0, "why")
+    assert (line["author"]["account_id"], line["resolver"]["name"]) == (1, "cat")
+    [request] = pull["requests"]
+    assert (request["reviewer"]["name"], request["commit_sha"]) == ("cat", OTHER)
+    texts = [one for one in objects["comments"] if one["number"] == 11]
+    assert [(one["source_id"], one["reactions"][0]["content"]) for one in texts] == [(10, "heart")]
+    assert not [target for target in source.api_calls() if "/reviews/302/" in target]
+
+
+async def test_reactions_times_and_dependencies_come_along(world, copied, bob, source):
+    here, other = ({"full_name": name} for name in ("There/source", "there/other"))
+    source.lists |= {
+        "issues/1/reactions": [REACTION],
+        "issues/comments/9/reactions": [REACTION | {"content": "eyes"}],
+        "times": [TIME],
+        "/api/v1/users/annie": ANN,
+        "issues/3/dependencies": [
+            {**ISSUES[0], "repository": here},
+            {**ISSUES[1], "repository": other},
+        ],
+    }
+    objects = await read_all(bob, await migrate(world, bob, source))
+    [reaction] = objects["issues"][0]["reactions"]
+    assert (reaction["content"], reaction["author"]["account_id"]) == ("heart", 1)
+    assert [one["content"] for one in objects["comments"][0]["reactions"]] == ["eyes"]
+    [time] = objects["times"]
+    assert (time["number"], time["seconds"], time["author"]["account_id"]) == (1, 60, 1)
+    assert objects["dependencies"] == [{"number": 3, "blocker": 1}]
+
+
+@pytest.mark.parametrize("line", ["400 Bad Request", "403 Forbidden", "404 Not Found"])
+async def test_a_source_without_times_has_all_else(world, bob, source, line):
+    async def without(_method, target, _headers, _writer):
+        parts = urlsplit(target)
+        return status(line) if parts.path.endswith(("/times", "/dependencies")) else source.page_of(parts)
+
+    source.api = without
+    objects = await read_all(bob, await migrate(world, bob, source))
+    assert (len(objects["issues"]), objects["times"]) == (2, [])
+    assert (await progress(bob))["status"] == "done"
+
+
+@pytest.mark.parametrize(
+    "answer", [status("429 Too Many Requests", "Retry-After: 7"), status("502 Bad Gateway")]
+)
+async def test_a_limit_within_a_page_pauses_the_import(world, bob, source, answer):
+    async def limited(_method, target, _headers, _writer):
+        parts = urlsplit(target)
+        return answer if parts.path.endswith("/3/reactions") else source.page_of(parts)
+
+    repository_id = await migrate(world, bob, source, labels=False, milestones=False)
+    source.api, cursor = limited, (await read(bob, repository_id))["cursor"]
+    assert (await read(bob, repository_id, cursor))["state"] == "wait"
+    source.api = None
+    assert [one["number"] for one in (await read(bob, repository_id, cursor))["issues"]] == [3]
+
+
+async def test_gogs_is_asked_for_nothing_that_it_does_not_have(world, bob, source):
+    objects = await read_all(bob, await migrate(world, bob, source, service="gogs", pull_requests=True))
+    assert len(objects["pulls"]) == 2
+    paths = {
+        urlsplit(target).path.removeprefix("/api/v1/repos/there/source") for target in source.api_calls()
+    }
+    assert paths == {"/labels", "/milestones", "/issues", "/pulls", "/issues/comments"}
+
+
 async def test_heads_of_pull_requests_stay_with_the_source_unless_asked_for(world, bob, source):
     await git("push", "-q", "origin", "HEAD:refs/pull/12/head", cwd=source.work)
     path = world.components.storage.path(await migrate(world, bob, source))
@@ -200,6 +315,8 @@ async def test_issues_are_off_until_the_import_ends(world, bob, source):
         "milestones": {"done": 1, "total": 1},
         "issues": {"done": 3, "total": 3},
         "comments": {"done": 1, "total": 1},
+        "times": {"done": 0, "total": None},
+        "dependencies": {"done": 3, "total": 3},
     }
 
 
@@ -309,7 +426,9 @@ async def test_progress_has_counts_a_rate_and_an_estimate(world, bob, source):
     assert (before["rate"], before["remaining_seconds"], before["counts"]) == (None, None, {})
     page = await read(bob, repository_id)
     totals = {kind: count["total"] for kind, count in (await bob.get(path)).json()["counts"].items()}
-    assert totals == {"labels": 1, "milestones": 1, "issues": 3, "comments": 1}
+    assert totals == {
+        "labels": 1, "milestones": 1, "issues": 3, "comments": 1, "times": 0, "dependencies": 3
+    }  # fmt: skip
     for _ in range(2):
         page = await read(bob, repository_id, page["cursor"])
     state = (await bob.get(path)).json()

@@ -33,6 +33,8 @@ class PullReview(msgspec.Struct, frozen=True, kw_only=True):
     official: bool = False
     dismissed: bool = False
     comments_count: int = 0
+    original_author: str = ""
+    original_author_id: int = 0
     submitted_at: datetime | None = None
     updated_at: datetime | None = None
     html_url: str = ""
@@ -63,3 +65,5 @@ class PullReviewComment(msgspec.Struct, frozen=True, kw_only=True):
     html_url: str = ""
     pull_request_url: str = ""
     outdated: bool = False
+    original_author: str = ""
+    original_author_id: int = 0

@@ -9,6 +9,9 @@ GHOST_ID = -1
 """The author of texts of people who have no account here."""
 
 
+ImportedReviewState = Literal["APPROVED", "COMMENT", "REQUEST_CHANGES"]
+
+
 class ImportedPerson(msgspec.Struct, frozen=True, kw_only=True):
     """A person of an imported text: an account here, or the ghost, and the person at the source."""
 
@@ -37,8 +40,17 @@ class ImportedMilestone(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: datetime
 
 
+class ImportedReaction(msgspec.Struct, frozen=True, kw_only=True):
+    author: ImportedPerson
+    content: str
+    created_at: datetime
+
+
 class ImportedIssue(msgspec.Struct, frozen=True, kw_only=True):
-    """An issue. ``labels`` and ``milestone`` are ids of the source."""
+    """An issue. ``labels`` and ``milestone`` are ids of the source.
+
+    ``assignees`` have accounts that may read the repository, or the ghost.
+    """
 
     source_id: int
     number: int
@@ -56,6 +68,44 @@ class ImportedIssue(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
     closed_at: datetime | None = None
+    reactions: list[ImportedReaction] = []
+
+
+class ImportedLineComment(msgspec.Struct, frozen=True, kw_only=True):
+    """A comment on a line of the new file or, if ``old_position`` is not 0, of the old one."""
+
+    author: ImportedPerson
+    body: str
+    path: str
+    old_position: int = 0
+    new_position: int = 0
+    commit_sha: str
+    diff_hunk: str = ""
+    resolver: ImportedPerson | None = None
+    created_at: datetime
+    updated_at: datetime
+
+
+class ImportedReview(msgspec.Struct, frozen=True, kw_only=True):
+    """A submitted review of a pull request, of the commit ``commit_sha``."""
+
+    source_id: int
+    author: ImportedPerson
+    state: ImportedReviewState
+    body: str = ""
+    commit_sha: str
+    dismissed: bool = False
+    submitted_at: datetime
+    updated_at: datetime
+    comments: list[ImportedLineComment] = []
+
+
+class ImportedRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request for a review. ``reviewer`` may read the repository, or is the ghost."""
+
+    reviewer: ImportedPerson
+    commit_sha: str
+    created_at: datetime
 
 
 class ImportedPull(ImportedIssue, frozen=True, kw_only=True):
@@ -78,6 +128,8 @@ class ImportedPull(ImportedIssue, frozen=True, kw_only=True):
     additions: int | None = None
     deletions: int | None = None
     changed_files: int | None = None
+    reviews: list[ImportedReview] = []
+    requests: list[ImportedRequest] = []
 
 
 class ImportedComment(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +141,24 @@ class ImportedComment(msgspec.Struct, frozen=True, kw_only=True):
     body: str
     created_at: datetime
     updated_at: datetime
+    reactions: list[ImportedReaction] = []
+
+
+class ImportedTime(msgspec.Struct, frozen=True, kw_only=True):
+    """Time that a person tracked on the issue with this number."""
+
+    source_id: int
+    number: int
+    author: ImportedPerson
+    seconds: int
+    created_at: datetime
+
+
+class ImportedDependency(msgspec.Struct, frozen=True, kw_only=True):
+    """The issue ``number`` is blocked by ``blocker``, which is in the same repository."""
+
+    number: int
+    blocker: int
 
 
 class ReadImportPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +172,7 @@ class ReadImportPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page, and the cursor of the next one.
+    """A page, and the cursor of the next one. A page of pull requests may have their comments.
 
     ``wait``: the source is asked again after ``seconds``. ``ended``: there is nothing more to do, because the
     import is done, failed, cancelled or deleted.
@@ -116,3 +186,5 @@ class ImportPage(msgspec.Struct, frozen=True, kw_only=True):
     issues: list[ImportedIssue] = []
     pulls: list[ImportedPull] = []
     comments: list[ImportedComment] = []
+    times: list[ImportedTime] = []
+    dependencies: list[ImportedDependency] = []

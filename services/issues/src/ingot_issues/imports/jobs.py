@@ -4,19 +4,29 @@ Each page is written with the cursor of the next one. So a killed job continues 
 repos keeps the state of the import, and decides when it has failed.
 """
 
+from collections.abc import Collection
 from datetime import timedelta
 
 import msgspec
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
+from ingot_chassis.errors import NotFound
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import GiveUp, Work
 from ingot_issues.accounts.rules import copy_missing
 from ingot_issues.clients.identity import HttpIdentity
 from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.imports import store
-from ingot_issues.imports.rules import IMPORT, ReadPages, Refused, account_ids, write_page
+from ingot_issues.imports.rules import (
+    IMPORT,
+    ReadPages,
+    Refused,
+    account_ids,
+    reader_ids,
+    without_outsiders,
+    write_page,
+)
 
 PAGES_AT_ONCE = 20
 """Pages of one run. Then other jobs that wait get a turn."""
@@ -36,7 +46,7 @@ class ImportJobs:
         repository_id = msgspec.json.decode(job.payload, type=ReadPages).repository_id
         async with self._db.read() as db:
             cursor = await store.get_cursor(db, repository_id)
-        pause = 0.0
+        pause, readers = 0.0, dict[int, bool]()
         for _ in range(PAGES_AT_ONCE):
             page = await self._repos.import_page(repository_id, cursor)
             if page.state == "ended":
@@ -45,6 +55,7 @@ class ImportJobs:
                 pause = page.seconds
                 break
             await copy_missing(self._db, self._identity, account_ids(page))
+            page = without_outsiders(page, await self._outsiders(repository_id, reader_ids(page), readers))
             try:
                 async with self._db.transaction() as tx:
                     await write_page(tx, self._jobs, repository_id, page)
@@ -54,3 +65,19 @@ class ImportJobs:
             cursor = page.cursor
         async with self._db.transaction() as tx:
             await self._jobs.finish(tx, job, again_at=now() + timedelta(seconds=pause))
+
+    async def _outsiders(
+        self, repository_id: int, account_ids: Collection[int], readers: dict[int, bool]
+    ) -> set[int]:
+        """Return the accounts that cannot read the repository. ``readers`` has earlier answers."""
+        for account_id in account_ids:
+            if account_id not in readers:
+                readers[account_id] = await self._may_read(repository_id, account_id)
+        return {account_id for account_id in account_ids if not readers[account_id]}
+
+    async def _may_read(self, repository_id: int, account_id: int) -> bool:
+        try:
+            access = await self._repos.access_of_user_by_id(account_id, repository_id)
+        except NotFound:
+            return False
+        return access.level != "none"

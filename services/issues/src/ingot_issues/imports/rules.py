@@ -2,28 +2,35 @@
 
 Imported rows have the numbers, times and states of the source. They cause no notifications,
 references or events. Objects that exist already are left as they are, since a page may be read twice. Labels
-and milestones come before issues, and issues before comments.
+and milestones come before issues, and issues before comments, times and dependencies. A page of pull requests
+has their comments: timelines show rows in their order here, so comments and reviews are written by time.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid
 from ingot_chassis.jobs.jobs import Jobs
+from ingot_contracts.issues.reactions import ReactionContent
+from ingot_contracts.issues.reviews import LONGEST_HUNK
 from ingot_contracts.limits import ASSIGNEES, DESCRIPTION_CHARACTERS, NAME_CHARACTERS, TEXT_CHARACTERS
 from ingot_contracts.repos.comparisons import MOST_HEADS
 from ingot_contracts.repos.imports import (
     GHOST_ID,
     ImportedComment,
+    ImportedDependency,
     ImportedIssue,
     ImportedLabel,
     ImportedMilestone,
     ImportedPerson,
     ImportedPull,
+    ImportedReaction,
+    ImportedReview,
+    ImportedTime,
     ImportPage,
 )
 from ingot_issues.imports import store
@@ -32,8 +39,9 @@ from ingot_issues.labels.rules.repository import clean_color
 from ingot_issues.markdown.rules.rendering import LARGEST
 from ingot_issues.pulls.rules.mergeability import CheckMergeability, add_check
 from ingot_issues.records.store.states import State
-from ingot_issues.records.store.timeline import CommentKind
+from ingot_issues.records.store.timeline import CommentKind, Details
 from ingot_issues.repositories.store import counters
+from ingot_issues.reviewers.store.states import ReviewState
 
 IMPORT = "import"
 """The kind of the job."""
@@ -41,8 +49,12 @@ NO_COLOR = "ededed"
 """The color of a label whose own color is not valid."""
 NO_REPOSITORY = 0
 """The repository of a head that is not here, as after the deletion of a fork."""
+REACTIONS: frozenset[str] = frozenset(get_args(ReactionContent))
 CLIPPED = "\n\n… (the rest of this text is longer than the limit)"
-_T = TypeVar("_T", ImportedLabel, ImportedMilestone, ImportedIssue, ImportedPull, ImportedComment)
+_T = TypeVar(
+    "_T", ImportedLabel, ImportedMilestone, ImportedIssue, ImportedPull, ImportedComment, ImportedTime
+)
+_Issue = TypeVar("_Issue", ImportedIssue, ImportedPull)
 
 
 class ReadPages(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,8 +74,10 @@ async def write_page(tx: Tx, jobs: Jobs, repository_id: int, page: ImportPage) -
     await _write_labels(tx, repository_id, page.labels)
     await _write_milestones(tx, repository_id, page.milestones)
     await _write_issues(tx, repository_id, page.issues)
-    await _write_pulls(tx, jobs, repository_id, page.pulls)
-    await _write_comments(tx, repository_id, page.comments)
+    reviews = await _write_pulls(tx, jobs, repository_id, page.pulls)
+    await _write_timelines(tx, repository_id, page.comments, reviews)
+    await _write_times(tx, repository_id, page.times)
+    await _write_dependencies(tx, repository_id, page.dependencies)
     await store.save_cursor(tx, repository_id, page.cursor)
 
 
@@ -72,8 +86,40 @@ def account_ids(page: ImportPage) -> set[int]:
     issues: list[ImportedIssue] = [*page.issues, *page.pulls]
     people = [person for one in issues for person in (one.author, *one.assignees)]
     people += [one.author for one in page.comments]
+    people += [one.author for one in page.times]
     people += [one.merged_by for one in page.pulls if one.merged_by is not None]
+    people += [reaction.author for one in issues for reaction in one.reactions]
+    people += [reaction.author for one in page.comments for reaction in one.reactions]
+    people += [request.reviewer for one in page.pulls for request in one.requests]
+    for review in (review for one in page.pulls for review in one.reviews):
+        people += [review.author, *(one.author for one in review.comments)]
+        people += [one.resolver for one in review.comments if one.resolver is not None]
     return {person.account_id for person in people} - {GHOST_ID}
+
+
+def reader_ids(page: ImportPage) -> set[int]:
+    """Return the accounts that must be able to read the repository: assignees, and requested reviewers."""
+    people = [person for one in (*page.issues, *page.pulls) for person in one.assignees]
+    people += [request.reviewer for one in page.pulls for request in one.requests]
+    return {person.account_id for person in people} - {GHOST_ID}
+
+
+def without_outsiders(page: ImportPage, outsiders: Collection[int]) -> ImportPage:
+    """Return the page without assignees and requested reviewers who cannot read the repository."""
+
+    def with_readers(one: _Issue) -> _Issue:
+        readers = [person for person in one.assignees if person.account_id not in outsiders]
+        return msgspec.structs.replace(one, assignees=readers)
+
+    def with_reviewers(one: ImportedPull) -> ImportedPull:
+        requests = [request for request in one.requests if request.reviewer.account_id not in outsiders]
+        return msgspec.structs.replace(with_readers(one), requests=requests)
+
+    return msgspec.structs.replace(
+        page,
+        issues=[with_readers(one) for one in page.issues],
+        pulls=[with_reviewers(one) for one in page.pulls],
+    )
 
 
 async def _new(tx: Tx, repository_id: int, kind: ObjectKind, objects: Sequence[_T]) -> list[_T]:
@@ -122,8 +168,13 @@ async def _write_issues(tx: Tx, repository_id: int, page: Sequence[ImportedIssue
     await _insert(tx, repository_id, new, ObjectKind.ISSUE)
 
 
-async def _write_pulls(tx: Tx, jobs: Jobs, repository_id: int, page: Sequence[ImportedPull]) -> None:
-    """Write pull requests. Jobs then compare the open ones with their base branches."""
+async def _write_pulls(
+    tx: Tx, jobs: Jobs, repository_id: int, page: Sequence[ImportedPull]
+) -> dict[int, list[ImportedReview]]:
+    """Write pull requests, and return the reviews of those that are new, by number.
+
+    Jobs then compare the open ones with their base branches.
+    """
     new = {one.number: one for one in await _new(tx, repository_id, ObjectKind.PULL, page)}
     ids = await _insert(tx, repository_id, new, ObjectKind.PULL)
     rows = [
@@ -149,6 +200,23 @@ async def _write_pulls(tx: Tx, jobs: Jobs, repository_id: int, page: Sequence[Im
     ]
     if rows:
         await store.add_pulls(tx, rows)
+    requests = [
+        {
+            "issue_id": ids[number],
+            "author_id": request.reviewer.account_id,
+            "state": ReviewState.REQUEST_REVIEW,
+            "commit_sha": request.commit_sha,
+            "base_branch": _line(one.base_branch),
+            "merge_base": one.merge_base,
+            "submitted_at": request.created_at,
+            "updated_at": request.created_at,
+        }
+        for number, one in new.items()
+        for request in one.requests
+        if request.reviewer.account_id != GHOST_ID
+    ]
+    await store.add_requests(tx, requests)
+    await _write_reviews(tx, repository_id, new, ids)
     open_ids = defaultdict[str, list[int]](list)
     for number, one in new.items():
         if one.state == "open":
@@ -165,6 +233,7 @@ async def _write_pulls(tx: Tx, jobs: Jobs, repository_id: int, page: Sequence[Im
                 side="head",
             )
             await add_check(tx, jobs, check)
+    return {number: one.reviews for number, one in new.items()}
 
 
 async def _insert(
@@ -218,7 +287,52 @@ async def _insert(
     accounts = {ids[number]: _accounts(one.assignees)[:ASSIGNEES] for number, one in new.items()}
     await store.add_assignees(tx, accounts)
     await _count_issues(tx, repository_id, rows, is_pull=kind is ObjectKind.PULL)
+    reactions = [row for number, one in new.items() for row in _reactions(ids[number], None, one.reactions)]
+    await store.add_reactions(tx, reactions)
     return ids
+
+
+async def _write_reviews(
+    tx: Tx, repository_id: int, pulls: Mapping[int, ImportedPull], issue_ids: Mapping[int, int]
+) -> None:
+    """Write the reviews of new pull requests with their comments on lines. They count for no rule."""
+    rows = {
+        review.source_id: {
+            "issue_id": issue_ids[number],
+            "state": review.state,
+            "body": _text(review.body, LARGEST),
+            "commit_sha": review.commit_sha,
+            "base_branch": _line(one.base_branch),
+            "merge_base": one.merge_base,
+            "official": False,
+            "dismissed": review.dismissed,
+            "submitted_at": review.submitted_at,
+            "updated_at": review.updated_at,
+            **_author(review.author),
+        }
+        for number, one in pulls.items()
+        for review in one.reviews
+    }
+    ids = await store.add_rows(tx, repository_id, ObjectKind.REVIEW, rows)
+    comments = [
+        {
+            "review_id": ids[review.source_id],
+            "path": _text(comment.path, TEXT_CHARACTERS),
+            "old_position": comment.old_position,
+            "new_position": 0 if comment.old_position else comment.new_position,
+            "body": _text(comment.body, LARGEST),
+            "commit_sha": comment.commit_sha,
+            "diff_hunk": _text(comment.diff_hunk, LONGEST_HUNK),
+            "resolver_id": comment.resolver.account_id if comment.resolver is not None else None,
+            "created_at": comment.created_at,
+            "updated_at": comment.updated_at,
+            **_author(comment.author),
+        }
+        for one in pulls.values()
+        for review in one.reviews
+        for comment in review.comments
+    ]
+    await store.add_line_comments(tx, comments)
 
 
 async def _count_issues(tx: Tx, repository_id: int, rows: Sequence[dict[str, Any]], *, is_pull: bool) -> None:
@@ -234,25 +348,113 @@ async def _count_issues(tx: Tx, repository_id: int, rows: Sequence[dict[str, Any
     await counters.raise_number(tx, repository_id, max(row["number"] for row in rows))
 
 
-async def _write_comments(tx: Tx, repository_id: int, page: Sequence[ImportedComment]) -> None:
-    """Write comments. Those on issues or pull requests that are not here are left out."""
+async def _write_timelines(
+    tx: Tx,
+    repository_id: int,
+    page: Sequence[ImportedComment],
+    reviews: Mapping[int, Sequence[ImportedReview]],
+) -> None:
+    """Write comments, and the rows of reviews in timelines, by time.
+
+    Those of issues or pull requests that are not here are left out.
+    """
     new = await _new(tx, repository_id, ObjectKind.COMMENT, page)
+    review_ids = await store.local_ids(
+        tx, repository_id, ObjectKind.REVIEW, [one.source_id for group in reviews.values() for one in group]
+    )
+    issue_ids = await store.issue_ids(tx, repository_id, {*reviews, *(one.number for one in new)})
+    rows: list[tuple[ImportedComment | ImportedReview, dict[str, Any]]] = [
+        (
+            one,
+            {
+                "issue_id": issue_ids[one.number],
+                "repository_id": repository_id,
+                "kind": CommentKind.COMMENT,
+                "body": _text(one.body, LARGEST),
+                "details": None,
+                "created_at": one.created_at,
+                "updated_at": one.updated_at,
+                **_author(one.author),
+            },
+        )
+        for one in new
+        if one.number in issue_ids
+    ]
+    rows += [
+        (
+            one,
+            {
+                "issue_id": issue_ids[number],
+                "repository_id": repository_id,
+                "kind": CommentKind.REVIEW,
+                "body": _text(one.body, LARGEST),
+                "details": msgspec.json.encode(Details(review=review_ids[one.source_id])).decode(),
+                "created_at": one.submitted_at,
+                "updated_at": one.submitted_at,
+                **_author(one.author),
+            },
+        )
+        for number, group in reviews.items()
+        for one in group
+    ]
+    rows.sort(key=lambda row: row[1]["created_at"])
+    ids = await store.add_timeline_rows(tx, [values for _, values in rows])
+    comments = [
+        (one, row_id) for (one, _), row_id in zip(rows, ids, strict=True) if isinstance(one, ImportedComment)
+    ]
+    written = {one.source_id: row_id for one, row_id in comments}
+    await store.add_objects(tx, repository_id, ObjectKind.COMMENT, written)
+    await store.count_comments(tx, Counter(issue_ids[one.number] for one, _ in comments))
+    reactions = [
+        row for one, row_id in comments for row in _reactions(issue_ids[one.number], row_id, one.reactions)
+    ]
+    await store.add_reactions(tx, reactions)
+
+
+async def _write_times(tx: Tx, repository_id: int, page: Sequence[ImportedTime]) -> None:
+    new = await _new(tx, repository_id, ObjectKind.TIME, page)
     issue_ids = await store.issue_ids(tx, repository_id, {one.number for one in new})
-    new = [one for one in new if one.number in issue_ids]
     rows = {
         one.source_id: {
             "issue_id": issue_ids[one.number],
             "repository_id": repository_id,
-            "kind": CommentKind.COMMENT,
-            "body": _text(one.body, LARGEST),
+            "account_id": one.author.account_id,
+            "seconds": one.seconds,
             "created_at": one.created_at,
-            "updated_at": one.updated_at,
-            **_author(one.author),
         }
         for one in new
+        if one.number in issue_ids
     }
-    await store.add_rows(tx, repository_id, ObjectKind.COMMENT, rows)
-    await store.count_comments(tx, Counter(issue_ids[one.number] for one in new))
+    await store.add_rows(tx, repository_id, ObjectKind.TIME, rows)
+
+
+async def _write_dependencies(tx: Tx, repository_id: int, page: Sequence[ImportedDependency]) -> None:
+    issue_ids = await store.issue_ids(
+        tx, repository_id, {number for one in page for number in (one.number, one.blocker)}
+    )
+    pairs = {
+        (issue_ids[one.number], issue_ids[one.blocker])
+        for one in page
+        if one.number in issue_ids and one.blocker in issue_ids and one.number != one.blocker
+    }
+    await store.add_dependencies(tx, pairs)
+
+
+def _reactions(
+    issue_id: int, comment_id: int | None, reactions: Sequence[ImportedReaction]
+) -> list[dict[str, Any]]:
+    """Return the rows of reactions, one for each person and content."""
+    unique = {(one.author, one.content): one for one in reactions if one.content in REACTIONS}
+    return [
+        {
+            "issue_id": issue_id,
+            "comment_id": comment_id,
+            "account_id": one.author.account_id,
+            "content": one.content,
+            "created_at": one.created_at,
+        }
+        for one in unique.values()
+    ]
 
 
 def _accounts(people: Sequence[ImportedPerson]) -> list[int]:

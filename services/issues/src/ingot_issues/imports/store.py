@@ -10,11 +10,15 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
+from ingot_issues.dependencies.store import dependency
 from ingot_issues.issues.store.assignees import assignee
 from ingot_issues.labels.store.tables import issue_label, label
 from ingot_issues.milestones.store import milestone
+from ingot_issues.reactions.store import reaction
 from ingot_issues.records.store.tables import comment, issue, pull
+from ingot_issues.reviewers.store.tables import review, review_comment
 from ingot_issues.schema import metadata
+from ingot_issues.times.store.tracked import tracked_time
 
 # The next page to read from repos. A row exists while an import runs, or could be restarted.
 import_cursor = Table(
@@ -44,12 +48,15 @@ class ObjectKind(IntEnum):
     ISSUE = 3
     COMMENT = 4
     PULL = 5
+    REVIEW = 6
+    TIME = 7
 
 
 _TABLES: Mapping[ObjectKind, Table] = {
     ObjectKind.LABEL: label,
     ObjectKind.MILESTONE: milestone,
-    ObjectKind.COMMENT: comment,
+    ObjectKind.REVIEW: review,
+    ObjectKind.TIME: tracked_time,
 }
 
 
@@ -141,6 +148,36 @@ async def add_rows(
     local_ids = dict(zip(rows, ids, strict=True))
     await add_objects(db, repository_id, kind, local_ids)
     return local_ids
+
+
+async def add_line_comments(db: Executor, rows: Sequence[Mapping[str, Any]]) -> None:
+    if rows:
+        await db.execute(review_comment.insert(), rows)
+
+
+async def add_requests(db: Executor, rows: Sequence[Mapping[str, Any]]) -> None:
+    if rows:
+        await db.execute(review.insert(), rows)
+
+
+async def add_timeline_rows(db: Executor, rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Insert comments and other rows of timelines in their order, and return their ids."""
+    if not rows:
+        return []
+    statement = comment.insert().returning(comment.c.id, sort_by_parameter_order=True)
+    return list((await db.execute(statement, rows)).scalars())
+
+
+async def add_reactions(db: Executor, rows: Sequence[Mapping[str, Any]]) -> None:
+    if rows:
+        await db.execute(reaction.insert(), rows)
+
+
+async def add_dependencies(db: Executor, pairs: Collection[tuple[int, int]]) -> None:
+    """Add dependencies that do not exist. A pair has the id of an issue, and of the one that blocks it."""
+    if pairs:
+        values = [{"issue_id": one, "blocker_id": blocker} for one, blocker in pairs]
+        await db.execute(insert(db, dependency).values(values).on_conflict_do_nothing())
 
 
 async def add_labels(db: Executor, pairs: Sequence[tuple[int, int]]) -> None:

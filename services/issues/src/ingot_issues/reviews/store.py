@@ -46,6 +46,8 @@ class ReviewRow(TypedRow):
     submitted_at: datetime
     updated_at: datetime
     comments: int
+    original_author: str = ""
+    original_author_id: int = 0
 
 
 class ReviewCommentRow(TypedRow):
@@ -63,6 +65,8 @@ class ReviewCommentRow(TypedRow):
     resolver_id: int | None
     created_at: datetime
     updated_at: datetime
+    original_author: str = ""
+    original_author_id: int = 0
 
 
 class ListedReviewCommentRow(ReviewCommentRow, TotalRow):

@@ -64,8 +64,8 @@ FORGES = ("github", "gitea", "forgejo", "gitlab", "gogs", "onedev", "gitbucket",
 KINDS_OF_FIELDS: Mapping[str, tuple[Kind, ...]] = {
     "labels": ("labels",),
     "milestones": ("milestones",),
-    "issues": ("issues", "comments"),
-    "pull_requests": ("pulls", "comments"),
+    "issues": ("issues", "comments", "times", "dependencies"),
+    "pull_requests": ("pulls", "comments", "times", "dependencies"),
 }
 """Fields of a form whose data is imported from ``SOURCES``."""
 
@@ -120,9 +120,9 @@ class Migration(msgspec.Struct):
 
     ``error`` also names LFS objects that the remote lacks, and the error of a mirror's last sync. While an
     import waits for its source, it is the last failed request. ``counts`` has the data next to git by kind:
-    objects that are done, and all that the source counts, or null. ``phase`` is then the present kind. ``rate`` is in
-    objects a minute. ``remaining_seconds`` is an estimate, null if the source does not count its objects.
-    The source is not asked before ``paused_until``. ``id`` is that of the repository.
+    objects that are done, and all that the source counts, or null. ``phase`` is then the present kind.
+    ``rate`` is in objects a minute. ``remaining_seconds`` is an estimate, null if the source does not count
+    its objects. The source is not asked before ``paused_until``. ``id`` is that of the repository.
     """
 
     id: int

@@ -30,6 +30,9 @@ review = Table(
     Column("base_branch", String(255), nullable=False, default="", server_default=""),
     Column("merge_base", String(64), nullable=False, default="", server_default=""),
     Column("official", Boolean, nullable=False, default=False),
+    # The author at the source of an import.
+    Column("original_author", String(255), nullable=False, default="", server_default=""),
+    Column("original_author_id", BigId, nullable=False, default=0, server_default="0"),
     Column("dismissed", Boolean, nullable=False, default=False),
     Column("submitted_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
@@ -51,6 +54,8 @@ review_comment = Table(
     Column("commit_sha", String(64), nullable=False),
     Column("diff_hunk", Text, nullable=False),
     Column("resolver_id", BigId),
+    Column("original_author", String(255), nullable=False, default="", server_default=""),
+    Column("original_author_id", BigId, nullable=False, default=0, server_default="0"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     **LASTING_IDS,

@@ -3,27 +3,40 @@
 https://docs.gitea.com/api. Gogs ignores ``type`` and lists pull requests with the issues; they are left out.
 """
 
+import asyncio
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Protocol, TypedDict, TypeVar
+from typing import Annotated, Any, Protocol, TypedDict, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from ingot_contracts.repos.imports import (
     ImportedComment,
+    ImportedDependency,
     ImportedIssue,
     ImportedLabel,
+    ImportedLineComment,
     ImportedMilestone,
     ImportedPerson,
     ImportedPull,
+    ImportedReaction,
+    ImportedRequest,
+    ImportedReview,
+    ImportedReviewState,
+    ImportedTime,
 )
 from ingot_repos.imports.clients.http import SourceHttp
-from ingot_repos.imports.clients.source import Kind, PersonKey, SourceFailed, SourcePage
+from ingot_repos.imports.clients.source import Fault, Kind, PersonKey, SourceFailed, SourcePage
 
 PAGE_SIZE = 50
 """The largest page of a Gitea with default settings."""
+DETAILED_PAGE_SIZE = 10
+"""Objects of a page that need further requests each: pull requests, and issues for their dependencies."""
+REQUESTS_AT_ONCE = 4
+MOST_INNER_PAGES = 100
+"""Limit of pages about one issue or pull request."""
 MOST_OBJECTS = 1_000
 """Limit of objects of one page: some sources ignore the size of pages."""
 _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
@@ -31,6 +44,15 @@ _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _T = TypeVar("_T")
 
 
+OPTIONAL: tuple[Kind, ...] = ("times", "dependencies")
+ABSENT: tuple[Fault, ...] = ("forge-answer", "not-found", "unauthorized")
+"""Faults that mean that a source does not have something of ``OPTIONAL``: 400, 404, 403."""
+STATES: Mapping[str, ImportedReviewState] = {
+    "APPROVED": "APPROVED",
+    "COMMENT": "COMMENT",
+    "REQUEST_CHANGES": "REQUEST_CHANGES",
+}
+"""Reviews to import. Others are requests for reviews, and pending ones of the owner of the token."""
 NOTHING = msgspec.Raw(b"null")
 _Id = Annotated[int, msgspec.Meta(ge=-1, le=2**63 - 1)]
 """The ghost of Gitea has the id -1."""
@@ -119,6 +141,62 @@ class _Comment(msgspec.Struct):
     pull_request_url: str | None = ""
 
 
+class _Reaction(msgspec.Struct):
+    content: str
+    created_at: datetime
+    user: _User | None = None
+
+
+class _Review(msgspec.Struct):
+    id: _Id
+    state: str
+    submitted_at: datetime
+    updated_at: datetime | None = None
+    user: _User | None = None
+    original_author: str | None = ""
+    original_author_id: _Id | None = 0
+    body: str | None = ""
+    commit_id: _Sha | None = ""
+    dismissed: bool = False
+    comments_count: _Count = 0
+
+
+class _LineComment(msgspec.Struct):
+    id: _Id
+    path: str
+    created_at: datetime
+    updated_at: datetime
+    user: _User | None = None
+    resolver: _User | None = None
+    original_author: str | None = ""
+    original_author_id: _Id | None = 0
+    body: str | None = ""
+    position: _Count | None = 0
+    original_position: _Count | None = 0
+    commit_id: _Sha | None = ""
+    original_commit_id: _Sha | None = ""
+    diff_hunk: str | None = ""
+
+
+class _NumberedIssue(msgspec.Struct):
+    number: _Number
+    id: _Id = 0
+    repository: "_RepositoryName | None" = None
+
+
+class _RepositoryName(msgspec.Struct):
+    full_name: str = ""
+
+
+class _Time(msgspec.Struct):
+    id: _Id
+    created: datetime
+    time: _Count
+    issue: _NumberedIssue
+    user_id: _Id = 0
+    user_name: str = ""
+
+
 class _Listed(Protocol):
     @property
     def id(self) -> int: ...
@@ -138,6 +216,8 @@ _PATHS: Mapping[Kind, str] = {
     "issues": "/issues",
     "pulls": "/pulls",
     "comments": "/issues/comments",
+    "times": "/times",
+    "dependencies": "/issues",
 }
 _QUERIES: Mapping[Kind, Mapping[str, str | int]] = {
     "labels": {},
@@ -145,23 +225,38 @@ _QUERIES: Mapping[Kind, Mapping[str, str | int]] = {
     "issues": {"state": "all", "type": "issues", "sort": "oldest"},
     "pulls": {"state": "all", "sort": "oldest"},
     "comments": {},
+    "times": {},
+    "dependencies": {"state": "all", "sort": "oldest"},
 }
+_SIZES: Mapping[Kind, int] = {"pulls": DETAILED_PAGE_SIZE, "dependencies": DETAILED_PAGE_SIZE}
 
 
 class GiteaRepository:
     """A repository of a Gitea. ``path`` is below the root of the API."""
 
-    def __init__(self, http: SourceHttp, owner: str, name: str) -> None:
-        self._http = http
+    def __init__(self, http: SourceHttp, owner: str, name: str, *, is_gogs: bool = False) -> None:
+        self._http, self._is_gogs = http, is_gogs
+        self._full_name = f"{owner}/{name}"
+        self._slots = asyncio.Semaphore(REQUESTS_AT_ONCE)
         self._path = f"/repos/{quote(owner, safe='')}/{quote(name, safe='')}"
 
     async def count(self, kind: Kind) -> int | None:
         """Return the number of objects, which only Gogs does not say. Raises SourceFailed, SourceBusy."""
-        _, total = await self._read(kind, 1, list[msgspec.Raw], size=1)
-        return total
+        if kind not in OPTIONAL:
+            return (await self._read(kind, 1, list[msgspec.Raw], size=1))[1]
+        if self._is_gogs:
+            return 0
+        try:
+            return (await self._read(kind, 1, list[msgspec.Raw], size=1))[1]
+        except SourceFailed as error:
+            if error.fault not in ABSENT:
+                raise
+            return 0
 
     async def page(self, kind: Kind, number: int) -> SourcePage:
         """Return a page. Raises SourceFailed, SourceBusy."""
+        if kind in OPTIONAL:
+            return await self._optional_page(kind, number)
         if kind == "labels":
             labels, total = await self._read(kind, number, list[_Label])
             return SourcePage(**_size(labels, total), labels=[_label(one) for one in labels])
@@ -171,28 +266,148 @@ class GiteaRepository:
         if kind == "issues":
             issues, total = await self._read(kind, number, list[_Issue])
             plain = [one for one in issues if one.pull_request == NOTHING]
+            reactions = await self._each([self._reactions(f"/issues/{one.number}") for one in plain])
             users = [user for one in plain for user in (one.user, *(one.assignees or ()))]
+            users += [one.user for group in reactions for one in group]
             return SourcePage(
-                **_size(issues, total), addresses=_addresses(users), issues=[_issue(one) for one in plain]
+                **_size(issues, total),
+                addresses=_addresses(users),
+                issues=[_issue(one, group) for one, group in zip(plain, reactions, strict=True)],
             )
         if kind == "pulls":
             pulls, total = await self._read(kind, number, list[_Pull])
+            details = await self._each([self._details(one) for one in pulls])
             users = [user for one in pulls for user in (one.user, one.merged_by, *(one.assignees or ()))]
+            users += [user for one in details for user in one.users()]
+            pairs = [*zip(pulls, details, strict=True)]
             return SourcePage(
-                **_size(pulls, total), addresses=_addresses(users), pulls=[_pull(one) for one in pulls]
+                **_size(pulls, total),
+                addresses=_addresses(users),
+                pulls=[_pull(pull, one) for pull, one in pairs],
+                comments=[
+                    _comment(text, group, pull.number)
+                    for pull, one in pairs
+                    for text, group in zip(one.comments, one.reactions_to_comments, strict=True)
+                ],
             )
         comments, total = await self._read(kind, number, list[_Comment])
+        reactions = await self._each([self._reactions(f"/issues/comments/{one.id}") for one in comments])
+        users = [one.user for one in comments]
+        users += [one.user for group in reactions for one in group]
         return SourcePage(
             **_size(comments, total),
-            addresses=_addresses(one.user for one in comments),
-            comments=[_comment(one) for one in comments],
+            addresses=_addresses(users),
+            comments=[_comment(one, group) for one, group in zip(comments, reactions, strict=True)],
         )
 
+    async def _optional_page(self, kind: Kind, number: int) -> SourcePage:
+        """Return a page of data that the source may not have, or hide from the owner of the token."""
+        if self._is_gogs:
+            return SourcePage(size=0)
+        try:
+            if kind == "times":
+                return await self._times(number)
+            return await self._dependencies(number)
+        except SourceFailed as error:
+            if error.fault not in ABSENT:
+                raise
+            return SourcePage(size=0)
+
+    async def _times(self, number: int) -> SourcePage:
+        times, total = await self._read("times", number, list[_Time])
+        names = {one.user_name: one.user_id for one in times if one.user_name and one.user_id > 0}
+        addresses = await self._each([self._address(name) for name in names])
+        return SourcePage(
+            **_size(times, total),
+            addresses={(names[name], name): address for name, address in zip(names, addresses, strict=True)},
+            times=[_time(one) for one in times],
+        )
+
+    async def _dependencies(self, number: int) -> SourcePage:
+        numbered, total = await self._read("dependencies", number, list[_NumberedIssue])
+        blockers = await self._each([self._blockers(one.number) for one in numbered])
+        return SourcePage(
+            **_size(numbered, total),
+            dependencies=[
+                ImportedDependency(number=one.number, blocker=blocker)
+                for one, group in zip(numbered, blockers, strict=True)
+                for blocker in group
+            ],
+        )
+
+    async def _address(self, login: str) -> str:
+        """Return the address that a user shows."""
+        try:
+            async with self._slots:
+                user, _ = await self._http.get(f"/users/{quote(login, safe='')}", {}, _User)
+        except SourceFailed as error:
+            if error.fault not in ABSENT:
+                raise
+            return ""
+        return user.email or ""
+
+    async def _each(self, requests: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
+        """Return the answers in order. The first failure ends the other requests."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(one) for one in requests]
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        return [task.result() for task in tasks]
+
+    async def _details(self, pull: _Pull) -> "_Details":
+        """Return what belongs to a pull request."""
+        if self._is_gogs:
+            return _Details()
+        issue = f"/issues/{pull.number}"
+        comments = await self._all(f"{issue}/comments", list[_Comment])
+        reviews = await self._all(f"/pulls/{pull.number}/reviews", list[_Review])
+        return _Details(
+            reactions=await self._reactions(issue),
+            comments=comments,
+            reactions_to_comments=[await self._reactions(f"/issues/comments/{one.id}") for one in comments],
+            reviews=reviews,
+            line_comments=[
+                await self._all(f"/pulls/{pull.number}/reviews/{one.id}/comments", list[_LineComment])
+                if one.comments_count and one.state in STATES
+                else []
+                for one in reviews
+            ],
+        )
+
+    async def _reactions(self, path: str) -> list[_Reaction]:
+        if self._is_gogs:
+            return []
+        return await self._all(f"{path}/reactions", list[_Reaction])
+
+    async def _blockers(self, number: int) -> list[int]:
+        """Return the issues of this repository that block an issue."""
+        blockers = await self._all(f"/issues/{number}/dependencies", list[_NumberedIssue])
+        return [
+            one.number
+            for one in blockers
+            if one.repository is None or one.repository.full_name.lower() == self._full_name.lower()
+        ]
+
+    async def _all(self, path: str, answer: type[list[_T]]) -> list[_T]:
+        """Return the objects of all pages. Some sources answer every page with all of them."""
+        items: list[_T] = []
+        for number in range(1, MOST_INNER_PAGES + 1):
+            query: dict[str, str | int] = {"page": number, "limit": PAGE_SIZE}
+            async with self._slots:
+                page, _ = await self._http.get(self._path + path, query, _or_null(answer))
+            if not page or page[0] in items[:1]:
+                return items
+            items += page
+            if len(page) < PAGE_SIZE:
+                return items
+        raise SourceFailed("too-large")
+
     async def _read(
-        self, kind: Kind, number: int, answer: type[list[_T]], *, size: int = PAGE_SIZE
+        self, kind: Kind, number: int, answer: type[list[_T]], *, size: int = 0
     ) -> tuple[list[_T], int | None]:
         """Return the objects of a page, and how many there are in all if the source says so."""
-        query = {**_QUERIES[kind], "page": number, "limit": size}
+        query = {**_QUERIES[kind], "page": number, "limit": size or _SIZES.get(kind, PAGE_SIZE)}
         items, headers = await self._http.get(self._path + _PATHS[kind], query, answer)
         if len(items) > MOST_OBJECTS:
             raise SourceFailed("forge-answer")
@@ -211,6 +426,11 @@ def api_root(clone_url: str) -> tuple[str, str, str]:
         raise SourceFailed("not-found")
     *prefix, owner, name = segments
     return f"{parts.scheme}://{parts.netloc}{''.join(f'/{one}' for one in prefix)}/api/v1", owner, name
+
+
+def _or_null(answer: type[_T]) -> type[_T | None]:
+    """Return the type of an answer that Gitea spells null if it is empty."""
+    return cast("type[_T | None]", answer | None)
 
 
 def _size(items: Sequence[_Listed], total: int | None) -> _Size:
@@ -253,18 +473,52 @@ def _milestone(milestone: _Milestone) -> ImportedMilestone:
     )
 
 
-def _issue(issue: _Issue) -> ImportedIssue:
-    return ImportedIssue(**_fields(issue))
+class _Details(msgspec.Struct, frozen=True):
+    """What belongs to a pull request. The lists of lists are in the order of comments and of reviews."""
+
+    reactions: list[_Reaction] = []
+    comments: list[_Comment] = []
+    reactions_to_comments: list[list[_Reaction]] = []
+    reviews: list[_Review] = []
+    line_comments: list[list[_LineComment]] = []
+
+    def users(self) -> list[_User | None]:
+        reactions = [*self.reactions, *(one for group in self.reactions_to_comments for one in group)]
+        lines = [one for group in self.line_comments for one in group]
+        users = [one.user for one in reactions]
+        users += [one.user for one in self.comments]
+        users += [one.user for one in self.reviews]
+        users += [user for one in lines for user in (one.user, one.resolver)]
+        return users
 
 
-def _pull(pull: _Pull) -> ImportedPull:
+def _issue(issue: _Issue, reactions: Sequence[_Reaction]) -> ImportedIssue:
+    return ImportedIssue(**_fields(issue, reactions))
+
+
+def _pull(pull: _Pull, details: _Details) -> ImportedPull:
     base_sha = pull.merge_base or pull.base.sha
+    head_sha = pull.head.sha or base_sha
     return ImportedPull(
-        **_fields(pull),
+        **_fields(pull, details.reactions),
+        reviews=[
+            _review(review, group, head_sha)
+            for review, group in zip(details.reviews, details.line_comments, strict=True)
+            if review.state in STATES
+        ],
+        requests=[
+            ImportedRequest(
+                reviewer=_person(review.user),
+                commit_sha=review.commit_id or head_sha,
+                created_at=review.submitted_at,
+            )
+            for review in details.reviews
+            if review.state == "REQUEST_REVIEW" and review.user is not None
+        ],
         base_branch=pull.base.ref,
         base_sha=pull.base.sha or base_sha,
         head_branch=pull.head.ref,
-        head_sha=pull.head.sha or base_sha,
+        head_sha=head_sha,
         merge_base=base_sha,
         is_from_base=pull.head.repo_id == pull.base.repo_id,
         merged=pull.merged,
@@ -278,7 +532,53 @@ def _pull(pull: _Pull) -> ImportedPull:
     )
 
 
-def _fields(issue: _Issue) -> dict[str, Any]:
+def _review(review: _Review, comments: Sequence[_LineComment], head_sha: str) -> ImportedReview:
+    commit_sha = review.commit_id or head_sha
+    return ImportedReview(
+        source_id=review.id,
+        author=_person(review.user, review.original_author, review.original_author_id),
+        state=STATES[review.state],
+        body=review.body or "",
+        commit_sha=commit_sha,
+        dismissed=review.dismissed,
+        submitted_at=review.submitted_at,
+        updated_at=review.updated_at or review.submitted_at,
+        comments=[_line_comment(one, commit_sha) for one in comments],
+    )
+
+
+def _line_comment(comment: _LineComment, commit_sha: str) -> ImportedLineComment:
+    return ImportedLineComment(
+        author=_person(comment.user, comment.original_author, comment.original_author_id),
+        body=comment.body or "",
+        path=comment.path,
+        old_position=comment.original_position or 0,
+        new_position=comment.position or 0,
+        commit_sha=comment.commit_id or comment.original_commit_id or commit_sha,
+        diff_hunk=comment.diff_hunk or "",
+        resolver=_person(comment.resolver) if comment.resolver is not None else None,
+        created_at=comment.created_at,
+        updated_at=comment.updated_at,
+    )
+
+
+def _reaction(reaction: _Reaction) -> ImportedReaction:
+    return ImportedReaction(
+        author=_person(reaction.user), content=reaction.content, created_at=reaction.created_at
+    )
+
+
+def _time(time: _Time) -> ImportedTime:
+    return ImportedTime(
+        source_id=time.id,
+        number=time.issue.number,
+        author=ImportedPerson(name=time.user_name, source_id=time.user_id),
+        seconds=time.time,
+        created_at=time.created,
+    )
+
+
+def _fields(issue: _Issue, reactions: Sequence[_Reaction]) -> dict[str, Any]:
     """Return the fields that issues and pull requests have in common."""
     return {
         "source_id": issue.id,
@@ -297,18 +597,25 @@ def _fields(issue: _Issue) -> dict[str, Any]:
         "created_at": issue.created_at,
         "updated_at": issue.updated_at,
         "closed_at": issue.closed_at,
+        "reactions": [_reaction(one) for one in reactions],
     }
 
 
-def _comment(comment: _Comment) -> ImportedComment:
-    number = urlsplit(comment.issue_url or comment.pull_request_url or "").path.rpartition("/")[2]
-    if not (number.isascii() and number.isdigit() and len(number) < 19):
-        raise SourceFailed("forge-answer")
+def _comment(comment: _Comment, reactions: Sequence[_Reaction], number: int = 0) -> ImportedComment:
     return ImportedComment(
         source_id=comment.id,
-        number=int(number),
+        number=number or _number_of(comment),
         author=_person(comment.user, comment.original_author, comment.original_author_id),
         body=comment.body or "",
         created_at=comment.created_at,
         updated_at=comment.updated_at,
+        reactions=[_reaction(one) for one in reactions],
     )
+
+
+def _number_of(comment: _Comment) -> int:
+    """Return the number of the issue that has a comment. Raises SourceFailed."""
+    number = urlsplit(comment.issue_url or comment.pull_request_url or "").path.rpartition("/")[2]
+    if not (number.isascii() and number.isdigit() and len(number) < 19):
+        raise SourceFailed("forge-answer")
+    return int(number)

@@ -10,14 +10,24 @@ import msgspec
 
 from ingot_contracts.repos.imports import (
     ImportedComment,
+    ImportedDependency,
     ImportedIssue,
     ImportedLabel,
     ImportedMilestone,
     ImportedPull,
+    ImportedTime,
 )
 
-Kind = Literal["labels", "milestones", "issues", "pulls", "comments"]
-KINDS: tuple[Kind, ...] = ("labels", "milestones", "issues", "pulls", "comments")
+Kind = Literal["labels", "milestones", "issues", "pulls", "comments", "times", "dependencies"]
+KINDS: tuple[Kind, ...] = (
+    "labels",
+    "milestones",
+    "issues",
+    "pulls",
+    "comments",
+    "times",
+    "dependencies",
+)
 Fault = Literal[
     "address", "forge-answer", "not-found", "redirect", "tls", "too-large", "unauthorized", "unreachable"
 ]
@@ -46,7 +56,7 @@ class SourceBusy(Exception):
 
 
 class SourcePage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of one kind. Its people have no accounts yet.
+    """A page of one kind. Its people have no accounts yet. Pull requests come with their comments.
 
     ``size`` counts the objects that the source sent, with those that are left out. 0: there are no more.
     ``first`` is the id of the first one. ``total`` is what the source says, or None. ``addresses`` has the
@@ -62,6 +72,8 @@ class SourcePage(msgspec.Struct, frozen=True, kw_only=True):
     issues: list[ImportedIssue] = []
     pulls: list[ImportedPull] = []
     comments: list[ImportedComment] = []
+    times: list[ImportedTime] = []
+    dependencies: list[ImportedDependency] = []
 
 
 class Source(Protocol):

@@ -4,9 +4,10 @@ repos keeps the state, the progress and the error of the import. The cursor name
 stores it with the rows of the last one.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Annotated, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 
@@ -18,14 +19,7 @@ from ingot_chassis.security.egress import Egress
 from ingot_chassis.security.own_servers import OwnServers
 from ingot_chassis.security.sealing import Seal, Unreadable
 from ingot_contracts.identity.accounts import GHOST
-from ingot_contracts.repos.imports import (
-    GHOST_ID,
-    ImportedIssue,
-    ImportedPerson,
-    ImportedPull,
-    ImportPage,
-    ReadImportPage,
-)
+from ingot_contracts.repos.imports import GHOST_ID, ImportedPerson, ImportPage, ReadImportPage
 from ingot_repos.catalog.store import accounts, repositories
 from ingot_repos.catalog.store.states import AccountKind, ImportState, RepositoryState
 from ingot_repos.commits.store.authors import users_by_email
@@ -56,11 +50,11 @@ MOST_PAGES = 20_000
 """Limit of pages of one kind."""
 MOST_FAILURES = 10
 """Failed requests in a row after which an import fails: after about 15 minutes."""
+PAGE_SECONDS = 50.0
+"""Limit of the time for a page. issues waits a little longer."""
 LONGEST_PAUSE = 300.0
 """Seconds between two requests to a source that fails."""
 
-
-_Issue = TypeVar("_Issue", ImportedIssue, ImportedPull)
 ENDED = ImportPage(state="ended")
 
 
@@ -104,22 +98,26 @@ class SourcePages:
         kinds = [kind for kind in KINDS if kind in store.kinds_of(source)]
         if cursor.kind >= len(kinds):
             return await self._complete(repository_id, remote.user_id)
-        return await self._read(source, remote, kinds[cursor.kind], cursor)
+        return await self._read(source, remote, kinds, cursor)
 
-    async def _read(self, source: SourceRow, remote: RemoteRow, kind: Kind, cursor: Cursor) -> ImportPage:
+    async def _read(
+        self, source: SourceRow, remote: RemoteRow, kinds: Sequence[Kind], cursor: Cursor
+    ) -> ImportPage:
         """Return a page of the source, or a pause. If the source fails, the import ends."""
+        kind = kinds[cursor.kind]
         try:
-            async with self._open(remote) as there:
-                counts = store.counts_of(source) or await _count(there, store.kinds_of(source))
+            async with asyncio.timeout(PAGE_SECONDS), self._open(source, remote) as there:
+                counts = store.counts_of(source) or await _count(there, kinds)
                 page = await there.page(kind, cursor.number)
             following = _next_cursor(cursor, page)
         except SourceBusy as busy:
             return await self._pause(source, busy.seconds, "busy", failures=source.failures)
         except SourceFailed as error:
-            if error.fault in TRANSIENT and source.failures < MOST_FAILURES:
-                pause = min(2.0**source.failures, LONGEST_PAUSE)
-                return await self._pause(source, pause, error.fault, failures=source.failures + 1)
+            if error.fault in TRANSIENT:
+                return await self._fail_later(source, error.fault)
             return await self._fail(source.repository_id, error.fault)
+        except TimeoutError:
+            return await self._fail_later(source, "unreachable")
         except Unreadable:
             return await self._fail(source.repository_id, "secrets")
         counts[kind] = Counts(cursor.done, page.total)
@@ -130,7 +128,7 @@ class SourcePages:
         return _answer(page, people, msgspec.json.encode(following).decode())
 
     @asynccontextmanager
-    async def _open(self, remote: RemoteRow) -> AsyncIterator[Source]:
+    async def _open(self, source: SourceRow, remote: RemoteRow) -> AsyncIterator[Source]:
         """Open the API of the source, which all of ``SOURCES`` share. Raises SourceFailed, Unreadable."""
         from ingot_repos.imports.clients.gitea import GiteaRepository, api_root
         from ingot_repos.imports.clients.http import open_source_http
@@ -150,7 +148,14 @@ class SourcePages:
             authorization=authorization,
             authorities=self._settings.remote_authorities,
         ) as http:
-            yield GiteaRepository(http, owner, name)
+            yield GiteaRepository(http, owner, name, is_gogs=source.service == "gogs")
+
+    async def _fail_later(self, source: SourceRow, reason: Reason) -> ImportPage:
+        """Pause before the next request, or fail after the last one."""
+        if source.failures >= MOST_FAILURES:
+            return await self._fail(source.repository_id, reason)
+        pause = min(2.0**source.failures, LONGEST_PAUSE)
+        return await self._pause(source, pause, reason, failures=source.failures + 1)
 
     async def _pause(self, source: SourceRow, seconds: float, reason: Reason, *, failures: int) -> ImportPage:
         async with self._db.transaction() as tx:
@@ -195,9 +200,9 @@ def _cursor(text: str) -> Cursor:
         raise BadRequest("the cursor is invalid") from None
 
 
-async def _count(source: Source, kinds: Sequence[str]) -> dict[str, Counts]:
+async def _count(source: Source, kinds: Sequence[Kind]) -> dict[str, Counts]:
     """Return what the source says about the number of its objects. Raises SourceFailed, SourceBusy."""
-    return {kind: Counts(0, await source.count(kind)) for kind in KINDS if kind in kinds}
+    return {kind: Counts(0, await source.count(kind)) for kind in kinds}
 
 
 def _next_cursor(cursor: Cursor, page: SourcePage) -> Cursor:
@@ -228,27 +233,29 @@ async def _accounts_of(db: Executor, page: SourcePage, *, map_logins: bool) -> d
 
 
 def _answer(page: SourcePage, people: Mapping[PersonKey, int], cursor: str) -> ImportPage:
-    def with_account(person: ImportedPerson) -> ImportedPerson:
-        account_id = people.get((person.source_id, person.name), GHOST_ID)
-        return msgspec.structs.replace(person, account_id=account_id)
-
-    def with_accounts(one: _Issue) -> _Issue:
-        return msgspec.structs.replace(
-            one,
-            author=with_account(one.author),
-            assignees=[with_account(person) for person in one.assignees],
-        )
-
-    def with_merger(one: ImportedPull) -> ImportedPull:
-        merger = with_account(one.merged_by) if one.merged_by is not None else None
-        return msgspec.structs.replace(with_accounts(one), merged_by=merger)
-
     return ImportPage(
         state="page",
         cursor=cursor,
         labels=page.labels,
         milestones=page.milestones,
-        issues=[with_accounts(one) for one in page.issues],
-        pulls=[with_merger(one) for one in page.pulls],
-        comments=[msgspec.structs.replace(one, author=with_account(one.author)) for one in page.comments],
+        issues=_with_accounts(page.issues, people),
+        pulls=_with_accounts(page.pulls, people),
+        comments=_with_accounts(page.comments, people),
+        times=_with_accounts(page.times, people),
+        dependencies=page.dependencies,
     )
+
+
+def _with_accounts(value: Any, people: Mapping[PersonKey, int]) -> Any:
+    """Return a copy of a struct or a list in which every person has an account, or is the ghost."""
+    if isinstance(value, ImportedPerson):
+        account_id = people.get((value.source_id, value.name), GHOST_ID)
+        return msgspec.structs.replace(value, account_id=account_id)
+    if isinstance(value, list):
+        return [_with_accounts(one, people) for one in value]
+    if isinstance(value, msgspec.Struct):
+        fields = {name: getattr(value, name) for name in value.__struct_fields__}
+        nested = {name: one for name, one in fields.items() if isinstance(one, list | msgspec.Struct)}
+        changed = {name: _with_accounts(one, people) for name, one in nested.items()}
+        return msgspec.structs.replace(value, **changed)
+    return value
