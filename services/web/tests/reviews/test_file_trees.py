@@ -1,6 +1,7 @@
-"""The changed files next to the changes of a pull request, and how much of many files is on its first page."""
+"""The list of changed files of a pull request, and the size of its first page."""
 
 import re
+from base64 import b64encode
 from html import unescape
 
 import pytest
@@ -59,9 +60,18 @@ async def test_a_file_of_the_tree_leads_to_its_place_or_to_the_page_that_has_it(
 
 async def test_the_tree_has_sizes_viewed_marks_and_open_conversations(pages, forge):
     comment = {
-        "id": 5, "path": FILES[30], "position": 1, "original_position": 0, "diff_hunk": "@@", "user": ANN_USER,
-        "pull_request_review_id": 7, "resolver": None, "outdated": False, "body": "Why?", "created_at": MOMENT,
-    }  # fmt: skip
+        "id": 5,
+        "path": FILES[30],
+        "position": 1,
+        "original_position": 0,
+        "diff_hunk": "@@",
+        "user": ANN_USER,
+        "pull_request_review_id": 7,
+        "resolver": None,
+        "outdated": False,
+        "body": "Why?",
+        "created_at": MOMENT,
+    }
     closed = comment | {"id": 6, "path": FILES[31], "resolver": ANN_USER}
     forge.answers[f"{PULL}/comments"] = [comment, closed]
     [seen, same, elsewhere] = views_of("".join(CHANGED[path] for path in (FILES[0], FILES[1], FILES[50])))
@@ -115,3 +125,17 @@ async def test_a_file_is_marked_in_place(pages, forge):
     )
     answer = await pages.post("/ann/demo/pulls/1/viewed", form, BOB, **IN_PLACE)
     assert (answer.status_code, answer.content, forge.calls[-1]) == (204, b"", ("PUT", VIEWS))
+
+
+async def test_generated_files_are_folded_by_the_attributes_of_the_head(pages, forge):
+    content = b64encode(b"module_003.py linguist-generated\n").decode()
+    forge.answers[f"{HOME}/contents-ext/.gitattributes"] = {
+        "file_contents": {"type": "file", "content": content}
+    }
+    shown = (await pages.get(PAGE, BOB)).text
+    heads = re.findall(
+        r'<details class="box file"( open)?[^>]*>\s*<summary>(.*?)</summary>', shown, re.DOTALL
+    )
+    folded = [(bool(opened), FILES[3] in head) for opened, head in heads if "Generated" in head]
+    assert folded == [(False, True)]
+    assert forge.queries[f"{HOME}/contents-ext/.gitattributes"].startswith(f"ref={'1' * 40}")

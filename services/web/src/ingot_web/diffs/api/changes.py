@@ -8,11 +8,13 @@ from litestar import Response
 
 from ingot_chassis.errors import NotFound, TooLarge
 from ingot_web.diffs.rules.colours import coloured_diff
+from ingot_web.diffs.rules.generated_files import Folds, folding
 from ingot_web.diffs.rules.parsing import LINES, MOST_LINES, Diff, parse, parse_file
 from ingot_web.forms.rules.fields import whole_number
 from ingot_web.pages.api.request import HEADERS, WebRequest
 from ingot_web.repositories.api.frames import RepositoryFrame
 
+_BY_NAME = folding("")
 FILES = 20
 """Changed files on one page."""
 MORE_FILES = "diffs/more_files.html"
@@ -42,11 +44,12 @@ async def read_diff(
     *,
     size: int = FILES,
     limit: str = "limit",
+    folds: Folds = _BY_NAME,
     **parameters: str,
 ) -> tuple[Diff | None, Mapping[str, Any]]:
     """Return the requested page of a diff, and the links to others: ``size`` files, or lines of one file.
 
-    Return None if the text is too large. ``limit`` is the name of the parameter for the number of files.
+    Return None if the text is too large. ``folds`` is true for paths of generated files. ``limit`` is the name of the parameter for the number of files.
     Raises NotFound for a missing file.
     """
     request, number = frame.request, file_shown(frame.request)
@@ -62,7 +65,7 @@ async def read_diff(
         total = int(answer.headers.get("x-total-count", 0))
         # A list of all files stands next to those of one page.
         room = MOST_LINES if total <= size else MOST_LINES // 2
-        changes = await to_thread(_diff, text, (request.number - 1) * size + 1, room)
+        changes = await to_thread(_diff, text, (request.number - 1) * size + 1, room, folds)
         _note_view(changes, request)
         return changes, request.pages_of(total or len(changes.files) + changes.omitted, size)
     if request.wants_part:
@@ -80,8 +83,8 @@ def _note_view(changes: Diff, request: WebRequest) -> None:
     changes.style, changes.hides_spaces = request.query_params.get("style", ""), hides_spaces(request)
 
 
-def _diff(text: str, number: int, most_lines: int) -> Diff:
-    return coloured_diff(parse(text, number, most_lines))
+def _diff(text: str, number: int, most_lines: int, folds: Folds = lambda _: False) -> Diff:
+    return coloured_diff(parse(text, number, most_lines, folds))
 
 
 def _diff_of_file(text: str, number: int, page: int) -> Diff:

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
@@ -92,6 +92,8 @@ class DiffFile:
     """Lines that are left out below the last line."""
     is_later: bool = False
     """True if its lines are shown when they are asked for, because files before it fill the page."""
+    is_folded: bool = False
+    """True if it is generated or vendored, so few people read it."""
     is_named_only: bool = False
     """True if only white space changed and such changes are hidden."""
     digest: str = ""
@@ -155,18 +157,23 @@ def anchor_of(path: str) -> str:
     return f"diff-{hashlib.sha1(path.encode('utf-8', 'replace'), usedforsecurity=False).hexdigest()}"
 
 
-def parse(text: str, number: int = 1, most_lines: int = MOST_LINES) -> Diff:
+def parse(
+    text: str, number: int = 1, most_lines: int = MOST_LINES, folds: Callable[[str], bool] = lambda _: False
+) -> Diff:
     """Parse the output of ``git diff``. ``number`` is the number of its first file.
 
-    At most ``most_lines`` lines are shown. Only the first file is cut there; the others are shown later.
+    ``folds`` is true for paths of files that stay closed.
+
+    At most ``most_lines`` lines are shown. Only the first open file is cut there; the others are shown later.
     """
     parts = _parts(text)
     digests = _digests(parts)
     diff, room = Diff(omitted=max(0, len(parts) - MOST_FILES)), most_lines
     for place, lines in enumerate(parts[:MOST_FILES], number):
-        file = _file(lines, range(min(MOST_LINES, room if place == number else MOST_LINES)))
+        file = _file(lines, range(min(MOST_LINES, room if room == most_lines else MOST_LINES)))
         file.number, file.digest = place, digests[lines[0]]
-        if len(file.lines) > room:
+        file.is_folded = folds(file.path)
+        if file.lines and (file.is_folded or len(file.lines) > room):
             file.omitted = file.additions + file.deletions
             file.lines, file.is_later = [], True
         room -= len(file.lines)

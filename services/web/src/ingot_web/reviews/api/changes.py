@@ -1,10 +1,12 @@
 """The changes of a pull request on a page: those of the commit that its forms and links name."""
 
+from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ingot_chassis.errors import Conflict
 from ingot_web.diffs.api.changes import FILES, read_diff
+from ingot_web.diffs.rules.generated_files import folding
 from ingot_web.diffs.rules.parsing import Diff
 from ingot_web.repositories.api.frames import RepositoryFrame
 
@@ -47,12 +49,23 @@ async def read_pull_changes(frame: RepositoryFrame, index: int) -> PullChanges:
             present[name] != named[name] for name in named
         ):
             return PullChanges(pull, None, pages, Conflict(moved_words(named, present)))
+        folds = folding(await _attributes(frame, present["commit_id"]))
         try:
-            part = await read_diff(frame, "issues", path, size=FILES, limit="files", **present)
+            part = await read_diff(frame, "issues", path, size=FILES, limit="files", folds=folds, **present)
         except Conflict:
             continue
         return PullChanges(pull, *part)
     return PullChanges(pull, None, pages, Conflict("The changes moved while this page was made"))
+
+
+async def _attributes(frame: RepositoryFrame, commit: str) -> str:
+    """Return the text of ``.gitattributes`` in a commit; empty without one."""
+    path = frame.api("contents-ext", ".gitattributes")
+    listed = await frame.forge.get_if_there("repos", path, ref=commit, includes="file_content")
+    file = listed.get("file_contents") if isinstance(listed, dict) else None
+    if not file or file["type"] != "file" or not file.get("content"):
+        return ""
+    return b64decode(file["content"]).decode("utf-8", "replace")
 
 
 def moved_words(shown: Mapping[str, str], present: Mapping[str, str]) -> str:
