@@ -30,6 +30,12 @@ def _is_another_answer(comparison: Comparison) -> bool:
     return comparison.answer in comparison.others
 
 
+def _is_quoted(comparison: Comparison) -> bool:
+    name = comparison.text.partition("--shallow-exclude=")[2].partition(" and ")[0]
+    is_special = any(letter in '"\\' or not " " < letter <= "~" for letter in name)
+    return comparison.answer == "refused" and "protocol.version=2" not in comparison.text and is_special
+
+
 DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "simplification behind hidden commits",
@@ -43,6 +49,13 @@ DIFFERENCES: tuple[Difference, ...] = (
         ("fetch.since", "fetch.exclude"),
         "git decides by dates where such a clone ends, and may refuse to make it or to complete it. All commits are in it in the end.",
         _is_another_answer,
+    ),
+    Difference(
+        "a special name in a shallow clone",
+        ("fetch.exclude",),
+        "Over HTTP with protocol 0 or 1 git's client sends such a name in quotes (git-remote-curl), and no server has a ref of "
+        "that name. The plain repository is cloned from its folder.",
+        _is_quoted,
     ),
     Difference(
         "files of a tag of a tree",
