@@ -159,6 +159,17 @@ async def test_a_confirmed_address_is_noted(make_world):
         assert (entry.actor, entry.via, entry.details) == ("ann", "session", {"email": "x@x.io"})
 
 
+async def test_a_password_that_a_link_replaced_is_noted(make_world):
+    async with make_world(sends_mail=True) as world:
+        await world.add_user("ann")
+        person, mailbox = Person(world, "ann"), Mailbox(world)
+        await person.submit(await person.get("/user/forgot_password"), email="ann@example.com")
+        page = await person.get(await mailbox.link("ann@example.com"))
+        await person.submit(page, password="a new password", repeated="a new password")
+        (entry,) = await entries(world, "user.reset_password")
+        assert (entry.actor, entry.via, entry.details) == ("ann", "mail", {})
+
+
 async def test_second_factors_are_noted(world):
     await world.add_user("ann")
     _, codes = await enrol(world)

@@ -58,12 +58,16 @@ from ingot_identity.passwords.components import PasswordComponents
 from ingot_identity.passwords.rules import throttle as throttling
 from ingot_identity.passwords.rules.hashing import Passwords
 from ingot_identity.passwords.rules.proofs import PasswordChecks
+from ingot_identity.passwords.rules.quotas import NetworkQuota
 from ingot_identity.passwords.store import open_values
 from ingot_identity.providers.clients.http import ProviderHttp
 from ingot_identity.providers.clients.metadata import PublishedMetadata
 from ingot_identity.providers.components import ProviderComponents
 from ingot_identity.providers.rules.requests import Envelope, PersonReader
+from ingot_identity.recovery import internal as recovery_internal
 from ingot_identity.recovery.api import addresses as address_confirmation
+from ingot_identity.recovery.api import passwords as forgotten_passwords
+from ingot_identity.recovery.components import MOST_REQUESTS, RecoveryComponents
 from ingot_identity.scim import jobs as scim_jobs
 from ingot_identity.scim.api import discovery as scim_discovery
 from ingot_identity.scim.api import groups as scim_groups
@@ -111,6 +115,7 @@ ROUTES = [
     *email_internal.routes,
     *emails.routes,
     *follows.routes,
+    *forgotten_passwords.routes,
     *gpg_keys.routes,
     *key_internal.routes,
     *mappings.routes,
@@ -122,6 +127,7 @@ ROUTES = [
     *organization_admin.routes,
     *organizations.routes,
     *passwords.routes,
+    *recovery_internal.routes,
     *scim_discovery.routes,
     *scim_groups.routes,
     *scim_tokens.routes,
@@ -199,6 +205,7 @@ def create_app(
         SourceComponents(secrets),
         ProviderComponents(published, PersonReader(http, published), Envelope(settings.sealing_key)),
         MessageComponents(Messages(settings.sealing_key, settings.public_url, is_on=settings.sends_mail)),
+        RecoveryComponents(NetworkQuota(values, most=MOST_REQUESTS)),
         OAuth2Components(id_token_keys, issuer=settings.public_url.rstrip("/")),
     )
 

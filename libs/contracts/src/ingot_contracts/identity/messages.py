@@ -13,6 +13,7 @@ MessageKind = Literal[
     "address_confirmation",
     "address_changed",
     "password_reset",
+    "password_managed",
     "invitation",
     "new_token",
     "new_key",
@@ -23,6 +24,7 @@ FIELDS: dict[MessageKind, tuple[str, ...]] = {
     "address_confirmation": ("url", "expires"),
     "address_changed": ("new_address",),
     "password_reset": ("url", "expires"),
+    "password_managed": ("manager",),
     "invitation": ("url", "expires", "inviter", "target"),
     "new_token": ("name", "scopes", "url"),
     "new_key": ("name", "fingerprint", "url"),
@@ -33,7 +35,7 @@ FIELDS: dict[MessageKind, tuple[str, ...]] = {
 ``url`` is absolute: the link to follow, or the page where the person can undo what happened. ``expires`` and
 ``time`` are for people, with the time zone. ``target`` is an organization, a team or a repository. ``name``
 is the title of a token or key. ``address`` and ``program`` are the network address and the browser of a
-sign-in.
+sign-in. ``manager`` is the title of the system that has the password.
 """
 
 

@@ -205,6 +205,11 @@ _MESSAGES: Mapping[str, _Sentences] = {
         "Set a new password",
         (("Valid until", "expires"),),
     ),
+    "password_managed": _Sentences(
+        "Your password is set elsewhere",
+        "A new password was requested for your account at {site}. Set it where your password is kept.",
+        facts=(("Sign in with", "manager"),),
+    ),
     "invitation": _Sentences(
         "Invitation to {target}",
         "{inviter} invites you to {target} at {site}.",

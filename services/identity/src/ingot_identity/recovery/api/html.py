@@ -17,6 +17,44 @@ def confirmation_page(*, login: str, address: str, action: str, hidden: Mapping[
     )
 
 
+def address_page(*, action: str, hidden: Mapping[str, str], address: str = "", problem: str = "") -> Page:
+    """Return the form that asks for the address of an account."""
+    field = (
+        '<div class="field"><label for="email">Address of your account</label>'
+        f'<input id="email" name="email" type="email" value="{escape(address)}" autocomplete="email" '
+        "autofocus required></div>"
+    )
+    return Page("Set a new password", _problem(problem) + _form(action, hidden, field, "Send link"))
+
+
+def request_page() -> Page:
+    """Return the page after the request for a link. It does not depend on the address."""
+    return Page(
+        "Open your mail",
+        "<p>If an account has this address, and it is confirmed, it gets a mail with a link. "
+        "The link is valid for one hour.</p>",
+    )
+
+
+def password_page(*, login: str, action: str, hidden: Mapping[str, str], problem: str = "") -> Page:
+    """Return the form for the new password of an account."""
+    fields = "".join(
+        f'<div class="field"><label for="{name}">{label}</label><input id="{name}" name="{name}" '
+        'type="password" autocomplete="new-password" required></div>'
+        for name, label in (("password", "New password"), ("repeated", "New password again"))
+    )
+    return Page(
+        "Set a new password",
+        f"<p>for your account <strong>{escape(login)}</strong>. All its sessions end.</p>"
+        + _problem(problem)
+        + _form(action, hidden, fields, "Set password"),
+    )
+
+
+def _problem(text: str) -> str:
+    return f'<div class="notice bad" role="alert"><p>{escape(text)}</p></div>' if text else ""
+
+
 def _form(action: str, hidden: Mapping[str, str], fields: str, button: str) -> str:
     inputs = "".join(
         f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'

@@ -34,10 +34,12 @@ def sign_in_page(
     problem: str = "",
     providers: Sequence[Button] = (),
     passkeys: str = "",
+    forgot: str = "",
 ) -> Page:
     """Return the form to sign in. ``application`` is the name of the application that asks for it.
 
-    ``passkeys`` is the address of the page to sign in with a passkey; empty if the site has none.
+    ``passkeys`` is the address of the page to sign in with a passkey; empty if the site has none. ``forgot``
+    is the page for a forgotten password; empty if the site sends no mail.
     """
     links = "".join(map(_provider_link, providers))
     if passkeys:
@@ -55,9 +57,17 @@ def sign_in_page(
         '<input id="password" name="password" type="password" autocomplete="current-password" required></div>'
         '<button class="primary">Sign in</button></form>'
         f"{others}"
-        '<p class="muted small">No account, or the password is lost? '
-        "Those who run this site make accounts, and set new passwords.</p>",
+        f'<p class="muted small">{_without_password(forgot)}</p>',
     )
+
+
+def _without_password(forgot: str) -> str:
+    if not forgot:
+        return (
+            "No account, or the password is lost? "
+            "Those who run this site make accounts, and set new passwords."
+        )
+    return f'<a href="{escape(forgot)}">Forgot your password?</a> Those who run this site make accounts.'
 
 
 def code_page(*, action: str, hidden: Mapping[str, str], problem: str = "", passkey: str = "") -> Page:

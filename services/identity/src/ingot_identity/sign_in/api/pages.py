@@ -285,6 +285,7 @@ async def _sign_in_page(
         problem=problem,
         providers=await _providers(request, browser.root, query=query, to=to),
         passkeys=_passkey_address(request, browser.root, query=query, to=to),
+        forgot=f"{browser.root}/user/forgot_password" if request.settings.sends_mail else "",
     )
     return browser.page(
         page, status=status, leads_to=leads_to_application(consent), cookies=[cookie] if cookie else []

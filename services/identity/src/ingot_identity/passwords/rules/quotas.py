@@ -1,0 +1,33 @@
+"""Limits requests of a network that send mail or create rows for anonymous callers."""
+
+import hashlib
+
+from ingot_chassis.errors import TooManyRequests
+from ingot_chassis.http.concurrency import network_of
+from ingot_identity.passwords.rules.throttle import WINDOW
+from ingot_identity.passwords.store import ExpiringValues
+
+
+class NetworkQuota:
+    """Allows ``most`` requests of a purpose and network, until none is allowed for ``WINDOW`` seconds."""
+
+    def __init__(self, values: ExpiringValues, *, most: int) -> None:
+        self._values, self._most = values, most
+
+    async def take(self, purpose: str, address: str) -> None:
+        """Count a request. Raises TooManyRequests. Without an address there is no limit."""
+        network = network_of(address)
+        if not network:
+            return
+
+        def count(values: list[bytes | None]) -> list[bytes | None]:
+            taken = int(values[0] or 0)
+            if taken >= self._most:
+                raise TooManyRequests(
+                    "too many requests from your network; try again later",
+                    headers={"Retry-After": str(WINDOW)},
+                )
+            return [str(taken + 1).encode()]
+
+        key = hashlib.sha256(f"{purpose}\n{network}".encode()).hexdigest()
+        await self._values.change([f"quota:{key}"], count)

@@ -1,0 +1,80 @@
+"""For mail: messages as they are due now."""
+
+from litestar import get
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.errors import NotFound
+from ingot_chassis.http.policy import services
+from ingot_contracts.identity.messages import Message
+from ingot_identity.accounts.request import IdentityRequest
+from ingot_identity.emails import store as emails
+from ingot_identity.emails.internal import recipient_of, user_of
+from ingot_identity.messages import store
+from ingot_identity.messages.components import MessageComponents
+from ingot_identity.messages.store import MessageRow
+from ingot_identity.recovery.rules import may_reset
+from ingot_identity.sessions.rules import stamp_of
+from ingot_identity.sources.store import sources
+
+
+@get("/internal/messages/{message_id:int}", policy=services("mail"), include_in_schema=False)
+async def get_message(request: IdentityRequest, message_id: int) -> Message:
+    """A message that is due. Of an account, only while its user may sign in."""
+    async with request.db.transaction() as tx:
+        row = await store.get(tx, message_id)
+        if row is None:
+            raise NotFound
+        if row.kind == "password_reset":
+            return await _reset(request, tx, row)
+        return await _message(request, tx, row)
+
+
+async def _message(request: IdentityRequest, db: Executor, row: MessageRow) -> Message:
+    messages = request.part(MessageComponents).messages
+    if row.account_id is None:
+        raise NotFound
+    address = messages.address_of(row)
+    if row.kind == "address_confirmation":
+        claims = await emails.among(db, row.account_id, [address])
+        if not claims or claims[0].confirmed_at is not None:
+            raise NotFound
+    find = user_of if address else recipient_of
+    recipient = await find(request, db, row.account_id)
+    return Message(
+        kind=row.kind,
+        address=address or recipient.address,
+        name=recipient.name or recipient.login,
+        language=recipient.language,
+        user_id=row.account_id,
+        fields=messages.fields_of(row),
+    )
+
+
+async def _reset(request: IdentityRequest, db: Executor, row: MessageRow) -> Message:
+    """The link of a reset, for the account that has the address now.
+
+    The request for it did not look for an account, so its answer could not tell one.
+    """
+    messages = request.part(MessageComponents).messages
+    address = messages.address_of(row)
+    account = await emails.get_confirmed_owner(db, address)
+    if account is None:
+        raise NotFound
+    user = await user_of(request, db, account.id)
+    kind, fields = row.kind, messages.fields_of(row)
+    if may_reset(account):
+        await store.bind(db, row.id, account.id, stamp_of(account.password_hash))
+    else:
+        source = await sources.get(db, account.source_id)
+        kind, fields = "password_managed", {"manager": source.title if source is not None else ""}
+    return Message(
+        kind=kind,
+        address=address,
+        name=user.name or user.login,
+        language=user.language,
+        user_id=account.id,
+        fields=fields,
+    )
+
+
+routes = [get_message]
