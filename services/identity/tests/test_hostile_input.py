@@ -45,6 +45,7 @@ READING = [
     "POST /user/applications/oauth2",
     "PATCH /user/applications/oauth2/{application}",
     "POST /user/two_factor",
+    "POST /user/proof",
     "POST /users/{self}/tokens",
     "POST /orgs",
     "PATCH /orgs/{org}",

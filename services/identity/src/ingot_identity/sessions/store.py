@@ -4,7 +4,19 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, ForeignKey, LargeBinary, String, Table, delete, insert, select, update
+from sqlalchemy import (
+    Column,
+    ForeignKey,
+    LargeBinary,
+    String,
+    Table,
+    delete,
+    func,
+    insert,
+    select,
+    type_coerce,
+    update,
+)
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
@@ -119,6 +131,13 @@ async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequenc
 
 async def mark_used(db: Executor, session_id: int) -> None:
     await db.execute(update(browser_session).where(browser_session.c.id == session_id).values(used_at=now()))
+
+
+async def get_proof_time(db: Executor, account_id: int, session_id: int) -> datetime | None:
+    """Return the time of the last proof in a session of an account; None without such a session."""
+    time = func.coalesce(browser_session.c.proved_at, browser_session.c.created_at)
+    own = (browser_session.c.id == session_id, browser_session.c.account_id == account_id)
+    return (await db.execute(select(type_coerce(time, UtcDateTime)).where(*own))).scalar()
 
 
 async def mark_proved(db: Executor, session_id: int) -> None:

@@ -1,34 +1,41 @@
 """Proofs that a signed-in person is still the one who signed in, before something dangerous."""
 
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
+import msgspec
 from litestar import Response, get, post
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.audit import Actor, add_entry
 from ingot_chassis.errors import ApiError, Invalid, TooManyRequests, Unavailable
-from ingot_chassis.http.policy import anyone
+from ingot_chassis.http.policy import anyone, basic
 from ingot_chassis.telemetry import client_address
 from ingot_identity.accounts.request import IdentityRequest
-from ingot_identity.passkeys.rules.ceremonies import InvalidPasskey
+from ingot_identity.accounts.rules import edits
+from ingot_identity.passkeys.rules.ceremonies import LONGEST_ANSWER, InvalidPasskey
+from ingot_identity.passwords.rules.hashing import LONGEST
 from ingot_identity.sessions import rules as browser_sessions
 from ingot_identity.sessions import store
 from ingot_identity.sessions.store import SessionHolderRow
 from ingot_identity.sign_in.api import html
 from ingot_identity.sign_in.api.browser import Browser, local_path
-from ingot_identity.sign_in.api.second_factors import passkey_button, signed_challenge
+from ingot_identity.sign_in.api.second_factors import begin_proof, passkey_button, signed_challenge
 from ingot_identity.two_factors.components import TwoFactorComponents
 from ingot_identity.two_factors.rules.proofs import Proof, is_enabled, require_proof
 
 CONFIRM = "/login/confirm"
+LONGEST_STATE = 2_000
 Page = Response[Any]
 
 
 def is_proved(request: IdentityRequest, session: SessionHolderRow) -> bool:
     """True if the person of a session gave a proof within the time of the settings."""
-    proved_at = session.proved_at or session.signed_in_at
+    return _is_recent(request, session.proved_at or session.signed_in_at)
+
+
+def _is_recent(request: IdentityRequest, proved_at: datetime) -> bool:
     return now() - proved_at <= timedelta(seconds=request.settings.proof_seconds)
 
 
@@ -94,10 +101,74 @@ async def _confirm_page(
     return answer
 
 
+class SessionProof(msgspec.Struct, kw_only=True):
+    """The proof that pages ask of the caller. Without `needed`, the last one of the session is recent enough.
+
+    `password` and `code` say what the account has. `passkey_options` are for the browser, and empty without
+    passkeys; `state` comes back with its answer.
+    """
+
+    needed: bool
+    password: bool
+    code: bool
+    passkey_options: str = ""
+    state: str = ""
+
+
+class ProveSession(msgspec.Struct, kw_only=True):
+    """The password with a code or a passkey, if there is a second factor; or a passkey alone."""
+
+    password: Annotated[str, msgspec.Meta(max_length=LONGEST)] = ""
+    code: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    credential: Annotated[str, msgspec.Meta(max_length=LONGEST_ANSWER)] = ""
+    state: Annotated[str, msgspec.Meta(max_length=LONGEST_STATE)] = ""
+
+
+@get("/api/v1/user/proof", policy=basic(), operation_id="userGetProof", tags=["user"])
+async def get_proof(request: IdentityRequest) -> SessionProof:
+    """Tell if the session needs a new proof. Requests with a password need none."""
+    session_id = request.principal.session_id
+    async with request.db.read() as db:
+        account = await edits.get_account(db, request.principal.id)
+        times = await store.get_proof_time(db, account.id, session_id) if session_id else None
+    needed = times is not None and not _is_recent(request, times)
+    has_code = await is_enabled(request.db, account.id)
+    begun = None
+    if needed:
+        begun = await begin_proof(request, account.id, _secret_of(session_id))
+    return SessionProof(
+        needed=needed,
+        password=bool(account.password_hash),
+        code=has_code,
+        passkey_options=begun.options if begun else "",
+        state=begun.state if begun else "",
+    )
+
+
+@post("/api/v1/user/proof", policy=basic(), operation_id="userProve", tags=["user"], status_code=204)
+async def prove(request: IdentityRequest, data: ProveSession) -> None:
+    """Renew the proof of the session of this request."""
+    session_id = request.principal.session_id
+    form = {"credential": data.credential, "state": data.state}
+    proof = Proof(data.password, data.code, signed_challenge(form, _secret_of(session_id)))
+    sign_ins, address = request.part(TwoFactorComponents).sign_ins, client_address()
+    async with request.db.read() as db:
+        account = await edits.get_account(db, request.principal.id)
+    await require_proof(request.db, sign_ins, account, proof, address=address)
+    async with request.db.transaction() as tx:
+        await store.mark_proved(tx, session_id)
+        await request.audit(tx, "session.prove", f"user {request.principal.name}", id=session_id)
+
+
+def _secret_of(session_id: int) -> str:
+    """Return the text by which a challenge is bound to a session, of which a principal has the id alone."""
+    return f"session {session_id}"
+
+
 def _words(error: ApiError | None) -> str:
     if isinstance(error, Invalid):
         return "The password or the code is wrong."
     return error.message if error else ""
 
 
-routes = [confirm_form, confirm]
+routes = [confirm_form, confirm, get_proof, prove]

@@ -4,7 +4,7 @@ from ingot_chassis.telemetry import client_address
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.passkeys import store as passkeys
-from ingot_identity.passkeys.rules.ceremonies import Purpose, browser_of
+from ingot_identity.passkeys.rules.ceremonies import Begun, Purpose, browser_of
 from ingot_identity.sign_in.api.browser import Browser
 from ingot_identity.sign_in.api.passkey_html import use_button
 from ingot_identity.two_factors.components import TwoFactorComponents
@@ -23,13 +23,22 @@ async def passkey_button(
 
     ``secret`` is that of the cookie by which the challenge is bound to the browser.
     """
+    begun = await _begin(request, purpose, account_id, secret)
+    return use_button(begun, browser.root, "Use a passkey") if begun else ""
+
+
+async def begin_proof(request: IdentityRequest, account_id: int, secret: str) -> Begun | None:
+    """Begin a proof with a passkey of the account; None if it has none."""
+    return await _begin(request, "proof", account_id, secret)
+
+
+async def _begin(request: IdentityRequest, purpose: Purpose, account_id: int, secret: str) -> Begun | None:
     async with request.db.read() as db:
         rows = await passkeys.list_of(db, account_id)
     ceremonies = request.part(TwoFactorComponents).sign_ins.passkeys
     if not rows or not ceremonies.available:
-        return ""
-    begun = ceremonies.begin_use(purpose, browser_of(secret), account_id=account_id, rows=rows)
-    return use_button(begun, browser.root, "Use a passkey")
+        return None
+    return ceremonies.begin_use(purpose, browser_of(secret), account_id=account_id, rows=rows)
 
 
 def signed_challenge(form: dict[str, str], secret: str) -> SignedChallenge | None:

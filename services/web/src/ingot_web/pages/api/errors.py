@@ -6,11 +6,12 @@ import structlog
 from litestar import Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 
-from ingot_chassis.errors import UNEXPECTED, ApiError, Denied, Unauthenticated
+from ingot_chassis.errors import UNEXPECTED, ApiError, Denied, Invalid, Unauthenticated
 from ingot_chassis.http.methods import allowed, is_internal, route_methods
 from ingot_chassis.peers.peers import Refusal
 from ingot_chassis.telemetry import request_id
 from ingot_web.forms.rules.addresses import page_of_form
+from ingot_web.forms.rules.dangerous import PROOF_FIELDS, ProofRequired
 from ingot_web.pages.api.request import WebRequest, retry_after
 
 log = structlog.get_logger()
@@ -56,6 +57,25 @@ def _api_error(request: WebRequest, error: ApiError) -> Response[Any]:
     return error_page(request, error.status, error.message, error)
 
 
+def _proof_page(request: WebRequest, error: ProofRequired) -> Response[Any]:
+    """Return the page that asks for a proof, and sends the form again with it."""
+    return request.render(
+        "pages/proof.html",
+        status=error.status,
+        error=error,
+        title="Confirm that it is you",
+        problem=_words(error),
+        asked=error.asked,
+        fields=[pair for pair in error.form.pairs if pair[0] not in (*PROOF_FIELDS, "token")],
+    )
+
+
+def _words(error: ProofRequired) -> str:
+    if isinstance(error.refusal, Invalid):
+        return "The password or the code is wrong."
+    return error.message
+
+
 def _moved(request: WebRequest, location: str) -> Response[bytes]:
     """Redirect to the page of the repository under its present name."""
     owner, name = location.split("/api/v1/repos/", 1)[1].split("?", maxsplit=1)[0].split("/")[:2]
@@ -91,6 +111,7 @@ def _crash(request: WebRequest, error: Exception) -> Response[str]:
 
 
 handlers: dict[Any, Any] = {
+    ProofRequired: _proof_page,
     ApiError: _api_error,
     NotFoundException: _http_error,
     MethodNotAllowedException: _wrong_method,

@@ -10,10 +10,20 @@ from litestar.datastructures import UploadFile
 from litestar.exceptions import SerializationException, ValidationException
 from litestar.types import Message, Scope
 
-from ingot_chassis.errors import ApiError, BadRequest, Conflict, Denied, Unauthenticated
+from ingot_chassis.errors import (
+    ApiError,
+    BadRequest,
+    Conflict,
+    Denied,
+    Invalid,
+    NotFound,
+    TooManyRequests,
+    Unauthenticated,
+)
 from ingot_chassis.http.parts import PARTS, Parts
 from ingot_chassis.http.request import ApiRequest
 from ingot_web.clients.forge import Forge
+from ingot_web.forms.rules.dangerous import ProofRequired, is_dangerous
 from ingot_web.forms.rules.fields import Form, SentFile, whole_number
 from ingot_web.forms.rules.outcomes import PARAMETERS, Outcomes
 from ingot_web.forms.rules.own_site import require_own_site
@@ -37,6 +47,7 @@ HEADERS = {
     "Vary": "HX-Request",
 }
 PAGE_SIZE = 20
+PROOF = "/user/proof"
 OUTCOMES = (*PARAMETERS, "deleted", "sha", "committed")
 """In the query: what was done, which other pages of a list do not repeat."""
 LOCATION = "/%?=&#:@!$'()*+,;~"
@@ -134,6 +145,8 @@ class WebRequest(ApiRequest):
             raise Denied(
                 "this form is too old, or it is not of this browser; go back and load the page again"
             )
+        if is_dangerous(self.scope["path"], form):
+            await self._require_proof(form)
         if not form.has("preview"):
             digest = digest_of([self.scope["path"].encode(), *form.parts()])
             if not await self.part(SentForms).add(digest):
@@ -142,6 +155,30 @@ class WebRequest(ApiRequest):
                 )
             self.scope["state"]["sent_form"] = digest
         return form
+
+    async def _require_proof(self, form: Form) -> None:
+        """Raise ProofRequired unless the session has a recent proof, or the form has one."""
+        refusal: ApiError | None = None
+        if form.has("proof_password") or form.has("credential"):
+            body = {
+                "password": form["proof_password"],
+                "code": form.text("proof_code"),
+                "credential": form["credential"],
+                "state": form["state"],
+            }
+            # The proof is no change that the form was sent for.
+            sender = Forge(self.peers, self.principal_token, self.part(RenderedTextCache), lambda: None)
+            try:
+                await sender.send("POST", "identity", PROOF, body)
+            except (Invalid, Denied, TooManyRequests) as error:
+                refusal = error
+        try:
+            asked = await self.forge.get("identity", PROOF)
+        except NotFound:
+            # A replica of identity of an older release, while both are replaced, does not know proofs.
+            return
+        if asked["needed"]:
+            raise ProofRequired(form, refusal, asked)
 
     async def _read_form(self) -> Form:
         """Return the fields as they were sent. Raises BadRequest."""

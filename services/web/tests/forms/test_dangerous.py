@@ -1,0 +1,96 @@
+"""Forms that ask for a recent proof: they are kept, and sent after it."""
+
+import re
+import time
+
+import pytest
+
+from ingot_web.forms.rules.dangerous import is_dangerous
+from ingot_web.forms.rules.fields import Form
+
+from ..world import ANN
+
+PAGE, OLD = "/user/settings/keys", {"needed": True, "password": True, "code": True, "state": ""}
+KEY = {"title": 'my "laptop" <1>', "key": "ssh-ed25519 A"}
+
+
+@pytest.fixture
+def old_session(forge):
+    forge.answers["/user/proof"] = OLD | {"passkey_options": "", "state": ""}
+    return forge
+
+
+async def test_a_form_of_an_old_session_is_kept_and_sent_after_the_proof(pages, old_session):
+    asked = await pages.submit(PAGE, "Add the key", to=PAGE, **KEY)
+    assert (asked.status_code, old_session.sent) == (403, [])
+    assert "Confirm that it is you" in asked.text
+    assert 'value="my &#34;laptop&#34; &lt;1&gt;"' in asked.text
+    proof = {"proof_password": "my password", "proof_code": " 123456 "}
+    old_session.answers["/user/proof"] = {"needed": False}
+    added = await pages.submit(asked.text, "Confirm and continue", to=PAGE, **proof)
+    assert added.status_code == 303
+    proved, key = old_session.sent
+    assert proved == (
+        "POST",
+        "/user/proof",
+        {"password": "my password", "code": "123456", "credential": "", "state": ""},
+    )
+    assert (key[1], key[2]["title"], key[2]["key"]) == ("/user/keys", KEY["title"], KEY["key"])
+
+
+async def test_a_wrong_proof_is_asked_again_with_the_form(pages, old_session):
+    asked = await pages.submit(PAGE, "Add the key", to=PAGE, **KEY)
+    for status, words in ((422, "The password or the code is wrong"), (429, "refused"), (403, "refused")):
+        old_session.refusals["/user/proof"] = (status, b'{"message": "refused", "url": ""}')
+        again = await pages.submit(asked.text, "Confirm and continue", to=PAGE, proof_password="guess")
+        assert (again.status_code, words in again.text, "guess" in again.text) == (status, True, False)
+        assert 'value="ssh-ed25519 A"' in again.text
+    assert "/user/keys" not in {path for _, path, _ in old_session.sent}
+
+
+async def test_a_passkey_is_a_proof(pages, old_session):
+    old_session.answers["/user/proof"] = OLD | {"passkey_options": '{"challenge": "AA"}', "state": "sealed"}
+    asked = await pages.submit(PAGE, "Add the key", to=PAGE, **KEY)
+    assert 'data-options="{&#34;challenge&#34;: &#34;AA&#34;}"' in asked.text
+    assert '<script type="module" src="/login/passkeys.js">' in asked.text
+    assert "Passkeys need JavaScript" in asked.text
+    fields = {"credential": '{"id": "x"}', "state": "sealed"}
+    await pages.submit(asked.text, "Confirm and continue", to=PAGE, **fields)
+    assert old_session.sent[0][2] == {"password": "", "code": "", **fields}
+
+
+async def test_an_account_without_password_and_passkey_signs_in_again(pages, old_session):
+    old_session.answers["/user/proof"] = OLD | {"password": False, "passkey_options": ""}
+    asked = await pages.submit(PAGE, "Add the key", to=PAGE, **KEY)
+    assert "Sign out, and sign in again" in asked.text
+    assert not re.search("proof_password", asked.text)
+
+
+async def test_other_forms_ask_for_nothing(pages, old_session):
+    form = {"token": pages.form_token(ANN, at=time.time()), "old_password": "a", "new_password": "b"}
+    await pages.post("/user/settings/password", form, ANN)
+    assert "/user/proof" not in old_session.read_paths
+
+
+@pytest.mark.parametrize(
+    ("path", "do", "expected"),
+    [
+        ("/user/settings/applications", "", True),
+        ("/user/settings/gpg_keys", "remove", True),
+        ("/user/settings/emails", "primary", True),
+        ("/user/settings/external_accounts", "", True),
+        ("/user/settings/password", "", False),
+        ("/user/settings", "", False),
+        ("/org/crew/settings", "delete", True),
+        ("/org/crew/settings", "save", False),
+        ("/ann/demo/settings/delete", "", True),
+        ("/ann/demo/settings/keys", "", True),
+        ("/ann/demo/settings/transfer", "", True),
+        ("/ann/demo/settings", "", False),
+        ("/ann/demo/x/settings/delete", "", False),
+        ("/admin/users/bob", "delete", True),
+        ("/admin/users", "", False),
+    ],
+)
+def test_the_list_names_paths(path, do, expected):
+    assert is_dangerous(path, Form([("do", do)])) is expected
