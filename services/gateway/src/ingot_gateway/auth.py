@@ -36,8 +36,8 @@ NEEDS_CODE = (
     "or send a code that was not used yet in the header X-Gitea-OTP"
 )
 NEEDS_SECOND_FACTOR = (
-    "this site requires two-factor authentication, and this account has none: sign in with a browser to set it "
-    "up, and use an access token here instead of the password"
+    "this site requires two-factor authentication, and this account has none: sign in with a browser to set "
+    "it up, and use an access token here instead of the password"
 )
 SUDO = 0
 """Holder of answers under ``sudo``, which also depend on the caller, whose id identity does not send."""

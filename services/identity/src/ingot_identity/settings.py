@@ -67,8 +67,8 @@ class Settings(ServiceSettings, kw_only=True):
         int,
         msgspec.Meta(
             ge=60,
-            description="Seconds after a sign-in or another proof for which pages change keys, tokens and the "
-            "like without asking for the password or a passkey again.",
+            description="Seconds for which a sign-in, or another proof, is enough for forms that change "
+            "access or delete something.",
         ),
     ] = 3_600
     avatar_bytes: Annotated[

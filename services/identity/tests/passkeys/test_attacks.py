@@ -181,7 +181,8 @@ MALFORMED = [
     json.dumps({"id": "AA", "rawId": "AA", "type": "x", "response": {
         "clientDataJSON": "e30", "authenticatorData": "AA", "signature": "AA", "attestationObject": "AA"}}),
     json.dumps({"id": "AA", "rawId": "AA", "type": "public-key", "response": {
-        "clientDataJSON": "e30", "authenticatorData": "AA", "signature": "AA", "attestationObject": "n_______"}}),
+        "clientDataJSON": "e30", "authenticatorData": "AA", "signature": "AA",
+        "attestationObject": "n_______"}}),
 ]  # fmt: skip
 
 

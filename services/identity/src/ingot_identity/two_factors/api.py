@@ -50,7 +50,7 @@ Password = Annotated[str, msgspec.Meta(max_length=LONGEST)]
 
 
 class TwoFactorState(msgspec.Struct, kw_only=True):
-    """`enabled` is about the app. `passkeys` and `recovery_codes` are numbers; the latter says how many are left."""
+    """`enabled` is about the app. `passkeys` and `recovery_codes` say how many there are."""
 
     enabled: bool
     passkeys: int

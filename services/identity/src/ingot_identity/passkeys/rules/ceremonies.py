@@ -1,7 +1,7 @@
 """Ceremonies of WebAuthn: a challenge for a browser, and the check of what its authenticator answers.
 
 A challenge is bound to its purpose, its browser and its account, expires, and works once. The browser carries
-it sealed, so reading a page writes nothing; the digests of used ones are kept until they expire.
+it sealed, so reading a page writes nothing. Digests of used ones stay until they expire.
 """
 
 import base64

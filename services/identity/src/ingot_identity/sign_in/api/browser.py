@@ -106,8 +106,8 @@ class Browser:
         sources = " ".join(["'self'", *leads_to])
         own_scripts = " script-src 'self';" if scripts else ""
         policy = (
-            f"default-src 'none';{own_scripts} style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
-            f"form-action {sources}"
+            f"default-src 'none';{own_scripts} style-src 'self'; img-src 'self'; base-uri 'none'; "
+            f"frame-ancestors 'none'; form-action {sources}"
         )
         headers = {
             "Content-Security-Policy": policy,

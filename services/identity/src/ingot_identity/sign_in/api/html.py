@@ -126,7 +126,8 @@ def link_page(
     """Return the form that an account confirms before it is linked with the provider named ``title``."""
     return Page(
         f"Link with {title}",
-        f"<p>Your account there will sign in as <strong>{escape(login)}</strong> here.</p>{problem_notice(problem)}"
+        f"<p>Your account there will sign in as <strong>{escape(login)}</strong> here.</p>"
+        f"{problem_notice(problem)}"
         f'<form method="post" action="{escape(action)}">{hidden_fields(hidden)}'
         f"{_proof_fields(asks_password=asks_password, asks_code=asks_code)}"
         f'<button class="primary">Link accounts</button>{passkey}</form>',
@@ -198,7 +199,8 @@ def signed_in_page(*, login: str, action: str, hidden: Mapping[str, str]) -> Pag
     return Page(
         "You are signed in",
         f"<p>as <strong>{escape(login)}</strong></p>"
-        f'<form method="post" action="{escape(action)}">{hidden_fields(hidden)}<button>Sign out</button></form>',
+        f'<form method="post" action="{escape(action)}">{hidden_fields(hidden)}'
+        "<button>Sign out</button></form>",
     )
 
 
@@ -227,8 +229,8 @@ def confirm_page(
         otherwise = "<p>This account has no password and no passkey. Sign out, and sign in again.</p>"
     return Page(
         "Confirm that it is you",
-        f"<p>You are signed in as <strong>{escape(login)}</strong>. The next page can change who gets into this "
-        f"account, so it asks again.</p>{problem_notice(problem)}{otherwise}"
+        f"<p>You are signed in as <strong>{escape(login)}</strong>. The next page can change who gets into "
+        f"this account, so it asks again.</p>{problem_notice(problem)}{otherwise}"
         f'<form method="post" action="{escape(action)}">{hidden_fields(hidden)}'
         f"{_proof_fields(asks_password=asks_password, asks_code=asks_code and asks_password)}"
         f"{button}{passkey}</form>",

@@ -95,8 +95,8 @@ def enrolment_page(
     that was begun.
     """
     body = (
-        f"<p>You are signed in as <strong>{escape(login)}</strong>. This site requires a second factor of this "
-        f"account. Set one up to continue.</p>{problem_notice(problem)}"
+        f"<p>You are signed in as <strong>{escape(login)}</strong>. This site requires a second factor of "
+        f"this account. Set one up to continue.</p>{problem_notice(problem)}"
     )
     if begun is not None:
         button = _button(begun, root, "Add a passkey", "create", primary=True)
@@ -110,13 +110,14 @@ def enrolment_page(
     if enrolment is None:
         body += f"{hidden_fields({'token': token, 'do': 'begin'})}<button>Set up an app</button></form>"
     else:
-        known = {"token": token, "do": "confirm", "secret": enrolment.secret, "uri": enrolment.uri}
+        hidden = {"token": token, "do": "confirm", "secret": enrolment.secret, "uri": enrolment.uri}
         body += (
-            f"{hidden_fields(known)}<p>Write this secret into the app: "
+            f"{hidden_fields(hidden)}<p>Write this secret into the app: "
             f"<code>{escape(enrolment.secret)}</code></p>"
-            f'<p class="small"><a href="{escape(_app_link(enrolment))}">Open it in an app on this machine</a></p>'
-            '<div class="field"><label for="code">Code that the app shows</label><input id="code" name="code" '
-            'autocomplete="one-time-code" required></div>'
+            f'<p class="small"><a href="{escape(_app_link(enrolment))}">'
+            "Open it in an app on this machine</a></p>"
+            '<div class="field"><label for="code">Code that the app shows</label>'
+            '<input id="code" name="code" autocomplete="one-time-code" required></div>'
             '<button class="primary">Turn it on</button></form>'
         )
     sign_out = f'<form method="post" action="{escape(root)}/login/out">{hidden_fields({"token": token})}'
@@ -153,8 +154,8 @@ def _codes(codes: Sequence[str]) -> str:
         return ""
     lines = "\n".join(codes)
     return (
-        '<div class="notice good" role="status"><p>These are your recovery codes. Each replaces a passkey once, '
-        f"after the password. They are shown only now: keep them.</p><pre>{escape(lines)}</pre></div>"
+        '<div class="notice good" role="status"><p>These are your recovery codes. Each replaces a passkey '
+        f"once, after the password. They are shown only now: keep them.</p><pre>{escape(lines)}</pre></div>"
     )
 
 
@@ -162,7 +163,7 @@ def _button(begun: Begun, root: str, text: str, ceremony: str, *, primary: bool 
     look = ' class="primary"' if primary else ""
     return (
         f"{hidden_fields({'state': begun.state, 'credential': ''})}"
-        f'<button type="button"{look} data-passkey="{ceremony}" data-options="{escape(begun.options)}" hidden>'
-        f'{text}</button><p class="small" data-passkey-status role="status"></p>{NO_SCRIPT}'
+        f'<button type="button"{look} data-passkey="{ceremony}" data-options="{escape(begun.options)}" '
+        f'hidden>{text}</button><p class="small" data-passkey-status role="status"></p>{NO_SCRIPT}'
         f'<script type="module" src="{escape(root)}{SCRIPT}"></script>'
     )

@@ -38,7 +38,7 @@ from ingot_identity.two_factors.rules.proofs import use_any_passkey
 
 PASSKEY, PASSKEYS = "/login/passkey", "/login/passkeys"
 LONGEST_NAME = 100
-KEPT_FOR = int(timedelta(hours=1).total_seconds())
+CACHE_SECONDS = int(timedelta(hours=1).total_seconds())
 SOURCE = (files("ingot_identity.sign_in") / "passkeys.js").read_bytes()
 Page = Response[Any]
 
@@ -46,7 +46,7 @@ Page = Response[Any]
 @get(html.SCRIPT, policy=anyone(), include_in_schema=False)
 async def script() -> Response[bytes]:
     """Return the script of pages with passkeys."""
-    headers = {"Cache-Control": f"max-age={KEPT_FOR}", "X-Content-Type-Options": "nosniff"}
+    headers = {"Cache-Control": f"max-age={CACHE_SECONDS}", "X-Content-Type-Options": "nosniff"}
     return Response(SOURCE, media_type="text/javascript", headers=headers)
 
 

@@ -165,8 +165,8 @@ async def require_proof(
 ) -> None:
     """Require of a signed-in person what a sign-in would ask.
 
-    That is the password, with the code or any passkey if there is a second factor; or a passkey alone, with
-    the PIN or fingerprint of its owner. Raises Invalid, InvalidPasskey, TooManyRequests, Unavailable.
+    That is the password, with a code or a passkey if there is a second factor. A passkey alone is enough if
+    its owner gave a PIN or a fingerprint. Raises Invalid, InvalidPasskey, TooManyRequests, Unavailable.
     """
     if proof.challenge is not None:
         await require_passkey(

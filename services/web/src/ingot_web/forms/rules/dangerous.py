@@ -31,17 +31,17 @@ _PATTERNS = [
 class ProofRequired(ApiError):
     """The last proof of the session is too old for this form, which is sent again with a new one.
 
-    ``asked`` is the proof that the caller can give. ``refusal`` is the error of one that was sent; None at
+    ``ways`` are the proofs that the caller can give. ``refusal`` is the error of one that was sent; None at
     first.
     """
 
     status = 403
 
-    def __init__(self, form: Form, refusal: ApiError | None, asked: Mapping[str, Any]) -> None:
+    def __init__(self, form: Form, refusal: ApiError | None, ways: Mapping[str, Any]) -> None:
         super().__init__(refusal.message if refusal else "", headers=refusal.headers if refusal else None)
         if refusal is not None:
             self.status = refusal.status
-        self.form, self.refusal, self.asked = form, refusal, asked
+        self.form, self.refusal, self.ways = form, refusal, ways
 
 
 def is_dangerous(path: str, form: Form) -> bool:

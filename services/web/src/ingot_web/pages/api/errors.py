@@ -65,7 +65,7 @@ def _proof_page(request: WebRequest, error: ProofRequired) -> Response[Any]:
         error=error,
         title="Confirm that it is you",
         problem=_words(error),
-        asked=error.asked,
+        ways=error.ways,
         fields=[pair for pair in error.form.pairs if pair[0] not in (*PROOF_FIELDS, "token")],
     )
 

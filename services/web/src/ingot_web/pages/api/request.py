@@ -173,12 +173,12 @@ class WebRequest(ApiRequest):
             except (Invalid, Denied, TooManyRequests) as error:
                 refusal = error
         try:
-            asked = await self.forge.get("identity", PROOF)
+            ways = await self.forge.get("identity", PROOF)
         except NotFound:
             # A replica of identity of an older release, while both are replaced, does not know proofs.
             return
-        if asked["needed"]:
-            raise ProofRequired(form, refusal, asked)
+        if ways["needed"]:
+            raise ProofRequired(form, refusal, ways)
 
     async def _read_form(self) -> Form:
         """Return the fields as they were sent. Raises BadRequest."""
