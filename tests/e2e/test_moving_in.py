@@ -1,6 +1,7 @@
 """A repository of another Ingot moves in with its issues, and every object of it is compared."""
 
 import asyncio
+import base64
 import secrets
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -29,6 +30,9 @@ ISSUE = [
 ]
 PULL = ["merged", "merged_at", "merge_commit_sha", "merge_base", "draft"]
 COMMENT = ["body", "created_at", "updated_at"]
+RELEASE = ["tag_name", "name", "body", "draft", "prerelease", "created_at", "published_at"]
+ASSET = ["name", "size", "created_at", "digest"]
+FILE = b"some bytes " * 10_000
 REVIEW = ["state", "body", "commit_id", "dismissed", "comments_count", "submitted_at"]
 LINE = ["body", "path", "position", "original_position", "commit_id", "diff_hunk", "created_at", "updated_at"]
 LABEL = ["name", "color", "description", "exclusive", "is_archived"]
@@ -61,6 +65,11 @@ class People:
         for name in names:
             new = {"username": name, "email": f"{name}@example.org", "password": f"what {name} knows"}
             await self(ADMINISTRATOR[0], "POST", "admin/users", new, 201)
+
+    async def upload(self, who: str, path: str, file: bytes) -> None:
+        auth = (who, f"what {who} knows")
+        answer = await self._http.post(path, files={"attachment": ("a.bin", file)}, auth=auth)
+        assert answer.status_code == 201, answer.text
 
     async def all(self, who: str, path: str) -> list[dict[str, Any]]:
         """Return the objects of all pages."""
@@ -97,6 +106,11 @@ def pull_of(one: dict[str, Any]) -> dict[str, Any]:
         "merged_by": one["merged_by"]["login"] if one["merged_by"] else None,
         "labels": [label["name"] for label in one["labels"]],
     }
+
+
+def release_of(one: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a release that an import keeps."""
+    return only(RELEASE, one) | {"assets": [only(ASSET, asset) for asset in one["assets"]]}
 
 
 def by_time(objects: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -195,6 +209,12 @@ async def fill(there: People, ann: str, eve: str) -> None:
     await there(ann, "POST", f"{root}/issues/3/times", {"time": 90})
     blocker = {"owner": ann, "repo": "app", "index": 5}
     await there(ann, "POST", f"{root}/issues/3/dependencies", blocker, 201)
+    await there(ann, "PUT", f"{root}/topics", {"topics": ["lamps", "oil"]}, 204)
+    release = {"tag_name": "v1", "name": "one", "body": "first", "target_commitish": "main"}
+    release = await there(ann, "POST", f"{root}/releases", release, 201)
+    await there.upload(ann, f"{root}/releases/{release['id']}/assets?name=a.bin", FILE)
+    page = {"title": "Home", "content_base64": base64.b64encode(b"welcome").decode()}
+    await there(ann, "POST", f"{root}/wiki/new", page, 201)
     await there(ann, "POST", f"{root}/pulls/{COUNT + 1}/merge", {"Do": "merge"})
     await there(ann, "PATCH", f"{root}/pulls/{COUNT + 2}", {"state": "closed"}, 201)
     await there(ann, "PATCH", f"{root}/milestones/{milestone['id']}", {"state": "closed"})
@@ -224,6 +244,8 @@ async def test_a_repository_of_another_ingot_moves_in_object_by_object(
             "milestones": True,
             "issues": True,
             "pull_requests": True,
+            "releases": True,
+            "wiki": True,
         }
         await here(ann, "POST", "repos/migrate", form, 201)
         async with asyncio.timeout(120):
@@ -253,6 +275,19 @@ async def test_a_repository_of_another_ingot_moves_in_object_by_object(
         was, is_now = await there.all(ann, f"{old}/{query}"), await here.all(ann, f"{new}/{query}")
         assert [pull_of(one) for one in is_now] == [pull_of(one) for one in was]
         assert [one["merged"] for one in is_now] == [True, False, False]
+        assert (await here(ann, "GET", f"{new}/topics")) == {"topics": ["lamps", "oil"]}
+        releases = [await people.all(ann, f"{root}/releases") for people, root in ((there, old), (here, new))]
+        was, is_now = ([release_of(one) for one in group] for group in releases)
+        assert is_now == was
+        [asset] = releases[1][0]["assets"]
+        assert (
+            await near.get(asset["browser_download_url"], auth=(ann, f"what {ann} knows"))
+        ).content == FILE
+        pages = [
+            await people(ann, "GET", f"{root}/wiki/page/Home") for people, root in ((there, old), (here, new))
+        ]
+        wiki = ["title", "content_base64", "commit_count", "last_commit"]
+        assert only(wiki, pages[1]) == only(wiki, pages[0])
         for number in (COUNT + 1, COUNT + 2, COUNT + 3):
             was = await reviews_of(there, ann, old, number)
             assert await reviews_of(here, ann, new, number) == was

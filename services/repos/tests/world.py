@@ -41,7 +41,7 @@ from ingot_repos.git.hooks.hook_questions import HookQuestions
 from ingot_repos.git.protocol.fetch_cache import FetchCache
 from ingot_repos.git.storage.read_cache import ReadCache
 from ingot_repos.git.storage.storage import Storage
-from ingot_repos.imports.jobs import ImportWorkers
+from ingot_repos.imports.jobs.imports import ImportWorkers
 from ingot_repos.lfs.rules.objects import LfsFiles, LfsObjects
 from ingot_repos.lfs.rules.pushes import LfsPushes
 from ingot_repos.migrations import SCRIPTS

@@ -69,7 +69,9 @@ from ingot_repos.git.storage.read_cache import ReadCache
 from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports import api as imports
 from ingot_repos.imports import internal as import_pages
-from ingot_repos.imports.jobs import ImportJobs, ImportWorkers
+from ingot_repos.imports.jobs.forge_data import ForgeData
+from ingot_repos.imports.jobs.imports import ImportJobs, ImportWorkers
+from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.pages import SourcePages
 from ingot_repos.lfs.api import locks as lfs_locks
 from ingot_repos.lfs.api import objects as lfs
@@ -346,6 +348,11 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
     connector = RemoteConnector(seal, proxy, settings)
     lfs = LfsObjects(database, jobs, objects, lfs_limits, settings.shard)
     lfs_fetches = LfsFetches(lfs, egress, own, settings)
+    opener = SourceOpener(seal, egress, own, settings)
+    asset_editor = AssetEditor(database, jobs, objects, limits)
+    forge_data = ForgeData(
+        database, storage, asset_editor, opener, connector, max_bytes=settings.max_remote_bytes
+    )
 
     shards = Shards(
         origins(settings, settings.shards),
@@ -380,12 +387,12 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
         fetches,
         objects,
         ActivitySweep(database, timedelta(days=settings.activity_days)),
-        AssetEditor(database, jobs, objects, limits),
+        asset_editor,
         asset_files,
         lfs,
         LfsFiles(database, objects),
         lfs_pushes,
-        SourcePages(database, seal, presenter, egress, own, settings),
+        SourcePages(database, presenter, opener),
         reads,
         pushes,
         server_keys,
@@ -407,7 +414,10 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
         ImportWorkers(
             "repos",
             jobs,
-            on_shard(ImportJobs(jobs, storage, presenter, connector, lfs_fetches).work(), settings.shard),
+            on_shard(
+                ImportJobs(jobs, storage, presenter, connector, lfs_fetches, forge_data).work(),
+                settings.shard,
+            ),
             concurrency=settings.migration_concurrency,
         ),
         MirrorWorkers(

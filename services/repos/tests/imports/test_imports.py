@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ingot_repos.imports.jobs import TRIES
+from ingot_repos.imports.jobs.imports import TRIES
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 from ingot_testing.processes import free_port
 

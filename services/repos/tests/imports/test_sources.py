@@ -127,7 +127,9 @@ class Source(Remote):
         return answer_of(items[start : start + self.page_size], f"X-Total-Count: {len(items)}")
 
     def api_calls(self):
-        return [target for _, target, _ in self.requests if target.startswith("/api/")]
+        """Return the requests for pages. Topics are fetched with git."""
+        targets = [target for _, target, _ in self.requests if target.startswith("/api/")]
+        return [target for target in targets if not target.endswith("/topics")]
 
 
 def answer_of(value, *headers, kind="application/json", line="200 OK"):
@@ -282,6 +284,127 @@ async def test_a_limit_within_a_page_pauses_the_import(world, bob, source, answe
     assert [one["number"] for one in (await read(bob, repository_id, cursor))["issues"]] == [3]
 
 
+FILE = b"bytes" * 1000
+RELEASES = [
+    {
+        "id": 600, "tag_name": "v1", "name": "one", "body": "first", "author": ANN, "prerelease": True,
+        "published_at": TIMES["updated_at"], **TIMES,
+        "assets": [
+            {"name": "a.zip", "size": len(FILE), "created_at": TIMES["created_at"]},
+            {"name": "gone.zip", "size": 1, "created_at": TIMES["created_at"]},
+        ],
+    },
+    {"id": 601, "tag_name": "v2", "name": "untagged", "author": EVE, **TIMES},
+]  # fmt: skip
+
+
+def with_releases(source):
+    """Give the source releases, one of which has two files. The second is missing."""
+    first, second = RELEASES
+    for asset in first["assets"]:
+        asset["browser_download_url"] = source.url(f"there/files/{asset['name']}")
+    source.lists |= {"releases": [first, second], "topics": {"topics": ["lamps", "No Topic"]}}
+    source.files = {"/there/files/a.zip": answer_of(FILE)}
+
+    async def answer(method, target, headers, writer):
+        path = urlsplit(target).path
+        if path.startswith("/there/files/"):
+            return source.files.get(path, status("404 Not Found"))
+        return await source.answer_api(method, target, headers, writer)
+
+    source.answer = answer
+
+
+async def releases_of(person):
+    return (await person.get("/repos/bob/copy/releases")).json()
+
+
+async def test_releases_come_with_their_files(world, copied, bob, source):
+    await git("tag", "v1", cwd=source.work)
+    await git("push", "-q", "origin", "v1", cwd=source.work)
+    with_releases(source)
+    await migrate(world, bob, source, releases=True, auth_token="t0ken")
+    first, second = sorted(await releases_of(bob), key=lambda one: one["tag_name"])
+    assert (first["name"], first["body"], first["prerelease"], first["draft"]) == (
+        "one",
+        "first",
+        True,
+        False,
+    )
+    assert (first["created_at"], first["published_at"]) == (TIMES["created_at"], TIMES["updated_at"])
+    assert (first["author"]["login"], first["original_author"]) == ("ann", "annie")
+    assert (second["draft"], second["author"]["id"], second["original_author"]) == (True, -1, "cat")
+    [asset] = first["assets"]
+    assert (asset["name"], asset["size"], asset["created_at"]) == ("a.zip", len(FILE), TIMES["created_at"])
+    got = await bob.call("GET", urlsplit(asset["browser_download_url"]).path)
+    assert got.content == FILE
+    assert (await bob.get("/repos/bob/copy/topics")).json()["topics"] == ["lamps"]
+    assert (await progress(bob))["counts"]["releases"] == {"done": 2, "total": 2}
+
+
+async def test_releases_of_a_killed_worker_come_once(world, bob, source):
+    await git("tag", "v1", cwd=source.work)
+    await git("push", "-q", "origin", "v1", cwd=source.work)
+    with_releases(source)
+    whole, source.files["/there/files/a.zip"] = source.files["/there/files/a.zip"], b""
+    form = {"clone_addr": source.url("there/source.git"), "repo_name": "copy", **ALL, "releases": True}
+    await bob.post("/repos/migrate", form)
+    await world.components.import_workers.step()
+    assert (await progress(bob))["status"] == "running"
+    source.files["/there/files/a.zip"] = whole
+    table = world.database.metadata.tables["job"]
+    async with world.database.transaction() as tx:
+        await tx.execute(table.update().values(run_at=table.c.created_at))
+    await world.components.import_workers.step()
+    releases = await releases_of(bob)
+    assert sorted(one["tag_name"] for one in releases) == ["v1", "v2"]
+    assert [asset["name"] for one in releases for asset in one["assets"]] == ["a.zip"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (status("302 Found", "Location: http://10.0.0.1/a.zip"), "address"),
+        (status("302 Found", "Location: file:///etc/passwd"), "redirect"),
+        (answer_of(b"x" * 20_000), "too-large"),
+    ],
+)
+@pytest.mark.parametrize("settings", [{"allowed_remotes": ["127.0.0.1"], "max_asset_bytes": 10_000}])
+async def test_a_file_that_may_not_be_fetched_fails_the_import(world, bob, source, answer, reason):
+    with_releases(source)
+    source.files["/there/files/a.zip"] = answer
+    await migrate(world, bob, source, releases=True, auth_token="t0ken")
+    state = await progress(bob)
+    assert (state["status"], state["error"]) == ("failed", REASON_TEXTS[reason])
+
+
+async def test_a_limit_before_releases_pauses_the_job(world, bob, source):
+    async def limited(_method, _target, _headers, _writer):
+        return status("429 Too Many Requests", "Retry-After: 7")
+
+    source.api = limited
+    await migrate(world, bob, source, releases=True)
+    state = await progress(bob)
+    assert (state["status"], state["error"]) == ("running", REASON_TEXTS["busy"])
+    [job] = [row for row in await world.rows("job") if row.kind.startswith("migrate")]
+    assert (job.state, job.run_at > now()) == ("waiting", True)
+
+
+async def test_the_wiki_comes_along(world, bob, source, tmp_path):
+    work = await bare_source(source.folder / "there", tmp_path, name="source.wiki.git")
+    await commit(work, "Home.md", "welcome\n")
+    await git("push", "-q", "origin", "trunk", cwd=work)
+    await migrate(world, bob, source, wiki=True)
+    page = (await bob.get("/repos/bob/copy/wiki/page/Home")).json()
+    assert (page["title"], page["commit_count"]) == ("Home", 1)
+
+
+async def test_a_source_without_a_wiki_has_all_else(world, bob, source):
+    await migrate(world, bob, source, wiki=True)
+    assert (await progress(bob))["status"] == "running"
+    assert (await bob.get("/repos/bob/copy/wiki/pages")).status_code == 404
+
+
 async def test_gogs_is_asked_for_nothing_that_it_does_not_have(world, bob, source):
     objects = await read_all(bob, await migrate(world, bob, source, service="gogs", pull_requests=True))
     assert len(objects["pulls"]) == 2
@@ -289,6 +412,7 @@ async def test_gogs_is_asked_for_nothing_that_it_does_not_have(world, bob, sourc
         urlsplit(target).path.removeprefix("/api/v1/repos/there/source") for target in source.api_calls()
     }
     assert paths == {"/labels", "/milestones", "/issues", "/pulls", "/issues/comments"}
+    assert not [target for _, target, _ in source.requests if target.endswith("/topics")]
 
 
 async def test_heads_of_pull_requests_stay_with_the_source_unless_asked_for(world, bob, source):
@@ -589,8 +713,8 @@ async def test_a_cursor_of_another_form_is_refused(world, bob, source, cursor):
     ("fields", "named"),
     [
         ({"service": "github"}, "issues"),
-        ({"service": "gitea", "wiki": True}, "wiki"),
-        ({"service": "forgejo", "releases": True}, "releases"),
+        (dict.fromkeys(ALL, False) | {"service": "onedev", "wiki": True}, "wiki"),
+        (dict.fromkeys(ALL, False) | {"service": "gitbucket", "releases": True}, "releases"),
         ({"service": "gitlab", "pull_requests": True}, "issues"),
     ],
 )

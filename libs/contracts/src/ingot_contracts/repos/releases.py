@@ -30,5 +30,7 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     published_at: datetime | None = None
     author: User
+    original_author: str = ""
+    original_author_id: int = 0
     upload_url: str = ""
     assets: list[Attachment] = []

@@ -6,7 +6,7 @@ The API calls imports migrations, so its structs and routes use that word.
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import cast
+from typing import Literal, cast
 
 import msgspec
 from litestar import delete, get, post
@@ -44,7 +44,7 @@ from ingot_repos.imports.clients.source import Kind
 from ingot_repos.imports.rules import lifecycle as imports
 from ingot_repos.imports.rules import progress
 from ingot_repos.imports.rules.lifecycle import NewImport, NewSource
-from ingot_repos.imports.rules.pages import SOURCES
+from ingot_repos.imports.rules.openings import SOURCES
 from ingot_repos.imports.store import Counts
 from ingot_repos.placement.api.forwarding import require_accepting
 from ingot_repos.presentation.rules.intervals import read_interval
@@ -61,11 +61,13 @@ OF_A_FORGE = ("issues", "labels", "milestones", "pull_requests", "releases", "wi
 """Data of a forge next to git. Like Gitea, Ingot ignores these fields for plain git and mirrors."""
 FORGES = ("github", "gitea", "forgejo", "gitlab", "gogs", "onedev", "gitbucket", "codebase", "codecommit")
 """Services with data next to git. As in Gitea, every other name means plain git."""
-KINDS_OF_FIELDS: Mapping[str, tuple[Kind, ...]] = {
+KINDS_OF_FIELDS: Mapping[str, tuple[Kind | Literal["wiki"], ...]] = {
     "labels": ("labels",),
     "milestones": ("milestones",),
     "issues": ("issues", "comments", "times", "dependencies"),
     "pull_requests": ("pulls", "comments", "times", "dependencies"),
+    "releases": ("releases",),
+    "wiki": ("wiki",),
 }
 """Fields of a form whose data is imported from ``SOURCES``."""
 
@@ -73,13 +75,13 @@ KINDS_OF_FIELDS: Mapping[str, tuple[Kind, ...]] = {
 class MigrateRepoForm(msgspec.Struct, kw_only=True):
     """``repo_owner`` (a name) or ``uid`` is the owner. The default is the caller.
 
-    Labels, milestones, issues and pull requests are imported if ``service`` is gitea, forgejo or gogs. Their
-    authors are the accounts that show the same e-mail address. With ``map_logins``, which only administrators
-    set, accounts with the same login follow. Other authors are the ghost; ``original_author`` names them.
-    With ``lfs``, objects that the history points to are imported, too. They come from ``lfs_endpoint`` or
-    from the LFS server of the remote. Switches for other data are ignored for plain git and mirrors. Other
-    data of a ``service`` is refused. ``mirror_interval`` is for mirrors and ignored otherwise. The keys of
-    AWS are ignored: git uses ``auth_username`` and ``auth_password``.
+    Labels, milestones, issues, pull requests, releases, the wiki and topics are imported if ``service`` is
+    gitea, forgejo or gogs. Their authors are the accounts that show the same e-mail address. With
+    ``map_logins``, which only administrators set, accounts with the same login follow. Other authors are the
+    ghost; ``original_author`` names them. With ``lfs``, objects that the history points to are imported, too.
+    They come from ``lfs_endpoint`` or from the LFS server of the remote. Switches for other data are ignored
+    for plain git and mirrors. Other data of a ``service`` is refused. ``mirror_interval`` is for mirrors and
+    ignored otherwise. The keys of AWS are ignored: git uses ``auth_username`` and ``auth_password``.
     """
 
     clone_addr: Description
@@ -201,16 +203,16 @@ def _source(request: RepositoryRequest, data: MigrateRepoForm) -> NewSource | No
         raise Denied("only administrators map users by their logins")
     if data.mirror or service not in FORGES:
         return None
-    kinds: list[Kind] = []
+    kinds: set[str] = set()
     for name in OF_A_FORGE:
         if not getattr(data, name):
             continue
         if service not in SOURCES or name not in KINDS_OF_FIELDS:
             raise Invalid.field(name, "unsupported", f"{name} of {service} are not imported")
-        kinds += KINDS_OF_FIELDS[name]
+        kinds.update(KINDS_OF_FIELDS[name])
     if not kinds:
         return None
-    return NewSource(service=service, kinds=sorted(set(kinds)), map_logins=data.map_logins)
+    return NewSource(service=service, kinds=sorted(kinds), map_logins=data.map_logins)
 
 
 async def _owner(request: RepositoryRequest, data: MigrateRepoForm) -> AccountRow:

@@ -5,7 +5,8 @@ https://docs.gitea.com/api. Gogs ignores ``type`` and lists pull requests with t
 
 import asyncio
 import re
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from typing import Annotated, Any, Protocol, TypedDict, TypeVar, cast
 from urllib.parse import quote, urlsplit
@@ -28,7 +29,15 @@ from ingot_contracts.repos.imports import (
     ImportedTime,
 )
 from ingot_repos.imports.clients.http import SourceHttp
-from ingot_repos.imports.clients.source import Fault, Kind, PersonKey, SourceFailed, SourcePage
+from ingot_repos.imports.clients.source import (
+    ABSENT,
+    Kind,
+    PersonKey,
+    SourceAsset,
+    SourceFailed,
+    SourcePage,
+    SourceRelease,
+)
 
 PAGE_SIZE = 50
 """The largest page of a Gitea with default settings."""
@@ -44,9 +53,7 @@ _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _T = TypeVar("_T")
 
 
-OPTIONAL: tuple[Kind, ...] = ("times", "dependencies")
-ABSENT: tuple[Fault, ...] = ("forge-answer", "not-found", "unauthorized")
-"""Faults that mean that a source does not have something of ``OPTIONAL``: 400, 404, 403."""
+OPTIONAL: tuple[Kind, ...] = ("times", "dependencies", "releases")
 STATES: Mapping[str, ImportedReviewState] = {
     "APPROVED": "APPROVED",
     "COMMENT": "COMMENT",
@@ -197,6 +204,33 @@ class _Time(msgspec.Struct):
     user_name: str = ""
 
 
+class _Topics(msgspec.Struct):
+    topics: list[str] | None = None
+
+
+class _Asset(msgspec.Struct):
+    name: str
+    browser_download_url: str
+    created_at: datetime
+    size: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
+
+
+class _Release(msgspec.Struct):
+    id: _Id
+    tag_name: str
+    created_at: datetime
+    published_at: datetime | None = None
+    target_commitish: str | None = ""
+    name: str | None = ""
+    body: str | None = ""
+    draft: bool = False
+    prerelease: bool = False
+    author: _User | None = None
+    original_author: str | None = ""
+    original_author_id: _Id | None = 0
+    assets: list[_Asset] | None = None
+
+
 class _Listed(Protocol):
     @property
     def id(self) -> int: ...
@@ -218,6 +252,7 @@ _PATHS: Mapping[Kind, str] = {
     "comments": "/issues/comments",
     "times": "/times",
     "dependencies": "/issues",
+    "releases": "/releases",
 }
 _QUERIES: Mapping[Kind, Mapping[str, str | int]] = {
     "labels": {},
@@ -227,6 +262,7 @@ _QUERIES: Mapping[Kind, Mapping[str, str | int]] = {
     "comments": {},
     "times": {},
     "dependencies": {"state": "all", "sort": "oldest"},
+    "releases": {},
 }
 _SIZES: Mapping[Kind, int] = {"pulls": DETAILED_PAGE_SIZE, "dependencies": DETAILED_PAGE_SIZE}
 
@@ -239,6 +275,22 @@ class GiteaRepository:
         self._full_name = f"{owner}/{name}"
         self._slots = asyncio.Semaphore(REQUESTS_AT_ONCE)
         self._path = f"/repos/{quote(owner, safe='')}/{quote(name, safe='')}"
+
+    async def topics(self) -> list[str]:
+        """Return the topics; none of a Gogs, which has no topics."""
+        if self._is_gogs:
+            return []
+        try:
+            answer, _ = await self._http.get(f"{self._path}/topics", {}, _Topics)
+        except SourceFailed as error:
+            if error.fault not in ABSENT:
+                raise
+            return []
+        return answer.topics or []
+
+    def file(self, url: str) -> AbstractAsyncContextManager[tuple[AsyncIterator[bytes], int | None]]:
+        """Open an asset of a release. Raises SourceFailed, SourceBusy."""
+        return self._http.open_file(url)
 
     async def count(self, kind: Kind) -> int | None:
         """Return the number of objects, which only Gogs does not say. Raises SourceFailed, SourceBusy."""
@@ -307,6 +359,11 @@ class GiteaRepository:
         try:
             if kind == "times":
                 return await self._times(number)
+            if kind == "releases":
+                releases, total = await self._read(kind, number, list[_Release])
+                addresses = _addresses(one.author for one in releases)
+                converted = [_release(one) for one in releases]
+                return SourcePage(**_size(releases, total), addresses=addresses, releases=converted)
             return await self._dependencies(number)
         except SourceFailed as error:
             if error.fault not in ABSENT:
@@ -559,6 +616,24 @@ def _line_comment(comment: _LineComment, commit_sha: str) -> ImportedLineComment
         resolver=_person(comment.resolver) if comment.resolver is not None else None,
         created_at=comment.created_at,
         updated_at=comment.updated_at,
+    )
+
+
+def _release(release: _Release) -> SourceRelease:
+    return SourceRelease(
+        author=_person(release.author, release.original_author, release.original_author_id),
+        tag_name=release.tag_name,
+        target=release.target_commitish or "",
+        name=release.name or "",
+        body=release.body or "",
+        draft=release.draft,
+        prerelease=release.prerelease,
+        created_at=release.created_at,
+        published_at=release.published_at,
+        assets=[
+            SourceAsset(name=one.name, url=one.browser_download_url, size=one.size, created_at=one.created_at)
+            for one in release.assets or []
+        ],
     )
 
 

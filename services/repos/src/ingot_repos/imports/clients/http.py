@@ -9,8 +9,8 @@ The module imports aiohttp, like ``remotes.clients.http``.
 import asyncio
 import email.utils
 import ssl
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 import aiohttp
@@ -27,6 +27,8 @@ MOST_BYTES = 32 * 1024 * 1024
 """Limit of one answer: a page of issues with long texts."""
 MOST_REDIRECTS = 5
 REQUEST_SECONDS = 30.0
+FILE_SECONDS = 3600.0
+"""Limit of the time for one file."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 3600.0
 """Seconds of a pause that a source may ask for."""
 _T = TypeVar("_T")
@@ -49,29 +51,40 @@ class SourceHttp:
         Raises SourceFailed, SourceBusy.
         """
         url = URL(f"{self._root}{path}", encoded=True).with_query(query)
-        try:
-            async with asyncio.timeout(REQUEST_SECONDS):
-                text, headers = await self._follow(url)
-            return msgspec.json.decode(text, type=answer), headers
-        except AddressFailed as error:
-            raise SourceFailed(error.fault) from None
-        except (aiohttp.ClientSSLError, ssl.SSLError):
-            raise SourceFailed("tls") from None
-        except (TimeoutError, aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError):
-            raise SourceFailed("unreachable") from None
-        except (aiohttp.ClientError, KeyError, ValueError, RecursionError):
-            raise SourceFailed("forge-answer") from None
+        with _faults():
+            async with self._follow(url, "application/json", REQUEST_SECONDS) as response:
+                return msgspec.json.decode(await _whole(response), type=answer), response.headers
 
-    async def _follow(self, url: URL) -> tuple[bytes, Mapping[str, str]]:
+    @asynccontextmanager
+    async def open_file(self, address: str) -> AsyncIterator[tuple[AsyncIterator[bytes], int | None]]:
+        """Open the file at an address of any server: its chunks, and its length if the server says it.
+
+        Raises SourceFailed, SourceBusy.
+        """
+        async with AsyncExitStack() as stack:
+            with _faults():
+                url = URL(address)
+                if url.scheme not in ("http", "https"):
+                    raise SourceFailed("redirect")
+                response = await stack.enter_async_context(self._follow(url, "*/*", FILE_SECONDS))
+            yield _chunks(response), response.content_length
+
+    @asynccontextmanager
+    async def _follow(self, url: URL, accepted: str, seconds: float) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Open the successful response behind redirects, for ``seconds``."""
         for _ in range(MOST_REDIRECTS + 1):
             await self._addresses.resolve(url.raw_host or "", url.port or 0)
-            headers = {"Accept": "application/json"}
+            headers = {"Accept": accepted}
             if self._authorization and place_of(url) == place_of(self._root):
                 headers["Authorization"] = self._authorization
-            async with self._session.get(url, headers=headers, allow_redirects=False) as response:
+            async with (
+                asyncio.timeout(seconds),
+                self._session.get(url, headers=headers, allow_redirects=False) as response,
+            ):
                 if response.status not in (301, 302, 303, 307, 308):
                     _require_success(response.status, response.headers)
-                    return await _whole(response), response.headers
+                    yield response
+                    return
                 following = url.join(URL(response.headers["Location"], encoded=True))
             if following.scheme not in ("http", "https"):
                 raise SourceFailed("redirect")
@@ -102,6 +115,32 @@ async def open_source_http(
     addresses = JudgedAddresses(egress, own_servers, resolve)
     async with open_session(addresses, authorities) as session:
         yield SourceHttp(root, session, addresses, authorization)
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    """Turn errors of requests into SourceFailed."""
+    try:
+        yield
+    except AddressFailed as error:
+        raise SourceFailed(error.fault) from None
+    except (aiohttp.ClientSSLError, ssl.SSLError):
+        raise SourceFailed("tls") from None
+    except (TimeoutError, aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError):
+        raise SourceFailed("unreachable") from None
+    except (aiohttp.ClientError, KeyError, ValueError, RecursionError):
+        raise SourceFailed("forge-answer") from None
+
+
+async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """Yield the chunks of a file. The server may be silent for ``REQUEST_SECONDS``."""
+    with _faults():
+        while True:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                chunk = await response.content.readany()
+            if not chunk:
+                return
+            yield chunk
 
 
 async def _whole(response: aiohttp.ClientResponse) -> bytes:

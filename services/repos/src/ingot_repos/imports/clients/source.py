@@ -4,6 +4,9 @@ A module for a family has a class with this interface. It translates pages of th
 read in their order, because later ones refer to earlier ones.
 """
 
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from typing import Literal, Protocol
 
 import msgspec
@@ -14,11 +17,12 @@ from ingot_contracts.repos.imports import (
     ImportedIssue,
     ImportedLabel,
     ImportedMilestone,
+    ImportedPerson,
     ImportedPull,
     ImportedTime,
 )
 
-Kind = Literal["labels", "milestones", "issues", "pulls", "comments", "times", "dependencies"]
+Kind = Literal["labels", "milestones", "issues", "pulls", "comments", "times", "dependencies", "releases"]
 KINDS: tuple[Kind, ...] = (
     "labels",
     "milestones",
@@ -28,9 +32,12 @@ KINDS: tuple[Kind, ...] = (
     "times",
     "dependencies",
 )
+"""Kinds that issues reads, in their order."""
 Fault = Literal[
     "address", "forge-answer", "not-found", "redirect", "tls", "too-large", "unauthorized", "unreachable"
 ]
+ABSENT: tuple[Fault, ...] = ("forge-answer", "not-found", "unauthorized")
+"""Faults that mean that a source does not have an optional kind, or hides it: 400, 404, 403."""
 TRANSIENT: tuple[Fault, ...] = ("unreachable",)
 """Faults after which the same request may succeed."""
 
@@ -55,6 +62,30 @@ class SourceBusy(Exception):
         super().__init__(seconds)
 
 
+class SourceAsset(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of a release, at ``url``."""
+
+    name: str
+    url: str
+    size: int
+    created_at: datetime
+
+
+class SourceRelease(msgspec.Struct, frozen=True, kw_only=True):
+    """A release. ``target`` is the branch or commit of a draft."""
+
+    author: ImportedPerson
+    tag_name: str
+    target: str = ""
+    name: str = ""
+    body: str = ""
+    draft: bool = False
+    prerelease: bool = False
+    created_at: datetime
+    published_at: datetime | None = None
+    assets: list[SourceAsset] = []
+
+
 class SourcePage(msgspec.Struct, frozen=True, kw_only=True):
     """A page of one kind. Its people have no accounts yet. Pull requests come with their comments.
 
@@ -74,10 +105,19 @@ class SourcePage(msgspec.Struct, frozen=True, kw_only=True):
     comments: list[ImportedComment] = []
     times: list[ImportedTime] = []
     dependencies: list[ImportedDependency] = []
+    releases: list[SourceRelease] = []
 
 
 class Source(Protocol):
     """A repository of a source."""
+
+    async def topics(self) -> list[str]:
+        """Return the topics. Raises like ``page``."""
+        ...
+
+    def file(self, url: str) -> AbstractAsyncContextManager[tuple[AsyncIterator[bytes], int | None]]:
+        """Open a file: its chunks, and its length if the source says it. Raises like ``page``."""
+        ...
 
     async def count(self, kind: Kind) -> int | None:
         """Return the number of objects, or None if the source does not say it. Raises like ``page``."""

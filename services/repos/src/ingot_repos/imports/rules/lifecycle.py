@@ -23,7 +23,6 @@ from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import ImportState, RepositoryState
 from ingot_repos.git.remote.remote import Reason
 from ingot_repos.imports import store as sources
-from ingot_repos.imports.clients.source import Kind
 from ingot_repos.mirrors.rules import schedule
 from ingot_repos.placement.rules.job_kinds import job_kind
 from ingot_repos.presentation.rules.announcements import current_row
@@ -72,7 +71,7 @@ class NewSource(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     service: str
-    kinds: list[Kind]
+    kinds: list[str]
     map_logins: bool = False
 
 

@@ -5,24 +5,19 @@ stores it with the rows of the last one.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.driver import Executor
 from ingot_chassis.errors import BadRequest
-from ingot_chassis.security.egress import Egress
-from ingot_chassis.security.own_servers import OwnServers
-from ingot_chassis.security.sealing import Seal, Unreadable
+from ingot_chassis.security.sealing import Unreadable
 from ingot_contracts.identity.accounts import GHOST
 from ingot_contracts.repos.imports import GHOST_ID, ImportedPerson, ImportPage, ReadImportPage
 from ingot_repos.catalog.store import accounts, repositories
-from ingot_repos.catalog.store.states import AccountKind, ImportState, RepositoryState
-from ingot_repos.commits.store.authors import users_by_email
+from ingot_repos.catalog.store.states import ImportState, RepositoryState
 from ingot_repos.git.remote.remote import Reason
 from ingot_repos.imports import store
 from ingot_repos.imports.clients.source import (
@@ -36,16 +31,14 @@ from ingot_repos.imports.clients.source import (
     SourcePage,
 )
 from ingot_repos.imports.rules.lifecycle import OF_ISSUES, announce_end, end
+from ingot_repos.imports.rules.openings import SourceOpener
+from ingot_repos.imports.rules.people import accounts_of
 from ingot_repos.imports.store import Counts, SourceRow
 from ingot_repos.presentation.rules.announcements import announce_edit
 from ingot_repos.presentation.rules.presenter import Presenter, as_user
 from ingot_repos.remotes import store as imports
-from ingot_repos.remotes.rules.credentials import TOKEN_USERNAME, open_credentials
 from ingot_repos.remotes.store import RemoteRow
-from ingot_repos.settings import Settings
 
-SOURCES = ("gitea", "forgejo", "gogs")
-"""Values of ``service`` whose data next to git is imported."""
 MOST_PAGES = 20_000
 """Limit of pages of one kind."""
 MOST_FAILURES = 10
@@ -70,17 +63,8 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 class SourcePages:
     """A reader of pages from the sources of imports."""
 
-    def __init__(
-        self,
-        database: Database,
-        seal: Seal,
-        presenter: Presenter,
-        egress: Egress,
-        own_servers: OwnServers,
-        settings: Settings,
-    ) -> None:
-        self._db, self._seal, self._presenter = database, seal, presenter
-        self._egress, self._own_servers, self._settings = egress, own_servers, settings
+    def __init__(self, database: Database, presenter: Presenter, opener: SourceOpener) -> None:
+        self._db, self._presenter, self._opener = database, presenter, opener
 
     async def read(self, repository_id: int, request: ReadImportPage) -> ImportPage:
         """Return the page at the cursor, for people of this server. Raises BadRequest."""
@@ -106,8 +90,10 @@ class SourcePages:
         """Return a page of the source, or a pause. If the source fails, the import ends."""
         kind = kinds[cursor.kind]
         try:
-            async with asyncio.timeout(PAGE_SECONDS), self._open(source, remote) as there:
-                counts = store.counts_of(source) or await _count(there, kinds)
+            async with asyncio.timeout(PAGE_SECONDS), self._opener.open(source, remote) as there:
+                counts = store.counts_of(source)
+                if kind not in counts:
+                    counts |= await _count(there, kinds)
                 page = await there.page(kind, cursor.number)
             following = _next_cursor(cursor, page)
         except SourceBusy as busy:
@@ -124,31 +110,8 @@ class SourcePages:
         async with self._db.transaction() as tx:
             await store.save_counts(tx, source.repository_id, counts)
             await imports.change(tx, source.repository_id, (ImportState.RUNNING,), phase=kind, percent=0)
-            people = await _accounts_of(tx, page, map_logins=source.map_logins)
+            people = await accounts_of(tx, page, map_logins=source.map_logins)
         return _answer(page, people, msgspec.json.encode(following).decode())
-
-    @asynccontextmanager
-    async def _open(self, source: SourceRow, remote: RemoteRow) -> AsyncIterator[Source]:
-        """Open the API of the source, which all of ``SOURCES`` share. Raises SourceFailed, Unreadable."""
-        from ingot_repos.imports.clients.gitea import GiteaRepository, api_root
-        from ingot_repos.imports.clients.http import open_source_http
-        from ingot_repos.remotes.clients.http import basic_authorization
-
-        login = open_credentials(self._seal, remote.sealed)
-        authorization = ""
-        if login is not None:
-            username, password = login
-            is_token = username == TOKEN_USERNAME
-            authorization = f"token {password}" if is_token else basic_authorization(username, password)
-        root, owner, name = api_root(remote.url)
-        async with open_source_http(
-            root,
-            self._egress,
-            self._own_servers,
-            authorization=authorization,
-            authorities=self._settings.remote_authorities,
-        ) as http:
-            yield GiteaRepository(http, owner, name, is_gogs=source.service == "gogs")
 
     async def _fail_later(self, source: SourceRow, reason: Reason) -> ImportPage:
         """Pause before the next request, or fail after the last one."""
@@ -214,22 +177,6 @@ def _next_cursor(cursor: Cursor, page: SourcePage) -> Cursor:
     if cursor.number >= MOST_PAGES:
         raise SourceFailed("too-large")
     return Cursor(cursor.kind, cursor.number + 1, cursor.done + page.size, page.first)
-
-
-async def _accounts_of(db: Executor, page: SourcePage, *, map_logins: bool) -> dict[PersonKey, int]:
-    """Return the accounts of users of the source, by their keys."""
-    by_email = await users_by_email(db, {address for address in page.addresses.values() if address})
-    ids = {
-        key: by_email[address.lower()].id
-        for key, address in page.addresses.items()
-        if address.lower() in by_email
-    }
-    if map_logins:
-        rest = {key[1].lower(): key for key in page.addresses if key not in ids}
-        for row in await accounts.list_by_logins(db, rest):
-            if row.kind == AccountKind.USER:
-                ids[rest[row.login.lower()]] = row.id
-    return ids
 
 
 def _answer(page: SourcePage, people: Mapping[PersonKey, int], cursor: str) -> ImportPage:

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import AsyncIterable, Iterable
+from datetime import datetime
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
@@ -45,8 +46,10 @@ class AssetEditor:
         name: str,
         chunks: AsyncIterable[bytes],
         length: int | None,
+        *,
+        created_at: datetime | None = None,
     ) -> AssetRow:
-        """Store a file and add it to a release. Opens its own transactions.
+        """Store a file and add it to a release, created now by default. Opens its own transactions.
 
         Raises Invalid, TooLarge and BadRequest, and NotFound if the release was deleted during the upload.
         """
@@ -69,7 +72,7 @@ class AssetEditor:
                     size=stored.size,
                     sha256=stored.sha256,
                     uploader_id=uploader_id,
-                    created_at=now(),
+                    created_at=created_at or now(),
                 )
                 return await self._existing(tx, release.id, asset_id)
         except ApiError as refusal:

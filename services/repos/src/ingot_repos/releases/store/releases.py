@@ -49,6 +49,9 @@ release = Table(
     Column("draft", Boolean, nullable=False),
     Column("prerelease", Boolean, nullable=False, default=False),
     Column("author_id", BigInteger, nullable=False),
+    # The author at the source of an import.
+    Column("original_author", String(255), nullable=False, default="", server_default=""),
+    Column("original_author_id", BigId, nullable=False, default=0, server_default="0"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("published_at", UtcDateTime),
     UniqueConstraint("repository_id", "lower_tag_name"),
@@ -72,6 +75,8 @@ class ReleaseRow(TypedRow):
     draft: bool
     prerelease: bool
     author_id: int
+    original_author: str
+    original_author_id: int
     created_at: datetime
     published_at: datetime | None
     login: str | None

@@ -41,10 +41,16 @@ async def _replace(tx: Tx, repository_id: int, names: set[str]) -> None:
     await topics.replace(tx, repository_id, names)
 
 
+def is_topic(name: str) -> bool:
+    """Return whether a repository may have a topic of this name."""
+    plain = name.strip().lower()
+    return len(plain) <= LONGEST and _NAME.fullmatch(plain) is not None
+
+
 def _checked(name: str) -> str:
     """Return the topic in lower case, as it is stored. Raises Invalid."""
     plain = name.strip().lower()
-    if len(plain) > LONGEST or _NAME.fullmatch(plain) is None:
+    if not is_topic(name):
         raise Invalid.field(
             "topics",
             "format",

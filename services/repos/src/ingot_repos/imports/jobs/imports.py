@@ -1,9 +1,11 @@
 """The job that fetches the commits of an imported repository."""
 
 import asyncio
+from datetime import timedelta
 
 import structlog
 
+from ingot_chassis.clock import now
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work, Workers
 from ingot_repos.catalog.store import repositories
@@ -14,6 +16,8 @@ from ingot_repos.git.refs.refs import BRANCHES, TAGS, default_branch, list_refs
 from ingot_repos.git.remote.remote import Reason, RemoteFailed, fetch, list_remote_refs
 from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports import store as sources
+from ingot_repos.imports.clients.source import SourceBusy
+from ingot_repos.imports.jobs.forge_data import ForgeData
 from ingot_repos.imports.rules import lifecycle as imports
 from ingot_repos.presentation.rules.presenter import Presenter
 from ingot_repos.remotes import store as import_rows
@@ -38,9 +42,11 @@ class ImportJobs:
         presenter: Presenter,
         connector: RemoteConnector,
         lfs_fetches: LfsFetches,
+        forge_data: ForgeData,
     ) -> None:
         self._jobs, self._db, self._storage, self._presenter = jobs, jobs.database, storage, presenter
         self._connector, self._lfs_fetches = connector, lfs_fetches
+        self._forge_data = forge_data
 
     def work(self) -> dict[str, Work]:
         return {imports.MIGRATE: self.run}
@@ -57,15 +63,22 @@ class ImportJobs:
             is_running = await import_rows.change(
                 tx, repository_id, import_rows.UNENDED, state=ImportState.RUNNING
             )
+            source = await sources.get(tx, repository_id)
         if row is None or remote is None or not is_running:
             await self._stop(job, repository_id)
             return
         try:
             if not self._storage.exists(repository_id):
-                await self._fetch(row, remote, pulls=await self._has_pulls(repository_id))
+                pulls = source is not None and "pulls" in sources.kinds_of(source)
+                await self._fetch(row, remote, pulls=pulls)
+            if source is not None:
+                await self._forge_data.fetch(row, remote, source)
             await asyncio.to_thread(self._storage.clear, repository_id)
         except RemoteFailed as error:
             await self._fail(job, repository_id, error)
+            return
+        except SourceBusy as busy:
+            await self._pause(job, repository_id, busy.seconds)
             return
         main = await self._storage.call(repository_id, default_branch)
         tips = await self._storage.call(repository_id, list_refs, (BRANCHES, TAGS))
@@ -77,6 +90,12 @@ class ImportJobs:
             )
         if not is_ready:
             await self._stop(job, repository_id)
+
+    async def _pause(self, job: Job, repository_id: int, seconds: float) -> None:
+        """Run the job again when the source allows it. This is no failed attempt."""
+        async with self._db.transaction() as tx:
+            await sources.pause(tx, repository_id, seconds, "busy", failures=0)
+            await self._jobs.finish(tx, job, again_at=now() + timedelta(seconds=seconds))
 
     async def _stop(self, job: Job, repository_id: int) -> None:
         """End the job of a cancelled import. If the repository was deleted, delete its files."""
@@ -98,12 +117,6 @@ class ImportJobs:
             log.warning("import failed", repository=repository_id, reason=error.reason)
             async with self._db.transaction() as tx:
                 await imports.fail(tx, self._jobs, job, self._presenter, repository_id, error.reason)
-
-    async def _has_pulls(self, repository_id: int) -> bool:
-        """Return whether pull requests are imported, too."""
-        async with self._db.read() as db:
-            source = await sources.get(db, repository_id)
-        return source is not None and "pulls" in sources.kinds_of(source)
 
     async def _fetch(self, row: RepositoryRow, remote: RemoteRow, *, pulls: bool) -> None:
         """Fetch the default branch, then all refs, then LFS objects. A retry keeps fetched data.

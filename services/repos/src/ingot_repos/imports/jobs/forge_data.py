@@ -1,0 +1,259 @@
+"""Topics, releases with assets, and the wiki of a source, fetched before an imported repository is announced.
+
+A killed job continues behind the last release and asset that were written.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Collection
+
+import msgspec
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.errors import ApiError, Invalid, TooLarge
+from ingot_chassis.security.sealing import Unreadable
+from ingot_contracts.limits import BODY_CHARACTERS, NAME_CHARACTERS
+from ingot_contracts.repos.imports import GHOST_ID
+from ingot_repos.catalog.rules import names
+from ingot_repos.catalog.store import repositories, wikis
+from ingot_repos.catalog.store.repositories import RepositoryRow
+from ingot_repos.catalog.store.states import ImportState, RepositoryState
+from ingot_repos.git.refs.refs import BRANCHES, TAGS, list_refs
+from ingot_repos.git.remote.remote import Reason, RemoteFailed, fetch, list_remote_refs
+from ingot_repos.git.storage.storage import Storage
+from ingot_repos.imports import store as sources
+from ingot_repos.imports.clients.source import ABSENT, Source, SourceFailed, SourceRelease
+from ingot_repos.imports.rules.openings import SourceOpener
+from ingot_repos.imports.rules.people import accounts_of
+from ingot_repos.imports.store import Counts, SourceRow
+from ingot_repos.pushes.store import refs
+from ingot_repos.releases.rules.assets import AssetEditor
+from ingot_repos.releases.store import assets as release_assets
+from ingot_repos.releases.store import releases
+from ingot_repos.releases.store.assets import AssetRow
+from ingot_repos.releases.store.releases import ReleaseRow
+from ingot_repos.remotes import store as import_rows
+from ingot_repos.remotes.jobs.connections import RemoteConnector, default_branch_of
+from ingot_repos.remotes.store import RemoteRow
+from ingot_repos.repositories.rules import topics
+
+MOST_PAGES = 1_000
+"""Limit of pages of releases."""
+WATCH_SECONDS = 1.0
+NO_WIKI: frozenset[Reason] = frozenset(("not-found", "no-repository", "unauthorized", "dumb-http"))
+"""Answers of sources that have no wiki. Some ask for a login then."""
+
+
+class WikiAddress(msgspec.Struct, frozen=True):
+    """The remote of a wiki, with the credentials of its repository."""
+
+    url: str
+    sealed: bytes | None
+
+
+class ForgeData:
+    """A fetcher of data that repos stores next to git."""
+
+    def __init__(
+        self,
+        database: Database,
+        storage: Storage,
+        assets: AssetEditor,
+        opener: SourceOpener,
+        connector: RemoteConnector,
+        *,
+        max_bytes: int,
+    ) -> None:
+        self._db, self._storage, self._assets = database, storage, assets
+        self._opener, self._connector, self._max_bytes = opener, connector, max_bytes
+
+    async def fetch(self, row: RepositoryRow, remote: RemoteRow, source: SourceRow) -> None:
+        """Fetch what the import asks for. Raises RemoteFailed, SourceBusy."""
+        kinds = sources.kinds_of(source)
+        if "wiki" in kinds:
+            await self._fetch_wiki(row, remote)
+        try:
+            async with self._opener.open(source, remote) as there:
+                await self._fetch_topics(row.id, there)
+                if "releases" in kinds:
+                    await self._fetch_releases(row, remote, source, there)
+        except SourceFailed as error:
+            raise RemoteFailed(error.fault) from None
+        except TimeoutError:
+            raise RemoteFailed("unreachable") from None
+        except Unreadable:
+            raise RemoteFailed("secrets") from None
+
+    async def _fetch_topics(self, repository_id: int, there: Source) -> None:
+        """Copy topics. Names that are not valid here are left out."""
+        valid = [name for name in await there.topics() if topics.is_topic(name)]
+        async with self._db.transaction() as tx:
+            await topics.replace_topics(tx, repository_id, valid[: topics.MOST])
+
+    async def _fetch_releases(
+        self, row: RepositoryRow, remote: RemoteRow, source: SourceRow, there: Source
+    ) -> None:
+        tags = set(await self._storage.call(row.id, list_refs, (TAGS,)))
+        budget = _Budget(self._max_bytes)
+        done = first = 0
+        for number in range(1, MOST_PAGES + 1):
+            page = await there.page("releases", number)
+            if page.size == 0:
+                return
+            if page.first == first:
+                raise SourceFailed("forge-answer")  # the source ignores the number of the page
+            first = page.first
+            async with self._db.read() as db:
+                people = await accounts_of(db, page, map_logins=source.map_logins)
+            for release in page.releases:
+                author_id = people.get((release.author.source_id, release.author.name), GHOST_ID)
+                added = await self._add(row.id, release, author_id, tags)
+                await self._fetch_assets(added, remote.user_id, release, there, budget)
+                done += 1
+                await self._save_progress(row.id, Counts(done, page.total))
+        raise SourceFailed("too-large")
+
+    async def _add(
+        self, repository_id: int, release: SourceRelease, author_id: int, tags: Collection[str]
+    ) -> ReleaseRow:
+        """Add a release, or return the existing one of its tag. Without a tag in git it is a draft."""
+        try:
+            names.check_tag(release.tag_name)
+        except Invalid:
+            raise SourceFailed("forge-answer") from None
+        is_draft = release.draft or TAGS + release.tag_name not in tags
+        async with self._db.transaction() as tx:
+            await releases.add(
+                tx,
+                repository_id=repository_id,
+                tag_name=release.tag_name,
+                target_commitish=_clip(release.target),
+                name=_clip(release.name),
+                body=release.body.replace("\0", "")[:BODY_CHARACTERS],
+                draft=is_draft,
+                prerelease=release.prerelease,
+                author_id=author_id,
+                original_author=_clip(release.author.name),
+                original_author_id=release.author.source_id,
+                created_at=release.created_at,
+                published_at=None if is_draft else release.published_at or release.created_at,
+            )
+            await releases.count_published(tx, repository_id)
+            row = await releases.get_by_tag(tx, repository_id, release.tag_name)
+        if row is None:
+            raise RemoteFailed("cancelled")
+        return row
+
+    async def _fetch_assets(
+        self, row: ReleaseRow, uploader_id: int, release: SourceRelease, there: Source, budget: "_Budget"
+    ) -> None:
+        """Fetch the assets behind those that exist. Those that the source does not give are left out."""
+        async with self._db.read() as db:
+            existing = {(one.name, one.size) for one in (await self._existing(db, row.id))}
+        for asset in release.assets:
+            if (asset.name, asset.size) in existing:
+                continue
+            try:
+                async with there.file(asset.url) as (chunks, length):
+                    watched = self._watched(row.repository_id, chunks, budget)
+                    await self._assets.upload(
+                        row, uploader_id, asset.name, watched, length, created_at=asset.created_at
+                    )
+            except SourceFailed as error:
+                if error.fault not in ABSENT:
+                    raise
+            except TooLarge:
+                raise SourceFailed("too-large") from None
+            except ApiError:
+                raise RemoteFailed("refused") from None
+
+    async def _existing(self, db: Executor, release_id: int) -> list[AssetRow]:
+        return (await release_assets.list_of_releases(db, [release_id])).get(release_id, [])
+
+    async def _watched(
+        self, repository_id: int, chunks: AsyncIterator[bytes], budget: "_Budget"
+    ) -> AsyncIterator[bytes]:
+        """Yield the chunks while the import runs, within the limit of bytes."""
+        watched_at = time.monotonic()
+        async for chunk in chunks:
+            budget.take(len(chunk))
+            if time.monotonic() - watched_at > WATCH_SECONDS:
+                watched_at = time.monotonic()
+                await self._require_running(repository_id)
+            yield chunk
+
+    async def _save_progress(self, repository_id: int, count: Counts) -> None:
+        await self._require_running(repository_id)
+        async with self._db.transaction() as tx:
+            source = await sources.get(tx, repository_id)
+            if source is not None:
+                await sources.save_counts(tx, repository_id, sources.counts_of(source) | {"releases": count})
+
+    async def _require_running(self, repository_id: int) -> None:
+        async with self._db.transaction() as tx:
+            if not await import_rows.change(tx, repository_id, (ImportState.RUNNING,), phase="releases"):
+                raise RemoteFailed("cancelled")
+
+    async def _fetch_wiki(self, row: RepositoryRow, remote: RemoteRow) -> None:
+        """Fetch the repository of the wiki, if the source has one."""
+        url = remote.url.rstrip("/").removesuffix(".git") + ".wiki.git"
+        async with self._db.read() as db:
+            existing = await wikis.get(db, row.id)
+        if existing is not None and existing.state == RepositoryState.READY:
+            return
+        async with self._connector.open(WikiAddress(url, remote.sealed)) as connection:
+
+            async def fetch_all() -> None:
+                offer = await list_remote_refs(connection.remote, connection.progress)
+                main, heads = default_branch_of(offer), [n for n in offer.refs if n.startswith(BRANCHES)]
+                if main is None:
+                    return
+                wiki_id = await self._wiki_id(row, main)
+                path = await asyncio.to_thread(self._storage.import_staging, wiki_id, main)
+                await fetch(connection.remote, path, heads, connection.progress)
+                await asyncio.to_thread(self._storage.publish_import, wiki_id, main)
+                await self._mark_ready(wiki_id, main)
+
+            async def is_needed() -> bool:
+                async with self._db.transaction() as tx:
+                    return await import_rows.change(tx, row.id, (ImportState.RUNNING,), phase="wiki")
+
+            try:
+                await self._connector.watch(connection, fetch_all(), is_needed)
+            except RemoteFailed as error:
+                if error.reason not in NO_WIKI:
+                    raise
+
+    async def _wiki_id(self, row: RepositoryRow, main: str) -> int:
+        async with self._db.transaction() as tx:
+            added = await wikis.add(tx, row.id, shard=row.shard, default_branch=main)
+            wiki = await wikis.get(tx, row.id)
+        if added is None and wiki is None:
+            raise RemoteFailed("cancelled")
+        return added or (wiki.id if wiki is not None else 0)
+
+    async def _mark_ready(self, wiki_id: int, main: str) -> None:
+        tips = await self._storage.call(wiki_id, list_refs, (BRANCHES,))
+        size = await asyncio.to_thread(self._storage.size, wiki_id)
+        async with self._db.transaction() as tx:
+            values = {"default_branch": main, "empty": False, "size": size}
+            await repositories.change(tx, wiki_id, state=RepositoryState.READY, **values)
+            await refs.record(tx, wiki_id, dict(tips))
+
+
+class _Budget:
+    """The bytes that the assets of one import may have together."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    def take(self, size: int) -> None:
+        """Count received bytes. Raises SourceFailed above the limit."""
+        self._left -= size
+        if self._left < 0:
+            raise SourceFailed("too-large")
+
+
+def _clip(text: str) -> str:
+    return text.replace("\0", "")[:NAME_CHARACTERS]

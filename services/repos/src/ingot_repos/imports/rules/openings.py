@@ -1,0 +1,47 @@
+"""Opening the API of a source with the credentials of an import."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from ingot_chassis.security.egress import Egress
+from ingot_chassis.security.own_servers import OwnServers
+from ingot_chassis.security.sealing import Seal
+from ingot_repos.imports.clients.source import Source
+from ingot_repos.imports.store import SourceRow
+from ingot_repos.remotes.rules.credentials import TOKEN_USERNAME, open_credentials
+from ingot_repos.remotes.store import RemoteRow
+from ingot_repos.settings import Settings
+
+SOURCES = ("gitea", "forgejo", "gogs")
+"""Values of ``service`` whose data next to git is imported."""
+
+
+class SourceOpener:
+    """Opens sources under the rules of egress."""
+
+    def __init__(self, seal: Seal, egress: Egress, own_servers: OwnServers, settings: Settings) -> None:
+        self._seal, self._egress, self._own_servers = seal, egress, own_servers
+        self._settings = settings
+
+    @asynccontextmanager
+    async def open(self, source: SourceRow, remote: RemoteRow) -> AsyncIterator[Source]:
+        """Open the API of a source, which all of ``SOURCES`` share. Raises SourceFailed, Unreadable."""
+        from ingot_repos.imports.clients.gitea import GiteaRepository, api_root
+        from ingot_repos.imports.clients.http import open_source_http
+        from ingot_repos.remotes.clients.http import basic_authorization
+
+        login = open_credentials(self._seal, remote.sealed)
+        authorization = ""
+        if login is not None:
+            username, password = login
+            is_token = username == TOKEN_USERNAME
+            authorization = f"token {password}" if is_token else basic_authorization(username, password)
+        root, owner, name = api_root(remote.url)
+        async with open_source_http(
+            root,
+            self._egress,
+            self._own_servers,
+            authorization=authorization,
+            authorities=self._settings.remote_authorities,
+        ) as http:
+            yield GiteaRepository(http, owner, name, is_gogs=source.service == "gogs")

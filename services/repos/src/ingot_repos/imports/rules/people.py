@@ -1,0 +1,23 @@
+"""Accounts of the people of a source."""
+
+from ingot_chassis.db.driver import Executor
+from ingot_repos.catalog.store import accounts
+from ingot_repos.catalog.store.states import AccountKind
+from ingot_repos.commits.store.authors import users_by_email
+from ingot_repos.imports.clients.source import PersonKey, SourcePage
+
+
+async def accounts_of(db: Executor, page: SourcePage, *, map_logins: bool) -> dict[PersonKey, int]:
+    """Return the accounts of users of the source, by their keys."""
+    by_email = await users_by_email(db, {address for address in page.addresses.values() if address})
+    ids = {
+        key: by_email[address.lower()].id
+        for key, address in page.addresses.items()
+        if address.lower() in by_email
+    }
+    if map_logins:
+        rest = {key[1].lower(): key for key in page.addresses if key not in ids}
+        for row in await accounts.list_by_logins(db, rest):
+            if row.kind == AccountKind.USER:
+                ids[rest[row.login.lower()]] = row.id
+    return ids
