@@ -156,3 +156,51 @@ async def test_a_page_of_a_ref_asks_for_no_other_one_of_its_name(pages, forge, r
         assert answer.status_code == 200, (page, answer.text)
         assert parse_qs(forge.queries[f"{HOME}/{path}"])[field] == [name], page
     assert (await pages.get(f"/ann/demo/find/{ref}")).status_code == 200
+
+
+async def test_a_missing_file_keeps_the_frame_of_its_repository(pages, forge):
+    forge.failures[f"{HOME}/contents-ext/none.txt"] = 404
+    answer = await pages.get("/ann/demo/src/branch/main/none.txt")
+    assert answer.status_code == 404
+    assert ("has no <code>none.txt</code>" in answer.text, 'aria-label="ann/demo"' in answer.text) == (
+        True,
+        True,
+    )
+    forge.failures[HOME] = 404
+    hidden = await pages.get("/ann/demo/src/branch/main/none.txt")
+    assert (hidden.status_code, "none.txt</code>" in hidden.text) == (404, False)
+
+
+@pytest.mark.parametrize(
+    ("target", "leads_to"),
+    [
+        ("../README.md", "README.md"),
+        ("deep/x", "docs/deep/x"),
+        ("nowhere", ""),
+        ("../../etc/passwd", ""),
+        ("/etc/passwd", ""),
+        ("", ""),
+    ],
+)
+async def test_a_symbolic_link_leads_on_inside_the_repository(pages, forge, target, leads_to):
+    link = {"type": "symlink", "name": "l", "path": "docs/l", "size": 3, "sha": "2" * 40, "target": target}
+    forge.answers[f"{HOME}/contents-ext/docs/l"] = {"file_contents": link}
+    for path in ("README.md", "docs/deep/x"):
+        forge.answers[f"{HOME}/contents-ext/{path}"] = {"file_contents": {}}
+    shown = (await pages.get("/ann/demo/src/branch/main/docs/l")).text
+    way = f'<a href="/ann/demo/src/branch/main/{leads_to}"><code>{target}</code></a>'
+    assert (way in shown) is bool(leads_to)
+    assert f"<code>{target}</code>" in shown
+
+
+async def test_a_file_has_a_heading_and_one_search_at_most(pages, forge):
+    shown = (await pages.get(f"/ann/demo/src/{put(forge, 'a.py', 'x')}", ANN)).text
+    assert shown.count("<h1") == 1
+    for path in ("/ann/demo/issues", "/explore/repos", "/ann/demo"):
+        assert (await pages.get(path, ANN)).text.count('role="search"') <= 1
+
+
+async def test_blocks_of_code_in_texts_are_reached_by_the_keyboard(pages, forge):
+    forge.html["text"] = "<pre><code>x</code></pre>"
+    place = put(forge, "a.md", "text")
+    assert '<pre tabindex="0"><code>x' in (await pages.get(f"/ann/demo/src/{place}")).text

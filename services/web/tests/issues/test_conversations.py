@@ -274,12 +274,14 @@ async def test_an_issue_that_is_refused_keeps_its_labels_and_milestone(pages, fo
 
 
 async def test_somebody_who_has_not_signed_in_finds_where_an_issue_is_opened(pages, forge):
-    link = 'href="/ann/demo/issues/new" rel="nofollow">New issue</a>'
-    assert link in (await pages.get("/ann/demo/issues")).text
+    link = 'href="/login?to=/ann/demo/issues/new" rel="nofollow">Sign in to open an issue</a>'
+    shown = (await pages.get("/ann/demo/issues")).text
+    assert (link in shown, 'href="/ann/demo/issues/new"' in shown) == (True, False)
+    assert 'href="/ann/demo/issues/new">New issue</a>' in (await pages.get("/ann/demo/issues", ANN)).text
     answer = await pages.get("/ann/demo/issues/new")
     assert (answer.status_code, "/login?to=/ann/demo/issues/new" in answer.text) == (401, True)
     forge.answers[HOME] |= {"archived": True}
-    assert "New issue" not in (await pages.get("/ann/demo/issues")).text
+    assert "/issues/new" not in (await pages.get("/ann/demo/issues")).text
 
 
 async def test_somebody_who_has_not_signed_in_finds_where_a_pull_request_is_opened(pages, forge):

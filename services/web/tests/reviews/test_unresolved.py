@@ -1,4 +1,4 @@
-"""What is left to discuss in a pull request, and what is new since the caller's last review."""
+"""Unresolved conversations of a pull request, and changes since the caller's last review."""
 
 import pytest
 
@@ -12,11 +12,10 @@ OLD = "4" * 40
 
 
 def comment(number, **changed):
-    return {
-        "id": number, "path": f"{number}.py", "position": 4, "original_position": 0, "diff_hunk": "@@", "user": ANN_USER,
-        "pull_request_review_id": number, "resolver": None, "outdated": False, "body": "Why?", "created_at": MOMENT,
-        "original_commit_id": OLD,
-    } | changed  # fmt: skip
+    fields = {"id": number, "path": f"{number}.py", "position": 4, "original_position": 0, "diff_hunk": "@@"}
+    review = {"pull_request_review_id": number, "original_commit_id": OLD, "outdated": False}
+    words = {"user": ANN_USER, "resolver": None, "body": "Why?", "created_at": MOMENT}
+    return fields | review | words | changed
 
 
 def review(number, **changed):

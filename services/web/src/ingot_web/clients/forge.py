@@ -38,6 +38,8 @@ MOST_PAGES = 4
 NOTHING = (NotFound, Denied, Unauthenticated, Conflict, NotAllowed)
 """Errors that a page skips: not found, denied, or not available in this repository."""
 _TASK = '<input class="task-list-item-checkbox"'
+_FOCUSED_PRE = '<pre tabindex="0"'
+"""A block that scrolls, for people without a mouse."""
 _NAMED_TASK = '<input aria-label="Done" class="task-list-item-checkbox"'
 """The box of a task in a list has no words of its own for those who hear a page."""
 Parameter = str | int | bool | list[str]
@@ -216,7 +218,8 @@ class Forge:
         shown = {text: html for text, key in keys.items() if (html := self._rendered.get(key)) is not None}
         new = await self._rendered_now([text for text in keys if text not in shown], context, images, wiki)
         for text, (rendered, stays) in new.items():
-            html = Markup(rendered.replace(_TASK, _NAMED_TASK))  # noqa: S704 - issues sanitizes it
+            named = rendered.replace(_TASK, _NAMED_TASK).replace("<pre", _FOCUSED_PRE)
+            html = Markup(named)  # noqa: S704 - issues sanitizes it
             shown[text] = html
             if stays:
                 self._rendered.put(keys[text], html)

@@ -54,6 +54,12 @@ function addCopyButtons(part) {
     const id = element.dataset.copy;
     element.after(copyButton(`Copy the whole commit id ${id.slice(0, SHORT)}`, () => id));
   }
+  for (const element of part.querySelectorAll("[data-copy-path]")) {
+    element.after(copyButton("Copy the path", () => element.dataset.copyPath));
+  }
+  for (const link of part.querySelectorAll("[data-copies-address]")) {
+    link.after(copyButton("Copy the permalink", () => link.href));
+  }
   for (const code of part.querySelectorAll("pre > code:not(.language-suggestion)")) {
     const block = Object.assign(document.createElement("div"), { className: "copied block" });
     code.parentElement.replaceWith(block);

@@ -38,5 +38,15 @@ function findPlace() {
   }
 }
 
+// Shift and a click on the number of a line mark all lines from the one that the address names.
+document.addEventListener("click", event => {
+  const line = event.shiftKey && /^#L(\d+)$/.exec(event.target.closest?.(".code .number a")?.getAttribute("href") ?? "");
+  const first = /^#L(\d+)/.exec(location.hash);
+  if (!line || !first) return;
+  event.preventDefault();
+  const [from, to] = [Number(first[1]), Number(line[1])].sort((a, b) => a - b);
+  location.hash = `#L${from}-L${to}`;
+});
+
 addEventListener("hashchange", findPlace);
 findPlace();

@@ -3,6 +3,7 @@
 from asyncio import gather, to_thread
 from base64 import b64decode
 from collections.abc import Coroutine
+from posixpath import normpath
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -183,7 +184,7 @@ async def _readme(frame: RepositoryFrame, ref: NamedRef, contents: list[Any]) ->
         return "", ""
     text = content.decode("utf-8", "replace")
     if not best["name"].lower().endswith(MARKDOWN):
-        return best["name"], Markup("<pre>{}</pre>").format(text)
+        return best["name"], Markup('<pre tabindex="0">{}</pre>').format(text)
     return best["name"], await document(frame, ref, best["path"], text)
 
 
@@ -258,10 +259,12 @@ def _last_commit(frame: RepositoryFrame, ref: NamedRef) -> Coroutine[Any, Any, L
 
 
 async def _deleted_page(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
-    """Return the page of a deleted path, with the commit that deleted it. Raises NotFound."""
+    """Return the page of a path that is missing, with the commit that deleted it. Raises NotFound."""
     (commits,) = await frame.load(_last_commit(frame, ref))
-    if not ref.path or not commits.rows:
+    if not frame.repository["has_code"]:
         raise NotFound
+    if not ref.path or not commits.rows:
+        return frame.render("code/missing.html", tab="code", title="Not found", status=404, ref=ref)
     title = f"{ref.path} is gone"
     return frame.render(
         "code/deleted.html", tab="code", title=title, status=404, ref=ref, commit=commits.rows[0]
@@ -278,7 +281,7 @@ class ShownFile(NamedTuple):
 
 
 async def _file(frame: RepositoryFrame, ref: NamedRef, file: Any, latest: Any) -> Response[str]:
-    shown = await _shown(frame, ref, file)
+    shown = await (_link if file["type"] == "symlink" else _shown)(frame, ref, file)
     return frame.render(
         "code/file.html",
         tab="code",
@@ -299,16 +302,24 @@ def _asks_for_source(request: WebRequest) -> bool:
 
 
 def _without_text(frame: RepositoryFrame, file: Any) -> ShownFile | None:
-    """Return the presentation of a file without text: picture, large file, LFS file, submodule, link."""
+    """Return the presentation of a file without text: picture, large file, LFS file, submodule."""
     if file["type"] == "submodule":
         return ShownFile("submodule", _submodule_page(frame, file))
-    if file["type"] == "symlink":
-        return ShownFile("link", file.get("target") or "")
     if file["name"].lower().endswith(PICTURES):
         return ShownFile("picture")
     if "lfs_oid" in file:
         return ShownFile("lfs", file["lfs_size"])
     return ShownFile("large") if file["size"] > SHOWN_BYTES else None
+
+
+async def _link(frame: RepositoryFrame, ref: NamedRef, file: Any) -> ShownFile:
+    """Return the target of a symbolic link, and its path if the same ref has it."""
+    target = str(file.get("target") or "")
+    path = normpath(f"{file['path'].rpartition('/')[0] or '.'}/{target}")
+    if not target or target.startswith("/") or path.startswith("..") or path == ".":
+        return ShownFile("link", (target, ""))
+    there = await frame.forge.get_if_there("repos", frame.api("contents-ext", *path.split("/")), ref=ref.full)
+    return ShownFile("link", (target, path if there else ""))
 
 
 async def _shown(frame: RepositoryFrame, ref: NamedRef, file: Any) -> ShownFile:

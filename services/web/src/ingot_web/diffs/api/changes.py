@@ -49,7 +49,8 @@ async def read_diff(
 ) -> tuple[Diff | None, Mapping[str, Any]]:
     """Return the requested page of a diff, and the links to others: ``size`` files, or lines of one file.
 
-    Return None if the text is too large. ``folds`` is true for paths of generated files. ``limit`` is the name of the parameter for the number of files.
+    Return None if the text is too large. ``folds`` is true for paths of generated files. ``limit`` is
+    the name of the parameter for the number of files.
     Raises NotFound for a missing file.
     """
     request, number = frame.request, file_shown(frame.request)

@@ -1,4 +1,4 @@
-"""Generated and vendored files, which pages of changes fold: by ``.gitattributes``, or by well-known names."""
+"""Generated and vendored files, which pages of changes fold."""
 
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
@@ -8,16 +8,19 @@ MOST_RULES = 200
 _ATTRIBUTES = ("linguist-generated", "linguist-vendored")
 _FALSE = ("false", "0")
 _NAMES = frozenset(
-    {
+    (
         "Cargo.lock",
         "Gemfile.lock",
+        "Pipfile.lock",
         "composer.lock",
         "flake.lock",
         "go.sum",
         "package-lock.json",
         "pnpm-lock.yaml",
-    }
-    | {"Pipfile.lock", "poetry.lock", "uv.lock", "yarn.lock"}
+        "poetry.lock",
+        "uv.lock",
+        "yarn.lock",
+    )
 )
 _FOLDERS = frozenset({"node_modules", "third_party", "vendor"})
 _ENDINGS = (".min.js", ".min.css", ".js.map", ".css.map", ".pb.go", "_pb2.py", "_pb2.pyi")
