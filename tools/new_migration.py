@@ -26,7 +26,8 @@ def main(service: str, message: str) -> None:
         with engine.connect() as connection:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
-            number = len(list((scripts / "versions").glob("*.py"))) + 1
+            # Numbers may have gaps.
+            number = 1 + max((int(file.name[:4]) for file in (scripts / "versions").glob("0*.py")), default=0)
             command.revision(config, message=message, autogenerate=True, rev_id=f"{number:04d}")
 
 
