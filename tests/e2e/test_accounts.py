@@ -1,4 +1,4 @@
-"""A person confirms an address and replaces a forgotten password, by links of mails from a real SMTP server."""
+"""A person confirms an address and replaces a forgotten password, by links of real mails."""
 
 import queue
 import re
