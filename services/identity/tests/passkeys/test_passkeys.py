@@ -155,8 +155,8 @@ async def test_the_api_knows_of_passkeys(site):
     await add_passkey(await signed_in(site, "ann"))
     state = await site.http.get("/api/v1/user/two_factor", headers=headers)
     assert state.json() == {"enabled": False, "passkeys": 1, "recovery_codes": 10}
-    found = await site.call("GET", "/admin/users?is_2fa_enabled=true", as_="root")
-    assert [user["login"] for user in found.json()] == ["ann"]
+    listed = await site.call("GET", "/admin/users?is_2fa_enabled=true", as_="root")
+    assert [user["login"] for user in listed.json()] == ["ann"]
 
 
 async def test_who_may_not_sign_in_does_not_do_it_with_a_passkey(site):

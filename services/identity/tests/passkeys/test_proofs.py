@@ -58,17 +58,17 @@ async def test_a_passkey_proves_the_session_whose_challenge_it_signed(site):
     device, _ = await add_passkey(await signed_in(site, "ann"))
     first, second = [await in_browser(site, "ann") for _ in range(2)]
     await forget_proofs(site)
-    asked = await ask(site, first)
-    assert asked["code"]
-    options = json.loads(asked["passkey_options"])
-    answer = {"credential": device.get(options), "state": asked["state"]}
+    proof = await ask(site, first)
+    assert proof["code"]
+    options = json.loads(proof["passkey_options"])
+    answer = {"credential": device.get(options), "state": proof["state"]}
     assert await prove(site, second, **answer) == 403
     assert await prove(site, first, password=PASSWORD) == 422
-    asked = await ask(site, first)
-    weak = device.get(json.loads(asked["passkey_options"]), flags=USER_PRESENT)
-    assert await prove(site, first, credential=weak, state=asked["state"]) == 403
-    asked = await ask(site, first)
-    answer = {"credential": device.get(json.loads(asked["passkey_options"])), "state": asked["state"]}
+    proof = await ask(site, first)
+    weak = device.get(json.loads(proof["passkey_options"]), flags=USER_PRESENT)
+    assert await prove(site, first, credential=weak, state=proof["state"]) == 403
+    proof = await ask(site, first)
+    answer = {"credential": device.get(json.loads(proof["passkey_options"])), "state": proof["state"]}
     assert await prove(site, first, **answer) == 204
     assert await prove(site, first, **answer) == 403
     assert [(await ask(site, headers))["needed"] for headers in (first, second)] == [False, True]
@@ -78,7 +78,7 @@ async def test_a_proof_of_another_account_is_refused(site):
     device, _ = await add_passkey(await signed_in(site, "bob"))
     ann, bob = [await in_browser(site, name) for name in ("ann", "bob")]
     await forget_proofs(site)
-    asked = await ask(site, bob)
-    answer = {"credential": device.get(json.loads(asked["passkey_options"])), "state": asked["state"]}
+    proof = await ask(site, bob)
+    answer = {"credential": device.get(json.loads(proof["passkey_options"])), "state": proof["state"]}
     assert await prove(site, ann, **answer) == 403
     assert (await ask(site, ann))["needed"]

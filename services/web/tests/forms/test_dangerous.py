@@ -21,13 +21,13 @@ def old_session(forge):
 
 
 async def test_a_form_of_an_old_session_is_kept_and_sent_after_the_proof(pages, old_session):
-    asked = await pages.submit(PAGE, "Add the key", to=PAGE, **KEY)
-    assert (asked.status_code, old_session.sent) == (403, [])
-    assert "Confirm that it is you" in asked.text
-    assert 'value="my &#34;laptop&#34; &lt;1&gt;"' in asked.text
+    page = await pages.submit(PAGE, "Add the key", to=PAGE, **KEY)
+    assert (page.status_code, old_session.sent) == (403, [])
+    assert "Confirm that it is you" in page.text
+    assert 'value="my &#34;laptop&#34; &lt;1&gt;"' in page.text
     proof = {"proof_password": "my password", "proof_code": " 123456 "}
     old_session.answers["/user/proof"] = {"needed": False}
-    added = await pages.submit(asked.text, "Confirm and continue", to=PAGE, **proof)
+    added = await pages.submit(page.text, "Confirm and continue", to=PAGE, **proof)
     assert added.status_code == 303
     proved, key = old_session.sent
     assert proved == (
@@ -39,10 +39,10 @@ async def test_a_form_of_an_old_session_is_kept_and_sent_after_the_proof(pages, 
 
 
 async def test_a_wrong_proof_is_asked_again_with_the_form(pages, old_session):
-    asked = await pages.submit(PAGE, "Add the key", to=PAGE, **KEY)
+    page = await pages.submit(PAGE, "Add the key", to=PAGE, **KEY)
     for status, words in ((422, "The password or the code is wrong"), (429, "refused"), (403, "refused")):
         old_session.refusals["/user/proof"] = (status, b'{"message": "refused", "url": ""}')
-        again = await pages.submit(asked.text, "Confirm and continue", to=PAGE, proof_password="guess")
+        again = await pages.submit(page.text, "Confirm and continue", to=PAGE, proof_password="guess")
         assert (again.status_code, words in again.text, "guess" in again.text) == (status, True, False)
         assert 'value="ssh-ed25519 A"' in again.text
     assert "/user/keys" not in {path for _, path, _ in old_session.sent}
@@ -50,20 +50,20 @@ async def test_a_wrong_proof_is_asked_again_with_the_form(pages, old_session):
 
 async def test_a_passkey_is_a_proof(pages, old_session):
     old_session.answers["/user/proof"] = OLD | {"passkey_options": '{"challenge": "AA"}', "state": "sealed"}
-    asked = await pages.submit(PAGE, "Add the key", to=PAGE, **KEY)
-    assert 'data-options="{&#34;challenge&#34;: &#34;AA&#34;}"' in asked.text
-    assert '<script type="module" src="/login/passkeys.js">' in asked.text
-    assert "Passkeys need JavaScript" in asked.text
+    page = await pages.submit(PAGE, "Add the key", to=PAGE, **KEY)
+    assert 'data-options="{&#34;challenge&#34;: &#34;AA&#34;}"' in page.text
+    assert '<script type="module" src="/login/passkeys.js">' in page.text
+    assert "Passkeys need JavaScript" in page.text
     fields = {"credential": '{"id": "x"}', "state": "sealed"}
-    await pages.submit(asked.text, "Confirm and continue", to=PAGE, **fields)
+    await pages.submit(page.text, "Confirm and continue", to=PAGE, **fields)
     assert old_session.sent[0][2] == {"password": "", "code": "", **fields}
 
 
 async def test_an_account_without_password_and_passkey_signs_in_again(pages, old_session):
     old_session.answers["/user/proof"] = OLD | {"password": False, "passkey_options": ""}
-    asked = await pages.submit(PAGE, "Add the key", to=PAGE, **KEY)
-    assert "Sign out, and sign in again" in asked.text
-    assert not re.search("proof_password", asked.text)
+    page = await pages.submit(PAGE, "Add the key", to=PAGE, **KEY)
+    assert "Sign out, and sign in again" in page.text
+    assert not re.search("proof_password", page.text)
 
 
 async def test_other_forms_ask_for_nothing(pages, old_session):

@@ -30,7 +30,10 @@ def forge(forge):
 
 
 async def test_each_reason_against_a_merge_stands_beside_a_button_that_does_nothing(pages, forge):
-    reasons = {"the title says that it is work in progress": "draft", "it is blocked by 1 open issue": "blocked"}
+    reasons = {
+        "the title says that it is work in progress": "draft",
+        "it is blocked by 1 open issue": "blocked",
+    }
     forge.answers[f"{HOME}/pulls/1"]["merge_refusals"] = [
         RULE, *({"reason": reason, "kind": kind, "overridable": False} for reason, kind in reasons.items())
     ]  # fmt: skip

@@ -134,43 +134,43 @@ async def add_pulls(db: Executor, values: Sequence[Mapping[str, Any]]) -> None:
 
 
 async def add_rows(
-    db: Executor, repository_id: int, kind: ObjectKind, rows: Mapping[int, Mapping[str, Any]]
+    db: Executor, repository_id: int, kind: ObjectKind, values: Mapping[int, Mapping[str, Any]]
 ) -> dict[int, int]:
     """Insert the rows of new objects, by their ids at the source. Return their ids here.
 
     All rows have the same columns.
     """
-    if not rows:
+    if not values:
         return {}
     table = _TABLES[kind]
     statement = table.insert().returning(table.c.id, sort_by_parameter_order=True)
-    ids = (await db.execute(statement, [*rows.values()])).scalars()
-    local_ids = dict(zip(rows, ids, strict=True))
+    ids = (await db.execute(statement, [*values.values()])).scalars()
+    local_ids = dict(zip(values, ids, strict=True))
     await add_objects(db, repository_id, kind, local_ids)
     return local_ids
 
 
-async def add_line_comments(db: Executor, rows: Sequence[Mapping[str, Any]]) -> None:
-    if rows:
-        await db.execute(review_comment.insert(), rows)
+async def add_line_comments(db: Executor, values: Sequence[Mapping[str, Any]]) -> None:
+    if values:
+        await db.execute(review_comment.insert(), values)
 
 
-async def add_requests(db: Executor, rows: Sequence[Mapping[str, Any]]) -> None:
-    if rows:
-        await db.execute(review.insert(), rows)
+async def add_requests(db: Executor, values: Sequence[Mapping[str, Any]]) -> None:
+    if values:
+        await db.execute(review.insert(), values)
 
 
-async def add_timeline_rows(db: Executor, rows: Sequence[Mapping[str, Any]]) -> list[int]:
+async def add_timeline_rows(db: Executor, values: Sequence[Mapping[str, Any]]) -> list[int]:
     """Insert comments and other rows of timelines in their order, and return their ids."""
-    if not rows:
+    if not values:
         return []
     statement = comment.insert().returning(comment.c.id, sort_by_parameter_order=True)
-    return list((await db.execute(statement, rows)).scalars())
+    return list((await db.execute(statement, values)).scalars())
 
 
-async def add_reactions(db: Executor, rows: Sequence[Mapping[str, Any]]) -> None:
-    if rows:
-        await db.execute(reaction.insert(), rows)
+async def add_reactions(db: Executor, values: Sequence[Mapping[str, Any]]) -> None:
+    if values:
+        await db.execute(reaction.insert(), values)
 
 
 async def add_dependencies(db: Executor, pairs: Collection[tuple[int, int]]) -> None:

@@ -44,18 +44,18 @@ class FileTree:
 
 
 def file_tree(
-    rows: list[Any],
+    listed: list[Any],
     total: int,
     size: int,
     conversations: Iterable[Conversation] = (),
     views: Mapping[str, str] | None = None,
     diff: Diff | None = None,
 ) -> FileTree:
-    """Return the tree of ``rows``, as the API lists changed files. ``size`` is the files of one page."""
+    """Return the tree of ``listed``, as the API lists changed files. ``size`` is the files of one page."""
     talks = Counter(one.path for one in conversations if not one.resolver and not one.is_outdated)
     shown = {file.path: file.view for file in diff.files if file.view} if diff else {}
-    tree = FileTree(omitted=max(0, total - len(rows)))
-    for number, row in enumerate(rows, 1):
+    tree = FileTree(omitted=max(0, total - len(listed)))
+    for number, row in enumerate(listed, 1):
         path = row["filename"]
         folder, _, name = path.rpartition("/")
         view = ""
