@@ -74,9 +74,9 @@ async def test_the_tree_has_sizes_viewed_marks_and_open_conversations(pages, for
     }
     closed = comment | {"id": 6, "path": FILES[31], "resolver": ANN_USER}
     forge.answers[f"{PULL}/comments"] = [comment, closed]
-    [first, same, third] = views_of("".join(CHANGED[path] for path in (FILES[0], FILES[1], FILES[50])))
-    viewed = {first.path: "0" * 64, same.path: same.changes, third.path: third.changes}
-    forge.internal[f"GET {VIEWS}"] = FileViews(changes=viewed)
+    [first, second, other] = views_of("".join(CHANGED[path] for path in (FILES[0], FILES[1], FILES[50])))
+    views = {first.path: "0" * 64, second.path: second.changes, other.path: other.changes}
+    forge.internal[f"GET {VIEWS}"] = FileViews(changes=views)
     tree = tree_of((await pages.get(PAGE, BOB)).text)
     size = ["+12", "\N{MINUS SIGN}0"]
 
