@@ -1,0 +1,404 @@
+"""Answers of Gitea's API, and what they are in an import."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ingot_contracts.repos.imports import (
+    ImportedComment,
+    ImportedIssue,
+    ImportedLabel,
+    ImportedLineComment,
+    ImportedMilestone,
+    ImportedPerson,
+    ImportedPull,
+    ImportedReaction,
+    ImportedRequest,
+    ImportedReview,
+    ImportedReviewState,
+    ImportedTime,
+)
+from ingot_repos.imports.clients.source import SourceAsset, SourceFailed, SourceRelease
+
+_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+"""The creation of milestones of Gogs, which has no times of them."""
+STATES: Mapping[str, ImportedReviewState] = {
+    "APPROVED": "APPROVED",
+    "COMMENT": "COMMENT",
+    "REQUEST_CHANGES": "REQUEST_CHANGES",
+}
+"""Reviews to import. Others are requests for reviews, and pending ones of the owner of the token."""
+NOTHING = msgspec.Raw(b"null")
+_Id = Annotated[int, msgspec.Meta(ge=-1, le=2**63 - 1)]
+"""The ghost of Gitea has the id -1."""
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+_Sha = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{40})?$")]
+_Number = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+
+
+class UserAnswer(msgspec.Struct):
+    id: _Id = 0
+    login: str = ""
+    email: str | None = ""
+
+
+class LabelAnswer(msgspec.Struct):
+    id: _Id
+    name: str
+    color: str = ""
+    description: str | None = ""
+    exclusive: bool = False
+    is_archived: bool = False
+
+
+class MilestoneAnswer(msgspec.Struct):
+    id: _Id
+    title: str
+    description: str | None = ""
+    state: str = "open"
+    due_on: datetime | None = None
+    closed_at: datetime | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+class IssueAnswer(msgspec.Struct):
+    id: _Id
+    number: _Number
+    title: str
+    created_at: datetime
+    updated_at: datetime
+    user: UserAnswer | None = None
+    original_author: str | None = ""
+    original_author_id: _Id | None = 0
+    body: str | None = ""
+    ref: str | None = ""
+    labels: list[LabelAnswer] | None = None
+    milestone: MilestoneAnswer | None = None
+    assignees: list[UserAnswer] | None = None
+    state: str = "open"
+    is_locked: bool = False
+    pin_order: Annotated[int, msgspec.Meta(ge=0, le=1000)] | None = 0
+    due_date: datetime | None = None
+    closed_at: datetime | None = None
+    pull_request: msgspec.Raw = NOTHING
+
+
+class _BranchAnswer(msgspec.Struct):
+    ref: str
+    sha: _Sha = ""
+    repo_id: _Id = 0
+
+
+class PullAnswer(IssueAnswer, kw_only=True):
+    base: _BranchAnswer
+    head: _BranchAnswer
+    merge_base: _Sha | None = None
+    merged: bool = False
+    merged_at: datetime | None = None
+    merged_by: UserAnswer | None = None
+    merge_commit_sha: _Sha | None = None
+    allow_maintainer_edit: bool = False
+    additions: _Count | None = None
+    deletions: _Count | None = None
+    changed_files: _Count | None = None
+
+
+class CommentAnswer(msgspec.Struct):
+    id: _Id
+    created_at: datetime
+    updated_at: datetime
+    user: UserAnswer | None = None
+    original_author: str | None = ""
+    original_author_id: _Id | None = 0
+    body: str | None = ""
+    issue_url: str | None = ""
+    pull_request_url: str | None = ""
+
+
+class ReactionAnswer(msgspec.Struct):
+    content: str
+    created_at: datetime
+    user: UserAnswer | None = None
+
+
+class ReviewAnswer(msgspec.Struct):
+    id: _Id
+    state: str
+    submitted_at: datetime
+    updated_at: datetime | None = None
+    user: UserAnswer | None = None
+    original_author: str | None = ""
+    original_author_id: _Id | None = 0
+    body: str | None = ""
+    commit_id: _Sha | None = ""
+    dismissed: bool = False
+    comments_count: _Count = 0
+
+
+class LineCommentAnswer(msgspec.Struct):
+    id: _Id
+    path: str
+    created_at: datetime
+    updated_at: datetime
+    user: UserAnswer | None = None
+    resolver: UserAnswer | None = None
+    original_author: str | None = ""
+    original_author_id: _Id | None = 0
+    body: str | None = ""
+    position: _Count | None = 0
+    original_position: _Count | None = 0
+    commit_id: _Sha | None = ""
+    original_commit_id: _Sha | None = ""
+    diff_hunk: str | None = ""
+
+
+class NumberedIssue(msgspec.Struct):
+    number: _Number
+    id: _Id = 0
+    repository: "_RepositoryName | None" = None
+
+
+class _RepositoryName(msgspec.Struct):
+    full_name: str = ""
+
+
+class TimeAnswer(msgspec.Struct):
+    id: _Id
+    created: datetime
+    time: _Count
+    issue: NumberedIssue
+    user_id: _Id = 0
+    user_name: str = ""
+
+
+class TopicsAnswer(msgspec.Struct):
+    topics: list[str] | None = None
+
+
+class _AssetAnswer(msgspec.Struct):
+    name: str
+    browser_download_url: str
+    created_at: datetime
+    size: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
+
+
+class ReleaseAnswer(msgspec.Struct):
+    id: _Id
+    tag_name: str
+    created_at: datetime
+    published_at: datetime | None = None
+    target_commitish: str | None = ""
+    name: str | None = ""
+    body: str | None = ""
+    draft: bool = False
+    prerelease: bool = False
+    author: UserAnswer | None = None
+    original_author: str | None = ""
+    original_author_id: _Id | None = 0
+    assets: list[_AssetAnswer] | None = None
+
+
+def person_of(
+    user: UserAnswer | None, original: str | None = "", original_id: int | None = 0
+) -> ImportedPerson:
+    """Return a person. A text that was imported into the source keeps the name that it has there."""
+    if original:
+        return ImportedPerson(name=original, source_id=original_id or 0)
+    return ImportedPerson(name=user.login, source_id=user.id) if user else ImportedPerson()
+
+
+def label_of(label: LabelAnswer) -> ImportedLabel:
+    return ImportedLabel(
+        source_id=label.id,
+        name=label.name,
+        color=label.color,
+        description=label.description or "",
+        exclusive=label.exclusive,
+        is_archived=label.is_archived,
+    )
+
+
+def milestone_of(milestone: MilestoneAnswer) -> ImportedMilestone:
+    created_at = milestone.created_at or milestone.updated_at or milestone.closed_at or _NO_TIME
+    return ImportedMilestone(
+        source_id=milestone.id,
+        title=milestone.title,
+        description=milestone.description or "",
+        state="closed" if milestone.state == "closed" else "open",
+        due_on=milestone.due_on,
+        closed_at=milestone.closed_at,
+        created_at=created_at,
+        updated_at=milestone.updated_at or created_at,
+    )
+
+
+class PullDetails(msgspec.Struct, frozen=True):
+    """What belongs to a pull request. The lists of lists are in the order of comments and of reviews."""
+
+    reactions: list[ReactionAnswer] = []
+    comments: list[CommentAnswer] = []
+    reactions_to_comments: list[list[ReactionAnswer]] = []
+    reviews: list[ReviewAnswer] = []
+    line_comments: list[list[LineCommentAnswer]] = []
+
+    def users(self) -> list[UserAnswer | None]:
+        reactions = [*self.reactions, *(one for group in self.reactions_to_comments for one in group)]
+        lines = [one for group in self.line_comments for one in group]
+        users = [one.user for one in reactions]
+        users += [one.user for one in self.comments]
+        users += [one.user for one in self.reviews]
+        users += [user for one in lines for user in (one.user, one.resolver)]
+        return users
+
+
+def issue_of(issue: IssueAnswer, reactions: Sequence[ReactionAnswer]) -> ImportedIssue:
+    return ImportedIssue(**_fields(issue, reactions))
+
+
+def pull_of(pull: PullAnswer, details: PullDetails) -> ImportedPull:
+    base_sha = pull.merge_base or pull.base.sha
+    head_sha = pull.head.sha or base_sha
+    return ImportedPull(
+        **_fields(pull, details.reactions),
+        reviews=[
+            _review(review, group, head_sha)
+            for review, group in zip(details.reviews, details.line_comments, strict=True)
+            if review.state in STATES
+        ],
+        requests=[
+            ImportedRequest(
+                reviewer=person_of(review.user),
+                commit_sha=review.commit_id or head_sha,
+                created_at=review.submitted_at,
+            )
+            for review in details.reviews
+            if review.state == "REQUEST_REVIEW" and review.user is not None
+        ],
+        base_branch=pull.base.ref,
+        base_sha=pull.base.sha or base_sha,
+        head_branch=pull.head.ref,
+        head_sha=head_sha,
+        merge_base=base_sha,
+        is_from_base=pull.head.repo_id == pull.base.repo_id,
+        merged=pull.merged,
+        merged_at=(pull.merged_at or pull.closed_at or pull.updated_at) if pull.merged else None,
+        merged_by=person_of(pull.merged_by) if pull.merged else None,
+        merge_sha=(pull.merge_commit_sha or None) if pull.merged else None,
+        allow_maintainer_edit=pull.allow_maintainer_edit,
+        additions=pull.additions,
+        deletions=pull.deletions,
+        changed_files=pull.changed_files,
+    )
+
+
+def _review(review: ReviewAnswer, comments: Sequence[LineCommentAnswer], head_sha: str) -> ImportedReview:
+    commit_sha = review.commit_id or head_sha
+    return ImportedReview(
+        source_id=review.id,
+        author=person_of(review.user, review.original_author, review.original_author_id),
+        state=STATES[review.state],
+        body=review.body or "",
+        commit_sha=commit_sha,
+        dismissed=review.dismissed,
+        submitted_at=review.submitted_at,
+        updated_at=review.updated_at or review.submitted_at,
+        comments=[_line_comment(one, commit_sha) for one in comments],
+    )
+
+
+def _line_comment(comment: LineCommentAnswer, commit_sha: str) -> ImportedLineComment:
+    return ImportedLineComment(
+        author=person_of(comment.user, comment.original_author, comment.original_author_id),
+        body=comment.body or "",
+        path=comment.path,
+        old_position=comment.original_position or 0,
+        new_position=comment.position or 0,
+        commit_sha=comment.commit_id or comment.original_commit_id or commit_sha,
+        diff_hunk=comment.diff_hunk or "",
+        resolver=person_of(comment.resolver) if comment.resolver is not None else None,
+        created_at=comment.created_at,
+        updated_at=comment.updated_at,
+    )
+
+
+def release_of(release: ReleaseAnswer) -> SourceRelease:
+    return SourceRelease(
+        author=person_of(release.author, release.original_author, release.original_author_id),
+        tag_name=release.tag_name,
+        target=release.target_commitish or "",
+        name=release.name or "",
+        body=release.body or "",
+        draft=release.draft,
+        prerelease=release.prerelease,
+        created_at=release.created_at,
+        published_at=release.published_at,
+        assets=[
+            SourceAsset(name=one.name, url=one.browser_download_url, size=one.size, created_at=one.created_at)
+            for one in release.assets or []
+        ],
+    )
+
+
+def _reaction(reaction: ReactionAnswer) -> ImportedReaction:
+    return ImportedReaction(
+        author=person_of(reaction.user), content=reaction.content, created_at=reaction.created_at
+    )
+
+
+def time_of(time: TimeAnswer) -> ImportedTime:
+    return ImportedTime(
+        source_id=time.id,
+        number=time.issue.number,
+        author=ImportedPerson(name=time.user_name, source_id=time.user_id),
+        seconds=time.time,
+        created_at=time.created,
+    )
+
+
+def _fields(issue: IssueAnswer, reactions: Sequence[ReactionAnswer]) -> dict[str, Any]:
+    """Return the fields that issues and pull requests have in common."""
+    return {
+        "source_id": issue.id,
+        "number": issue.number,
+        "author": person_of(issue.user, issue.original_author, issue.original_author_id),
+        "title": issue.title,
+        "body": issue.body or "",
+        "state": "closed" if issue.state == "closed" else "open",
+        "ref": issue.ref or "",
+        "labels": [label.id for label in issue.labels or []],
+        "milestone": issue.milestone.id if issue.milestone else 0,
+        "assignees": [person_of(user) for user in issue.assignees or []],
+        "is_locked": issue.is_locked,
+        "pin_order": issue.pin_order or 0,
+        "due_date": issue.due_date,
+        "created_at": issue.created_at,
+        "updated_at": issue.updated_at,
+        "closed_at": issue.closed_at,
+        "reactions": [_reaction(one) for one in reactions],
+    }
+
+
+def comment_of(
+    comment: CommentAnswer, reactions: Sequence[ReactionAnswer], number: int = 0
+) -> ImportedComment:
+    return ImportedComment(
+        source_id=comment.id,
+        number=number or number_of(comment),
+        author=person_of(comment.user, comment.original_author, comment.original_author_id),
+        body=comment.body or "",
+        created_at=comment.created_at,
+        updated_at=comment.updated_at,
+        reactions=[_reaction(one) for one in reactions],
+    )
+
+
+def number_of(comment: CommentAnswer) -> int:
+    """Return the number of the issue that has a comment. Raises SourceFailed."""
+    number = urlsplit(comment.issue_url or comment.pull_request_url or "").path.rpartition("/")[2]
+    if not (number.isascii() and number.isdigit() and len(number) < 19):
+        raise SourceFailed("forge-answer")
+    return int(number)
