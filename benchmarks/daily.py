@@ -1,9 +1,9 @@
-"""The requests and pages that people use all day, beside their targets as multiples of ``GET /version``.
+"""The requests and pages that people use all day, with targets as multiples of ``GET /version``.
 
-CPU of all server processes per request, the median of three rounds, on the deployment of `run.py`. Compare multiples
-only: hosts differ by a factor of two. The last row is an idle deployment: milliseconds of CPU in a second.
-``python benchmarks/daily.py [--requests N] [--mode processes|one] [--only NAME] [--check]``. What is above its target is
-marked with "!"; with --check it ends the run with code 1.
+CPU of all server processes per request, the median of three rounds, on the deployment of `run.py`. Compare
+multiples only: hosts differ by a factor of two. The last row is an idle deployment: milliseconds of CPU in a
+second. ``python benchmarks/daily.py [--requests N] [--mode processes|one] [--only NAME] [--check]``. What is
+above its target is marked with "!"; with --check it ends the run with code 1.
 """
 
 import argparse
@@ -33,7 +33,7 @@ SOURCE = "".join(f"    value = compute(value, {number})  # step {number}\n" for 
 
 @dataclass(frozen=True)
 class Daily(run.Case):
-    """A request with its target as a multiple of ``GET /version``. ``session``: a page of a person who is signed in."""
+    """A request with its target as a multiple of ``GET /version``. ``session``: the cookies of a person."""
 
     target: float = 0.0
     session: str = ""
@@ -161,9 +161,8 @@ def measure_all(url: str, mode: str, requests: int, only: str) -> bool:
     if only in "idle":
         time.sleep(IDLE_SECONDS)  # what follows from the rows above ends
         idle = measure_idle()
-        print(
-            f"{'idle, ms in a second':<42}{idle:>7.1f} ms{'':>11}{IDLE_TARGET:>8g}{' !' if idle > IDLE_TARGET else ''}"
-        )
+        mark = " !" if idle > IDLE_TARGET else ""
+        print(f"{'idle, ms in a second':<42}{idle:>7.1f} ms{'':>11}{IDLE_TARGET:>8g}{mark}")
         within = within and idle <= IDLE_TARGET
     return within
 

@@ -53,8 +53,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "a special name in a shallow clone",
         ("fetch.exclude",),
-        "Over HTTP with protocol 0 or 1 git's client sends such a name in quotes (git-remote-curl), and no server has a ref of "
-        "that name. The plain repository is cloned from its folder.",
+        "Over HTTP with protocol 0 or 1 git's client sends such a name in quotes (git-remote-curl), and no "
+        "server has a ref of that name. The plain repository is cloned from its folder.",
         _is_quoted,
     ),
     Difference(

@@ -104,7 +104,8 @@ REQUESTS = [
     Request("pull request", "800 files that both sides rename and change", "POST", f"{REPOSITORY}/pulls", {
         "head": "renamed-theirs", "base": "renamed-ours", "title": "x"}),
     Request("page of an issue", "6 comments of 120 KB of footnotes", "GET", "ann/files/issues/1"),
-    Request("update of a pull request", "the same 800 files, by rebase", "POST", f"{REPOSITORY}/pulls/3/update?style=rebase", {}),
+    Request("update of a pull request", "the same 800 files, by rebase", "POST",
+            f"{REPOSITORY}/pulls/3/update?style=rebase", {}),
     Request("merge", "the same 800 files", "POST", f"{REPOSITORY}/pulls/3/merge", {"do": "merge"}),
 ]  # fmt: skip
 

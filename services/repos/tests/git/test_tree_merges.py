@@ -298,7 +298,8 @@ def test_a_merge_above_its_cpu_time_is_refused(repo, unflushed, style, ignore_wh
     with cpu_of_git(TEST_CPU_SECONDS), pytest.raises(MergeTooExpensive, match="in a clone"):
         merge(
             repo, base_ref="refs/heads/main", expected_base=ours, head=theirs, style=style, message="m\n",
-            author=AUTHOR, committer=AUTHOR, ignore_whitespace=ignore_whitespace, cpu_seconds=TEST_CPU_SECONDS,
+            author=AUTHOR, committer=AUTHOR, ignore_whitespace=ignore_whitespace,
+            cpu_seconds=TEST_CPU_SECONDS,
         )  # fmt: skip
 
 

@@ -88,7 +88,7 @@ class FakeRepos:
         self.comparisons: dict[tuple[int, str], Comparison | None] = {}
         """Id of the head repository and branch to the result."""
         self.is_costly = False
-        """Whether merges need more CPU time than a request may use."""
+        """True if merges need more CPU time than a request may use."""
         self.merged = Merged(sha="c" * 40)
         """The result of a successful merge."""
         self.merged_pulls: dict[tuple[int, int], str] = {}

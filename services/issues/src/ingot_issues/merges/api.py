@@ -203,8 +203,8 @@ async def merge(request: IssuesRequest, index: int, data: MergePullRequest) -> R
     405 if the repository does not allow the style, or if the title marks it as work in progress (`WIP:`).
     Also 405 while open issues block it, or the protection of the base branch demands more. 405 has no body;
     `X-Error-Message` has the reason, and `merge_refusals` of the pull request has all reasons. With
-    `merge_when_checks_succeed` the status is 201 instead, and the merge follows as soon as it is allowed. Also
-    201 for a merge that needs more than a second of computing time: it is scheduled, and follows at once.
+    `merge_when_checks_succeed` the status is 201 instead, and the merge follows as soon as it is allowed. A
+    merge that needs more than a second of computing time is also answered with 201, and follows at once.
     """
     pull, context = await pull_of(request, index), await request.context()
     repos, principal_token = request.components.repos, request.principal_token

@@ -20,7 +20,7 @@ REMEDIES: dict[RefusalKind, tuple[str, str]] = {
     "styles": ("Ask an administrator to allow a style in the settings", ""),
     "no_base_branch": ("Choose another base branch with Edit", ""),
 }
-"""What to do by the kind of a reason, and the place on the page where it is done."""
+"""Remedies by the kind of a reason, and the place on the page for each."""
 
 
 def with_remedies(refusals: list[Any] | None) -> list[Any] | None:

@@ -36,8 +36,8 @@ async def merge_pull(
 ) -> None:
     """Merge as the caller or, in a job without ``principal_token``, as the actor of ``context``.
 
-    Raises NotAllowed if it is impossible, Conflict if a branch has moved, MergeRefused with the unmet demands,
-    and TooLarge if it needs more CPU time than it may.
+    Raises NotAllowed if it is impossible, Conflict if a branch has moved, and MergeRefused with the unmet
+    demands. Raises TooLarge if it needs more CPU time than it may.
     """
     merges.refuse_ended(pull)
     merges.refuse_other_base(pull, options.base_branch)

@@ -237,7 +237,7 @@ def milestone_of(milestone: MilestoneAnswer) -> ImportedMilestone:
 
 
 class PullDetails(msgspec.Struct, frozen=True):
-    """What belongs to a pull request. The lists of lists are in the order of comments and of reviews."""
+    """The parts of a pull request. The lists of lists are in the order of comments and of reviews."""
 
     reactions: list[ReactionAnswer] = []
     comments: list[CommentAnswer] = []

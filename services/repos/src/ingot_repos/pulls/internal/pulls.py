@@ -86,8 +86,8 @@ async def merge_branch(
     """Merge as the caller or as ``user``, who needs write access. Raises Invalid for texts that are too long.
 
     With ``override``, actors whom the protection of the branch allows to bypass it can do so. ``restricted``:
-    the token of ``user`` is restricted to some repositories. Raises TooLarge if git needs too much CPU time: a
-    merge as ``user``, which a job makes, may take longer.
+    the token of ``user`` is restricted to some repositories. Raises TooLarge if git needs too much CPU time.
+    A merge as ``user``, which a job makes, may take longer.
     """
     await act_as(request, user)
     for field, text, most in (
