@@ -45,7 +45,7 @@ LEASE = timedelta(seconds=10)
 KEEP_ENDED = timedelta(days=7)
 FIRST_RETRY, LONGEST_RETRY = timedelta(seconds=1), timedelta(minutes=10)
 LOOK_AHEAD = timedelta(seconds=5)
-"""The time for which workers look ahead, and after which they find jobs of other processes without an event."""
+"""Time for which workers look ahead. They find jobs of other processes without an event after it."""
 LONGEST_RETRY_AWAY = timedelta(seconds=5)
 """Seconds between retries while a dependency is unavailable, so jobs continue soon after it is back."""
 

@@ -44,8 +44,8 @@ def folding(attributes: str) -> Folds:
         for pattern, value in reversed(rules):
             if _matches(pattern, segments):
                 return value
-        has_known_name = segments[-1] in _NAMES or path.endswith(_ENDINGS)
-        return has_known_name or not _FOLDERS.isdisjoint(segments[:-1])
+        is_usual = segments[-1] in _NAMES or path.endswith(_ENDINGS)
+        return is_usual or not _FOLDERS.isdisjoint(segments[:-1])
 
     return folds
 
