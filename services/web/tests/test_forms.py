@@ -79,6 +79,7 @@ SOURCE = {
     },
 }  # fmt: skip
 ANSWERS = {
+    f"{HOME}/migration": {"id": 7, "status": "running", "error": ""},
     "/admin/auths/1": SOURCE,
     "/user/mail-preferences": {
         "mentions": "instant", "participating": "instant", "watching": "instant", "own": False,
