@@ -19,6 +19,18 @@ async def app(world, ann):
     return await repository_with_history(world, ann)
 
 
+@pytest.mark.parametrize("name", ["SSH", "PGP"])
+async def test_the_signature_of_a_tag_is_no_part_of_its_message(world, ann, app, name):
+    repo = opened(world, app["id"])
+    signature = f"-----BEGIN {name} SIGNATURE-----\nx\n-----END {name} SIGNATURE-----\n"
+    head = f"object {app['second']}\ntype commit\ntag signed\ntagger Ann <ann@example.org> 1600000000 +0000"
+    tag = repo.write(ObjectType.TAG, f"{head}\n\nsigned words\n{signature}".encode())
+    set_ref(repo, "refs/tags/signed", str(tag))
+    assert (await ann.get("/repos/ann/app/tags/signed")).json()["message"] == "signed words"
+    shown = {one["name"]: one["message"] for one in (await ann.get("/repos/ann/app/tags")).json()}
+    assert shown["signed"] == "signed words"
+
+
 async def test_tags_are_listed_newest_first(ann, app):
     answer = await ann.get("/repos/ann/app/tags")
     assert answer.headers["x-total-count"] == "2"

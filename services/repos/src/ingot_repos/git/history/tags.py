@@ -79,16 +79,14 @@ def annotated_tag(repo: pygit2.Repository, oid: str) -> AnnotatedTag:
     if not isinstance(tag, pygit2.Tag) or not is_tagged(repo, oid):
         raise ObjectNotFound("no such tag")
     raw = tag.read_raw()
-    signed = tag_signature(raw)
-    message = (signed.payload if signed else raw).partition(b"\n\n")[2]
     return AnnotatedTag(
         oid=oid,
         name=(tag.raw_name or b"").decode("utf-8", "replace"),
-        message=message.decode("utf-8", "replace"),
+        message=_message(raw),
         target=str(tag.target),
         kind=_kind(raw),
         tagger=person_in(raw.partition(b"\n\n")[0], b"tagger"),
-        signature=signed,
+        signature=tag_signature(raw),
     )
 
 
@@ -98,10 +96,14 @@ def _info(repo: pygit2.Repository, name: str, oid: str) -> TagInfo:
     if commit is None:
         raise RefNotFound("no such tag")
     info = commit_info(repo, commit)
-    message = (
-        (tag.raw_message or b"").decode("utf-8", "replace") if isinstance(tag, pygit2.Tag) else info.message
-    )
+    message = _message(tag.read_raw()) if isinstance(tag, pygit2.Tag) else info.message
     return TagInfo(name, oid, message.strip(), info)
+
+
+def _message(raw: bytes) -> str:
+    """Return the message of a tag object without its signature."""
+    signed = tag_signature(raw)
+    return (signed.payload if signed else raw).partition(b"\n\n")[2].decode("utf-8", "replace")
 
 
 def _time(repo: pygit2.Repository, oid: str) -> int:
