@@ -161,7 +161,16 @@ def test_invalid_input_of_a_validated_operation_is_422(world):
             for value in WRONG[kind]:
                 body = world.valid_bodies()[operation["body"]] | {field: value}
                 refused(key, body, world.send(method, path, body))
-    for query in ("uid=abc", "uid=1.5", "exclusive=maybe", "mode=unknown", "q=%00", f"uid={10**30}"):
+    for query in (
+        "uid=abc",
+        "uid=1.5",
+        "page=x",
+        "limit=y",
+        "exclusive=maybe",
+        "mode=unknown",
+        "q=%00",
+        f"uid={10**30}",
+    ):
         refused("GET /repos/search", query, world.send("GET", f"/repos/search?{query}"))
     assert len(with_bodies) + 2 == len(VALIDATED)  # a search and a text
     assert not wrong, "\n".join(wrong)

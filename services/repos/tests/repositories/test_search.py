@@ -317,3 +317,10 @@ async def test_a_database_without_trigrams_is_migrated_all_the_same(database_url
         warnings = [line["statements"][0] for line in lines if line["log_level"] == "warning"]
         assert warnings == ["CREATE EXTENSION IF NOT EXISTS pg_trgm"] * 2
         assert not await pending(url, SCRIPTS)
+
+
+@pytest.mark.parametrize("query", ["page=x", "limit=1.5", "page=1e3"])
+async def test_a_page_of_a_search_is_a_whole_number(ann, query):
+    refused = await ann.get(f"/repos/search?{query}")
+    assert (refused.status_code, query.partition("=")[0] in refused.json()["message"]) == (422, True)
+    assert (await ann.get("/repos/search?page=&limit=")).status_code == 200

@@ -72,6 +72,9 @@ async def search(
     for name, value in ids.items():
         if not 0 <= value <= MAX_ID:
             raise Invalid.field(name, "range", "is no id")
+    for name in ("page", "limit"):  # other lists take the first page for such a value
+        if not (request.query_params.get(name) or "1").strip().lstrip("+-").isdecimal():
+            raise Invalid.field(name, "type", "is no whole number")
     query = Search(
         text=q.strip(),
         only_topics=topic,
