@@ -26,6 +26,7 @@ from ingot_contracts.repos.imports import (
     ImportPage,
     ReadImportPage,
 )
+from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_issues.imports.jobs import PAGES_AT_ONCE, ImportJobs
 from ingot_issues.imports.rules import IMPORT
 from ingot_issues.markdown.rules.rendering import LARGEST
@@ -182,6 +183,17 @@ def line(**fields):
     values = {"author": ELSE, "body": "why", "path": "a.py", "new_position": 3, "commit_sha": HEAD}
     values |= {"diff_hunk": "@@ -1 +1,3 @@\n+c", "created_at": EARLIER, "updated_at": LATER}
     return ImportedLineComment(**values | fields)
+
+
+async def test_an_imported_approval_counts_for_no_rule(world):
+    """The source says whose it is."""
+    rule = MergeRule(rule_name="main", required_approvals=1, may_merge=True)
+    world.repos.merge_rules[APP, "main"] = rule
+    await imported(world, {"pulls": [pull(1, reviews=[review(2, author=BOB)])]})
+    [shown] = (await world.call("GET", "/pulls/1/reviews")).json()
+    assert (shown["user"]["login"], shown["state"], shown["official"]) == ("bob", "APPROVED", False)
+    reasons = {one["kind"] for one in (await world.call("GET", "/pulls/1/merge/refusals")).json()}
+    assert "approvals" in reasons
 
 
 async def test_reviews_stand_where_they_were(world):

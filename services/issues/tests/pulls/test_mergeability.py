@@ -84,7 +84,7 @@ async def test_a_push_takes_as_many_statements_for_many_pull_requests_as_for_few
         await world.deliver(push(after=NEXT))
         await world.workers.step()
     assert len(world.comparisons()) == count
-    assert len(statements) == 21
+    assert len(statements) == 20
 
 
 @pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)

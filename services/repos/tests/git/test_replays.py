@@ -4,6 +4,7 @@ import os
 import random
 import subprocess
 import time
+from functools import partial
 
 import pygit2
 import pytest
@@ -17,7 +18,16 @@ from ingot_repos.git.process.errors import MergeConflict, MergeTooExpensive
 from ingot_repos.git.refs.refs import list_refs
 from ingot_repos.git.storage.storage import Storage
 
-from ..git_builders import AUTHOR, LINES, commit, commit_of_tree, million_files, numbers, set_branches
+from ..git_builders import (
+    AUTHOR,
+    LINES,
+    commit,
+    commit_of_tree,
+    costly_merge,
+    million_files,
+    numbers,
+    set_branches,
+)
 from .test_merge import ENVIRONMENT, run_in_work_tree
 
 YOUNG, OLD = 2_000_000_000, 1_000_000_000
@@ -227,6 +237,22 @@ def test_commits_that_are_compared_with_those_of_the_base_share_the_cpu_time(rep
         updated(repo, main, head)
     ended = os.times()
     assert ended.children_user + ended.children_system - began.children_user - began.children_system < 0.5
+
+
+def test_a_rebase_above_the_limit_of_a_request_is_left_to_a_job(repo, unflushed):
+    """What failed at the lower limit is remembered for that limit alone."""
+    ours, theirs = costly_merge(repo)
+    set_branches(repo, main=ours)
+    rebase = partial(
+        merge, repo, base_ref="refs/heads/main", expected_base=ours, head=theirs, style="rebase", message="",
+        author=AUTHOR, committer=AUTHOR,
+    )  # fmt: skip
+    for _ in range(2):
+        with pytest.raises(MergeTooExpensive):
+            rebase(cpu_seconds=0.1)
+    with pytest.raises(MergeConflict) as refused:
+        rebase(cpu_seconds=60.0)
+    assert refused.value.paths
 
 
 def test_replayed_commits_share_the_cpu_time_of_this_process(repo, unflushed, monkeypatch):

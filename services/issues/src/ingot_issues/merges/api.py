@@ -223,6 +223,8 @@ async def merge(request: IssuesRequest, index: int, data: MergePullRequest) -> R
     except TooLarge as error:
         if options.overrides:  # a job bypasses no rule
             raise MergeRefused(str(error)) from error
+        # Unlike a merge that waits, this one does not follow later pushes.
+        options = structs.replace(options, head_sha=pull.head_sha)
     else:
         return Response(b"", media_type="text/plain")
     async with request.db.transaction() as tx:

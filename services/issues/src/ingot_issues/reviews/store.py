@@ -190,9 +190,13 @@ async def dismiss_others(db: Executor, issue_id: int, author_id: int, review_id:
 
 
 async def list_decisions(db: Executor, issue_id: int) -> Sequence[DecisionRow]:
-    """Return the decisions on a pull request, the oldest first, including dismissed ones."""
+    """Return the decisions on a pull request, the oldest first, including dismissed ones.
+
+    Imported reviews are none: their source could name anybody as their author.
+    """
     columns = (review.c[name] for name in DecisionRow.__annotations__)
-    statement = select(*columns).where(review.c.issue_id == issue_id, review.c.state.in_(DECISIONS))
+    is_own = (review.c.original_author == "", review.c.original_author_id == 0)
+    statement = select(*columns).where(review.c.issue_id == issue_id, review.c.state.in_(DECISIONS), *is_own)
     return await fetch_all(db, statement.order_by(review.c.id), DecisionRow)
 
 

@@ -112,8 +112,12 @@ async def present(request: IssuesRequest, pull: AnyPull, *rows: ReviewRow) -> li
 
 
 async def _official(request: IssuesRequest, pull: AnyPull, rows: Sequence[ReviewRow]) -> list[bool | None]:
-    """Return whether each review counts now. None: use the recorded value, also if repos does not respond."""
-    counting = [row for row in rows if not pull.merged and row.state in MAY_COUNT]
+    """Return whether each review counts now. None: use the recorded value, also if repos does not respond.
+
+    An imported review counts for nothing, as recorded.
+    """
+    own = [row for row in rows if not row.original_author and not row.original_author_id]
+    counting = [row for row in own if not pull.merged and row.state in MAY_COUNT]
     try:
         official = await request.components.repos.official_reviewers(
             request.repository_id,

@@ -46,10 +46,15 @@ def replay(
         GitFailed, GitTimedOut: git could not merge them.
         SigningFailed: one of them cannot be signed.
     """
-    budget = CpuBudget(cpu_seconds)
+    key = (base, head, ignore_whitespace, cpu_seconds)
+    if tree_merges.was_too_expensive(*key):
+        raise MergeTooExpensive
     try:
-        return _replay(view, base, head, ancestor, budget, committer, signer, ignore_whitespace)
-    except GitTooExpensive:
+        return _replay(
+            view, base, head, ancestor, CpuBudget(cpu_seconds), committer, signer, ignore_whitespace
+        )
+    except (GitTooExpensive, MergeTooExpensive):
+        tree_merges.note_too_expensive(*key)
         raise MergeTooExpensive from None
 
 

@@ -103,8 +103,8 @@ def merge_heads(
         GitTimedOut: git takes too long.
     """
     config, limit = ((), cpu_seconds) if keep else (_TRIAL, TEST_CPU_SECONDS)
-    with _LOCK:
-        untried = [head for head in heads if (ours, head, ignore_whitespace, limit) not in _TOO_EXPENSIVE]
+    limit = limit if budget is None else budget.seconds
+    untried = [head for head in heads if not was_too_expensive(ours, head, ignore_whitespace, limit)]
     results: dict[str, Result] = {}
     if len(untried) > 1:
         # All in one process within the limit of one head; else each head has its own.
@@ -118,9 +118,20 @@ def merge_heads(
                 view, ours, head, result, config, budget or CpuBudget(limit), ignore_whitespace
             )
             if isinstance(results[head], MergeTooExpensive):
-                with _LOCK:
-                    _TOO_EXPENSIVE[ours, head, ignore_whitespace, limit] = True
+                note_too_expensive(ours, head, ignore_whitespace, limit)
     return [results.get(head) or MergeTooExpensive() for head in heads]
+
+
+def was_too_expensive(ours: str, head: str, ignore_whitespace: bool, cpu_seconds: float) -> bool:
+    """True if a merge or rebase of these commits has failed at this limit within the hour."""
+    with _LOCK:
+        return (ours, head, ignore_whitespace, cpu_seconds) in _TOO_EXPENSIVE
+
+
+def note_too_expensive(ours: str, head: str, ignore_whitespace: bool, cpu_seconds: float) -> None:
+    """Remember that a merge or rebase has failed at this limit."""
+    with _LOCK:
+        _TOO_EXPENSIVE[ours, head, ignore_whitespace, cpu_seconds] = True
 
 
 def merge_with_ancestor(

@@ -36,7 +36,7 @@ class CpuBudget:
     """
 
     def __init__(self, seconds: float) -> None:
-        self._left = seconds
+        self.seconds = self._left = seconds
         self._read = time.thread_time()
 
     def is_exceeded(self, pid: int, _output: int) -> bool:
