@@ -240,7 +240,7 @@ def test_commits_that_are_compared_with_those_of_the_base_share_the_cpu_time(rep
 
 
 def test_a_rebase_above_the_limit_of_a_request_is_left_to_a_job(repo, unflushed):
-    """What failed at the lower limit is remembered for that limit alone."""
+    """A failure at the lower limit is remembered for that limit alone."""
     ours, theirs = costly_merge(repo)
     set_branches(repo, main=ours)
     rebase = partial(
