@@ -33,7 +33,7 @@ KEEP_SECONDS = 7 * 24 * 3600
 DUPLICATE_WINDOW = 600
 ACK_WAIT = 5.0
 """Seconds until an unacknowledged message is redelivered, because its consumer is dead."""
-FETCH_SECONDS = 10
+FETCH_SECONDS = 5
 CONNECT_SECONDS = 3
 PUBLISH_SECONDS = 5
 HEADER_BYTES = 200
