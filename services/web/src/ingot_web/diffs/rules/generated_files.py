@@ -1,5 +1,6 @@
 """Generated and vendored files, which pages of changes fold."""
 
+import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
@@ -30,36 +31,51 @@ Folds = Callable[[str], bool]
 def folding(attributes: str) -> Folds:
     """Return a function that is true for paths of generated or vendored files.
 
-    ``attributes`` is the file ``.gitattributes`` in the root folder. Its last rule for a path counts.
+    ``attributes`` is the file ``.gitattributes`` in the root folder (gitattributes(5)), without its quoted
+    patterns. For each attribute the last rule for a path counts.
     """
-    rules: list[tuple[list[str], bool]] = []
+    rules: list[tuple[list[str], dict[str, bool | None]]] = []
     for line in attributes.splitlines():
         pattern, *words = line.split()[:20] or [""]
-        values = [value for word in words if (value := _value(word)) is not None]
-        if values and not pattern.startswith(("#", '"', "!")) and len(rules) < MOST_RULES:
-            rules.append((_segments(pattern), any(values)))
+        values = dict(value for word in words if (value := _value(word)) is not None)
+        # A pattern with a slash at its end is for folders, which have no attributes.
+        is_read = pattern and not pattern.startswith(("#", '"', "!")) and not pattern.endswith("/")
+        if values and is_read and len(rules) < MOST_RULES:
+            rules.append((_segments(pattern), values))
 
     def folds(path: str) -> bool:
-        segments = path.split("/")
-        for pattern, value in reversed(rules):
+        segments, decided = path.split("/"), dict[str, bool | None]()
+        for pattern, values in rules:
             if _matches(pattern, segments):
-                return value
+                decided |= values
+        set_values = [value for value in decided.values() if value is not None]
+        if set_values:
+            return any(set_values)
         is_usual = segments[-1] in _NAMES or path.endswith(_ENDINGS)
         return is_usual or not _FOLDERS.isdisjoint(segments[:-1])
 
     return folds
 
 
-def _value(word: str) -> bool | None:
-    """Return the value of an attribute; None for another attribute."""
+def _value(word: str) -> tuple[str, bool | None] | None:
+    """Return an attribute and its value, None if it is unspecified again. None for another attribute."""
     name, _, value = word.lstrip("-!").partition("=")
-    return (word[0] not in "-!" and value not in _FALSE) if name in _ATTRIBUTES else None
+    if name not in _ATTRIBUTES:
+        return None
+    return name, None if word[0] == "!" else word[0] != "-" and value not in _FALSE
 
 
 def _segments(pattern: str) -> list[str]:
-    """Return the segments of a pattern; a pattern without a folder is for names in all folders."""
-    segments = pattern.strip("/").split("/")
-    return segments if "/" in pattern.rstrip("/") else ["**", *segments]
+    """Return the segments for fnmatch; a pattern without a folder is for names in all folders."""
+    own = pattern.removeprefix("/").split("/")
+    # At the end ``**`` stands for what is inside, so for one segment at least.
+    end = ["*"] if own[-1] == "**" else []
+    return ([] if "/" in pattern else ["**"]) + [_for_fnmatch(one) for one in own] + end
+
+
+def _for_fnmatch(segment: str) -> str:
+    """Write git's escapes and negations as fnmatch(3) of Python has them."""
+    return re.sub(r"\\(.)", r"[\1]", segment).replace("[^", "[!")
 
 
 def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
