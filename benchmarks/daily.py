@@ -25,7 +25,7 @@ import pages  # noqa: E402
 import processor  # noqa: E402
 import run  # noqa: E402
 
-FILES, COMMITS, COMMENTS, PULLS = 21, 30, 10, 30
+FILES, COMMITS, COMMENTS = 21, 30, 10
 IDLE_SECONDS, IDLE_TARGET = 20.0, 5.0
 API, PAGE = run.REPOSITORY, f"/{run.ADMINISTRATOR[0]}/bench"
 SOURCE = "".join(f"    value = compute(value, {number})  # step {number}\n" for number in range(120))

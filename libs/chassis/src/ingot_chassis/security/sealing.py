@@ -3,6 +3,9 @@
 They are decrypted only where they are used.
 """
 
+import base64
+import hmac
+
 from cryptography.fernet import Fernet, InvalidToken
 
 from ingot_chassis.settings import SettingsError
@@ -26,6 +29,15 @@ class Seal:
             self._fernet = Fernet(key)
         except ValueError as error:
             raise SettingsError([f"{setting} is no Fernet key: {error}"]) from error
+
+    @classmethod
+    def for_purpose(cls, key: str, setting: str, purpose: str) -> "Seal":
+        """Return a seal with a key of its own for ``purpose``. It opens no text that another one has sealed.
+
+        Raises SettingsError.
+        """
+        derived = base64.urlsafe_b64encode(hmac.digest(key.encode(), purpose.encode(), "sha256"))
+        return cls(derived.decode() if key else "", setting)
 
     def close(self, secret: str) -> bytes | None:
         """Encrypt a secret. Returns None for an empty one."""

@@ -17,7 +17,6 @@ from typing import Any, Literal, NamedTuple, cast
 from urllib.parse import urlsplit
 
 import msgspec
-import structlog
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from fido2 import cbor
 from fido2.cose import CoseKey
@@ -26,7 +25,6 @@ from fido2.webauthn import (
     Aaguid,
     AttestedCredentialData,
     AuthenticationResponse,
-    AuthenticatorData,
     CollectedClientData,
     PublicKeyCredentialParameters,
     PublicKeyCredentialRpEntity,
@@ -45,8 +43,6 @@ from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.passkeys import store
 from ingot_identity.passkeys.store import PasskeyRow
 from ingot_identity.settings import Settings
-
-log = structlog.get_logger()
 
 CEREMONY_SECONDS = 300
 LONGEST_ANSWER = 16_384
@@ -104,13 +100,6 @@ class NewPasskey(NamedTuple):
     sign_count: int
 
 
-class UsedPasskey(NamedTuple):
-    """A passkey that has signed a challenge. ``verified``: its owner gave a PIN or a fingerprint as well."""
-
-    row: PasskeyRow
-    verified: bool
-
-
 class Passkeys:
     """Begins and finishes ceremonies for the site at the public URL."""
 
@@ -119,8 +108,9 @@ class Passkeys:
         url = urlsplit(settings.public_url)
         host = url.hostname or ""
         self._origin = _origin(settings.public_url)
-        self._site_name = settings.site_name
-        self._seal = Seal(_own_key(settings.sealing_key), "INGOT_IDENTITY_SEALING_KEY")
+        self._seal = Seal.for_purpose(
+            settings.sealing_key, "INGOT_IDENTITY_SEALING_KEY", "ingot passkey ceremonies"
+        )
         self._server = Fido2Server(
             PublicKeyCredentialRpEntity(id=host or "localhost", name=settings.site_name),
             verify_origin=lambda origin: origin == self._origin,
@@ -199,7 +189,7 @@ class Passkeys:
         browser: str,
         account_id: int = 0,
         verified: bool = False,
-    ) -> UsedPasskey:
+    ) -> PasskeyRow:
         """Return the passkey that has signed the challenge. ``verified`` requires its owner's PIN or finger.
 
         Raises InvalidPasskey.
@@ -227,7 +217,7 @@ class Passkeys:
         async with db.transaction() as tx:
             if not await store.mark_used(tx, row.id, data.counter):
                 raise InvalidPasskey("the counter of the passkey did not grow: it may have been copied")
-        return UsedPasskey(row, _is_verified(data))
+        return row
 
     async def _use(
         self, db: Database, state: str, purpose: Purpose, browser: str, account_id: int
@@ -283,10 +273,6 @@ def _require_usable(key: CoseKey) -> None:
         return
 
 
-def _is_verified(data: AuthenticatorData) -> bool:
-    return bool(data.is_user_verified())
-
-
 def _credential(row: PasskeyRow) -> AttestedCredentialData:
     key = CoseKey.parse(cast("dict[int, Any]", cbor.decode(row.public_key)))
     return AttestedCredentialData.create(Aaguid.NONE, row.credential_id, key)
@@ -322,11 +308,3 @@ def _is_address(host: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _own_key(sealing_key: str) -> str:
-    """Return a key for ceremonies alone: no other sealed text is taken for one."""
-    if not sealing_key:
-        return ""
-    digest = hmac.new(sealing_key.encode(), b"ingot passkey ceremonies", hashlib.sha256).digest()
-    return base64.urlsafe_b64encode(digest).decode()

@@ -5,8 +5,6 @@ its nonce id tokens of other attempts, and PKCE stolen codes. Its source refuses
 (RFC 9207).
 """
 
-import base64
-import hashlib
 import hmac
 import secrets
 from urllib.parse import parse_qsl
@@ -61,8 +59,10 @@ class Envelope:
     """Seals attempts and tickets, with keys of their own: neither is taken for the other."""
 
     def __init__(self, sealing_key: str) -> None:
-        self._attempts = Seal(_key_for(sealing_key, "attempts"), "INGOT_IDENTITY_SEALING_KEY")
-        self._tickets = Seal(_key_for(sealing_key, "tickets"), "INGOT_IDENTITY_SEALING_KEY")
+        self._attempts = Seal.for_purpose(
+            sealing_key, "INGOT_IDENTITY_SEALING_KEY", "ingot provider attempts"
+        )
+        self._tickets = Seal.for_purpose(sealing_key, "INGOT_IDENTITY_SEALING_KEY", "ingot provider tickets")
 
     def close_attempt(self, attempt: Attempt) -> str:
         return (self._attempts.close(msgspec.json.encode(attempt).decode()) or b"").decode()
@@ -88,13 +88,6 @@ class Envelope:
         except (Unreadable, msgspec.DecodeError, ValueError):
             return None
         return ticket if hmac.compare_digest(ticket.browser, browser) else None
-
-
-def _key_for(sealing_key: str, purpose: str) -> str:
-    if not sealing_key:
-        return ""
-    digest = hmac.new(sealing_key.encode(), f"ingot provider {purpose}".encode(), hashlib.sha256).digest()
-    return base64.urlsafe_b64encode(digest).decode()
 
 
 def new_attempt(source_id: int, *, to: str = "/", query: str = "", link_to: int = 0) -> Attempt:

@@ -59,7 +59,7 @@ async def confirm_address(request: IdentityRequest) -> Page:
     session = await browser.session()
     form = await browser.form()
     if session is None or not browser.sent(form, browser.session_secret):
-        return browser.page(refusal_page(html.UNKNOWN_FORM), status=403)
+        return browser.unknown_form()
     messages = request.part(MessageComponents).messages
     actor = Actor(session.id, session.login, via="session", address=client_address())
     try:

@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from html import escape
 
-from ingot_identity.sign_in.api.html import Page
-
-UNKNOWN_FORM = "This form is not from this browser, or it is too old. Go back and load the page again."
+from ingot_identity.sign_in.api.html import Page, hidden_fields, problem_notice
 
 
 def confirmation_page(*, login: str, address: str, action: str, hidden: Mapping[str, str]) -> Page:
@@ -24,7 +22,7 @@ def address_page(*, action: str, hidden: Mapping[str, str], address: str = "", p
         f'<input id="email" name="email" type="email" value="{escape(address)}" autocomplete="email" '
         "autofocus required></div>"
     )
-    return Page("Set a new password", _problem(problem) + _form(action, hidden, field, "Send link"))
+    return Page("Set a new password", problem_notice(problem) + _form(action, hidden, field, "Send link"))
 
 
 def request_page() -> Page:
@@ -46,21 +44,13 @@ def password_page(*, login: str, action: str, hidden: Mapping[str, str], problem
     return Page(
         "Set a new password",
         f"<p>for your account <strong>{escape(login)}</strong>. All its sessions end.</p>"
-        + _problem(problem)
+        + problem_notice(problem)
         + _form(action, hidden, fields, "Set password"),
     )
 
 
-def _problem(text: str) -> str:
-    return f'<div class="notice bad" role="alert"><p>{escape(text)}</p></div>' if text else ""
-
-
 def _form(action: str, hidden: Mapping[str, str], fields: str, button: str) -> str:
-    inputs = "".join(
-        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
-        for name, value in hidden.items()
-    )
     return (
-        f'<form method="post" action="{escape(action)}">{inputs}{fields}'
+        f'<form method="post" action="{escape(action)}">{hidden_fields(hidden)}{fields}'
         f'<button class="primary">{escape(button)}</button></form>'
     )

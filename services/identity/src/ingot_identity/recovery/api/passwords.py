@@ -42,7 +42,7 @@ async def request_reset(request: IdentityRequest) -> Page:
     if not messages.is_on:
         return _address_page(request, browser)
     if not browser.sent(form, browser.form_secret):
-        return browser.page(refusal_page(html.UNKNOWN_FORM), status=403)
+        return browser.unknown_form()
     address = form.get("email", "").strip()
     try:
         await request.part(RecoveryComponents).quota.take("password_reset", client_address())
@@ -73,7 +73,7 @@ async def set_password(request: IdentityRequest) -> Page:
     browser, messages = Browser(request), request.part(MessageComponents).messages
     form = await browser.form()
     if not browser.sent(form, browser.form_secret):
-        return browser.page(refusal_page(html.UNKNOWN_FORM), status=403)
+        return browser.unknown_form()
     code, password = form.get("code", ""), form.get("password", "")
     async with request.db.read() as db:
         reset = await recovery.find_reset(db, messages, code)

@@ -83,7 +83,7 @@ async def _sign_in(request: IdentityRequest, browser: Browser, form: dict[str, s
     sign_ins = request.part(TwoFactorComponents).sign_ins
     used = await use_any_passkey(request.db, sign_ins, challenge, address=client_address())
     async with request.db.read() as db:
-        row = await accounts.get(db, used.row.account_id)
+        row = await accounts.get(db, used.account_id)
     if row is None or row.login_prohibited or not row.active:
         raise Denied("This account may not sign in.")
     return await start_session_without_password(request, browser, row, "passkey")

@@ -3,13 +3,18 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import structlog
+
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import Invalid, Unauthenticated
 from ingot_identity.accounts.store.tables import AccountRow
-from ingot_identity.passkeys.rules.ceremonies import InvalidPasskey, Passkeys, Purpose, UsedPasskey
+from ingot_identity.passkeys.rules.ceremonies import InvalidPasskey, Passkeys, Purpose
+from ingot_identity.passkeys.store import PasskeyRow
 from ingot_identity.passwords.rules.proofs import PasswordChecks, audit_failure, require_password
 from ingot_identity.two_factors import store as two_factors
 from ingot_identity.two_factors.rules.codes import TwoFactors
+
+log = structlog.get_logger()
 
 
 class CodeRequired(Unauthenticated):
@@ -133,13 +138,14 @@ async def _refusal(
             verified=verified,
         )
     except InvalidPasskey as error:
+        log.info("passkey refused", reason=error.reason)
         return error
     return None
 
 
 async def use_any_passkey(
     db: Database, sign_ins: SignIns, challenge: SignedChallenge, *, address: str
-) -> UsedPasskey:
+) -> PasskeyRow:
     """Return the passkey that signed a challenge to sign in, with the PIN or fingerprint of its owner.
 
     Raises InvalidPasskey, TooManyRequests.
@@ -152,6 +158,7 @@ async def use_any_passkey(
                 db, challenge.state, challenge.answer, "sign_in", browser=challenge.browser, verified=True
             )
         except InvalidPasskey as error:
+            log.info("passkey refused", reason=error.reason)
             refusal = error
         attempt.succeeded = refusal is None
     if refusal is not None:

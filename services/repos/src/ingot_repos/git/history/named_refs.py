@@ -173,7 +173,7 @@ def _only_commit(repo: pygit2.Repository, short_id: str) -> str:
     """
     args = GitArgs("rev-parse", (f"--disambiguate={short_id}",))
     output = run_git(args, git_dir=Path(repo.path), time_limit=_ID_SECONDS).decode()
-    commits = [oid for oid in output.split() if commit_of(repo, oid) is not None]
+    commits = {oid: commit for oid in output.split() if (commit := commit_of(repo, oid)) is not None}
     if 1 < len(commits) <= _MOST_CANDIDATES:
-        commits = [oid for oid in commits if is_reachable(repo, commit_of(repo, oid) or oid)]
-    return commits[0] if len(commits) == 1 else ""
+        commits = {oid: commit for oid, commit in commits.items() if is_reachable(repo, commit)}
+    return next(iter(commits)) if len(commits) == 1 else ""
