@@ -272,7 +272,7 @@ async def test_what_cannot_be_searched_is_named(ann, query, status, field):
     assert [error["field"] for error in answer.json()["errors"]] == [field]
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=-1", "limit=x", "page=0", "page=-1", "page=x"])
+@pytest.mark.parametrize("query", ["limit=0", "limit=-1", "page=0", "page=-1"])
 async def test_an_odd_page_is_the_first_one(shelf, ann, query):
     assert len(await matches(ann, query)) == 8
 
