@@ -64,9 +64,9 @@ setup: .venv/.dev ## Install everything for development into .venv
 
 .PHONY: test
 test: .venv/.dev ## Run all tests, those of each service and library alone (ARGS="-k login" and the like go to pytest)
-	@INGOT_TEST_DATABASES=$(DATABASES) WORKERS=$(WORKERS_ALONE) tools/isolated $(ALONE) -- $(ARGS)
-	@echo "testing them together …"
-	@INGOT_TEST_DEPLOYMENTS=$(DEPLOYMENTS) $(PYTEST) -q -rsfE -n $(WORKERS) $(TOGETHER) $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
+	@INGOT_TEST_DATABASES=$(DATABASES) WORKERS=$(WORKERS_ALONE) tools/isolated $(ALONE) -- $(ARGS); alone=$$?; \
+	echo "testing them together …"; \
+	INGOT_TEST_DEPLOYMENTS=$(DEPLOYMENTS) $(PYTEST) -q -rsfE -n $(WORKERS) $(TOGETHER) $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ]) && exit $$alone
 
 .PHONY: test-wire test-chassis test-contracts test-testing test-standalone $(SERVICES:%=test-%)
 test-identity: ## Run the tests of services/identity
