@@ -1,12 +1,12 @@
 """Routes that create repositories."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from litestar import post
 
 from ingot_chassis.http.policy import admin, signed_in
-from ingot_contracts.limits import WEB_URL, Description, Name
+from ingot_contracts.limits import Description, Name
 from ingot_contracts.repos.repositories import Repository
 from ingot_repos.access.api.policies import (
     into_organization,
@@ -22,12 +22,10 @@ from ingot_repos.commits.rules.server_keys import ServerKeys
 from ingot_repos.placement.api.forwarding import require_accepting
 from ingot_repos.presentation.rules.presenter import Presenter
 from ingot_repos.repositories.rules import templates
-from ingot_repos.repositories.rules.creation import NewRepository, RepositoryCreator
-
-Website = Annotated[Name, WEB_URL]
+from ingot_repos.repositories.rules.creation import InitialFields, NewRepository, RepositoryCreator
 
 
-class CreateRepoOption(msgspec.Struct, kw_only=True):
+class CreateRepoOption(InitialFields, kw_only=True):
     """With `auto_init`, the repository starts with a commit.
 
     `gitignores` are names separated by commas, `license` is a key. `issue_labels` is the name of a set of
@@ -35,16 +33,12 @@ class CreateRepoOption(msgspec.Struct, kw_only=True):
     """
 
     name: Name
-    description: Name = ""
-    website: Website = ""
-    private: bool = False
     auto_init: bool = False
     gitignores: Description = ""
     license: Name = ""
     readme: Name = ""
     issue_labels: Name = ""
     default_branch: Name = ""
-    template: bool = False
     object_format_name: Literal["sha1"] = "sha1"
     trust_model: TrustModel = "default"
 
@@ -58,10 +52,7 @@ async def create_for(request: RepositoryRequest, owner: AccountRow, data: Create
     )
     new = NewRepository(
         name=data.name,
-        description=data.description,
-        website=data.website,
-        private=data.private,
-        template=data.template,
+        fields=msgspec.convert(data, InitialFields, from_attributes=True),
         trust_model=data.trust_model,
         default_branch=data.default_branch or request.settings.default_branch,
         files=files if data.auto_init else {},

@@ -34,8 +34,8 @@ from ingot_repos.presentation.rules.intervals import read_interval
 from ingot_repos.pushes.rules.journal import Pushes
 from ingot_repos.remotes import store as import_rows
 from ingot_repos.remotes.rules import credentials
-from ingot_repos.repositories.api.creation import Website
 from ingot_repos.repositories.rules import edits
+from ingot_repos.repositories.rules.creation import Website
 
 UNITS = {
     "has_issues": "issues_enabled",

@@ -15,7 +15,7 @@ from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import AccountKind
 from ingot_repos.repositories.api.creation import create_new
-from ingot_repos.repositories.rules.creation import NameTaken, NewRepository, TemplateFiles
+from ingot_repos.repositories.rules.creation import InitialFields, NameTaken, NewRepository, TemplateFiles
 from ingot_repos.repositories.store import topics
 
 PARTS = ("git_content", "topics", "labels", "protected_branch", "webhooks", "git_hooks", "avatar")
@@ -75,8 +75,7 @@ async def generate(request: RepositoryRequest, data: GenerateRepository) -> Repo
         )
     new = NewRepository(
         name=data.name,
-        description=data.description,
-        private=data.private,
+        fields=InitialFields(description=data.description, private=data.private),
         default_branch=data.default_branch or template.default_branch,
         copy=files,
         topics=copied_topics,

@@ -1,6 +1,7 @@
 """Creation of repositories: a row reserves the name, then the files are made and an event is emitted."""
 
 import asyncio
+from typing import Annotated
 
 import msgspec
 
@@ -9,6 +10,7 @@ from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_contracts.identity.accounts import GHOST, Ownership
+from ingot_contracts.limits import WEB_URL, Name
 from ingot_contracts.repos.events import FirstLabel, RepositoryCreated
 from ingot_repos.access.rules import grants
 from ingot_repos.catalog.rules import names
@@ -49,6 +51,18 @@ class TemplateFiles(msgspec.Struct, frozen=True, kw_only=True):
     names: dict[str, str]
 
 
+Website = Annotated[Name, WEB_URL]
+
+
+class InitialFields(msgspec.Struct, kw_only=True):
+    """Fields of a new repository that go into its columns by their names."""
+
+    description: Name = ""
+    website: Website = ""
+    private: bool = False
+    template: bool = False
+
+
 class NewRepository(msgspec.Struct, frozen=True, kw_only=True):
     """A request for a repository. It starts empty unless it has ``files`` or ``copy``.
 
@@ -57,10 +71,7 @@ class NewRepository(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    description: str = ""
-    website: str = ""
-    private: bool = False
-    template: bool = False
+    fields: InitialFields
     trust_model: TrustModel = "default"
     default_branch: str
     files: dict[str, str] = {}
@@ -105,7 +116,7 @@ class RepositoryCreator:
         repository_id = await self._reserve(owner.id, new, most)
         ready = False
         try:
-            ownership = Ownership(owner_id=owner.id, name=new.name, private=new.private)
+            ownership = Ownership(owner_id=owner.id, name=new.name, private=new.fields.private)
             await self._identity.own(repository_id, ownership)
             tips = await self._create_files(repository_id, creator, new)
             licenses = "[]"
@@ -126,10 +137,7 @@ class RepositoryCreator:
                 tx,
                 owner_id=owner_id,
                 name=names.check_repository(new.name),
-                description=new.description,
-                website=new.website,
-                private=new.private,
-                template=new.template,
+                **msgspec.structs.asdict(new.fields),
                 default_branch=names.check_branch(new.default_branch),
                 shard=self._shard,
                 state=RepositoryState.CREATING,
