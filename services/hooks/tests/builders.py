@@ -96,7 +96,7 @@ def status(state: Any = "failure") -> StatusCreated:
         created_at=THEN,
         updated_at=THEN,
     )
-    return StatusCreated(repository=repository(), sender=ANN, sha=NEW, status=commit_status)
+    return StatusCreated(repository=repository(), sender=ANN, sha=NEW, commit=commit(), status=commit_status)
 
 
 def release(action: Any = "published") -> ReleaseChanged:

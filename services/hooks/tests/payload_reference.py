@@ -58,6 +58,7 @@ SHAPES = {
 
 LATER = {
     "push": "total_commits:int head_commit:Commit?",
+    "status": "commit:Commit",
     "issues": "commit_id:str",
     "issue_comment": "pull_request:PullRequest~",
     "pull_request": "requested_reviewer:User? commit_id:str review:Review?",

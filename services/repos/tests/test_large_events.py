@@ -180,6 +180,18 @@ async def test_the_largest_event_of_a_push(world, ann, git_url, tmp_path):
     assert characters + event["omitted"]["characters"] == EVENT_COMMITS * (20_000 + 4 * 5_002)
 
 
+async def test_a_status_of_the_largest_commit(world, ann, work, git_url):
+    tree = write_tree(work, [f"{number}" + CONTROL * 200 for number in range(600)])
+    write_commit(work, message=CONTROL * 20_000, tree=tree)
+    await push(work, git_url, ann, "master")
+    assert (await ann.post("/repos/ann/app/statuses/master", {"state": "success"})).status_code == 201
+    (event,) = await events(world, "repos.status.created.v1")
+    commit, omitted = event["commit"], event["omitted"]
+    assert encoded_bytes(commit["message"]) <= EVENT_MESSAGE_BYTES
+    assert len(commit["message"]) + omitted["characters"] == 20_000
+    assert 0 < len(commit["added"]) < 600 == len(commit["added"]) + omitted["paths"]
+
+
 async def test_the_refs_of_one_push_share_the_room_for_commits(world, ann, work, git_url):
     for number in range(3):
         await git("checkout", "-q", "--orphan", f"b{number}", cwd=work)

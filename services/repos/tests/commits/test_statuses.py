@@ -15,6 +15,18 @@ async def test_a_status_is_announced(world, ann, base):
     assert len(event["sha"]) == 40
 
 
+async def test_the_announcement_of_a_status_has_its_commit_with_its_files(world, ann, base):
+    assert (await ann.post("/repos/ann/app/statuses/topic", {"state": "success"})).status_code == 201
+    (event,) = await world.events("repos.status.created.v1")
+    commit = event["commit"]
+    assert (commit["id"], commit["message"]) == (event["sha"], "topic\n")
+    assert (commit["added"], commit["removed"], commit["modified"]) == (["b.txt"], [], [])
+    assert (commit["author"]["username"], commit["url"].endswith(f"/ann/app/commit/{event['sha']}")) == (
+        "ann",
+        True,
+    )
+
+
 async def test_the_list_of_a_ref_is_paged_sorted_and_filtered(world, ann, base):
     for context, state in (("a", "pending"), ("b", "success"), ("a", "success")):
         await ann.post("/repos/ann/app/statuses/topic", {"state": state, "context": context})

@@ -161,8 +161,10 @@ class StatusPayload(msgspec.Struct, frozen=True, kw_only=True):
     target_url: str
     created_at: datetime
     updated_at: datetime
+    commit: Commit | None
     repository: Repository
     sender: User
+    omitted: Omitted | UnsetType = UNSET
 
 
 class ReleasePayload(msgspec.Struct, frozen=True, kw_only=True):

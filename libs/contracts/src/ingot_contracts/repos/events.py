@@ -157,10 +157,14 @@ class CommitsProposed(msgspec.Struct, frozen=True, kw_only=True, tag="repos.comm
 
 
 class StatusCreated(msgspec.Struct, frozen=True, kw_only=True, tag="repos.status.created.v1"):
+    """A commit got a status. ``commit`` is null in events of earlier releases."""
+
     repository: Repository
     sender: User
     sha: str
     status: CommitStatus
+    commit: Commit | None = None
+    omitted: Omitted = Omitted()
 
 
 class ReleaseChanged(msgspec.Struct, frozen=True, kw_only=True, tag="repos.release.changed.v1"):

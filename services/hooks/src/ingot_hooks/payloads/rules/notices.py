@@ -257,8 +257,10 @@ def notices_of_status(event: StatusCreated) -> list[Notice]:
         target_url=status.target_url,
         created_at=status.created_at,
         updated_at=status.updated_at,
+        commit=event.commit,
         repository=event.repository,
         sender=event.sender,
+        omitted=_omitted(event),
     )
     return [_notice(event.repository, "status", payload)]
 
@@ -374,6 +376,7 @@ def _omitted(
     | PullRequestChanged
     | ReviewChanged
     | ReviewRequested
+    | StatusCreated
     | ReleaseChanged,
 ) -> Omitted | UnsetType:
     return UNSET if event.omitted == Omitted() else event.omitted

@@ -14,6 +14,7 @@ from ingot_contracts.repos.repositories import Repository
 from ingot_repos.access.api.answers import present
 from ingot_repos.access.api.policies import in_repository, own_account, writable
 from ingot_repos.access.api.request import RepositoryRequest
+from ingot_repos.commits.api.event_commits import event_commit
 from ingot_repos.commits.api.named_commits import named_commit
 from ingot_repos.commits.rules.statuses import add_status, status_view
 from ingot_repos.commits.store import statuses
@@ -60,12 +61,13 @@ class CombinedStatus(msgspec.Struct):
 )
 async def create_status(
     request: RepositoryRequest,
-    sha: str,  # noqa: ARG001 - it is normalized
+    sha: str,
     data: CreateStatusOption,
 ) -> CommitStatus:
     """Add a status to a commit."""
     repository = writable(request)
-    commit = await named_commit(request, request.rest_of_path(6))
+    sha = await named_commit(request, request.rest_of_path(6))
+    commit, omitted = await event_commit(request, repository, sha)
     creator = await own_account(request)
     async with request.db.transaction() as tx:
         return await add_status(
@@ -73,6 +75,7 @@ async def create_status(
             request.presenter,
             repository.id,
             commit,
+            omitted,
             creator,
             state=data.state,
             target_url=data.target_url,

@@ -2,7 +2,8 @@
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict
-from ingot_contracts.repos.commits import CommitStatus
+from ingot_contracts.limits import Omitted
+from ingot_contracts.repos.commits import Commit, CommitStatus
 from ingot_contracts.repos.events import StatusCreated
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.commits.store import statuses
@@ -12,16 +13,32 @@ from ingot_repos.presentation.rules.presenter import Presenter, as_user
 
 
 async def add_status(
-    tx: Tx, presenter: Presenter, repository_id: int, sha: str, creator: AccountRow, **columns: str
+    tx: Tx,
+    presenter: Presenter,
+    repository_id: int,
+    commit: Commit,
+    omitted: Omitted,
+    creator: AccountRow,
+    **columns: str,
 ) -> CommitStatus:
-    """Add a status to a commit and announce it. Raises Conflict if the repository was deleted."""
+    """Add a status to a commit and announce it. Raises Conflict if the repository was deleted.
+
+    ``commit`` is clipped for the event, and ``omitted`` counts what it leaves out.
+    """
     row = await current_row(tx, repository_id)
-    status_row = await statuses.add(tx, repository_id, sha, creator_id=creator.id, **columns)
+    status_row = await statuses.add(tx, repository_id, commit.id, creator_id=creator.id, **columns)
     if status_row is None:
         raise Conflict("the repository was deleted in the meantime")
     status = status_view(presenter, f"{row.owner_login}/{row.name}", status_row)
     tx.emit(
-        StatusCreated(repository=presenter.repository(row), sender=as_user(creator), sha=sha, status=status),
+        StatusCreated(
+            repository=presenter.repository(row),
+            sender=as_user(creator),
+            sha=commit.id,
+            commit=commit,
+            status=status,
+            omitted=omitted,
+        ),
         key=repository_id,
     )
     return status

@@ -113,6 +113,12 @@ def read_push_changes(
     )
 
 
+def read_commit_changes(repo: pygit2.Repository, oid: str, limits: ReadLimits) -> CommitChanges:
+    """Return one commit (full id) with its changed files, within the limits of a push. Raises ObjectNotFound."""
+    budget = ReadBudget(limits.size, texts=limits.texts, paths=limits.paths, entries=limits.entries)
+    return changes_of(repo, [oid], budget, limits.clip)[0]
+
+
 def read_moved_refs(path: Path, old_refs: Mapping[str, str], names: Sequence[str]) -> PushChanges:
     """Return the moved refs without commits, for a repository at ``path`` with unreadable objects."""
     repo = pygit2.Repository(str(path))

@@ -9,7 +9,6 @@ from msgspec import UNSET
 from ingot_chassis.errors import BadRequest, Conflict, NotFound
 from ingot_chassis.http.policy import MAX_ID, services
 from ingot_chassis.security.principal import Principal
-from ingot_contracts.limits import EVENT_PATH_BYTES, encoded_bytes
 from ingot_contracts.repos.access import (
     MOST_IDS,
     MOST_WATCHERS,
@@ -37,17 +36,14 @@ from ingot_repos.access.rules import levels as access
 from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.access.rules.resolved import ResolvedRepository
 from ingot_repos.access.store import collaborations
-from ingot_repos.catalog.store import accounts, repositories
 from ingot_repos.catalog.store import lists as repository_lists
+from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.states import AccountKind, RepositoryState
 from ingot_repos.clients.identity import HttpIdentity
-from ingot_repos.commits.rules.excerpts import clip_for_list
-from ingot_repos.git.history.commit_files import CommitFiles, files_of
-from ingot_repos.git.history.commits import commit_info
+from ingot_repos.commits.api.event_commits import event_commit
 from ingot_repos.git.process.errors import InvalidName, RefMoved, RefNotFound, RepositoryNotFound
 from ingot_repos.git.refs.refs import BRANCHES, ZERO_OID, RefChange, delete_branch, get_branch
-from ingot_repos.git.storage.read_cache import ReadCache
-from ingot_repos.presentation.rules.presenter import author_addresses, owner_kind
+from ingot_repos.presentation.rules.presenter import owner_kind
 from ingot_repos.protection.rules.decisions import Actor, actor_of, branch_rules_of, merge_rule, rules_of
 from ingot_repos.protection.rules.official_reviewers import official_reviewers
 from ingot_repos.pushes.rules.journal import Pushes
@@ -103,7 +99,10 @@ async def get_branch_tip(
     """Return the tip of a branch. The name may contain slashes. ``commit``: with its commit."""
     repository = await resolve_by_id(request, repository_id)
     tip = await branch_tip(request, repository, request.rest_of_path(4))
-    return await _with_commit(request, repository, tip) if commit else tip
+    if not commit:
+        return tip
+    shown, _ = await event_commit(request, repository, tip.sha)
+    return msgspec.structs.replace(tip, commit=shown)
 
 
 @delete(BRANCH_PATH, policy=ISSUES, include_in_schema=False)
@@ -297,31 +296,6 @@ async def _access(request: RepositoryRequest, repository: ResolvedRepository) ->
         pulls_enabled=repository.row.pulls_enabled and not repository.row.mirror,
         ready=repository.row.state == RepositoryState.READY,
     )
-
-
-async def _with_commit(
-    request: RepositoryRequest, repository: ResolvedRepository, tip: BranchTip
-) -> BranchTip:
-    """Return the tip with its commit as in push events: clipped, with its files unless they are many."""
-    info = clip_for_list(await request.storage.call(repository.id, commit_info, tip.sha))
-    async with request.db.read() as db:
-        logins = await accounts.logins_by_email(db, author_addresses(info))
-    files = await files_of(request.storage, repository.id, [info], request.part(ReadCache).file_changes)
-    paths: dict[str, list[str]] = {"added": [], "removed": [], "modified": []}
-    left = EVENT_PATH_BYTES
-    for file in files.get(info.oid, CommitFiles()).files:
-        left -= encoded_bytes(file.filename)
-        if left >= 0:
-            paths[file.status].append(file.filename)
-    commit = request.presenter.commit(
-        repository.full_name,
-        info,
-        logins,
-        added=paths["added"],
-        removed=paths["removed"],
-        modified=paths["modified"],
-    )
-    return msgspec.structs.replace(tip, commit=commit)
 
 
 async def branch_tip(request: RepositoryRequest, repository: ResolvedRepository, name: str) -> BranchTip:
