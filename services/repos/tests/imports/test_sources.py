@@ -8,6 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from ingot_chassis.clock import now
+from ingot_repos.imports.clients.families import FAMILIES
+from ingot_repos.imports.clients.source import SOURCES
 from ingot_repos.imports.rules.pages import MOST_FAILURES
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 
@@ -439,7 +441,7 @@ async def test_issues_are_off_until_the_import_ends(world, bob, source):
         "milestones": {"done": 1, "total": 1},
         "issues": {"done": 3, "total": 3},
         "comments": {"done": 1, "total": 1},
-        "times": {"done": 0, "total": None},
+        "times": {"done": 0, "total": 0},
         "dependencies": {"done": 3, "total": 3},
     }
 
@@ -738,3 +740,7 @@ async def test_the_answer_waits_for_the_whole_import(world, bob, source):
     answer = await waiting
     assert (answer.status_code, answer.json()["errors"][0]["code"]) == (422, "unauthorized")
     assert (await bob.get("/repos/bob/copy")).status_code == 404
+
+
+def test_every_service_has_a_family():
+    assert set(FAMILIES) == set(SOURCES)

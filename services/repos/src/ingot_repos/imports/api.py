@@ -40,11 +40,10 @@ from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.states import AccountKind, ImportState, RepositoryState
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.imports import store as sources
-from ingot_repos.imports.clients.source import Kind
+from ingot_repos.imports.clients.source import SOURCES, Kind
 from ingot_repos.imports.rules import lifecycle as imports
 from ingot_repos.imports.rules import progress
 from ingot_repos.imports.rules.lifecycle import NewImport, NewSource
-from ingot_repos.imports.rules.openings import SOURCES
 from ingot_repos.imports.store import Counts
 from ingot_repos.placement.api.forwarding import require_accepting
 from ingot_repos.presentation.rules.intervals import read_interval

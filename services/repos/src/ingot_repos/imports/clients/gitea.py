@@ -5,10 +5,10 @@ https://docs.gitea.com/api. Gogs ignores ``type`` and lists pull requests with t
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol, TypedDict, TypeVar, cast
-from urllib.parse import quote, urlsplit
+from typing import Protocol, TypedDict, TypeVar, cast
+from urllib.parse import quote
 
 import msgspec
 
@@ -40,7 +40,7 @@ from ingot_repos.imports.clients.gitea_answers import (
     release_of,
     time_of,
 )
-from ingot_repos.imports.clients.http import SourceHttp
+from ingot_repos.imports.clients.http import SourceHttp, each
 from ingot_repos.imports.clients.source import (
     ABSENT,
     Kind,
@@ -74,6 +74,7 @@ class _Size(TypedDict):
 
     size: int
     first: int
+    following: str
     total: int | None
 
 
@@ -100,8 +101,13 @@ _QUERIES: Mapping[Kind, Mapping[str, str | int]] = {
 _SIZES: Mapping[Kind, int] = {"pulls": DETAILED_PAGE_SIZE, "dependencies": DETAILED_PAGE_SIZE}
 
 
+def api_root(site: str) -> str:
+    """Return the root of the API of a site."""
+    return f"{site}/api/v1"
+
+
 class GiteaRepository:
-    """A repository of a Gitea. ``path`` is below the root of the API."""
+    """A repository of a Gitea."""
 
     def __init__(self, http: SourceHttp, owner: str, name: str, *, is_gogs: bool = False) -> None:
         self._http, self._is_gogs = http, is_gogs
@@ -138,37 +144,38 @@ class GiteaRepository:
                 raise
             return 0
 
-    async def page(self, kind: Kind, number: int) -> SourcePage:
-        """Return a page. Raises SourceFailed, SourceBusy."""
+    async def page(self, kind: Kind, place: str) -> SourcePage:
+        """Return a page. Its place is its number. Raises SourceFailed, SourceBusy."""
+        number = int(place or "1")
         if kind in OPTIONAL:
             return await self._optional_page(kind, number)
         if kind == "labels":
             labels, total = await self._read(kind, number, list[LabelAnswer])
-            return SourcePage(**_size(labels, total), labels=[label_of(one) for one in labels])
+            return SourcePage(**_size(labels, total, number), labels=[label_of(one) for one in labels])
         if kind == "milestones":
             milestones, total = await self._read(kind, number, list[MilestoneAnswer])
             return SourcePage(
-                **_size(milestones, total), milestones=[milestone_of(one) for one in milestones]
+                **_size(milestones, total, number), milestones=[milestone_of(one) for one in milestones]
             )
         if kind == "issues":
             issues, total = await self._read(kind, number, list[IssueAnswer])
             plain = [one for one in issues if one.pull_request == NOTHING]
-            reactions = await self._each([self._reactions(f"/issues/{one.number}") for one in plain])
+            reactions = await each([self._reactions(f"/issues/{one.number}") for one in plain])
             users = [user for one in plain for user in (one.user, *(one.assignees or ()))]
             users += [one.user for group in reactions for one in group]
             return SourcePage(
-                **_size(issues, total),
+                **_size(issues, total, number),
                 addresses=_addresses(users),
                 issues=[issue_of(one, group) for one, group in zip(plain, reactions, strict=True)],
             )
         if kind == "pulls":
             pulls, total = await self._read(kind, number, list[PullAnswer])
-            details = await self._each([self._details(one) for one in pulls])
+            details = await each([self._details(one) for one in pulls])
             users = [user for one in pulls for user in (one.user, one.merged_by, *(one.assignees or ()))]
             users += [user for one in details for user in one.users()]
             pairs = [*zip(pulls, details, strict=True)]
             return SourcePage(
-                **_size(pulls, total),
+                **_size(pulls, total, number),
                 addresses=_addresses(users),
                 pulls=[pull_of(pull, one) for pull, one in pairs],
                 comments=[
@@ -178,11 +185,11 @@ class GiteaRepository:
                 ],
             )
         comments, total = await self._read(kind, number, list[CommentAnswer])
-        reactions = await self._each([self._reactions(f"/issues/comments/{one.id}") for one in comments])
+        reactions = await each([self._reactions(f"/issues/comments/{one.id}") for one in comments])
         users = [one.user for one in comments]
         users += [one.user for group in reactions for one in group]
         return SourcePage(
-            **_size(comments, total),
+            **_size(comments, total, number),
             addresses=_addresses(users),
             comments=[comment_of(one, group) for one, group in zip(comments, reactions, strict=True)],
         )
@@ -198,7 +205,7 @@ class GiteaRepository:
                 releases, total = await self._read(kind, number, list[ReleaseAnswer])
                 addresses = _addresses(one.author for one in releases)
                 converted = [release_of(one) for one in releases]
-                return SourcePage(**_size(releases, total), addresses=addresses, releases=converted)
+                return SourcePage(**_size(releases, total, number), addresses=addresses, releases=converted)
             return await self._dependencies(number)
         except SourceFailed as error:
             if error.fault not in ABSENT:
@@ -208,18 +215,18 @@ class GiteaRepository:
     async def _times(self, number: int) -> SourcePage:
         times, total = await self._read("times", number, list[TimeAnswer])
         names = {one.user_name: one.user_id for one in times if one.user_name and one.user_id > 0}
-        addresses = await self._each([self._address(name) for name in names])
+        addresses = await each([self._address(name) for name in names])
         return SourcePage(
-            **_size(times, total),
+            **_size(times, total, number),
             addresses={(names[name], name): address for name, address in zip(names, addresses, strict=True)},
             times=[time_of(one) for one in times],
         )
 
     async def _dependencies(self, number: int) -> SourcePage:
         numbered, total = await self._read("dependencies", number, list[NumberedIssue])
-        blockers = await self._each([self._blockers(one.number) for one in numbered])
+        blockers = await each([self._blockers(one.number) for one in numbered])
         return SourcePage(
-            **_size(numbered, total),
+            **_size(numbered, total, number),
             dependencies=[
                 ImportedDependency(number=one.number, blocker=blocker)
                 for one, group in zip(numbered, blockers, strict=True)
@@ -237,15 +244,6 @@ class GiteaRepository:
                 raise
             return ""
         return user.email or ""
-
-    async def _each(self, requests: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
-        """Return the answers in order. The first failure ends the other requests."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(one) for one in requests]
-        except ExceptionGroup as errors:
-            raise errors.exceptions[0] from None
-        return [task.result() for task in tasks]
 
     async def _details(self, pull: PullAnswer) -> "PullDetails":
         """Return what belongs to a pull request."""
@@ -307,26 +305,15 @@ class GiteaRepository:
         return items, int(total) if re.fullmatch("[0-9]{1,9}", total) else None
 
 
-def api_root(clone_url: str) -> tuple[str, str, str]:
-    """Return the root of the API, the owner and the name for the URL of a repository.
-
-    Raises SourceFailed if the path does not end with an owner and a name.
-    """
-    parts = urlsplit(clone_url)
-    segments = parts.path.strip("/").removesuffix(".git").split("/")
-    if parts.scheme not in ("http", "https") or len(segments) < 2 or not all(segments):
-        raise SourceFailed("not-found")
-    *prefix, owner, name = segments
-    return f"{parts.scheme}://{parts.netloc}{''.join(f'/{one}' for one in prefix)}/api/v1", owner, name
-
-
 def _or_null(answer: type[_T]) -> type[_T | None]:
     """Return the type of an answer that Gitea spells null if it is empty."""
     return cast("type[_T | None]", answer | None)
 
 
-def _size(items: Sequence[_Listed], total: int | None) -> _Size:
-    return {"size": len(items), "first": items[0].id if items else 0, "total": total}
+def _size(items: Sequence[_Listed], total: int | None, number: int) -> _Size:
+    """Return the fields of a page. An empty page is the last one: sources may make pages shorter."""
+    following = str(number + 1) if items else ""
+    return {"size": len(items), "first": items[0].id if items else 0, "following": following, "total": total}
 
 
 def _addresses(users: Iterable[UserAnswer | None]) -> dict[PersonKey, str]:

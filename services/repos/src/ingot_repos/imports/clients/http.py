@@ -9,7 +9,7 @@ The module imports aiohttp, like ``remotes.clients.http``.
 import asyncio
 import email.utils
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
@@ -115,6 +115,16 @@ async def open_source_http(
     addresses = JudgedAddresses(egress, own_servers, resolve)
     async with open_session(addresses, authorities) as session:
         yield SourceHttp(root, session, addresses, authorization)
+
+
+async def each(requests: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
+    """Return the answers of requests in order. The first failure ends the other requests, and is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in requests]
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 @contextmanager

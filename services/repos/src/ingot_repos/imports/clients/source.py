@@ -23,6 +23,8 @@ from ingot_contracts.repos.imports import (
 )
 
 Kind = Literal["labels", "milestones", "issues", "pulls", "comments", "times", "dependencies", "releases"]
+SOURCES = ("gitea", "forgejo", "gogs")
+"""Values of the field ``service`` whose data next to git is imported."""
 KINDS: tuple[Kind, ...] = (
     "labels",
     "milestones",
@@ -89,13 +91,14 @@ class SourceRelease(msgspec.Struct, frozen=True, kw_only=True):
 class SourcePage(msgspec.Struct, frozen=True, kw_only=True):
     """A page of one kind. Its people have no accounts yet. Pull requests come with their comments.
 
-    ``size`` counts the objects that the source sent, with those that are left out. 0: there are no more.
-    ``first`` is the id of the first one. ``total`` is what the source says, or None. ``addresses`` has the
-    e-mail addresses that users of the source show, by their key.
+    ``size`` counts the objects that the source sent, with those that are left out. ``first`` is the id of the
+    first one. ``following`` is the place of the next page; empty after the last one. ``total`` is what the
+    source says, or None. ``addresses`` has the e-mail addresses that users of the source show, by their key.
     """
 
     size: int
     first: int = 0
+    following: str = ""
     total: int | None = None
     addresses: dict[PersonKey, str] = {}
     labels: list[ImportedLabel] = []
@@ -123,6 +126,9 @@ class Source(Protocol):
         """Return the number of objects, or None if the source does not say it. Raises like ``page``."""
         ...
 
-    async def page(self, kind: Kind, number: int) -> SourcePage:
-        """Return a page, the first one for 1, oldest objects first. Raises SourceFailed, SourceBusy."""
+    async def page(self, kind: Kind, place: str) -> SourcePage:
+        """Return the page at a place, empty for the first one, oldest objects first.
+
+        Raises SourceFailed, SourceBusy.
+        """
         ...

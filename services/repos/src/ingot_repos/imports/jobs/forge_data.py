@@ -97,12 +97,11 @@ class ForgeData:
         tags = set(await self._storage.call(row.id, list_refs, (TAGS,)))
         budget = _Budget(self._max_bytes)
         done = first = 0
-        for number in range(1, MOST_PAGES + 1):
-            page = await there.page("releases", number)
-            if page.size == 0:
-                return
-            if page.first == first:
-                raise SourceFailed("forge-answer")  # the source ignores the number of the page
+        place = ""
+        for _ in range(MOST_PAGES):
+            page = await there.page("releases", place)
+            if page.size and page.first == first:
+                raise SourceFailed("forge-answer")  # the source ignores the place of the page
             first = page.first
             async with self._db.read() as db:
                 people = await accounts_of(db, page, map_logins=source.map_logins)
@@ -112,6 +111,9 @@ class ForgeData:
                 await self._fetch_assets(added, remote.user_id, release, there, budget)
                 done += 1
                 await self._save_progress(row.id, Counts(done, page.total))
+            place = page.following
+            if not place:
+                return
         raise SourceFailed("too-large")
 
     async def _add(

@@ -12,9 +12,6 @@ from ingot_repos.remotes.rules.credentials import TOKEN_USERNAME, open_credentia
 from ingot_repos.remotes.store import RemoteRow
 from ingot_repos.settings import Settings
 
-SOURCES = ("gitea", "forgejo", "gogs")
-"""Values of ``service`` whose data next to git is imported."""
-
 
 class SourceOpener:
     """Opens sources under the rules of egress."""
@@ -25,23 +22,26 @@ class SourceOpener:
 
     @asynccontextmanager
     async def open(self, source: SourceRow, remote: RemoteRow) -> AsyncIterator[Source]:
-        """Open the API of a source, which all of ``SOURCES`` share. Raises SourceFailed, Unreadable."""
-        from ingot_repos.imports.clients.gitea import GiteaRepository, api_root
+        """Open the API of a source. Raises SourceFailed, Unreadable."""
+        from ingot_repos.imports.clients.families import FAMILIES
         from ingot_repos.imports.clients.http import open_source_http
         from ingot_repos.remotes.clients.http import basic_authorization
 
+        family = FAMILIES[source.service]
         login = open_credentials(self._seal, remote.sealed)
         authorization = ""
         if login is not None:
             username, password = login
-            is_token = username == TOKEN_USERNAME
-            authorization = f"token {password}" if is_token else basic_authorization(username, password)
-        root, owner, name = api_root(remote.url)
+            is_token = username == TOKEN_USERNAME or not family.with_passwords
+            authorization = (
+                f"{family.token_scheme} {password}" if is_token else basic_authorization(username, password)
+            )
+        address = family.address_of(remote.url)
         async with open_source_http(
-            root,
+            family.api_root(address.site),
             self._egress,
             self._own_servers,
             authorization=authorization,
             authorities=self._settings.remote_authorities,
         ) as http:
-            yield GiteaRepository(http, owner, name, is_gogs=source.service == "gogs")
+            yield family.open(http, address)

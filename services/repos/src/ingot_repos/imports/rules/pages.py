@@ -45,6 +45,8 @@ MOST_FAILURES = 10
 """Failed requests in a row after which an import fails: after about 15 minutes."""
 PAGE_SECONDS = 50.0
 """Limit of the time for a page. issues waits a little longer."""
+LONGEST_PLACE = 1_000
+"""Limit of characters of the place of a page."""
 LONGEST_PAUSE = 300.0
 """Seconds between two requests to a source that fails."""
 
@@ -52,12 +54,22 @@ ENDED = ImportPage(state="ended")
 
 
 class Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The place of a page. ``first`` is the id of the first object of the page before; ``done`` are read."""
+    """The place of a page: its ``number``, and its ``place`` as the source names it.
+
+    ``first`` is the id of the first object of the page before. ``done`` objects of the kind are read.
+    ``last_done`` are those of the kind before, on the first page.
+    """
 
     kind: Annotated[int, msgspec.Meta(ge=0)] = 0
     number: Annotated[int, msgspec.Meta(ge=1, le=MOST_PAGES)] = 1
     done: Annotated[int, msgspec.Meta(ge=0)] = 0
     first: int = 0
+    place: Annotated[str, msgspec.Meta(max_length=LONGEST_PLACE)] = ""
+    last_done: Annotated[int, msgspec.Meta(ge=0)] = 0
+
+    def page_place(self) -> str:
+        """Return the place of the page. Cursors of earlier versions had only its number."""
+        return self.place or (str(self.number) if self.number > 1 else "")
 
 
 class SourcePages:
@@ -80,9 +92,19 @@ class SourcePages:
         if request.is_refused:
             return await self._fail(repository_id, "refused")
         kinds = [kind for kind in KINDS if kind in store.kinds_of(source)]
+        if 0 < cursor.kind <= len(kinds) and cursor.last_done:
+            source = await self._finish_kind(source, kinds[cursor.kind - 1], cursor.last_done)
         if cursor.kind >= len(kinds):
             return await self._complete(repository_id, remote.user_id)
         return await self._read(source, remote, kinds, cursor)
+
+    async def _finish_kind(self, source: SourceRow, kind: Kind, done: int) -> SourceRow:
+        """Record that all pages of a kind are written, and return the row."""
+        counts = store.counts_of(source)
+        counts[kind] = Counts(done, counts[kind].total) if kind in counts else Counts(done)
+        async with self._db.transaction() as tx:
+            await store.save_counts(tx, source.repository_id, counts)
+            return await store.get(tx, source.repository_id) or source
 
     async def _read(
         self, source: SourceRow, remote: RemoteRow, kinds: Sequence[Kind], cursor: Cursor
@@ -94,7 +116,7 @@ class SourcePages:
                 counts = store.counts_of(source)
                 if kind not in counts:
                     counts |= await _count(there, kinds)
-                page = await there.page(kind, cursor.number)
+                page = await there.page(kind, cursor.page_place())
             following = _next_cursor(cursor, page)
         except SourceBusy as busy:
             return await self._pause(source, busy.seconds, "busy", failures=source.failures)
@@ -106,7 +128,7 @@ class SourcePages:
             return await self._fail_later(source, "unreachable")
         except Unreadable:
             return await self._fail(source.repository_id, "secrets")
-        counts[kind] = Counts(cursor.done, page.total)
+        counts[kind] = Counts(cursor.done, counts[kind].total if page.total is None else page.total)
         async with self._db.transaction() as tx:
             await store.save_counts(tx, source.repository_id, counts)
             await imports.change(tx, source.repository_id, (ImportState.RUNNING,), phase=kind, percent=0)
@@ -169,14 +191,17 @@ async def _count(source: Source, kinds: Sequence[Kind]) -> dict[str, Counts]:
 
 
 def _next_cursor(cursor: Cursor, page: SourcePage) -> Cursor:
-    """Return the cursor after a page. An empty page ends a kind. Raises SourceFailed."""
-    if page.size == 0:
-        return Cursor(kind=cursor.kind + 1)
-    if page.first == cursor.first:
-        raise SourceFailed("forge-answer")  # the source ignores the number of the page
+    """Return the cursor after a page. Raises SourceFailed."""
+    done = cursor.done + page.size
+    if page.size and page.first == cursor.first:
+        raise SourceFailed("forge-answer")  # the source ignores the place of the page
+    if not page.following:
+        return Cursor(kind=cursor.kind + 1, last_done=done)
+    if len(page.following) > LONGEST_PLACE:
+        raise SourceFailed("forge-answer")
     if cursor.number >= MOST_PAGES:
         raise SourceFailed("too-large")
-    return Cursor(cursor.kind, cursor.number + 1, cursor.done + page.size, page.first)
+    return Cursor(cursor.kind, cursor.number + 1, done, page.first, page.following)
 
 
 def _answer(page: SourcePage, people: Mapping[PersonKey, int], cursor: str) -> ImportPage:
