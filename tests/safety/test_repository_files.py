@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pygit2.enums import FileMode
 
+from ingot_chassis.csv_tables import read_table
 from ingot_contracts.limits import is_web_url
 from ingot_repos.files.rules import MOST_PARTS, InvalidForm, PartBudget, read_config, read_template
 from ingot_repos.git.history.editorconfig import NAME, PROPERTIES, editor_settings
@@ -16,7 +17,6 @@ from ingot_repos.git.history.submodules import module_urls
 from ingot_repos.git.process.errors import ObjectNotFound, OutputTooLarge
 from ingot_repos.git.storage.read_cache import SharedCache
 from ingot_repos.repositories.rules.template_names import filled_paths
-from ingot_web.code.rules.csv_tables import read_table
 from ingot_web.issues.rules.templates import draft_of
 
 from .test_parsers import CHANGE, changed

@@ -179,6 +179,33 @@ async def test_markup_without_a_mode_has_no_links_of_its_own(world, mode):
 
 
 @pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        (
+            "a,<b>\n1",
+            (
+                '<table class="data-table"><tr><th class="line-num">1</th><th>a</th><th>&lt;b&gt;</th></tr>'
+                '<tr><td class="line-num">2</td><td>1</td></tr></table>\n'
+            ),
+        ),
+        ("", ""),
+    ],
+)
+async def test_markup_of_a_csv_file_is_a_table(world, text, html):
+    body = {"Text": text, "Mode": "file", "FilePath": "docs/Table.CSV"}
+    answer = await world.call("POST", "//markup", body, as_=0)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert answer.text == html
+
+
+async def test_markup_of_a_csv_file_with_too_many_cells_is_its_text(world):
+    body = {"Text": "<i>," * 20_001, "Mode": "file", "FilePath": "a.csv"}
+    answer = await world.call("POST", "//markup", body)
+    assert "more than 20,000 cells" in answer.text
+    assert "<pre>&lt;i&gt;,&lt;i&gt;" in answer.text
+
+
+@pytest.mark.parametrize(
     ("body", "field"), [({"Mode": "latex"}, "mode"), ({"Mode": "file", "FilePath": "a.rst"}, "filepath")]
 )
 async def test_markup_that_cannot_be_rendered_is_refused(world, body, field):

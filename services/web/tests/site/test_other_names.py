@@ -1,6 +1,9 @@
 """Addresses of Gitea lead to the pages here."""
 
 import re
+import xml.etree.ElementTree as ET
+
+import pytest
 
 from ingot_web.site.api.other_names import NAMES
 
@@ -107,7 +110,8 @@ async def test_the_feed_of_a_branch_is_another_page_than_the_commits_of_a_file(p
     forge.answers[f"{HOME}/git/refs/heads/feature"] = [{"ref": "refs/heads/feature/x"}]
     for name in ("main.atom", "main.rss", "feature/x.atom"):
         answer = await pages.get(f"/ann/demo/commits/branch/{name}")
-        assert answer.headers["content-type"].startswith("application/atom+xml"), name
+        kind = name.rpartition(".")[2]
+        assert answer.headers["content-type"] == f"application/{kind}+xml; charset=utf-8", name
     answer = await pages.get("/ann/demo/commits/branch/main/news.atom")
     assert answer.headers["content-type"].startswith("text/html")
 
@@ -115,8 +119,27 @@ async def test_the_feed_of_a_branch_is_another_page_than_the_commits_of_a_file(p
 async def test_a_feed_has_the_commits_of_a_branch_or_of_one_file(pages, forge):
     for address, path in (("atom/branch/main", ""), ("rss/branch/main/src/a.py", "src/a.py")):
         answer = await pages.get(f"/ann/demo/{address}")
-        assert answer.headers["content-type"].startswith("application/atom+xml"), address
+        kind = address.partition("/")[0]
+        assert answer.headers["content-type"] == f"application/{kind}+xml; charset=utf-8", address
         assert f"path={path}&" in forge.queries[f"{HOME}/commits"].replace("%2F", "/")
+
+
+@pytest.mark.parametrize(
+    ("address", "page"),
+    [
+        ("rss/branch/main", "commits/branch/main"),
+        ("rss/branch/main/src/a.py", "commits/branch/main/src/a.py"),
+        ("issues.rss", "issues"),
+        ("releases.rss", "releases"),
+    ],
+)
+async def test_a_feed_that_is_asked_for_as_rss_is_rss_and_leads_to_its_page(pages, address, page):
+    answer = await pages.get(f"/ann/demo/{address}")
+    assert answer.headers["content-type"] == "application/rss+xml; charset=utf-8"
+    shown = ET.fromstring(answer.text)
+    assert (shown.tag, shown.get("version")) == ("rss", "2.0")
+    assert (shown.findtext("channel/link") or "").endswith(f"/ann/demo/{page}")
+    assert len(shown.findall("channel/item/pubDate")) == len(shown.findall("channel/item"))
 
 
 async def test_the_organizations_of_the_caller_are_on_their_page(pages):

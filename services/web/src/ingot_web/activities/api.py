@@ -7,7 +7,7 @@ from litestar import Response
 
 from ingot_web.activities.rules import line_of
 from ingot_web.clients.forge import ListPage, at
-from ingot_web.pages.api.feeds import atom, rss
+from ingot_web.pages.api.feeds import feed
 from ingot_web.pages.api.request import WebRequest
 
 ENDINGS = (".atom", ".rss")
@@ -41,7 +41,7 @@ BY_THE_USER: dict[str, Any] = {"only-performed-by": True, "limit": ENTRIES}
 
 def _feed(request: WebRequest, title: str, page: str, listing: ListPage, ending: str) -> Response[str]:
     entries = [_entry(request, activity) for activity in listing.rows]
-    return atom(request, title, entries) if ending == ".atom" else rss(request, title, entries, page)
+    return feed(request, ending.removeprefix("."), title, page, entries)
 
 
 def _entry(request: WebRequest, activity: Any) -> dict[str, str]:

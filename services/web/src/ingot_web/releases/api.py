@@ -9,7 +9,7 @@ from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.clients.forge import at
 from ingot_web.forms.rules.fields import Form
-from ingot_web.pages.api.feeds import atom
+from ingot_web.pages.api.feeds import feed
 from ingot_web.pages.api.request import WebRequest
 from ingot_web.repositories.api.frames import RepositoryFrame
 
@@ -33,9 +33,13 @@ async def releases(request: WebRequest) -> Response[str]:
     return await _page(frame, "Releases", listing.rows, request.pages_of(listing.total, SHOWN))
 
 
-@get("/{owner:str}/{repo:str}/releases.atom", policy=anyone(), include_in_schema=False)
-async def feed(request: WebRequest) -> Response[str]:
-    """The latest releases as an Atom feed."""
+@get(
+    ["/{owner:str}/{repo:str}/releases.atom", "/{owner:str}/{repo:str}/releases.rss"],
+    policy=anyone(),
+    include_in_schema=False,
+)
+async def latest(request: WebRequest) -> Response[str]:
+    """The latest releases as a feed."""
     frame = RepositoryFrame(request)
     (listing,) = await frame.load(
         frame.forge.listing("repos", frame.api("releases"), limit=SHOWN, draft=False)
@@ -50,7 +54,9 @@ async def feed(request: WebRequest) -> Response[str]:
         }
         for release in listing.rows
     ]
-    return atom(frame.request, f"Releases of {frame.repository['full_name']}", entries)
+    kind = request.scope["path"].rpartition(".")[2]
+    name = frame.repository["full_name"]
+    return feed(request, kind, f"Releases of {name}", f"/{name}/releases", entries)
 
 
 @get("/{owner:str}/{repo:str}/releases/tag/{tag:path}", policy=anyone(), include_in_schema=False)
@@ -204,4 +210,4 @@ async def delete(request: WebRequest) -> Response[bytes]:
     return frame.redirect("/releases")
 
 
-routes = [releases, feed, by_tag, new, create, edit, save, delete]
+routes = [releases, latest, by_tag, new, create, edit, save, delete]

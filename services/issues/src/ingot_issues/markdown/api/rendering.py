@@ -14,6 +14,7 @@ from ingot_contracts.limits import Description, Name
 from ingot_contracts.rendering import RenderedTexts, RenderTexts
 from ingot_issues.access.api.request import IssuesRequest
 from ingot_issues.markdown.components import MarkdownComponents
+from ingot_issues.markdown.rules.csv_html import csv_html
 from ingot_issues.markdown.rules.rendered_texts import BUSY, RequestBudget
 from ingot_issues.markdown.rules.rendering import LARGEST, LinkContext
 
@@ -21,7 +22,9 @@ MOST_BYTES = 2_000_000
 """More than ``LARGEST`` characters need in JSON, each with up to 12 bytes."""
 LARGEST_BODY = 10_000_000
 ENDINGS = (".md", ".markdown", ".mdown", ".mkd", ".livemd")
-"""Endings of the files that ``/markup`` renders."""
+"""Endings of Markdown files that ``/markup`` renders."""
+TABLES = ".csv"
+"""Ending of the other files that it renders."""
 
 
 class MarkdownOption(msgspec.Struct, kw_only=True):
@@ -75,9 +78,12 @@ async def render_markdown(request: IssuesRequest, data: MarkdownOption) -> Respo
     error_statuses={413: 422},
 )
 async def render_markup(request: IssuesRequest, data: MarkupOption) -> Response[str]:
-    """Render a text as HTML: markdown, the only markup."""
+    """Render a text as HTML: markdown, or the table of a CSV file."""
+    if data.mode == "file" and data.filepath.lower().endswith(TABLES):
+        _check_length(request, data.text)
+        return Response(csv_html(data.text), media_type="text/html")
     if data.mode == "file" and not data.filepath.lower().endswith(ENDINGS):
-        text = f"is not the path of a Markdown file ({', '.join(ENDINGS)})"
+        text = f"is not the path of a Markdown or CSV file ({', '.join((*ENDINGS, TABLES))})"
         raise Invalid.field("filepath", "unsupported", text)
     if data.mode in ("", "markdown"):
         return await _answer(request, data.text, None)
@@ -111,17 +117,21 @@ async def _answer(request: IssuesRequest, text: str, linking: LinkContext | None
 
     Raises Invalid, Unavailable, and TooManyRequests for too many texts of a caller.
     """
-    principal = request.principal
-    largest = LARGEST if principal.signed_in else min(request.settings.anonymous_markdown, LARGEST)
-    if len(text) > largest:
-        hint = "" if principal.signed_in else "; sign in to have longer ones rendered"
-        raise Invalid.field("text", "length", f"has more than {largest} characters{hint}")
+    _check_length(request, text)
     components = request.part(MarkdownComponents)
-    async with components.queue.slot(caller_of(principal)):
+    async with components.queue.slot(caller_of(request.principal)):
         shown = await components.rendered_texts.html(text, linking)
     if shown.reason == BUSY:
         raise Unavailable("too many texts are being rendered; try again", retry_after=1)
     return Response(shown.html, media_type="text/html")
+
+
+def _check_length(request: IssuesRequest, text: str) -> None:
+    signed_in = request.principal.signed_in
+    largest = LARGEST if signed_in else min(request.settings.anonymous_markdown, LARGEST)
+    if len(text) > largest:
+        hint = "" if signed_in else "; sign in to have longer ones rendered"
+        raise Invalid.field("text", "length", f"has more than {largest} characters{hint}")
 
 
 @post(

@@ -9,7 +9,7 @@ from ingot_chassis.errors import ApiError, Conflict, NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.diffs.api.changes import MORE_FILES, read_diff, text_page
 from ingot_web.forms.rules.fields import Form
-from ingot_web.pages.api.feeds import atom
+from ingot_web.pages.api.feeds import feed
 from ingot_web.pages.api.request import WebRequest
 from ingot_web.pages.rules.templates import subject
 from ingot_web.repositories.api.frames import NamedRef, RepositoryFrame, full_id, name_in_git
@@ -17,7 +17,7 @@ from ingot_web.repositories.api.frames import NamedRef, RepositoryFrame, full_id
 COMMITS = 30
 """On one page of a list."""
 FEEDS = ("atom", "rss")
-"""Endings of a feed, which is Atom: each reader of RSS reads that."""
+"""Kinds of feeds: endings of an address of commits, or its third segment."""
 TEXTS = (".diff", ".patch")
 """Endings of a commit as a text."""
 LISTED = {"stat": False, "files": False, "verification": False}
@@ -29,7 +29,7 @@ async def commits(request: WebRequest) -> Response[Any]:
     """Commits of a branch, tag or commit, filtered by path and author."""
     frame = RepositoryFrame(request)
     if named := await _ref_with_feed(frame):
-        return await _feed(frame, named)
+        return await _feed(frame, named, request.scope["path"].rpartition(".")[2])
     if redirect := await frame.redirect_from_old_address("commits"):
         return redirect
     ref = await NamedRef.of(frame, 3)
@@ -74,14 +74,14 @@ async def _ref_with_feed(frame: RepositoryFrame) -> NamedRef | None:
     policy=anyone(),
     include_in_schema=False,
 )
-async def feed(request: WebRequest) -> Response[str]:
-    """Return an Atom feed of the latest commits of a branch, tag or commit, or of one path in it."""
+async def latest(request: WebRequest) -> Response[str]:
+    """Return a feed of the latest commits of a branch, tag or commit, or of one path in it."""
     frame = RepositoryFrame(request)
     ref = await NamedRef.of(frame, 3)
-    return await _feed(frame, ref)
+    return await _feed(frame, ref, request.scope["path"].split("/")[3])
 
 
-async def _feed(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
+async def _feed(frame: RepositoryFrame, ref: NamedRef, kind: str) -> Response[str]:
     try:
         (listing,) = await frame.load(
             frame.forge.listing(
@@ -104,7 +104,9 @@ async def _feed(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
         for commit in commits_listed
     ]
     of = f"{ref.name}, {ref.path}" if ref.path else ref.name
-    return atom(frame.request, f"Commits of {frame.repository['full_name']}, {of}", entries)
+    name = frame.repository["full_name"]
+    page = f"/{name}/commits/{ref.url}" + (f"/{ref.path}" if ref.path else "")
+    return feed(frame.request, kind, f"Commits of {name}, {of}", page, entries)
 
 
 @get("/{owner:str}/{repo:str}/commit/{sha:str}", policy=anyone(), include_in_schema=False)
@@ -163,4 +165,4 @@ async def _commit_page(
     )
 
 
-routes = [commits, feed, commit, revert]
+routes = [commits, latest, commit, revert]

@@ -17,7 +17,7 @@ from ingot_web.issues.rules.templates import EMPTY_DRAFT, draft_of
 from ingot_web.issues.rules.timelines import is_said, links_to_entries, words
 from ingot_web.labels.api import choosable_labels
 from ingot_web.milestones.api import choosable_milestones
-from ingot_web.pages.api.feeds import atom
+from ingot_web.pages.api.feeds import feed
 from ingot_web.pages.api.request import PAGE_SIZE, WebRequest
 from ingot_web.previews.api import preview
 from ingot_web.repositories.api.frames import RepositoryFrame
@@ -338,9 +338,13 @@ async def _send_text(frame: RepositoryFrame, form: Form, path: str) -> None:
         raise Conflict(EDITED) from None
 
 
-@get("/{owner:str}/{repo:str}/issues.atom", policy=anyone(), include_in_schema=False)
-async def feed(request: WebRequest) -> Response[str]:
-    """The latest issues as an Atom feed."""
+@get(
+    ["/{owner:str}/{repo:str}/issues.atom", "/{owner:str}/{repo:str}/issues.rss"],
+    policy=anyone(),
+    include_in_schema=False,
+)
+async def latest(request: WebRequest) -> Response[str]:
+    """The latest issues as a feed."""
     frame = RepositoryFrame(request)
     (listing,) = await frame.load(
         frame.forge.listing("issues", frame.api("issues"), type="issues", state="all", limit=PAGE_SIZE)
@@ -355,7 +359,9 @@ async def feed(request: WebRequest) -> Response[str]:
         }
         for issue in listing.rows
     ]
-    return atom(frame.request, f"Issues of {frame.repository['full_name']}", entries)
+    kind = request.scope["path"].rpartition(".")[2]
+    name = frame.repository["full_name"]
+    return feed(request, kind, f"Issues of {name}", f"/{name}/issues", entries)
 
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/reactions", policy=anyone(), include_in_schema=False)
@@ -372,5 +378,5 @@ async def react(request: WebRequest, index: int) -> Response[bytes]:
 
 
 routes = [
-    issues, feed, new, create, show, comment, edit, react,
+    issues, latest, new, create, show, comment, edit, react,
 ]  # fmt: skip

@@ -14,28 +14,27 @@ UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """Characters that XML cannot contain."""
 
 
-def atom(request: WebRequest, title: str, entries: Sequence[dict[str, str]]) -> Response[str]:
-    """Return an Atom feed. An entry has title, url, time, author, text, and an id if its url is shared."""
-    times = (entry["time"] for entry in entries)
-    updated = max(times, key=datetime.fromisoformat, default="1970-01-01T00:00:00Z")
-    return _feed(request, "atom", title, entries, updated=updated)
-
-
-def rss(request: WebRequest, title: str, entries: Sequence[dict[str, str]], page: str) -> Response[str]:
-    """Return an RSS feed of the page at the path ``page``. Entries are as for ``atom``."""
-    return _feed(request, "rss", title, entries, page=page, rfc_822=_rfc_822)
-
-
-def _rfc_822(time: str) -> str:
-    return format_datetime(datetime.fromisoformat(time).astimezone(UTC), usegmt=True)
-
-
-def _feed(
-    request: WebRequest, kind: str, title: str, entries: Sequence[dict[str, str]], **values: object
+def feed(
+    request: WebRequest, kind: str, title: str, page: str, entries: Sequence[dict[str, str]]
 ) -> Response[str]:
+    """Return a feed of the page at the path ``page``. ``kind`` is atom or rss.
+
+    An entry has title, url, time, author, text, and an id if its url is shared.
+    """
+    times = (entry["time"] for entry in entries)
     text = request.part(Templates).render(
-        f"pages/{kind}.xml", title=title, entries=entries, here=request.scope["path"], **values
+        f"pages/{kind}.xml",
+        title=title,
+        entries=entries,
+        page=page,
+        here=request.scope["path"],
+        updated=max(times, key=datetime.fromisoformat, default="1970-01-01T00:00:00Z"),
+        rfc_822=_rfc_822,
     )
     return Response(
         UNPRINTABLE.sub("", text), media_type=f"application/{kind}+xml; charset=utf-8", headers=HEADERS
     )
+
+
+def _rfc_822(time: str) -> str:
+    return format_datetime(datetime.fromisoformat(time).astimezone(UTC), usegmt=True)

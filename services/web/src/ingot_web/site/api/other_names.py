@@ -42,8 +42,6 @@ NAMES = {
     "/org/{org:str}/settings/delete": "/org/{org}/settings",
     "/org/{org:str}/settings/options": "/org/{org}/settings",
     f"{_OWNED}/src": "/{owner}/{repo}",
-    f"{_OWNED}/issues.rss": "/{owner}/{repo}/issues.atom",
-    f"{_OWNED}/releases.rss": "/{owner}/{repo}/releases.atom",
     f"{_OWNED}/tags/list": "/{owner}/{repo}/tags",
     f"{_OWNED}/branches/list": "/{owner}/{repo}/branches",
     f"{_OWNED}/issues/new/choose": "/{owner}/{repo}/issues/new",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingot_web.code.rules.csv_tables import MOST_CELLS, read_table
+from ingot_chassis.csv_tables import MOST_CELLS, read_table
 
 TOO_MANY = "more than 20,000 cells: too many for a table"
 
