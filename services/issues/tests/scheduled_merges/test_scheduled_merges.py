@@ -1,5 +1,7 @@
 """Merges that wait for reviews and checks: Bob (2) proposes and schedules, Ann (1) owns."""
 
+import asyncio
+
 import pytest
 
 from ingot_chassis.clock import now
@@ -154,6 +156,31 @@ async def test_a_scheduled_merge_is_tried_again_after_a_request_that_had_claimed
         await tx.execute(metadata.tables["job"].update().values(run_at=now()))
     await world.work()
     assert await is_merged(world)
+
+
+async def test_a_job_that_is_cancelled_while_repos_merges_leaves_no_claim(world, monkeypatch):
+    """Its lease is lost, or its process ends. The next one is told that repos has merged."""
+    await schedule(world)
+    await let_it_pass(world)
+    await world.deliver(succeeded())
+    merging, repos = asyncio.Event(), world.components.repos
+
+    async def merge_and_wait(*_, **__):
+        world.repos.merged_pulls[7, 1] = JOINED
+        merging.set()
+        await asyncio.Event().wait()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(repos), "merge", merge_and_wait)
+        working = asyncio.create_task(world.workers.step())
+        await asyncio.wait_for(merging.wait(), 60)
+        working.cancel()
+        await asyncio.wait([working])
+    async with world.db.transaction() as tx:
+        await tx.execute(metadata.tables["job"].update().values(run_at=now()))
+    await world.work()
+    assert await is_merged(world)
+    assert (await world.call("GET", "/pulls/1")).json()["merge_commit_sha"] == JOINED
 
 
 async def test_a_rule_that_changed_is_noticed_in_time(world):

@@ -155,11 +155,11 @@ async def set_head_state(
         changes = await storage.call(row.id, changes_of_state, number, state)
         if not changes:
             return
-        async with pushes.uploading(row.id, row.owner_id, changes[0].name):
-            try:
-                await asyncio.to_thread(update_refs, storage.path(row.id), changes)
-            except (RefMoved, GitFailed, GitTimedOut) as error:
-                raise Conflict("the head of the pull request could not be moved") from error
+        move = partial(asyncio.to_thread, update_refs, storage.path(row.id), changes)
+        try:
+            await pushes.moved(row.id, row.owner_id, [changes[0].name], move)
+        except (RefMoved, GitFailed, GitTimedOut) as error:
+            raise Conflict("the head of the pull request could not be moved") from error
 
 
 async def _compared(
@@ -291,25 +291,23 @@ async def merge_pull(
             raise Conflict(OTHER_CHANGES)
         require_up_to_date(rule, ground.base, ground.merge_base, override=override)
         await _adopt_large_files(storage, lfs, row, request.head_repository_id, ground)
-        async with pushes.journaled(
-            row.id, actor.id, [base_ref], merged_pull=request.number, restricted=restricted
-        ) as push_id:
-            try:
-                sha = await _merge(
-                    storage, judge, signer, contents, row, person(actor), request, ground, cpu_seconds
-                )
-            except MergeTooExpensive as error:
-                raise TooLarge(str(error)) from error
-            except MergeConflict as error:
-                if request.head_branch and not await _fit(storage, row, ground):
-                    raise NotAllowed("the branches conflict") from error
-                raise Conflict(str(error)) from error
-            except RefMoved as error:
-                raise Conflict("the base branch moved during the merge; merge again") from error
-            except ObjectNotFound as error:
-                raise NotFound(str(error)) from error
-            finally:
-                await asyncio.shield(pushes.settle(push_id))
+        move = partial(
+            _merge, storage, judge, signer, contents, row, person(actor), request, ground, cpu_seconds
+        )
+        try:
+            sha = await pushes.moved(
+                row.id, actor.id, [base_ref], move, merged_pull=request.number, restricted=restricted
+            )
+        except MergeTooExpensive as error:
+            raise TooLarge(str(error)) from error
+        except MergeConflict as error:
+            if request.head_branch and not await _fit(storage, row, ground):
+                raise NotAllowed("the branches conflict") from error
+            raise Conflict(str(error)) from error
+        except RefMoved as error:
+            raise Conflict("the base branch moved during the merge; merge again") from error
+        except ObjectNotFound as error:
+            raise NotFound(str(error)) from error
     already = sha == ground.base
     return Merged(sha=sha, already=already, base_sha=ground.base, merge_base=ground.merge_base or "")
 

@@ -4,6 +4,7 @@ Each step commits by itself, and repos is called in between. If the process dies
 the event of repos' push records it. If it dies before the branch is deleted, a job deletes it.
 """
 
+import asyncio
 import contextlib
 import uuid
 
@@ -46,29 +47,33 @@ async def merge_pull(
     claim = str(uuid.uuid4())
     takes_branch = options.deletes_branch and await _may_write_to_head(repos, context, pull, principal_token)
     pull_references = await references_of(pull.title, pull.body)
-    if not await db.run_alone(
-        lambda alone: merges.claim_merge(alone, pull, claim, takes_branch=takes_branch), repeats=False
-    ):
-        async with db.read() as reader:
-            await merges.refuse_claim(reader, pull)
     judged = False
     try:
+        if not await db.run_alone(
+            lambda alone: merges.claim_merge(alone, pull, claim, takes_branch=takes_branch), repeats=False
+        ):
+            async with db.read() as reader:
+                await merges.refuse_claim(reader, pull)
         # The check runs under the claim: decisions that were committed before are included.
         await _refuse_unmet(db, repos, context, pull, options, principal_token)
         judged = True
         merged = await _merge(db, repos, context, pull, options, principal_token)
-    except ApiError:
+    except (ApiError, asyncio.CancelledError):
         # The claim ends even if repos may have merged: repos merges a number once, so another request is
-        # safe.
-        async with db.transaction() as tx:
-            former = None if judged else pull.takes_branch
-            await pulls.release_merge(tx, pull.pull_id, claim, takes_branch=former)
+        # safe. A job is cancelled when its lease is lost or its process ends, and the next one must not wait.
+        former = None if judged else pull.takes_branch
+        await asyncio.shield(_release(db, pull, claim, former))
         raise
     async with db.transaction() as tx:
         await merges.record_merge(tx, context, pull, merged, pull_references)
     if takes_branch:
         with contextlib.suppress(Unavailable):  # a job retries
             await delete_head_branch(db, repos, context, pull.id, principal_token)
+
+
+async def _release(db: Database, pull: PullDetails, claim: str, takes_branch: bool | None) -> None:
+    async with db.transaction() as tx:
+        await pulls.release_merge(tx, pull.pull_id, claim, takes_branch=takes_branch)
 
 
 async def delete_head_branch(

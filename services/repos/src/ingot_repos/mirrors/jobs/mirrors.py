@@ -168,15 +168,13 @@ class MirrorJobs:
         ]
         if deleted or moved or incoming:
             names = [change.name for change in (*deleted, *moved)]
-            async with self._pushes.journaled(row.id, user_id, names) as push_id:
-                try:
-                    await self._update(path, deleted)
-                    await self._update(path, moved)
-                    await self._update(
-                        path, [RefChange(name, oid, ZERO_OID) for name, oid in incoming.items()]
-                    )
-                finally:
-                    await asyncio.shield(self._pushes.settle(push_id))
+            fetched_refs = [RefChange(name, oid, ZERO_OID) for name, oid in incoming.items()]
+
+            async def move() -> None:
+                for changes in (deleted, moved, fetched_refs):
+                    await self._update(path, changes)
+
+            await self._pushes.moved(row.id, user_id, names, move)
 
     @staticmethod
     async def _update(path: Path, changes: list[RefChange]) -> None:

@@ -9,10 +9,10 @@ process settles it.
 import asyncio
 import traceback
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import structlog
@@ -37,6 +37,7 @@ from ingot_repos.commits.rules.excerpts import PUSH_EVENT_BOUNDS, omitted_from
 from ingot_repos.git.history.languages import main_language
 from ingot_repos.git.history.licenses import has_same_files, licenses_column
 from ingot_repos.git.history.push_changes import MovedRef, PushChanges, read_moved_refs, read_push_changes
+from ingot_repos.git.process.completion import complete
 from ingot_repos.git.process.errors import RepositoryDamaged, RepositoryNotFound
 from ingot_repos.git.refs.refs import BRANCHES, TAGS, set_default_branch
 from ingot_repos.git.storage.packs import write_due_commit_graph
@@ -54,6 +55,7 @@ from ingot_repos.pushes.store import refs
 from ingot_repos.pushes.store.refs import PushRow
 
 log = structlog.get_logger()
+T = TypeVar("T")
 
 SWEEP_EVERY = timedelta(seconds=5)
 CREATION_SECONDS = 120
@@ -127,6 +129,39 @@ class Pushes:
                 yield push_id
         finally:
             del self._open[push_id]
+
+    async def moved(
+        self,
+        repository_id: int,
+        user_id: int,
+        names: Sequence[str],
+        move: Callable[[], Coroutine[Any, Any, T]],
+        *,
+        merged_pull: int = 0,
+        restricted: bool = False,
+        small: bool = False,
+    ) -> T:
+        """Return the result of ``move``, which may move the refs ``names``, and announce the moves.
+
+        A cancelled caller waits until they are announced, because threads that move refs cannot be stopped.
+        Arguments and errors are those of ``journaled`` and ``settle``.
+        """
+
+        async def move_and_settle() -> T:
+            async with self.journaled(
+                repository_id, user_id, names, merged_pull=merged_pull, restricted=restricted
+            ) as push_id:
+                try:
+                    result = await move()
+                except asyncio.CancelledError:
+                    raise  # the process ends; the sweeper of another one settles the entry
+                except BaseException:
+                    await self.settle(push_id, small=small)
+                    raise
+                await self.settle(push_id, small=small)
+                return result
+
+        return await complete(move_and_settle())
 
     @asynccontextmanager
     async def uploading(self, repository_id: int, user_id: int, moved_ref: str = "") -> AsyncIterator[None]:

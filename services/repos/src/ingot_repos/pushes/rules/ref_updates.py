@@ -57,16 +57,16 @@ class RefUpdates:
         """
         await self._require(changes, partial(self._storage.call, self.row.id))
         names = [change.name for change in changes]
-        async with self._pushes.journaled(
-            self.row.id, self.actor.id, names, restricted=self._restricted
-        ) as push_id:
-            try:
-                if len(changes) == 1:
-                    await self._storage.call(self.row.id, move_ref, changes[0])
-                else:
-                    await asyncio.to_thread(update_refs, self._storage.path(self.row.id), changes)
-            finally:
-                await asyncio.shield(self._pushes.settle(push_id, small=True))
+
+        async def move() -> None:
+            if len(changes) == 1:
+                await self._storage.call(self.row.id, move_ref, changes[0])
+            else:
+                await asyncio.to_thread(update_refs, self._storage.path(self.row.id), changes)
+
+        await self._pushes.moved(
+            self.row.id, self.actor.id, names, move, restricted=self._restricted, small=True
+        )
 
     async def require_update(
         self, head: BorrowedHead, ref: str, before: str, make_commit: Callable[[Any, str], str]

@@ -5,6 +5,7 @@ and then it is published. A process that dies in between leaves a draft, which c
 """
 
 import asyncio
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -238,14 +239,12 @@ class ReleaseEditor:
             oid = await self._storage.call(
                 repository.id, create_tag, tag, commit, message, person(actor), self._signer
             )
-        async with self._pushes.journaled(repository.id, actor.id, [name]) as push_id:
-            try:
-                await self._storage.call(repository.id, move_ref, RefChange(name, ZERO_OID, oid))
-            except RefMoved as error:
-                tagged = await self._storage.call(repository.id, tag_commit, tag)
-                if tagged is None:
-                    raise Conflict("the name conflicts with an existing tag") from error
-                return tagged
-            finally:
-                await asyncio.shield(self._pushes.settle(push_id))
+        move = partial(self._storage.call, repository.id, move_ref, RefChange(name, ZERO_OID, oid))
+        try:
+            await self._pushes.moved(repository.id, actor.id, [name], move)
+        except RefMoved as error:
+            tagged = await self._storage.call(repository.id, tag_commit, tag)
+            if tagged is None:
+                raise Conflict("the name conflicts with an existing tag") from error
+            return tagged
         return commit

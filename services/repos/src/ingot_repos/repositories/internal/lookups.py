@@ -1,6 +1,6 @@
 """Internal routes for issues, hooks and mail: access to repositories, and tips of branches."""
 
-import asyncio
+from functools import partial
 
 import msgspec
 from litestar import delete, get, post
@@ -246,18 +246,14 @@ async def remove_branch_of(
         raise Conflict("the default branch is not deleted")
     actor = await own_account(request)
     pushes = request.part(Pushes)
-    async with (
-        pushes.turn(repository.id),
-        pushes.journaled(repository.id, actor.id, [BRANCHES + name]) as push_id,
-    ):
+    delete = partial(request.storage.call, repository.id, delete_branch, name, tip)
+    async with pushes.turn(repository.id):
         try:
-            await request.storage.call(repository.id, delete_branch, name, tip)
+            await pushes.moved(repository.id, actor.id, [BRANCHES + name], delete)
         except RefMoved:
             raise Conflict("the branch has moved") from None
         except (RefNotFound, InvalidName, RepositoryNotFound):
             raise NotFound("there is no such branch") from None
-        finally:
-            await asyncio.shield(pushes.settle(push_id))
 
 
 async def act_as(request: RepositoryRequest, user: str) -> None:
