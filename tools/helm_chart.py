@@ -126,6 +126,9 @@ def _volumes(service: str, one: Object, expressions: Expressions) -> None:
 def _settings(one: Object, expressions: Expressions) -> None:
     if one["metadata"]["name"] == "ingot":
         one["data"]["INGOT_PUBLIC_URL"] = expressions.of("{{ $.Values.publicUrl | quote }}")
+        one["data"]["INGOT_SENDS_MAIL"] = expressions.of('{{ ne $.Values.mail.smtpHost "" | quote }}')
+    if one["metadata"]["name"] == "mail":
+        one["data"]["INGOT_MAIL_SMTP_HOST"] = expressions.of("{{ $.Values.mail.smtpHost | quote }}")
     if one["metadata"]["name"] == "repos":
         one["data"]["INGOT_REPOS_SHARDS"] = expressions.of(
             '"{{ range $n := until (int $.Values.repos.shards) }}{{ if $n }},{{ end }}'
@@ -180,8 +183,10 @@ def _text(one: Object) -> str:
     # Left out where none is named: the API server fills in the default one, and an upgrade may not take that back.
     is_named = '{{- if not (kindIs "invalid" $.Values.storageClass) }}'
     text = re.sub(r"(?m)^ *storageClassName: .*$", f"{is_named}\n\\g<0>\n{{{{- end }}}}", text)
-    if one["kind"] == "ConfigMap" and one["metadata"]["name"] == "ingot":
-        more = "{{- range $name, $value := $.Values.settings }}\n  {{ $name }}: {{ $value | quote }}\n{{- end }}\n"
+    settings = {"ingot": "settings", "mail": "mail.settings"}.get(one["metadata"]["name"])
+    if one["kind"] == "ConfigMap" and settings is not None:
+        more = f"{{{{- range $name, $value := $.Values.{settings} }}}}"
+        more += "\n  {{ $name }}: {{ $value | quote }}\n{{- end }}\n"
         text = re.sub(r"(?m)^(data:\n(?:  .*\n)+)", lambda match: match[1] + more, text)
     if SHARD.search(one["metadata"]["name"]):
         text = SHARD.sub(r"\1-{{ $n }}", text)

@@ -24,7 +24,12 @@ from .test_wiring import REFUSED_SERVERS
 FOLDER = ROOT / "deploy" / "compose"
 MOUNTED = ROOT / "deploy" / "k8s" / "overlays" / "dev"
 WITH_DATABASE = [s for s in SERVICES if s not in ("web", "gateway")]
-INTERPOLATED = {"${INGOT_PUBLIC_URL:-http://localhost:3000/}": "http://localhost:3000/"}
+INTERPOLATED = {
+    "${INGOT_PUBLIC_URL:-http://localhost:3000/}": "http://localhost:3000/",
+    "${INGOT_MAIL_SMTP_HOST:-}": "",
+    "${INGOT_MAIL_SMTP_HOST:+true}": "",
+}
+"""Values where no variable of the operator is set."""
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +73,13 @@ def test_a_container_has_the_settings_of_its_service(service, keys):
         assert urlsplit(settings.database_url).hostname in aliases
         migrated = environment(composed()[f"{service}-migrate"], keys)
         assert migrated[f"INGOT_{service.upper()}_DATABASE_URL"] == settings.database_url
+
+
+def test_one_variable_gives_mail_its_server_and_tells_all_services():
+    services = composed()
+    assert services["mail"]["environment"]["INGOT_MAIL_SMTP_HOST"] == "${INGOT_MAIL_SMTP_HOST:-}"
+    told = {services[name]["environment"]["INGOT_SENDS_MAIL"] for name in SERVICES}
+    assert told == {"${INGOT_MAIL_SMTP_HOST:+true}"}
 
 
 @pytest.mark.parametrize(("service", "setting"), REFUSED_SERVERS.items())

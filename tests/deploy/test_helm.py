@@ -158,6 +158,13 @@ def test_a_changed_setting_leaves_the_bundled_servers_alone():
     assert servers("settings.INGOT_LOG_LEVEL=debug") == servers()
 
 
+def test_one_value_gives_mail_its_server_and_tells_all_services():
+    objects = charted("mail.smtpHost=smtp.example.org", "mail.settings.INGOT_MAIL_SMTP_SECURITY=tls")
+    mail, shared = (named(objects, "ConfigMap", name)["data"] for name in ("mail", "ingot"))
+    assert shared["INGOT_SENDS_MAIL"] == "true"
+    assert (mail["INGOT_MAIL_SMTP_HOST"], mail["INGOT_MAIL_SMTP_SECURITY"]) == ("smtp.example.org", "tls")
+
+
 def test_backups_are_there_on_request_and_of_each_shard():
     assert not [one for one in charted() if "backup" in one["metadata"]["name"]]
     objects = charted("backup.enabled=true", "backup.schedule=30 4 * * *", "repos.shards=2")

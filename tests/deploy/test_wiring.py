@@ -95,6 +95,15 @@ def test_every_variable_is_a_setting_and_every_value_can_be_read(service, overla
 
 
 @pytest.mark.parametrize("overlay", INSTALLED)
+def test_every_service_knows_whether_mail_has_an_smtp_server(overlay):
+    manifests = rendered(f"overlays/{overlay}")
+    values = {s: [environment(manifests, c) for _, c in of_service(manifests, s)] for s in SERVICES}
+    has_server = {bool(one.get("INGOT_MAIL_SMTP_HOST")) for one in values["mail"] if "INGOT_MAIL_HOST" in one}
+    told = {one["INGOT_SENDS_MAIL"] == "true" for of in values.values() for one in non_empty(of)}
+    assert told == has_server == {overlay == "production"}
+
+
+@pytest.mark.parametrize("overlay", INSTALLED)
 def test_the_ssh_server_finds_repos_and_knows_no_other_secret(overlay):
     manifests = rendered(f"overlays/{overlay}")
     ((_, container),) = [(n, c) for n, c in containers(manifests) if c.get("args") == ["ssh"]]

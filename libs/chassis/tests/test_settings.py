@@ -13,6 +13,15 @@ class CounterSettings(ServiceSettings, kw_only=True):
     hosts: list[str] = msgspec.field(default_factory=list)
 
 
+class SwitchSettings(ServiceSettings, kw_only=True):
+    on: bool = True
+
+
+def test_an_empty_switch_counts_as_not_set():
+    assert load(SwitchSettings, "counter", {"INGOT_COUNTER_ON": ""}).on
+    assert not load(SwitchSettings, "counter", {"INGOT_COUNTER_ON": "false"}).on
+
+
 def test_a_shared_field_has_one_variable_for_all_services():
     settings = load(
         CounterSettings, "counter", {"INGOT_NATS_URL": "nats://n", "INGOT_COUNTER_PEER_URL": "http://p"}

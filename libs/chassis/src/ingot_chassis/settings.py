@@ -252,6 +252,8 @@ def load(cls: type[_S], service: str, environ: Mapping[str, str]) -> _S:
                 errors.append(f"{variable.name} is not set ({variable.description})")
             continue
         text = environ[names[0]]
+        if not text and _bare(hints[field.name]) is bool:
+            continue  # as Compose leaves a variable that depends on another one
         try:
             values[field.name] = msgspec.convert(
                 _parsed(text, hints[field.name]), hints[field.name], strict=False
@@ -264,7 +266,7 @@ def load(cls: type[_S], service: str, environ: Mapping[str, str]) -> _S:
 
 
 def _parsed(text: str, hint: Any) -> Any:
-    bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    bare = _bare(hint)
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if get_origin(bare) is list:
         return parts
@@ -275,6 +277,11 @@ def _parsed(text: str, hint: Any) -> Any:
     return text
 
 
+def _bare(hint: Any) -> Any:
+    """The type without its limits and description."""
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
+
+
 def _meta(hint: Any) -> msgspec.Meta | None:
     if get_origin(hint) is not Annotated:
         return None
@@ -282,7 +289,7 @@ def _meta(hint: Any) -> msgspec.Meta | None:
 
 
 def _type_name(hint: Any) -> str:
-    bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    bare = _bare(hint)
     return getattr(bare, "__name__", str(bare)) if get_origin(bare) is None else str(bare)
 
 
