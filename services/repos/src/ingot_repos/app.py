@@ -392,7 +392,7 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
         lfs,
         LfsFiles(database, objects),
         lfs_pushes,
-        SourcePages(database, presenter, opener),
+        SourcePages(database, presenter, opener, storage),
         reads,
         pushes,
         server_keys,

@@ -357,7 +357,7 @@ async def test_what_is_beside_git_is_asked_for_in_vain_of_plain_git_and_mirrors(
         ({"auth_username": "a\nb"}, "auth_username"),
         ({"auth_password": "a\rb"}, "auth_password"),
         ({"clone_addr": ""}, "clone_addr"),
-        ({"clone_addr": "https://example.org/x.git", "service": "github", "issues": True}, "issues"),
+        ({"clone_addr": "https://example.org/x.git", "service": "onedev", "issues": True}, "issues"),
         ({"lfs": True, "lfs_endpoint": "ssh://host/x"}, "lfs_endpoint"),
         ({"lfs": True, "lfs_endpoint": "git://127.0.0.1/x"}, "lfs_endpoint"),
         ({"lfs": True, "lfs_endpoint": "/etc"}, "lfs_endpoint"),

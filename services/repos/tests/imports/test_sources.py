@@ -714,7 +714,7 @@ async def test_a_cursor_of_another_form_is_refused(world, bob, source, cursor):
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
-        ({"service": "github"}, "issues"),
+        ({"service": "onedev"}, "issues"),
         (dict.fromkeys(ALL, False) | {"service": "onedev", "wiki": True}, "wiki"),
         (dict.fromkeys(ALL, False) | {"service": "gitbucket", "releases": True}, "releases"),
         ({"service": "gitlab", "pull_requests": True}, "issues"),

@@ -75,7 +75,7 @@ class MigrateRepoForm(msgspec.Struct, kw_only=True):
     """``repo_owner`` (a name) or ``uid`` is the owner. The default is the caller.
 
     Labels, milestones, issues, pull requests, releases, the wiki and topics are imported if ``service`` is
-    gitea, forgejo or gogs. Their authors are the accounts that show the same e-mail address. With
+    gitea, forgejo, gogs or github. Their authors are the accounts that show the same e-mail address. With
     ``map_logins``, which only administrators set, accounts with the same login follow. Other authors are the
     ghost; ``original_author`` names them. With ``lfs``, objects that the history points to are imported, too.
     They come from ``lfs_endpoint`` or from the LFS server of the remote. Switches for other data are ignored

@@ -3,8 +3,13 @@
 from litestar import post
 
 from ingot_chassis.http.policy import services
+from ingot_contracts.repos.access import AccessLevel
 from ingot_contracts.repos.imports import ImportPage, ReadImportPage
+from ingot_repos.access.api.policies import require_on_disk
 from ingot_repos.access.api.request import RepositoryRequest
+from ingot_repos.access.rules.resolved import ResolvedRepository
+from ingot_repos.catalog.store import repositories
+from ingot_repos.catalog.store.states import RepositoryState
 from ingot_repos.imports.rules.pages import SourcePages
 
 
@@ -15,7 +20,14 @@ from ingot_repos.imports.rules.pages import SourcePages
     status_code=200,
 )
 async def read_page(request: RepositoryRequest, repository_id: int, data: ReadImportPage) -> ImportPage:
-    """Return the page at a cursor, from the source. It ends the import after the last page."""
+    """Return the page at a cursor, from the source. It ends the import after the last page.
+
+    The shard with the commits answers, because some sources do not tell merge bases.
+    """
+    async with request.db.read() as db:
+        row = await repositories.get_unfiltered(db, repository_id)
+    if row is not None and row.state == RepositoryState.READY:
+        require_on_disk(request, ResolvedRepository(row, AccessLevel(level="none")))
     return await request.part(SourcePages).read(repository_id, data)
 
 

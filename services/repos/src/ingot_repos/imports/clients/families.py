@@ -1,10 +1,11 @@
 """Families of sources: a module for each API. A further one is a module, and an entry here and in ``SOURCES``."""
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from ingot_repos.imports.clients import gitea
+from ingot_repos.imports.clients import gitea, github
 from ingot_repos.imports.clients.http import SourceHttp
 from ingot_repos.imports.clients.source import Source, SourceFailed
 
@@ -23,6 +24,7 @@ class Family(NamedTuple):
     ``address_of`` reads the URL of a repository. ``api_root`` returns the root of the API of a site.
     ``open`` returns the repository. ``token_scheme`` stands before a token (RFC 9110, section 11.4). Only
     ``with_passwords`` are user names and passwords sent; otherwise the password is a token, too.
+    ``headers`` are sent with each request.
     """
 
     address_of: Callable[[str], Address]
@@ -30,6 +32,7 @@ class Family(NamedTuple):
     open: Callable[[SourceHttp, Address], Source]
     token_scheme: str = "Bearer"  # noqa: S105 - no secret
     with_passwords: bool = False
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 def site_address(clone_url: str) -> Address:
@@ -56,9 +59,14 @@ def _open_gogs(http: SourceHttp, address: Address) -> Source:
     return gitea.GiteaRepository(http, address.owner, address.name, is_gogs=True)
 
 
+def _open_github(http: SourceHttp, address: Address) -> Source:
+    return github.GithubRepository(http, address.owner, address.name)
+
+
 _GITEA = Family(site_address, gitea.api_root, _open_gitea, token_scheme="token", with_passwords=True)  # noqa: S106 - no secret
 FAMILIES: Mapping[str, Family] = {
     "gitea": _GITEA,
     "forgejo": _GITEA,
     "gogs": _GITEA._replace(open=_open_gogs),
+    "github": Family(site_address, github.api_root, _open_github, headers=github.HEADERS),
 }

@@ -120,7 +120,7 @@ class GiteaRepository:
         if self._is_gogs:
             return []
         try:
-            answer, _ = await self._http.get(f"{self._path}/topics", {}, TopicsAnswer)
+            answer = (await self._http.get(f"{self._path}/topics", {}, TopicsAnswer)).value
         except SourceFailed as error:
             if error.fault not in ABSENT:
                 raise
@@ -238,7 +238,7 @@ class GiteaRepository:
         """Return the address that a user shows."""
         try:
             async with self._slots:
-                user, _ = await self._http.get(f"/users/{quote(login, safe='')}", {}, UserAnswer)
+                user = (await self._http.get(f"/users/{quote(login, safe='')}", {}, UserAnswer)).value
         except SourceFailed as error:
             if error.fault not in ABSENT:
                 raise
@@ -285,7 +285,7 @@ class GiteaRepository:
         for number in range(1, MOST_INNER_PAGES + 1):
             query: dict[str, str | int] = {"page": number, "limit": PAGE_SIZE}
             async with self._slots:
-                page, _ = await self._http.get(self._path + path, query, _or_null(answer))
+                page = (await self._http.get(self._path + path, query, _or_null(answer))).value
             if not page or page[0] in items[:1]:
                 return items
             items += page
@@ -298,7 +298,7 @@ class GiteaRepository:
     ) -> tuple[list[_T], int | None]:
         """Return the objects of a page, and how many there are in all if the source says so."""
         query = {**_QUERIES[kind], "page": number, "limit": size or _SIZES.get(kind, PAGE_SIZE)}
-        items, headers = await self._http.get(self._path + _PATHS[kind], query, answer)
+        items, headers, _ = await self._http.get(self._path + _PATHS[kind], query, answer)
         if len(items) > MOST_OBJECTS:
             raise SourceFailed("forge-answer")
         total = headers.get("X-Total-Count", "")

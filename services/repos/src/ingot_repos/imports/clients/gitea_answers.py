@@ -21,6 +21,7 @@ from ingot_contracts.repos.imports import (
     ImportedReviewState,
     ImportedTime,
 )
+from ingot_repos.imports.clients.answers import Count, Id, Number, Sha, Size
 from ingot_repos.imports.clients.source import SourceAsset, SourceFailed, SourceRelease
 
 _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
@@ -32,21 +33,16 @@ STATES: Mapping[str, ImportedReviewState] = {
 }
 """Reviews to import. Others are requests for reviews, and pending ones of the owner of the token."""
 NOTHING = msgspec.Raw(b"null")
-_Id = Annotated[int, msgspec.Meta(ge=-1, le=2**63 - 1)]
-"""The ghost of Gitea has the id -1."""
-_Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
-_Sha = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{40})?$")]
-_Number = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 
 
 class UserAnswer(msgspec.Struct):
-    id: _Id = 0
+    id: Id = 0
     login: str = ""
     email: str | None = ""
 
 
 class LabelAnswer(msgspec.Struct):
-    id: _Id
+    id: Id
     name: str
     color: str = ""
     description: str | None = ""
@@ -55,7 +51,7 @@ class LabelAnswer(msgspec.Struct):
 
 
 class MilestoneAnswer(msgspec.Struct):
-    id: _Id
+    id: Id
     title: str
     description: str | None = ""
     state: str = "open"
@@ -66,14 +62,14 @@ class MilestoneAnswer(msgspec.Struct):
 
 
 class IssueAnswer(msgspec.Struct):
-    id: _Id
-    number: _Number
+    id: Id
+    number: Number
     title: str
     created_at: datetime
     updated_at: datetime
     user: UserAnswer | None = None
     original_author: str | None = ""
-    original_author_id: _Id | None = 0
+    original_author_id: Id | None = 0
     body: str | None = ""
     ref: str | None = ""
     labels: list[LabelAnswer] | None = None
@@ -89,31 +85,31 @@ class IssueAnswer(msgspec.Struct):
 
 class _BranchAnswer(msgspec.Struct):
     ref: str
-    sha: _Sha = ""
-    repo_id: _Id = 0
+    sha: Sha = ""
+    repo_id: Id = 0
 
 
 class PullAnswer(IssueAnswer, kw_only=True):
     base: _BranchAnswer
     head: _BranchAnswer
-    merge_base: _Sha | None = None
+    merge_base: Sha | None = None
     merged: bool = False
     merged_at: datetime | None = None
     merged_by: UserAnswer | None = None
-    merge_commit_sha: _Sha | None = None
+    merge_commit_sha: Sha | None = None
     allow_maintainer_edit: bool = False
-    additions: _Count | None = None
-    deletions: _Count | None = None
-    changed_files: _Count | None = None
+    additions: Count | None = None
+    deletions: Count | None = None
+    changed_files: Count | None = None
 
 
 class CommentAnswer(msgspec.Struct):
-    id: _Id
+    id: Id
     created_at: datetime
     updated_at: datetime
     user: UserAnswer | None = None
     original_author: str | None = ""
-    original_author_id: _Id | None = 0
+    original_author_id: Id | None = 0
     body: str | None = ""
     issue_url: str | None = ""
     pull_request_url: str | None = ""
@@ -126,39 +122,39 @@ class ReactionAnswer(msgspec.Struct):
 
 
 class ReviewAnswer(msgspec.Struct):
-    id: _Id
+    id: Id
     state: str
     submitted_at: datetime
     updated_at: datetime | None = None
     user: UserAnswer | None = None
     original_author: str | None = ""
-    original_author_id: _Id | None = 0
+    original_author_id: Id | None = 0
     body: str | None = ""
-    commit_id: _Sha | None = ""
+    commit_id: Sha | None = ""
     dismissed: bool = False
-    comments_count: _Count = 0
+    comments_count: Count = 0
 
 
 class LineCommentAnswer(msgspec.Struct):
-    id: _Id
+    id: Id
     path: str
     created_at: datetime
     updated_at: datetime
     user: UserAnswer | None = None
     resolver: UserAnswer | None = None
     original_author: str | None = ""
-    original_author_id: _Id | None = 0
+    original_author_id: Id | None = 0
     body: str | None = ""
-    position: _Count | None = 0
-    original_position: _Count | None = 0
-    commit_id: _Sha | None = ""
-    original_commit_id: _Sha | None = ""
+    position: Count | None = 0
+    original_position: Count | None = 0
+    commit_id: Sha | None = ""
+    original_commit_id: Sha | None = ""
     diff_hunk: str | None = ""
 
 
 class NumberedIssue(msgspec.Struct):
-    number: _Number
-    id: _Id = 0
+    number: Number
+    id: Id = 0
     repository: "_RepositoryName | None" = None
 
 
@@ -167,11 +163,11 @@ class _RepositoryName(msgspec.Struct):
 
 
 class TimeAnswer(msgspec.Struct):
-    id: _Id
+    id: Id
     created: datetime
-    time: _Count
+    time: Count
     issue: NumberedIssue
-    user_id: _Id = 0
+    user_id: Id = 0
     user_name: str = ""
 
 
@@ -183,11 +179,11 @@ class _AssetAnswer(msgspec.Struct):
     name: str
     browser_download_url: str
     created_at: datetime
-    size: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
+    size: Size = 0
 
 
 class ReleaseAnswer(msgspec.Struct):
-    id: _Id
+    id: Id
     tag_name: str
     created_at: datetime
     published_at: datetime | None = None
@@ -198,7 +194,7 @@ class ReleaseAnswer(msgspec.Struct):
     prerelease: bool = False
     author: UserAnswer | None = None
     original_author: str | None = ""
-    original_author_id: _Id | None = 0
+    original_author_id: Id | None = 0
     assets: list[_AssetAnswer] | None = None
 
 

@@ -8,10 +8,11 @@ The module imports aiohttp, like ``remotes.clients.http``.
 
 import asyncio
 import email.utils
+import re
 import ssl
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from typing import Any, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import aiohttp
 import msgspec
@@ -20,6 +21,7 @@ from yarl import URL
 from ingot_chassis.clock import now
 from ingot_chassis.security.egress import Egress, Resolve, resolve_host
 from ingot_chassis.security.own_servers import OwnServers
+from ingot_repos.imports.clients.memory import KnownAnswer, SourceMemory
 from ingot_repos.imports.clients.source import Fault, SourceBusy, SourceFailed
 from ingot_repos.remotes.clients.http import AddressFailed, JudgedAddresses, open_session, place_of
 
@@ -31,29 +33,54 @@ FILE_SECONDS = 3600.0
 """Limit of the time for one file."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 3600.0
 """Seconds of a pause that a source may ask for."""
+NO_TIME = 60.0
+"""Seconds of a pause whose time the source does not say."""
+_FILE = {"Accept": "application/octet-stream"}
+"""GitHub answers with a description of a file otherwise."""
+_LIMIT = b"rate limit"
+"""Words in an answer 403 of GitHub that means 429, and has no header that says so.
+
+https://docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api (version 2022-11-28)
+"""
 _T = TypeVar("_T")
+
+
+class Answer(NamedTuple, Generic[_T]):
+    """``links`` has the queries of the URLs in the header Link, by relation (RFC 8288)."""
+
+    value: _T
+    headers: Mapping[str, str]
+    links: Mapping[str, str]
 
 
 class SourceHttp:
     """The API of one source (see ``open_source_http``)."""
 
     def __init__(
-        self, root: str, session: aiohttp.ClientSession, addresses: JudgedAddresses, authorization: str
+        self,
+        root: str,
+        session: aiohttp.ClientSession,
+        addresses: JudgedAddresses,
+        headers: Mapping[str, str],
+        memory: SourceMemory,
     ) -> None:
         self._root, self._session, self._addresses = URL(root), session, addresses
-        self._authorization = authorization
+        self._headers, self.memory = headers, memory
 
-    async def get(
-        self, path: str, query: Mapping[str, str | int], answer: type[_T]
-    ) -> tuple[_T, Mapping[str, str]]:
-        """GET ``path`` below the root; return the decoded answer and its headers.
-
-        Raises SourceFailed, SourceBusy.
-        """
+    async def get(self, path: str, query: Mapping[str, str | int] | str, answer: type[_T]) -> Answer[_T]:
+        """GET ``path`` below the root, and decode the answer. Raises SourceFailed, SourceBusy."""
         url = URL(f"{self._root}{path}", encoded=True).with_query(query)
         with _faults():
-            async with self._follow(url, "application/json", REQUEST_SECONDS) as response:
-                return msgspec.json.decode(await _whole(response), type=answer), response.headers
+            known = self.memory.answer(str(url))
+            headers = {"Accept": "application/json"} | ({"If-None-Match": known.etag} if known else {})
+            async with self._follow(url, headers, REQUEST_SECONDS) as response:
+                if response.status == 304 and known is not None:
+                    return Answer(msgspec.json.decode(known.body, type=answer), known.headers, known.links)
+                body, links = await _whole(response), _links(response)
+                value = msgspec.json.decode(body, type=answer)
+                if etag := response.headers.get("ETag"):
+                    self.memory.remember(str(url), KnownAnswer(etag, response.headers, links, body))
+                return Answer(value, response.headers, links)
 
     @asynccontextmanager
     async def open_file(self, address: str) -> AsyncIterator[tuple[AsyncIterator[bytes], int | None]]:
@@ -66,23 +93,26 @@ class SourceHttp:
                 url = URL(address)
                 if url.scheme not in ("http", "https"):
                     raise SourceFailed("redirect")
-                response = await stack.enter_async_context(self._follow(url, "*/*", FILE_SECONDS))
+                response = await stack.enter_async_context(self._follow(url, _FILE, FILE_SECONDS))
             yield _chunks(response), response.content_length
 
     @asynccontextmanager
-    async def _follow(self, url: URL, accepted: str, seconds: float) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _follow(
+        self, url: URL, headers: Mapping[str, str], seconds: float
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Open the successful response behind redirects, for ``seconds``."""
         for _ in range(MOST_REDIRECTS + 1):
             await self._addresses.resolve(url.raw_host or "", url.port or 0)
-            headers = {"Accept": accepted}
-            if self._authorization and place_of(url) == place_of(self._root):
-                headers["Authorization"] = self._authorization
+            sent = {"User-Agent": "Ingot", **headers}
+            if place_of(url) == place_of(self._root):
+                sent = {**self._headers, **sent}
             async with (
                 asyncio.timeout(seconds),
-                self._session.get(url, headers=headers, allow_redirects=False) as response,
+                self._session.get(url, headers=sent, allow_redirects=False) as response,
             ):
                 if response.status not in (301, 302, 303, 307, 308):
-                    _require_success(response.status, response.headers)
+                    if not (response.status == 304 and "If-None-Match" in headers):
+                        await _require_success(response)
                     yield response
                     return
                 following = url.join(URL(response.headers["Location"], encoded=True))
@@ -98,7 +128,8 @@ async def open_source_http(
     egress: Egress,
     own_servers: OwnServers,
     *,
-    authorization: str = "",
+    headers: Mapping[str, str],
+    memory: SourceMemory,
     authorities: str = "",
     resolve: Resolve = resolve_host,
 ) -> AsyncIterator[SourceHttp]:
@@ -108,13 +139,14 @@ async def open_source_http(
         root: an http or https URL.
         egress: checks every address.
         own_servers: rejects the addresses of Ingot's own servers.
-        authorization: the header for requests to the host of ``root``.
+        headers: those of requests to the host of ``root``, with its credentials.
+        memory: earlier answers of this source to the owner of the credentials.
         authorities: a PEM file of certificate authorities, added to those of the system.
         resolve: resolves host names.
     """
     addresses = JudgedAddresses(egress, own_servers, resolve)
     async with open_session(addresses, authorities) as session:
-        yield SourceHttp(root, session, addresses, authorization)
+        yield SourceHttp(root, session, addresses, headers, memory)
 
 
 async def each(requests: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
@@ -162,12 +194,26 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
     return bytes(text)
 
 
-def _require_success(status: int, headers: Mapping[str, Any]) -> None:
+def _links(response: aiohttp.ClientResponse) -> dict[str, str]:
+    return {relation: URL(str(link["url"])).raw_query_string for relation, link in response.links.items()}
+
+
+async def _require_success(response: aiohttp.ClientResponse) -> None:
+    """Raise SourceBusy if the answer is about a limit, and SourceFailed if it is another failure."""
+    status, headers = response.status, response.headers
     if status == 200:
         return
-    if status == 429 or (status in (403, 503) and "Retry-After" in headers):
-        raise SourceBusy(_pause(headers.get("Retry-After", "60")))
+    if status in (403, 429, 503) and "Retry-After" in headers:
+        raise SourceBusy(_pause(headers["Retry-After"]))
+    if status in (403, 429) and _first(headers, "X-RateLimit-Remaining", "RateLimit-Remaining") == "0":
+        raise SourceBusy(_until(_first(headers, "X-RateLimit-Reset", "RateLimit-Reset")))
+    if status == 429 or (status == 403 and _LIMIT in (await response.content.read(4096)).lower()):
+        raise SourceBusy(NO_TIME)
     raise SourceFailed(_fault(status))
+
+
+def _first(headers: Mapping[str, str], *names: str) -> str:
+    return next((headers[name] for name in names if name in headers), "")
 
 
 def _fault(status: int) -> Fault:
@@ -186,5 +232,11 @@ def _pause(text: str) -> float:
         try:
             seconds = (email.utils.parsedate_to_datetime(text) - now()).total_seconds()
         except (ValueError, TypeError):
-            seconds = 60.0
+            seconds = NO_TIME
+    return min(max(seconds, SHORTEST_PAUSE), LONGEST_PAUSE)
+
+
+def _until(text: str) -> float:
+    """Return the seconds until a time in seconds since 1970, within bounds."""
+    seconds = int(text) - now().timestamp() if re.fullmatch("[0-9]{1,12}", text) else NO_TIME
     return min(max(seconds, SHORTEST_PAUSE), LONGEST_PAUSE)

@@ -23,7 +23,7 @@ from ingot_contracts.repos.imports import (
 )
 
 Kind = Literal["labels", "milestones", "issues", "pulls", "comments", "times", "dependencies", "releases"]
-SOURCES = ("gitea", "forgejo", "gogs")
+SOURCES = ("gitea", "forgejo", "gogs", "github")
 """Values of the field ``service`` whose data next to git is imported."""
 KINDS: tuple[Kind, ...] = (
     "labels",

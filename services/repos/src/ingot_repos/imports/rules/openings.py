@@ -1,16 +1,20 @@
 """Opening the API of a source with the credentials of an import."""
 
+from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from ingot_chassis.security.egress import Egress
 from ingot_chassis.security.own_servers import OwnServers
 from ingot_chassis.security.sealing import Seal
+from ingot_repos.imports.clients.memory import SourceMemory
 from ingot_repos.imports.clients.source import Source
 from ingot_repos.imports.store import SourceRow
 from ingot_repos.remotes.rules.credentials import TOKEN_USERNAME, open_credentials
 from ingot_repos.remotes.store import RemoteRow
 from ingot_repos.settings import Settings
+
+MOST_MEMORIES = 4
 
 
 class SourceOpener:
@@ -19,6 +23,15 @@ class SourceOpener:
     def __init__(self, seal: Seal, egress: Egress, own_servers: OwnServers, settings: Settings) -> None:
         self._seal, self._egress, self._own_servers = seal, egress, own_servers
         self._settings = settings
+        self._memories = OrderedDict[int, SourceMemory]()
+
+    def _memory(self, repository_id: int) -> SourceMemory:
+        """Return the memory of an import. Those of the imports that were asked for last are kept."""
+        memory = self._memories.setdefault(repository_id, SourceMemory())
+        self._memories.move_to_end(repository_id)
+        if len(self._memories) > MOST_MEMORIES:
+            self._memories.popitem(last=False)
+        return memory
 
     @asynccontextmanager
     async def open(self, source: SourceRow, remote: RemoteRow) -> AsyncIterator[Source]:
@@ -29,11 +42,11 @@ class SourceOpener:
 
         family = FAMILIES[source.service]
         login = open_credentials(self._seal, remote.sealed)
-        authorization = ""
+        headers = dict(family.headers)
         if login is not None:
             username, password = login
             is_token = username == TOKEN_USERNAME or not family.with_passwords
-            authorization = (
+            headers["Authorization"] = (
                 f"{family.token_scheme} {password}" if is_token else basic_authorization(username, password)
             )
         address = family.address_of(remote.url)
@@ -41,7 +54,8 @@ class SourceOpener:
             family.api_root(address.site),
             self._egress,
             self._own_servers,
-            authorization=authorization,
+            headers=headers,
+            memory=self._memory(remote.repository_id),
             authorities=self._settings.remote_authorities,
         ) as http:
             yield family.open(http, address)

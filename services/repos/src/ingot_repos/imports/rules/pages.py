@@ -15,10 +15,13 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.errors import BadRequest
 from ingot_chassis.security.sealing import Unreadable
 from ingot_contracts.identity.accounts import GHOST
-from ingot_contracts.repos.imports import GHOST_ID, ImportedPerson, ImportPage, ReadImportPage
+from ingot_contracts.repos.imports import GHOST_ID, ImportedPerson, ImportedPull, ImportPage, ReadImportPage
 from ingot_repos.catalog.store import accounts, repositories
 from ingot_repos.catalog.store.states import ImportState, RepositoryState
+from ingot_repos.git.history.reachability import merge_base
+from ingot_repos.git.process.errors import ObjectNotFound
 from ingot_repos.git.remote.remote import Reason
+from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports import store
 from ingot_repos.imports.clients.source import (
     KINDS,
@@ -75,8 +78,11 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 class SourcePages:
     """A reader of pages from the sources of imports."""
 
-    def __init__(self, database: Database, presenter: Presenter, opener: SourceOpener) -> None:
+    def __init__(
+        self, database: Database, presenter: Presenter, opener: SourceOpener, storage: Storage
+    ) -> None:
         self._db, self._presenter, self._opener = database, presenter, opener
+        self._storage = storage
 
     async def read(self, repository_id: int, request: ReadImportPage) -> ImportPage:
         """Return the page at the cursor, for people of this server. Raises BadRequest."""
@@ -118,6 +124,8 @@ class SourcePages:
                     counts |= await _count(there, kinds)
                 page = await there.page(kind, cursor.page_place())
             following = _next_cursor(cursor, page)
+            pulls = [await self._with_merge_base(source.repository_id, one) for one in page.pulls]
+            page = msgspec.structs.replace(page, pulls=pulls)
         except SourceBusy as busy:
             return await self._pause(source, busy.seconds, "busy", failures=source.failures)
         except SourceFailed as error:
@@ -134,6 +142,19 @@ class SourcePages:
             await imports.change(tx, source.repository_id, (ImportState.RUNNING,), phase=kind, percent=0)
             people = await accounts_of(tx, page, map_logins=source.map_logins)
         return _answer(page, people, msgspec.json.encode(following).decode())
+
+    async def _with_merge_base(self, repository_id: int, pull: ImportedPull) -> ImportedPull:
+        """Return a pull request with its merge base, which some sources do not tell.
+
+        Without the commits here it is the base that the source names.
+        """
+        if pull.merge_base:
+            return pull
+        try:
+            found = await self._storage.call(repository_id, merge_base, pull.base_sha, pull.head_sha)
+        except ObjectNotFound:
+            found = None
+        return msgspec.structs.replace(pull, merge_base=found or pull.base_sha)
 
     async def _fail_later(self, source: SourceRow, reason: Reason) -> ImportPage:
         """Pause before the next request, or fail after the last one."""

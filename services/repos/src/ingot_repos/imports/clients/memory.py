@@ -1,0 +1,49 @@
+"""What a process remembers of one source: answers by their ETags, and the addresses of users.
+
+A page that a limit ends is read again from its beginning. GitHub does not count a request whose answer did
+not change (RFC 9110, section 13.1.2), so the second reading gets further than the first.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ingot_repos.imports.clients.source import PersonKey
+
+MOST_BYTES = 4 * 1024 * 1024
+LARGEST_ANSWER = 512 * 1024
+MOST_ADDRESSES = 10_000
+
+
+class KnownAnswer(NamedTuple):
+    """A decoded answer. ``links`` has the queries of the header Link by relation."""
+
+    etag: str
+    headers: Mapping[str, str]
+    links: Mapping[str, str]
+    body: bytes
+
+
+class SourceMemory:
+    """The memory, of a bounded size. Answers that were not used for longest are forgotten first."""
+
+    def __init__(self) -> None:
+        self._answers, self._bytes = OrderedDict[str, KnownAnswer](), 0
+        self.addresses: dict[PersonKey, str] = {}
+
+    def answer(self, url: str) -> KnownAnswer | None:
+        return self._answers.get(url)
+
+    def remember(self, url: str, answer: KnownAnswer) -> None:
+        if (earlier := self._answers.pop(url, None)) is not None:
+            self._bytes -= len(earlier.body)
+        if len(answer.body) > LARGEST_ANSWER:
+            return
+        self._answers[url] = answer
+        self._bytes += len(answer.body)
+        while self._bytes > MOST_BYTES:
+            self._bytes -= len(self._answers.popitem(last=False)[1].body)
+
+    def remember_address(self, person: PersonKey, address: str) -> None:
+        if len(self.addresses) < MOST_ADDRESSES:
+            self.addresses[person] = address
