@@ -1,4 +1,4 @@
-"""The servers that a benchmark has for itself: PostgreSQL, Redis and NATS, all empty."""
+"""Empty servers for one benchmark: PostgreSQL, Redis and NATS."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from ingot_testing.servers import SessionServers
 
 @contextmanager
 def empty_servers() -> Iterator[tuple[SessionServers, PostgresDatabases]]:
-    """They start when they are asked for, and end with the block."""
+    """Start servers on first use, and stop them at the end of the block."""
     servers = SessionServers.open()
     databases = PostgresDatabases(servers)
     try:

@@ -1,7 +1,7 @@
-"""Calls that each leave something behind, so they are made one by one: a merge, and a fork until git gets it.
+"""Calls that change state and are made one by one: merges, and forks until git can fetch them.
 
-CPU of all server processes, without what they spend while nobody asks for anything. What follows after the end of a call is
-not in it.
+CPU of all server processes, without the CPU of an idle deployment. Work that starts after the end of a call
+is not included.
 """
 
 import os
@@ -15,11 +15,11 @@ import processor
 
 CALLS, WARM_UP = 20, 4
 RESTING, IDLING = 5.0, 5.0
-"""Seconds until nothing follows from the first calls any more, and for which an idle deployment is then watched."""
+"""Seconds to wait for the work after the first calls, and seconds for measuring an idle deployment."""
 LOOK, MOST_LOOKS = 0.3, 40
-"""Seconds between two looks at whether what follows from a call is done, such as packing, and how often one looks."""
+"""Seconds between two polls for background work such as packing, and the largest number of polls."""
 BUSY = 0.01
-"""Seconds of CPU between two looks, above those of an idle deployment, that say that it is not."""
+"""Seconds of CPU between two polls above those of an idle deployment. With more, the deployment is busy."""
 POLL = 0.02
 FORK_SECONDS = 60.0
 
@@ -50,7 +50,7 @@ def merges(client: httpx.Client, repository: str) -> Iterator[Callable[[], objec
 
 
 def forks(client: httpx.Client, repository: str) -> Iterator[Callable[[], object]]:
-    """Forks into an organization each, until git can fetch from them."""
+    """Forks, each into an organization of its own, until git can fetch from them."""
     name = repository.rpartition("/")[2]
     for number in range(WARM_UP + CALLS):
         owner = f"fork-owner-{number}"
@@ -69,7 +69,7 @@ def forks(client: httpx.Client, repository: str) -> Iterator[Callable[[], object
 
 
 def measure(calls: Iterator[Callable[[], object]]) -> tuple[Spent, float]:
-    """The CPU of one call by program, without that of an idle deployment; and calls per second."""
+    """Return the CPU of one call by program, without that of an idle deployment; and calls per second."""
     every = list(calls)
     for call in every[:WARM_UP]:
         call()
@@ -92,7 +92,8 @@ def measure(calls: Iterator[Callable[[], object]]) -> tuple[Spent, float]:
 
 
 def _wait_until_done(pids: set[int], idle: float) -> None:
-    """Return when the servers do no more than an idle deployment, which spends ``idle`` seconds in one."""
+    """Wait until the servers use as little CPU as an idle deployment. ``idle`` is its seconds of CPU per
+    poll."""
     for _ in range(MOST_LOOKS):
         before = processor.seconds(pids)
         time.sleep(LOOK)
@@ -102,7 +103,7 @@ def _wait_until_done(pids: set[int], idle: float) -> None:
 
 @contextmanager
 def _counted(pids: set[int]) -> Iterator[Spent]:
-    """Filled when the block ends: the CPU that was spent in it."""
+    """Yield a dict. At the end of the block it is filled with the CPU that the block used."""
     spent: Spent = {}
     before = processor.by_program(pids)
     yield spent

@@ -1,4 +1,4 @@
-"""A cluster with servers of its own, and its files in a folder that is given."""
+"""A cluster with servers of its own, and its files in the given folder."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,9 +12,9 @@ from tests.e2e.deployments import WITH_DATABASE, BackingServers, Cluster, runnin
 def cluster_in(
     folder: Path, variables: Mapping[str, str] | None = None, *, separate_work: bool = False
 ) -> Iterator[Cluster]:
-    """Six services in processes of their own, on a PostgreSQL, a Redis and a NATS for them alone.
+    """Start six services as processes with their own PostgreSQL, Redis and NATS.
 
-    ``separate_work``: background work has its own processes.
+    With ``separate_work`` background work has its own processes.
     """
     with empty_servers() as (servers, databases):
         backing = BackingServers(

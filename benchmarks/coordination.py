@@ -43,7 +43,7 @@ POLL = 0.002
 SECONDS = 30.0
 """Longest wait for one result."""
 RESTING = 1.3
-"""Seconds between two rounds, in which the work of the last one ends. They are no multiple of a poll."""
+"""Seconds between two rounds, in which the work of the last one ends. Not a multiple of the poll interval."""
 LOGIN = ADMINISTRATOR[0]
 SETTINGS = {"INGOT_REPOS_FORK_WAIT_SECONDS": "0"}
 
@@ -68,7 +68,7 @@ class Case:
 
 @dataclass
 class Receiver:
-    """The deliveries of one round, and when the last one arrived."""
+    """The deliveries of one round, with the arrival time of the last one."""
 
     count: int = 0
     last: float = 0.0
@@ -95,7 +95,7 @@ class Connection(asyncio.Protocol):
 
 
 class Bench:
-    """A deployment with what the cases need."""
+    """A deployment with the data of all cases."""
 
     def __init__(self, client: httpx.AsyncClient, receiver: Receiver, bus: Nats, folder: Path) -> None:
         self.client, self.receiver, self.bus = client, receiver, bus
@@ -191,7 +191,7 @@ async def prepare(bench: Bench, port: int) -> None:
 
 
 async def measure(deployment: Cluster, folder: Path, rounds: int, only: str) -> bool:
-    """Print the medians of all cases. Return whether they are within their bounds."""
+    """Print the medians of all cases. Return True if they are within their bounds."""
     headers = {"Authorization": f"token {run.create_repository_and_token(deployment.url)}"}
     receiver, within = Receiver(), True
     bus = await nats.connect(deployment.nats_url())

@@ -100,7 +100,7 @@ def cases_of(names: dict[str, str]) -> list[Daily]:
 
 
 def fill(client: httpx.Client) -> dict[str, str]:
-    """Create what the rows read. Return what their paths name."""
+    """Create the data that the rows read. Return the names for their paths."""
     repository = f"api/v1/repos/{run.ADMINISTRATOR[0]}/bench"
 
     def create(path: str, **body: object) -> dict[str, int]:
@@ -135,7 +135,7 @@ def measure_idle() -> float:
 
 
 def measure_all(url: str, mode: str, requests: int, only: str) -> bool:
-    """Print a line for each row. Return whether all are within their targets."""
+    """Print a line for each row. Return True if all are within their targets."""
     token = run.create_repository_and_token(url)
     headers = {"Authorization": f"token {token}"}
     with httpx.Client(base_url=url, headers=headers, timeout=60, trust_env=False) as client:
@@ -159,7 +159,7 @@ def measure_all(url: str, mode: str, requests: int, only: str) -> bool:
         parts = ", ".join(f"{program} {each * 1e3:.2f}" for program, each in shares if each > 2e-5)
         print(f"{case.name:<42}{spent * 1e3:>7.3f} ms{spent / version:>11.1f}{target} {parts}", flush=True)
     if only in "idle":
-        time.sleep(IDLE_SECONDS)  # what follows from the rows above ends
+        time.sleep(IDLE_SECONDS)  # wait for the background work of the rows above
         idle = measure_idle()
         mark = " !" if idle > IDLE_TARGET else ""
         print(f"{'idle, ms in a second':<42}{idle:>7.1f} ms{'':>11}{IDLE_TARGET:>8g}{mark}")

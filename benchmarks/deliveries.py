@@ -1,10 +1,14 @@
-"""Webhooks: deliveries per second from the event to its arrival, and what one hanging endpoint costs fifty good ones.
+"""Webhooks: deliveries per second from event to arrival, and the cost of one hanging endpoint.
 
-One process of hooks runs on PostgreSQL and NATS, and another process receives the deliveries. This program publishes
-the events of repos. ``python benchmarks/deliveries.py`` measures both figures, ``--rate`` the first alone, ``--hanging``
-the second alone, for which the machine must be idle. ``--soak`` sends 10,000 events for 200 hooks, kills hooks, NATS and
-the receiver at random meanwhile, and fails unless every delivery arrives. With ``--check`` a figure outside its bound
-ends it with code 1.
+One process of hooks runs on PostgreSQL and NATS, and another process receives the deliveries. This program
+publishes the events of repos.
+
+- ``python benchmarks/deliveries.py`` measures both figures.
+- ``--rate`` measures only the first.
+- ``--hanging`` measures only the second, with fifty good endpoints. The machine must be idle.
+- ``--soak`` sends 10,000 events for 200 hooks. While they run, it kills hooks, NATS and the receiver at
+  random. It fails unless every delivery arrives.
+- ``--check`` exits with code 1 if a figure is outside its bound.
 """
 
 import argparse
@@ -38,20 +42,20 @@ from ingot_testing.servers import NatsServer, SessionServers  # noqa: E402
 
 TARGET = 800
 MAX_CHANGE = 0.1
-"""By how much longer the slowest hundredth of deliveries to good endpoints may wait beside a hanging one."""
+"""Longest extra wait of the slowest hundredth of deliveries to good endpoints: a share of the normal wait."""
 REPOSITORIES = 50
 GOOD, HANGING = 50, "/hang"
 WINDOW, PER_SECOND = 30, 10
-"""Seconds of one window, and events in each second. Each makes two deliveries, far fewer than the service can send."""
+"""Seconds of one window, and events per second. Its two deliveries are far below the service's limit."""
 SETTLING = 2.0
-"""Seconds at the beginning of a window that do not count, because connections are opened then."""
+"""Seconds at the start of a window that do not count, because connections are opened in them."""
 
 
 @asynccontextmanager
 async def empty_rig(
     databases: PostgresDatabases, servers: SessionServers
 ) -> AsyncIterator[tuple[Any, NatsServer]]:
-    """A rig on empty servers; its processes are not started yet."""
+    """Prepare a rig on empty servers. Its processes are not started."""
     nats = servers.own_nats()
     settings = Settings(
         database_url=databases.empty(),
@@ -72,9 +76,10 @@ async def empty_rig(
 
 
 async def rate(rig: Any, *, events: int, each: int, hosts: int) -> tuple[float, float]:
-    """With ``each`` hooks per event: deliveries per second from first publish to last arrival, and CPU of hooks for one.
+    """Return deliveries per second from first publish to last arrival, and the CPU of hooks for one delivery.
 
-    The hooks are of ``hosts`` endpoints, and at each only so many deliveries are under way at once.
+    Each event has ``each`` hooks. Their endpoints are on ``hosts`` hosts; a host has a limit of deliveries at
+    once.
     """
     await rig.create_hooks(
         [
@@ -104,7 +109,10 @@ async def vacuum(rig: Any) -> None:
 
 
 async def window(rig: Any, *, hanging: bool) -> list[float]:
-    """Seconds from the publish of each event to its arrival at its good endpoint. Raises TimeoutError."""
+    """Return the seconds from the publish of each event to its arrival at its good endpoint.
+
+    Raises TimeoutError.
+    """
     await vacuum(rig)
     rig.start_receiver(hangs=hanging)
     await rig.until_receiver_accepts()
@@ -137,8 +145,8 @@ async def measure(databases: PostgresDatabases, servers: SessionServers, events:
         async with empty_rig(databases, servers) as (rig, _):
             per_second, spent = await rate(rig, events=events // each, each=each, hosts=hosts)
         print(
-            f"webhooks, {each} per event, {hosts} {'endpoint' if hosts == 1 else 'endpoints'}, from event to arrival: "
-            f"{per_second:.0f}/s (target {TARGET}/s), {spent * 1e6:.0f} µs CPU of hooks for each",
+            f"webhooks, {each} per event, {hosts} {'endpoint' if hosts == 1 else 'endpoints'}, from event to "
+            f"arrival: {per_second:.0f}/s (target {TARGET}/s), {spent * 1e6:.0f} µs CPU of hooks for each",
             flush=True,
         )
         within = within and per_second >= TARGET
@@ -146,10 +154,11 @@ async def measure(databases: PostgresDatabases, servers: SessionServers, events:
 
 
 async def compare(databases: PostgresDatabases, servers: SessionServers, rounds: int) -> bool:
-    """Fifty good endpoints get the events of one repository each; one more gets all events, and answers or hangs in turn.
+    """Compare the deliveries to good endpoints while one more endpoint answers and while it hangs.
 
-    One process serves all windows, so both kinds are measured on the same machine. The spread is the middle 90 %
-    of a bootstrap over the rounds. Returns whether the slowest hundredth is within its bound.
+    Each of fifty good endpoints gets the events of one repository. The other one gets all events. One process
+    serves all windows, so both kinds are measured on the same machine. The spread is the middle 90 % of a
+    bootstrap over the rounds. Return True if the slowest hundredth is within its bound.
     """
     within = True
     waits: tuple[list[list[float]], list[list[float]]] = ([], [])
@@ -164,10 +173,10 @@ async def compare(databases: PostgresDatabases, servers: SessionServers, rounds:
     for share in (0.5, 0.99):
         ratio, low, high = ratio_of_waits(waits, share)
         print(
-            f"p{share * 100:.0f} of {GOOD} good endpoints: {of_share(waits[0], share) * 1e3:.1f} ms while another "
-            f"answers, {of_share(waits[1], share) * 1e3:.1f} ms while it hangs: {(ratio - 1) * 100:+.1f} % "
-            f"(90 % within {(low - 1) * 100:+.1f} and {(high - 1) * 100:+.1f} %; {rounds} rounds of {WINDOW} s "
-            f"each way, {sum(map(len, waits[1]))} deliveries)",
+            f"p{share * 100:.0f} of {GOOD} good endpoints: {of_share(waits[0], share) * 1e3:.1f} ms while "
+            f"another answers, {of_share(waits[1], share) * 1e3:.1f} ms while it hangs: "
+            f"{(ratio - 1) * 100:+.1f} % (90 % within {(low - 1) * 100:+.1f} and {(high - 1) * 100:+.1f} %; "
+            f"{rounds} rounds of {WINDOW} s each way, {sum(map(len, waits[1]))} deliveries)",
             flush=True,
         )
         within = within and (share < 0.99 or ratio - 1 < MAX_CHANGE)

@@ -1,7 +1,8 @@
-"""Events a second that one relay sends from the outbox to NATS, and that one consumer applies; and their CPU for each.
+"""Events per second and CPU per event, of one relay from outbox to NATS and of one consumer.
 
-The table of the outbox is filled beforehand, on PostgreSQL; each event of a consumer is one INSERT or UPDATE of a row.
-``python benchmarks/events.py [--events N] [--check]``. With --check a rate below its bound ends it with code 1.
+The outbox table on PostgreSQL is filled in advance. A consumer runs one INSERT or UPDATE of a row per event.
+``python benchmarks/events.py [--events N] [--check]``. With --check it exits with code 1 if a rate is below
+its bound.
 """
 
 import argparse
@@ -32,13 +33,13 @@ from ingot_testing.servers import NatsServer  # noqa: E402
 BOUND = 2000
 KEYS = 50
 AT_ONCE = 10
-"""Events of one transaction that emits."""
+"""Events per transaction of the emitter."""
 ADD = postgresql.insert(tally).values(name=bindparam("name"), count=bindparam("count"))
 SET = PreparedWrite(ADD.on_conflict_do_update(index_elements=["name"], set_={"count": ADD.excluded["count"]}))
 
 
 class Applied:
-    """Counts what a consumer applied."""
+    """A counter of the events that a consumer applied."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -58,7 +59,8 @@ async def emit(database: Database, events: int) -> None:
 
 
 async def measure(what: str, events: int, work: Awaitable[None], left: Callable[[], Awaitable[int]]) -> bool:
-    """Let ``work`` run until nothing is left, and print its figures; whether the rate is within the bound."""
+    """Run ``work`` until no event is left, and print its figures. Return True if the rate is within the
+    bound."""
     task = asyncio.ensure_future(work)
     started, spent = time.perf_counter(), time.process_time()
     while await left():
@@ -74,7 +76,7 @@ async def measure(what: str, events: int, work: Awaitable[None], left: Callable[
 
 
 async def measure_both(database_url: str, nats: NatsServer, events: int) -> bool:
-    """Relay and consumer, one after the other; whether both are within the bound."""
+    """Measure the relay, then the consumer. Return True if both are within the bound."""
     database = Database(database_url, metadata)
     emitter, consumer = Bus(nats.url, name="counter"), Bus(nats.url, name="reader")
     applied = Applied()

@@ -1,9 +1,9 @@
 """The first push of a large repository, next to the same push to plain bare repositories in the same run.
 
-``python benchmarks/first_push.py [--commits N] [--files N] [--branches N] [--check]``. Half of the branches have a commit of
-their own. One repos serves in this process, on SQLite. CPU is that of the client, the server and all processes
-of git: on a busy machine it says more than the time. With --check a ratio of times above its bound, or a
-repository that is empty after the push, ends it with code 1.
+``python benchmarks/first_push.py [--commits N] [--files N] [--branches N] [--check]``. Half of the branches
+have a commit of their own. One repos serves in this process, on SQLite. CPU is of the client, the server and
+all processes of git; on a busy machine, trust it more than the time. With --check it exits with code 1 if a
+ratio of times is above its bound, or if the repository is empty after the push.
 """
 
 import argparse
@@ -30,12 +30,12 @@ from ingot_repos.git.process.configuration import CONFIG  # noqa: E402
 from ingot_repos.migrations import SCRIPTS  # noqa: E402
 
 BOUND = 2.0
-"""Of the time of plain git."""
+"""The largest time, as a multiple of plain git."""
 FOLDERS = 200
 
 
 def history(commits: int, files: int, branches: int) -> Iterator[bytes]:
-    """A fast-import stream: each commit writes the next file; every second branch has a commit that master lacks."""
+    """A fast-import stream with one new file per commit. Every second branch is ahead of master."""
     each = max(1, files // FOLDERS)
     for number in range(commits):
         folder, file = number % FOLDERS, number // FOLDERS % each
@@ -59,7 +59,7 @@ def history(commits: int, files: int, branches: int) -> Iterator[bytes]:
 
 
 def prepare(source: Path, plain: Path, stream: Iterator[bytes]) -> None:
-    """Make the repository that is pushed, packed, and a plain empty one."""
+    """Create the packed repository to push, and a plain empty one."""
     for path in (source, plain):
         subprocess.run(["git", "init", "-q", "--bare", str(path)], check=True)
     fast_import(source, stream)
@@ -67,21 +67,21 @@ def prepare(source: Path, plain: Path, stream: Iterator[bytes]) -> None:
 
 
 def prepare_checking(path: Path) -> None:
-    """Make an empty repository that receives with the settings of Ingot."""
+    """Create an empty repository with the receive settings of Ingot."""
     subprocess.run(["git", "init", "-q", "--bare", str(path)], check=True)
     for key, value in CONFIG:
         subprocess.run(["git", f"--git-dir={path}", "config", "--add", key, value], check=True)
 
 
 class Cost(NamedTuple):
-    """Seconds until git ends, and those of CPU in this process and its children."""
+    """Seconds until git exits, and seconds of CPU of this process and its children."""
 
     time: float
     cpu: float
 
 
 async def cost_of_push(source: Path, url: str, *options: str) -> tuple[Cost, str]:
-    """The cost of a push, and what git prints."""
+    """Return the cost of a push, and the output of git."""
     began, before = time.perf_counter(), sum(os.times()[:4])
     arguments = [
         "git",
@@ -110,7 +110,7 @@ def print_ratio(name: str, of_git: Cost, of_ingot: Cost) -> None:
 
 
 async def measure(folder: Path, commits: int, files: int, branches: int) -> bool:
-    """Print the figures; True if all are within their bounds."""
+    """Print the figures. Return True if all are within their bounds."""
     source, plain, checking = (folder / name for name in ("source.git", "plain.git", "checking.git"))
     await asyncio.to_thread(prepare, source, plain, history(commits, files, branches))
     await asyncio.to_thread(prepare_checking, checking)

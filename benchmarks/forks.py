@@ -1,8 +1,8 @@
-"""The time until a fork of a large repository is answered and ready: one repos as a process, on SQLite.
+"""The time until the response to a fork of a large repository, and until the fork is ready.
 
-``python benchmarks/forks.py [--mebibytes N] [--rounds N] [--check]``. The repository holds blobs that cannot be
-compressed, in one pack. The bytes that the forks add to the disk are printed as well. With --check a figure above its
-bound ends it with code 1.
+``python benchmarks/forks.py [--mebibytes N] [--rounds N] [--check]``. One repos runs as a process, on SQLite.
+The repository has incompressible blobs in one pack. The bytes that the forks add to the disk are printed as
+well. With --check it exits with code 1 if a figure is above its bound.
 """
 
 import argparse
@@ -30,9 +30,10 @@ from ingot_repos.migrations import SCRIPTS  # noqa: E402
 MIB = 1024 * 1024
 ANSWER_BOUND, READY_BOUND = 0.1, 2.0
 RATIO_BOUND = 1.5
-"""Until git gets the fork, as a multiple of the time until the call is answered."""
+"""Largest time until git can fetch the fork, as a multiple of the time until the response."""
 WAIT_SECONDS = 10.0
-"""For which the answer waits for the commits, as it does unless `INGOT_REPOS_FORK_WAIT_SECONDS` says otherwise; the tests' world has 0."""
+"""Longest wait of the response for the commits: the default of `INGOT_REPOS_FORK_WAIT_SECONDS`. Tests set 0.
+"""
 POLL = 0.005
 
 
@@ -58,7 +59,7 @@ def fast_import(path: Path, parts: Iterable[bytes]) -> None:
 
 
 def used(folder: Path) -> int:
-    """Bytes on the disk; a file with several names is counted once."""
+    """Return the bytes on the disk. A file with several names is counted once."""
     entries = (path.stat() for path in folder.rglob("*") if path.is_file())
     return sum({entry.st_ino: entry.st_size for entry in entries}.values())
 

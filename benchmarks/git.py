@@ -1,8 +1,9 @@
 """The cost of clones and pushes, next to plain ``git upload-pack`` and ``git receive-pack`` in the same run.
 
-CPU of all server processes and of the git that they start; clients do not count. Every clone but the identical ones is
-of a generation of its own, so git makes its pack. ``python benchmarks/git.py [--commits N] [--pushes] [--check]``. With --check a
-figure above its bound ends it with code 1.
+CPU of all server processes and of the git processes that they start, without the clients. Except for the
+identical clones, each clone is of a generation of its own, so git makes a new pack. ``python
+benchmarks/git.py [--commits N] [--pushes] [--check]``. With --check it exits with code 1 if a figure is above
+its bound.
 """
 
 import argparse
@@ -30,9 +31,13 @@ from ingot_repos.catalog.store.upkeep import WRITES  # noqa: E402
 ROUNDS, CLONES, PUSHES, REFS, FILE_BYTES, IDLE_SECONDS = 7, 16, 10, 2000, 10_000, 5.0
 FOLLOWING_SECONDS = 2.0
 SETTLE_SECONDS = 25.0
-"""After the first push the repository is packed and checked, and after `WRITES` more packed again, which counts for no row."""
+"""Seconds for packing and checking the repository: after the first push, and again after `WRITES` more.
+
+No row includes this time.
+"""
 ENVIRONMENT = {
-    "PATH": os.environ["PATH"], "HOME": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "NO_PROXY": "*",
+    "PATH": os.environ["PATH"], "HOME": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
+    "NO_PROXY": "*",
     **{f"GIT_{role}_{part}": "bench" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")},
 }  # fmt: skip
 Row = tuple[str, float, float, str]
@@ -60,7 +65,7 @@ def history(commits: int) -> Iterator[bytes]:
 
 
 class Bench:
-    """The cluster, the plain repository beside it, and a work tree."""
+    """The cluster, a plain repository with the same content, and a work tree."""
 
     def __init__(self, deployment: run.Cluster, folder: Path, commits: int) -> None:
         self.folder, self.work, self.plain = folder, folder / "work", folder / "plain.git"
@@ -94,7 +99,7 @@ class Bench:
         self._number = self._writes = 0
         self.push("main")
         self.git("clone", "-q", "--bare", str(self.work), str(self.plain), cwd=folder)
-        self.git("ls-remote", self.ssh)  # the SSH server has started
+        self.git("ls-remote", self.ssh)  # wait until the SSH server has started
         time.sleep(SETTLE_SECONDS)
         self.servers, self.idle, self._writes = processor.descendants(os.getpid()), 0.0, 0
         self.idle = self.spent(lambda: time.sleep(IDLE_SECONDS)) / IDLE_SECONDS
@@ -105,7 +110,7 @@ class Bench:
         )
 
     def spent(self, act: Callable[[], object]) -> float:
-        """Seconds of CPU of the servers, without what they take when nobody asks for anything."""
+        """Return the seconds of CPU of the servers, without the CPU of an idle deployment."""
         before, began = processor.seconds(self.servers), time.perf_counter()
         act()
         idle = self.idle * (time.perf_counter() - began)
@@ -116,11 +121,12 @@ class Bench:
         self._writes += 1
 
     def push_tag(self) -> None:
-        """Let the repository have a new generation."""
+        """Push a tag, which starts a new generation of the repository."""
         self.push(f"main:refs/tags/{self.next_name()}")
 
     def let_it_be_packed(self) -> None:
-        """Now, so it is not in the rows that follow, which are fewer than `WRITES` writes."""
+        """Pack the repository now. The rows that follow have fewer than `WRITES` writes, so they include no
+        packing."""
         while self._writes < WRITES:
             self.push_tag()
         time.sleep(SETTLE_SECONDS)
@@ -134,7 +140,7 @@ class Bench:
         self.git("clone", "-q", "--bare", url, str(self.folder / self.next_name()), cwd=self.folder)
 
     def begin_generation(self) -> None:
-        """The repository has a new generation, and what follows from its push is done, which belongs to no clone."""
+        """Start a new generation and wait for the work after its push, which belongs to no clone."""
         self.push_tag()
         time.sleep(FOLLOWING_SECONDS)
 
@@ -158,7 +164,10 @@ class Bench:
         self.git("push", "-q", f"--receive-pack={wrapper}", str(self.plain), "main")
 
     def push_refs(self) -> float:
-        """Seconds of the clock for the request of a push of new refs, without a client, which compares each with all others."""
+        """Return the wall-clock seconds of one request that pushes new refs.
+
+        No git client is involved: it would compare each ref with all others.
+        """
         self.push("+main")
         tip = subprocess.run(["git", "rev-parse", "main"], cwd=self.work, check=True, capture_output=True)
         nothing = ["git", "pack-objects", "-q", "--stdout"]
@@ -176,7 +185,7 @@ class Bench:
         return seconds
 
     def plainly(self, program: str, act: Callable[[str], object]) -> float:
-        """Seconds of CPU of a program of git that ``act`` lets clients start by the path of a wrapper."""
+        """Return the seconds of CPU of a git program. ``act`` gets the path of a wrapper to start it with."""
         log, wrapper = self.folder / self.next_name(), self.folder / f"{program}-{self.next_name()}"
         wrapper.write_text(PLAIN.format(python=sys.executable, program=program, log=str(log)))
         wrapper.chmod(0o755)
@@ -202,7 +211,8 @@ def clones(bench: Bench) -> list[Row]:
     ]
     plain, one, ssh, many = map(statistics.median, zip(*rounds, strict=True))
     return [
-        ("one clone over HTTP", one, 1.15 * plain, f"{one / plain:.2f} of git upload-pack ({plain * 1000:.0f} ms)"),
+        ("one clone over HTTP", one, 1.15 * plain,
+         f"{one / plain:.2f} of git upload-pack ({plain * 1000:.0f} ms)"),
         ("one clone over SSH", ssh, 2 * one, f"{ssh / one:.2f} of HTTP"),
         (f"{CLONES} identical clones at once", many, 3 * one, f"{many / one:.2f} of one"),
     ]  # fmt: skip
@@ -226,7 +236,7 @@ def push_of_refs(bench: Bench) -> Row:
 
 
 def show(rows: Sequence[Row]) -> bool:
-    """Print the rows; whether all are within their bounds."""
+    """Print the rows. Return True if all are within their bounds."""
     print(f"{'exchange':<58}{'CPU':>10}{'bound':>10}")
     for name, spent, bound, remark in rows:
         print(f"{name:<58}{spent * 1000:>7.0f} ms{bound * 1000:>7.0f} ms   {remark}")

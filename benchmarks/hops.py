@@ -53,7 +53,7 @@ LOOPBACK = "127.0.0.1"
 PUBLIC_URL = "http://ingot.test/"
 PARTS = (b"x" * 65_536,) * 16
 TOKEN = "t" * 40
-PRINCIPAL = "p" * 450  # a principal token has about as many characters
+PRINCIPAL = "p" * 450  # about the length of a real principal token
 HEADERS = {  # as a gateway sends them to a service
     "user-agent": "cms/2.1 (+https://cms.example.org)",
     "accept": "application/json",
@@ -70,7 +70,7 @@ DIRECT, DOWNLOAD = "/api/v1/repos/ann", "/download"
 
 Figure = tuple[float, float]
 """CPU of one request in seconds: of the process with the client, and of its server."""
-Measure = Callable[[int], Awaitable[Figure]]  # of so many requests
+Measure = Callable[[int], Awaitable[Figure]]  # its parameter is the number of requests
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,9 @@ GATEWAY_CASES = (
 
 
 async def respond(scope: Any, receive: Any, send: Any) -> None:
-    """Every service, as an ASGI app.
+    """Answer for every service, as an ASGI app.
 
-    A request of CASES with other headers than it should have gets an empty body.
+    If the headers of a request in CASES differ from the expected ones, the response body is empty.
     """
     if scope["type"] == "lifespan":
         for event in ("startup", "shutdown"):
@@ -142,7 +142,7 @@ async def respond(scope: Any, receive: Any, send: Any) -> None:
 
 
 def open_session() -> aiohttp.ClientSession:
-    """Return a session that does and sends no more than our client, with the same bounds."""
+    """Return a session with the features and bounds of our client, and no others."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -289,7 +289,7 @@ def frames_of(case: Case, authority: str) -> list[bytes]:
 
 
 def floor_client(authority: str) -> Client:
-    """Return what sends each time the same bytes on one of its idle connections."""
+    """Return a client that sends the same bytes each time, on one of its idle connections."""
     host, _, port = authority.partition(":")
     idle: list[CountedConnection] = []
     exchanges: dict[str, tuple[list[bytes], int]] = {}
@@ -321,7 +321,10 @@ def check_extensions() -> None:
 
 
 async def exchange(client: Client, case: Case, count: int) -> None:
-    """Send ``count`` requests. Raises SystemExit if a response body has another size than it should have."""
+    """Send ``count`` requests.
+
+    Raises SystemExit if a response body does not have the expected size.
+    """
 
     async def call(first: int) -> None:
         for number in range(first, count, case.callers):
@@ -351,7 +354,7 @@ async def print_rows(name: str, measures: dict[str, Measure], options: Any) -> N
         return
     figures: dict[str, list[Figure]] = {client: [] for client in measures}
     for measure in measures.values():
-        await measure(options.requests // 4)  # caches and connections
+        await measure(options.requests // 4)  # fill caches and open connections
     for turn in range(options.turns):
         for client in list(measures)[:: -1 if turn % 2 else 1]:
             figures[client].append(await measures[client](options.requests))
@@ -396,7 +399,8 @@ def main() -> None:
     check_extensions()
     loop = median(run.calibrate() for _ in range(9)) * 1e6
     print(
-        f"µs of CPU, medians of {options.turns} turns; aiohttp {aiohttp.__version__}; a loop of run.py: {loop:.0f} µs"
+        f"µs of CPU, medians of {options.turns} turns; aiohttp {aiohttp.__version__}; a loop of run.py: "
+        f"{loop:.0f} µs"
     )
     print(f"{'request':<12}{'client':>9}{'all turns':>20}{'- ours':>9}{'/ ours':>8}{'server':>9}")
     with empty_servers() as (servers, _), started("service") as service, ExitStack() as stack:

@@ -1,9 +1,12 @@
 """The cost of issues: CPU of all server processes per request, in a repository with 10,000 issues.
 
-``python benchmarks/issues.py [--requests N] [--only NAME] [--repositories N] [--check]``. There are ISSUES_OF_OTHERS
-issues in each of N other repositories, which a search finds as well. With --check a figure above its bound ends it
-with code 1. With --only it measures ``GET /version`` and the requests whose name has NAME in it. Each figure is also
-printed as a multiple of ``GET /version`` in the same run: on a busy machine only that multiple can be compared.
+``python benchmarks/issues.py [--requests N] [--only NAME] [--repositories N] [--check]``. Each of N other
+repositories has ISSUES_OF_OTHERS issues, which a search finds as well. With --only it measures
+``GET /version`` and the requests with NAME in their names. With --check it exits with code 1 if a figure is
+above its bound.
+
+Each figure is also printed as a multiple of ``GET /version`` in the same run. On a busy machine, compare only
+these multiples.
 """
 
 import argparse
@@ -41,13 +44,13 @@ from ingot_issues.search.api import MOST_COPIES  # noqa: E402
 
 ISSUES = 10_000
 PULL = ISSUES + 1
-"""The number of the pull request, which has REVIEWS."""
+"""The number of the pull request. It has REVIEWS reviews."""
 REVIEWS = 30
 THREADS = 50
 """Notifications of the owner."""
 ISSUES_OF_OTHERS = 100
 SETTLING = 3.0
-"""Seconds after the writes that are measured as well, without what an idle deployment spends in that time."""
+"""Seconds after the writes that are included in their figures, without the CPU of an idle deployment."""
 TEXT = (
     "## What happens\n\n"
     "After the update the *first* request fails, see #12 and the report of @ingot-admin. "
@@ -56,8 +59,8 @@ TEXT = (
     "```python\nfor attempt in range(3):\n    print(fetch(attempt))\n```\n\n"
 )
 PROSE = (
-    "The log says nothing about it. I looked at the settings, which are those of the documentation, and at the "
-    "network, which is quiet. On another machine with the same version and the same data all is well. "
+    "The log says nothing about it. I looked at the settings, which are those of the documentation, and at "
+    "the network, which is quiet. On another machine with the same version and the same data all is well. "
 )
 
 
@@ -76,7 +79,10 @@ class Case:
         """The text of the request."""
         body = json.dumps(self.body) if self.body is not None else ""
         content_headers = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n" if body else ""
-        head = f"{self.method} /api/v1{self.path} HTTP/1.1\r\nHost: bench\r\nUser-Agent: bench\r\nAccept: */*\r\n"
+        head = (
+            f"{self.method} /api/v1{self.path} HTTP/1.1\r\nHost: bench\r\nUser-Agent: bench\r\n"
+            "Accept: */*\r\n"
+        )
         return f"{head}Authorization: token {token}\r\n{content_headers}\r\n{body}"
 
 
@@ -113,7 +119,7 @@ def cases(owner: str) -> tuple[Case, ...]:
 
 
 async def fill(url: str, repository_id: int, author_id: int) -> None:
-    """Issues with two labels, an assignee and a milestone each, half of them closed."""
+    """Add issues with two labels, an assignee and a milestone each. Half of them are closed."""
     database = Database(url, metadata)
     now = datetime.now(UTC)
     async with database.transaction() as tx:
@@ -130,8 +136,9 @@ async def fill(url: str, repository_id: int, author_id: int) -> None:
             in_repository
             | {
                 "number": number, "is_pull": False, "author_id": author_id, "title": f"Number {number}",
-                "body": PROSE, "state": "open" if number % 2 else "closed", "created_at": now, "updated_at": now,
-                "milestone_id": milestones[number % len(milestones)], "closed_at": None if number % 2 else now,
+                "body": PROSE, "state": "open" if number % 2 else "closed", "created_at": now,
+                "updated_at": now, "milestone_id": milestones[number % len(milestones)],
+                "closed_at": None if number % 2 else now,
             }
             for number in range(1, ISSUES + 1)
         ]  # fmt: skip
@@ -154,11 +161,11 @@ async def fill(url: str, repository_id: int, author_id: int) -> None:
 
 
 async def _fill_pull(tx: Tx, repository_id: int, author_id: int, issue_ids: list[int], now: datetime) -> None:
-    """A pull request with reviews, and notifications of the author about it and these issues."""
+    """Add a pull request with reviews, and notifications of the author about it and about these issues."""
     sha = "0" * 40
     row = {
-        "repository_id": repository_id, "number": PULL, "is_pull": True, "author_id": author_id, "title": "Pull",
-        "state": "open", "created_at": now, "updated_at": now,
+        "repository_id": repository_id, "number": PULL, "is_pull": True, "author_id": author_id,
+        "title": "Pull", "state": "open", "created_at": now, "updated_at": now,
     }  # fmt: skip
     pull_id = (await tx.execute(issue_table.insert().values(row).returning(issue_table.c.id))).scalar_one()
     branches = {"base_branch": "main", "head_branch": "topic", "head_repository_id": repository_id}
@@ -174,14 +181,17 @@ async def _fill_pull(tx: Tx, repository_id: int, author_id: int, issue_ids: list
 
 
 async def fill_others(url: str, repository_ids: list[int], author_id: int) -> None:
-    """Open issues of other repositories, whose copies the first search makes; one of each has the word that is searched."""
+    """Add open issues to other repositories. In each, one issue contains the search term.
+
+    The first search copies these repositories.
+    """
     database = Database(url, metadata)
     now = datetime.now(UTC)
     rows = [
         {
             "repository_id": repository_id, "number": number, "is_pull": False, "author_id": author_id,
-            "title": f"Number {number}", "body": f"{PROSE} fourteen" if number == 1 else PROSE, "state": "open",
-            "created_at": now, "updated_at": now,
+            "title": f"Number {number}", "body": f"{PROSE} fourteen" if number == 1 else PROSE,
+            "state": "open", "created_at": now, "updated_at": now,
         }
         for repository_id in repository_ids
         for number in range(1, ISSUES_OF_OTHERS + 1)
@@ -194,12 +204,12 @@ async def fill_others(url: str, repository_ids: list[int], author_id: int) -> No
         for start in range(0, len(rows), 10_000):
             await tx.execute(issue_table.insert(), rows[start : start + 10_000])
         await tx.execute(counter_table.insert(), counters)
-        await tx.execute(text("ANALYZE"))  # as a database does by itself after a while
+        await tx.execute(text("ANALYZE"))  # a database does it by itself after a while
     await database.close()
 
 
 def create_issues(url: str, database_url: str, other_repositories: int) -> tuple[str, str]:
-    """Create the repositories and their issues; the owner and a token."""
+    """Create the repositories and their issues. Return the owner and a token."""
     token, owner = run.create_repository_and_token(url), run.ADMINISTRATOR[0]
     with httpx.Client(base_url=url, auth=run.ADMINISTRATOR, timeout=30) as client:
         repository = client.get(f"api/v1/repos/{owner}/bench").raise_for_status().json()
@@ -226,7 +236,7 @@ def create_issues(url: str, database_url: str, other_repositories: int) -> tuple
 
 
 def idle_costs() -> dict[str, float]:
-    """The CPU of the programs in SETTLING seconds without requests."""
+    """Return the CPU of each program in SETTLING seconds without requests."""
     time.sleep(SETTLING)
     pids = processor.descendants(os.getpid())
     before = processor.by_program(pids)
@@ -237,7 +247,7 @@ def idle_costs() -> dict[str, float]:
 
 
 def measure(case: Case, url: str, token: str, requests: int) -> tuple[float, str, float]:
-    """Seconds of CPU per request in all processes, the shares of each, and requests per second."""
+    """Return the seconds of CPU per request in all processes, the shares of each, and requests per second."""
     request = case.request(token)
     idle = idle_costs() if case.status == "201" else {}
     run.load(url, request, run.CONNECTIONS * 10, status=case.status)
@@ -270,7 +280,8 @@ def main() -> None:
         database_url = deployment.backing_servers.database_urls["issues"]
         owner, token = create_issues(deployment.url, database_url, options.repositories)
         print(
-            f"{'request, with 10,000 issues (all processes)':<46}{'CPU':>10}{'bound':>10}{'to version':>11}{'rate':>10}"
+            f"{'request, with 10,000 issues (all processes)':<46}{'CPU':>10}{'bound':>10}{'to version':>11}"
+            f"{'rate':>10}"
         )
         version = 0.0
         for case in cases(owner):
@@ -280,7 +291,8 @@ def main() -> None:
             version = version or spent
             within = within and (case.path == "/version" or spent <= case.bound)
             print(
-                f"{case.name:<46}{spent * 1e6:>7.0f} µs{case.bound * 1e6:>7.0f} µs{spent / version:>11.1f}{rate:>8.0f}/s"
+                f"{case.name:<46}{spent * 1e6:>7.0f} µs{case.bound * 1e6:>7.0f} "
+                f"µs{spent / version:>11.1f}{rate:>8.0f}/s"
             )
             print(f"    µs by program: {shares}", flush=True)
     if options.check and not within:

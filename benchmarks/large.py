@@ -1,10 +1,10 @@
-"""The cost of a request with 100,000 repositories and with a few: two deployments, asked in turns.
+"""The cost of a request with 100,000 repositories and with a few: two deployments, measured in turns.
 
-Both have six services in processes of their own, and PostgreSQL, Redis and NATS. One has what `run.py` measures with; the
-other has 10,000 users, 100,000 repositories, 1,000,000 issues and 50,000 hooks besides, 10,000 of the issues in the
-repository that is asked about. A row is CPU of all server processes, and the median of the ratios of its rounds; ``!``
-marks a ratio above the bound. ``python benchmarks/large.py [--requests N] [--rounds N] [--only NAME] [--share 0.01]
-[--check]``. With --check such a row ends it with code 1.
+Both have six services as processes, and PostgreSQL, Redis and NATS. One has the data of `run.py`. The other
+also has 10,000 users, 100,000 repositories, 1,000,000 issues and 50,000 hooks. 10,000 of the issues are in
+the repository that the requests read. A row is CPU of all server processes, and the median of the ratios of
+its rounds; ``!`` marks a ratio above the bound. ``python benchmarks/large.py [--requests N] [--rounds N]
+[--only NAME] [--share 0.01] [--check]``. With --check it exits with code 1 if a ratio is above the bound.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from tests.e2e.deployments import Cluster  # noqa: E402
 BOUND = 1.5
 IDLE_SECONDS = 60.0
 REPORTED_ROWS = 1000
-"""Tables with fewer rows are not in the list of sizes."""
+"""The list of sizes leaves out tables with fewer rows."""
 CASES = (
     *run.CASES,
     run.Case("GET the own repositories", "/api/v1/user/repos", authorized=True, share=0.3),
@@ -43,14 +43,15 @@ CASES = (
     run.Case("GET a search for users", "/api/v1/users/search?q=root", authorized=True, share=0.1),
     run.Case("GET hooks", f"{run.REPOSITORY}/hooks", authorized=True, share=0.3),
 )
-"""Lists and searches. Their cost depends on the number of matches, which both deployments share on a page."""
+"""Lists and searches. Their cost depends on the number of matches, and on a page both deployments have as
+many."""
 
 Pids = Callable[[], set[int]]
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two deployments, and which processes are its own now."""
+    """One of the two deployments, with its current processes."""
 
     deployment: Cluster
     token: str
@@ -58,7 +59,7 @@ class Side:
 
 
 def prepared(deployment: Cluster) -> str:
-    """Make what the cases read; the token."""
+    """Create the data that the cases read. Return the token."""
     token = run.create_repository_and_token(deployment.url)
     run.fill(deployment.url)
     large_data.make_originals(deployment.url)
@@ -79,7 +80,7 @@ def spent_by(side: Side, case: run.Case, count: int) -> float:
 
 
 def measure(sides: tuple[Side, Side], requests: int, rounds: int, only: str) -> bool:
-    """Print the rows; whether all are within the bound."""
+    """Print the rows. Return True if all are within the bound."""
     within = True
     print(f"{'CPU of a request':<42}{'small':>10}{'large':>10}{'ratio':>8}   of each round")
     for case in CASES:
@@ -103,7 +104,7 @@ def measure(sides: tuple[Side, Side], requests: int, rounds: int, only: str) -> 
 
 
 def report_idle(sides: tuple[Side, Side]) -> None:
-    """Print what both cost while nobody asks: periodic tasks look at tables."""
+    """Print the CPU of both while they are idle. Periodic tasks read tables."""
     before = [processor.by_program(side.pids()) for side in sides]
     time.sleep(IDLE_SECONDS)
     for side, earlier, name in zip(sides, before, ("small", "large"), strict=True):
@@ -119,7 +120,7 @@ def report_idle(sides: tuple[Side, Side]) -> None:
 
 
 async def report_sizes(side: Side) -> None:
-    """Print what the tables of the large one have on the disk."""
+    """Print the disk space of the tables of the large deployment."""
     print(f"{'table':<42}{'rows':>10}{'MiB':>8}{'indexes':>9}{'bytes of a row, with indexes':>30}")
     for service, url in side.deployment.backing_servers.database_urls.items():
         async with large_data.connection(url) as connected:
@@ -135,7 +136,8 @@ async def report_sizes(side: Side) -> None:
 
 
 def check(side: Side, plan: Plan) -> None:
-    """Ask the API about repositories that were added: it must say what it says of one that it made itself."""
+    """Compare the API's responses for added repositories with those for a repository that was created by the
+    API."""
     url, authorization = f"{side.deployment.url}api/v1/", {"Authorization": f"token {side.token}"}
     with httpx.Client(base_url=url, headers=authorization, timeout=60) as client:
         original = client.get(f"repos/{LOGIN}/{NAME}").raise_for_status().json()

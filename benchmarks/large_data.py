@@ -1,7 +1,7 @@
-"""Fills the databases of a deployment as its services would have filled them: many users, repositories, issues and hooks.
+"""Fill the databases of a deployment as its services would: many users, repositories, issues and hooks.
 
-One of each is made through the API, and its rows are copied with other ids, names, texts and times, in all databases
-that have one. Git folders share the files of the repository that was made.
+The API creates one of each. Its rows are then copied in all databases that have them, with other ids, names,
+texts and times. Git folders share the files of the repository that the API created.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from ingot_repos.git.storage.storage import Storage
 Row = dict[str, Any]
 
 LOGIN, NAME = "originallogin", "originalname"
-"""Of the user and the repository that are copied; where they are in a text, each copy has its own."""
+"""Names of the user and the repository to copy. In texts, each copy gets its own names instead."""
 COLLABORATOR = "collaborator"
 SHARD = "shard-0"
 SECONDS = 300.0
@@ -54,7 +54,7 @@ class Tables:
         return self._connection.transaction()
 
     async def original(self, table: str, condition: str) -> Row:
-        """The row that is copied, as soon as it is there."""
+        """Wait for the row to copy, and return it."""
         deadline = time.monotonic() + SECONDS
         while (row := await self._connection.fetchrow(f"SELECT * FROM {table} WHERE {condition}")) is None:
             if time.monotonic() > deadline:
@@ -63,7 +63,8 @@ class Tables:
         return dict(row)
 
     async def fill(self, table: str, original: Row, changes: Iterable[Mapping[str, Any]]) -> None:
-        """Add a copy of a row for each change. Indexes that are no constraints are made again, which is quicker."""
+        """Add a copy of a row for each change. Indexes without a constraint are dropped and created again, to
+        save time."""
         indexes = await self._connection.fetch(
             "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = $1 AND indexname NOT IN"
             " (SELECT conname FROM pg_constraint)",
@@ -89,7 +90,7 @@ class Tables:
 
 
 def make_originals(url: str) -> None:
-    """Make one of each through the API."""
+    """Create one of each through the API."""
     with httpx.Client(base_url=f"{url}api/v1/", auth=ADMINISTRATOR, timeout=30) as client:
 
         def send(method: str, path: str, **body: object) -> None:
@@ -114,7 +115,7 @@ def make_originals(url: str) -> None:
         repository = f"repos/{LOGIN}/{NAME}"
         send("PUT", f"{repository}/collaborators/{COLLABORATOR}", permission="write")
         send("POST", f"{repository}/issues", title="title", body="body")
-        # By another person: the owner is notified, for which issues copies the repository.
+        # Another user writes it: the owner is notified, and for that issues copies the repository.
         client.headers["Sudo"] = COLLABORATOR
         send("POST", f"{repository}/issues/1/comments", body="comment")
         client.headers["Sudo"] = LOGIN
@@ -130,7 +131,10 @@ def make_originals(url: str) -> None:
 
 
 async def fill(urls: Mapping[str, str], folder: Path, sizes: Sizes, *, links: bool = True) -> Plan:
-    """Add all of it to the databases of the services; what was added. Without ``links`` each has a folder of its own."""
+    """Add all data to the databases of the services. Return the plan of the data.
+
+    Without ``links`` each repository has a folder of its own.
+    """
     async with connection(urls["repos"]) as connected:
         tables = Tables(connected)
         original = await tables.original("repository", f"name = '{NAME}'")
@@ -200,7 +204,7 @@ async def _fill_identity(tables: Tables, plan: Plan, original_id: int) -> None:
 
 
 def _collaborators(plan: Plan) -> Iterator[Row]:
-    """Each private repository is open to one person more."""
+    """Yield one more collaborator for each private repository."""
     for one in plan.repositories:
         if one.private:
             yield {"repository_id": one.id, "user_id": plan.other(one.owner_id)}
@@ -225,7 +229,7 @@ async def _fill_repos(tables: Tables, plan: Plan, original: Row) -> None:
         }
         for one in plan.repositories
     )
-    # Its row comes when a worker has looked at the repository; these were looked at just now, before one can see them.
+    # A worker adds this row after its first check of the repository. The copies count as checked just now.
     upkeep = await tables.original("upkeep", f"repository_id = {original['id']} AND checked_at IS NOT NULL")
     async with tables.transaction():
         await tables.fill("repository", original, repositories)
@@ -299,24 +303,27 @@ async def _fill_issues(tables: Tables, plan: Plan, original_id: int) -> None:
 
 
 async def _grow_bench(tables: Tables, plan: Plan) -> int:
-    """Count the issues that the repository of the benchmark gets; the number of the first."""
+    """Add the new issues of the benchmark's repository to its counters. Return the first number."""
     before = await tables.original("counter", "repository_id = 1")
     await tables.change(
-        "UPDATE counter SET last_number = last_number + $1, open_issues = open_issues + $1 WHERE repository_id = 1",
+        (
+            "UPDATE counter SET last_number = last_number + $1, open_issues = open_issues + $1 WHERE "
+            "repository_id = 1"
+        ),
         plan.in_bench,
     )
     return int(before["last_number"]) + 1
 
 
 def _view(plan: Plan, one: Repository, text: str) -> bytes:
-    """The copy of a repository that issues has."""
+    """Return the copy of a repository that issues stores."""
     view = json.loads(text.replace(LOGIN, plan.login(one.owner_id)).replace(NAME, one.name))
     view["id"], view["owner"]["id"], view["private"] = one.id, one.owner_id, one.private
     return json.dumps(view, separators=(",", ":")).encode()
 
 
 def _issues(plan: Plan, first_number: int, first_id: int) -> Iterator[Row]:
-    """All of them without their texts, in the order of their ids: those of the repository of the benchmark first."""
+    """Yield all issues without texts, by id. Issues of the benchmark's repository come first."""
     in_bench = ((1, 1, first_number + number, "open") for number in range(plan.in_bench))
     in_others = (
         (one.id, one.owner_id, number + 1, "closed" if number % 3 == 2 else "open")
@@ -354,7 +361,7 @@ async def _fill_hooks(tables: Tables, plan: Plan) -> None:
 
 
 def _add_folders(storage: Storage, plan: Plan, original_id: int, links: bool) -> None:
-    """Give each repository the files of the one that was made: its folder, or one with hard links to its files."""
+    """Give each repository the files of the original: its folder, or a folder with hard links."""
     files = storage.path(original_id)
     for one in plan.repositories:
         path = storage.path(one.id)

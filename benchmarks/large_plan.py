@@ -1,4 +1,4 @@
-"""The data that the large benchmark adds, equal each time. Words come from the pages in docs/."""
+"""The data that the large benchmark adds. It is the same in each run; words come from the pages in docs/."""
 
 import random
 import re
@@ -12,8 +12,10 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many there are. One issue of a hundred is in the repository of the benchmark. One of five has a comment by
-    somebody else, of which its author is notified."""
+    """Numbers of things. One issue of a hundred is in the benchmark's repository.
+
+    One of five has a comment by another user, so its author has a notification.
+    """
 
     users: int = 10_000
     repositories: int = 100_000
@@ -26,7 +28,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Repository:
-    """One that is added; ``number`` counts from 0, and ``issues`` have the numbers from 1."""
+    """A repository to add. ``number`` counts from 0, and the numbers of ``issues`` from 1."""
 
     number: int
     id: int
@@ -42,7 +44,7 @@ class Repository:
 
 @dataclass
 class Plan:
-    """The data to add, equal each time."""
+    """The data to add. It is the same in each run."""
 
     sizes: Sizes
     first_user: int
@@ -74,12 +76,12 @@ class Plan:
         return f"{self.words[user_id % len(self.words)]}{user_id}"
 
     def other(self, user_id: int) -> int:
-        """Somebody else."""
+        """Return the id of another user."""
         return self.first_user + (user_id - self.first_user + 1) % self.sizes.users
 
     def text(self, least: int, most: int) -> str:
         return " ".join(self.chance.choices(self.words, k=self.chance.randint(least, most)))
 
     def time(self, share: float) -> datetime:
-        """Of the last two years, by the share of them that had passed."""
+        """Return a time in the last two years: ``share`` of them had passed."""
         return self.began + timedelta(days=729 * share)

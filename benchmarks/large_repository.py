@@ -1,8 +1,8 @@
 """The cost of a repository with 100,000 commits and 50,000 refs: one repos in this process, on SQLite.
 
-``python benchmarks/large_repository.py [--commits N] [--refs N] [--check]``. The repository is packed, as the jobs leave it.
-The first of each request is told as well: what it learns is remembered. With --check a figure above its bound ends it with
-code 1.
+``python benchmarks/large_repository.py [--commits N] [--refs N] [--check]``. The repository is packed, as
+background jobs leave it. The first request of each kind has its own figure, because it fills caches. With
+--check it exits with code 1 if a figure is above its bound.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from ingot_repos.migrations import SCRIPTS  # noqa: E402
 
 FOLDERS, FILES, ROUNDS = 100, 100, 5
 LIST, PAGE = 0.3, 0.05
-"""Bounds in seconds: of whatever goes through all refs, and of the rest when it was asked before."""
+"""Bounds in seconds: for requests that read all refs, and for all others with filled caches."""
 REPOSITORY = "/api/v1/repos/ann/large"
 LS_REFS = {
     "url": "/ann/large.git/git-upload-pack",
@@ -51,7 +51,7 @@ ROWS: tuple[tuple[str, str, dict[str, Any], float], ...] = (
 
 
 def history(commits: int, refs: int) -> Iterator[bytes]:
-    """A fast-import stream: each commit writes the next of 10,000 files."""
+    """A fast-import stream. Each commit writes the next of 10,000 files."""
     for number in range(commits):
         folder, file = number % FOLDERS, number // FOLDERS % FILES
         text = b"%d\n" % number
@@ -71,7 +71,7 @@ def used() -> float:
 
 
 async def spent(person: Person, method: str, options: dict[str, Any]) -> float:
-    """Seconds of CPU of one request, whose caller is in the process as well."""
+    """Return the seconds of CPU of one request, including its client, which is in this process."""
     headers = person.headers() | options.get("headers", {})
     before = used()
     answer = await person.world.http.request(method, **{**options, "headers": headers})
@@ -82,7 +82,7 @@ async def spent(person: Person, method: str, options: dict[str, Any]) -> float:
 
 
 async def measure(folder: Path, commits: int, refs: int) -> bool:
-    """Print the rows; whether all are within their bounds."""
+    """Print the rows. Return True if all are within their bounds."""
     database = f"sqlite+aiosqlite:///{folder}/repos.db"
     await upgrade(database, SCRIPTS)
     world = World(database, folder)

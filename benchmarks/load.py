@@ -1,7 +1,8 @@
 """The load, in a process of its own: a fixed number of one request over persistent connections.
 
-It uses raw sockets and parses only the head of an answer, which leaves the CPU to the servers. It reads one JSON line
-with the request, and prints one with the result. ``NUMBER`` in a request is another number of as many digits each time.
+It uses raw sockets and parses only the head of a response, which leaves the CPU to the servers. It reads one
+JSON line with the request, and prints one with the result. ``NUMBER`` in a request is replaced by a new
+number with as many digits each time.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
 """Growth of memory under load: the requests of `run.py` in turns for an hour, and the memory after each.
 
-Memory is proportional (smaps_rollup), of the processes of Ingot and of NATS, without PostgreSQL and Redis. A mode has
-grown if the median of the last quarter is more than a twentieth above that of the second; what fills up first, caches
-and pools of memory, has filled up by then. ``python benchmarks/memory.py [--minutes N] [--mode MODE] [--check]``. With
---check a growth, or a figure above its bound, ends it with code 1.
+Memory is proportional (smaps_rollup), of the processes of Ingot and of NATS, without PostgreSQL and Redis. A
+mode has grown if the median of the last quarter is over 5 % above that of the second. Caches and memory pools
+are full by the second quarter. ``python benchmarks/memory.py [--minutes N] [--mode MODE] [--check]``. With
+--check it exits with code 1 if memory has grown, or if a figure is above its bound.
 """
 
 import argparse
@@ -25,7 +25,7 @@ STORES = ("postgres", "redis-server")
 GROWTH = 0.05
 IDLE_SECONDS = 20.0
 BOUNDS = {"processes": (450, None), "one": (200, 300)}
-"""MiB of a mode when it is idle, and after the load; of the processes without web."""
+"""Largest MiB of a mode when it is idle, and after the load. With several processes, web is not counted."""
 
 
 def used() -> dict[str, float]:
@@ -35,7 +35,7 @@ def used() -> dict[str, float]:
 
 
 def report(when: str, sizes: dict[str, float], bound: int | None) -> bool:
-    """Print the sizes; whether they are within the bound."""
+    """Print the sizes. Return True if they are within the bound."""
     total = sum(size for name, size in sizes.items() if name != "web")
     parts = ", ".join(f"{name} {size:.0f}" for name, size in sorted(sizes.items()))
     print(f"{when}: {total:.0f} MiB{f' (bound {bound})' if bound else ''}: {parts}", flush=True)
@@ -43,7 +43,7 @@ def report(when: str, sizes: dict[str, float], bound: int | None) -> bool:
 
 
 def is_steady(totals: Sequence[float]) -> bool:
-    """Print how the last quarter compares with the second; whether it has not grown."""
+    """Print a comparison of the last quarter with the second. Return True if memory has not grown."""
     quarter = max(1, len(totals) // 4)
     second, last = (statistics.median(part) for part in (totals[quarter : 2 * quarter], totals[-quarter:]))
     print(f"second quarter {second:.0f} MiB, last {last:.0f} MiB: {last / second - 1:+.1%}", flush=True)
@@ -51,7 +51,7 @@ def is_steady(totals: Sequence[float]) -> bool:
 
 
 def soak(mode: str, minutes: float) -> bool:
-    """Load one mode for so long; whether nothing grew and all is within its bounds."""
+    """Load one mode for ``minutes``. Return True if memory has not grown and is within its bounds."""
     idle, loaded = BOUNDS[mode]
     with run.MODES[mode]() as deployment:
         time.sleep(IDLE_SECONDS)

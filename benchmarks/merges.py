@@ -1,8 +1,8 @@
-"""The cost of a merge: CPU of all server processes until its answer, and for the work that follows its push.
+"""The cost of a merge: CPU of all server processes until its response, and for the work after its push.
 
-First with one pull request on each base, then with other open pull requests on the same base, whose mergeability is
-compared again after each merge. ``python benchmarks/merges.py [--check]``. With --check a first figure above its bound
-ends it with code 1.
+The first figure has one pull request per base. For the second, the base has other open pull requests: each
+merge makes the service compare them again. ``python benchmarks/merges.py [--check]``. With --check it exits
+with code 1 if a first figure is above its bound.
 """
 
 import argparse
@@ -29,7 +29,7 @@ TOPICS = range(WARM_UP + MERGES + BESIDE + MERGES_BESIDE)
 BOUND = 20e-3
 SETTLING, IDLING = 2.0, 6.0
 FOLLOWING = 0.5
-"""Seconds in which the work after a merge is done."""
+"""Seconds for the work after a merge."""
 PULLS = f"api/v1/repos/{OWNER}/merging/pulls"
 
 Spent = dict[str, float]
@@ -37,7 +37,8 @@ Spent = dict[str, float]
 
 
 def push_repository(client: httpx.Client, url: str, token: str, folder: Path) -> None:
-    """Push a repository with base branches, and a branch for each pull request, which changes a file of its own."""
+    """Push a repository with base branches, and with a branch for each pull request that changes its own
+    file."""
     client.post("api/v1/user/repos", json={"name": "merging"}).raise_for_status()
     git("init", "-q", "-b", "master", cwd=folder)
     for number in TOPICS:
@@ -53,13 +54,13 @@ def push_repository(client: httpx.Client, url: str, token: str, folder: Path) ->
 
 
 def open_pull_request(client: httpx.Client, number: int, base: str) -> str:
-    """Open a pull request for the branch of that number; its path."""
+    """Open a pull request for the branch of that number. Return its path."""
     body = {"base": base, "head": f"topic{number}", "title": f"topic {number}"}
     return f"{PULLS}/{client.post(PULLS, json=body).raise_for_status().json()['number']}"
 
 
 def spent_by(act: Callable[[], object], pids: set[int], idle: Spent) -> Spent:
-    """The CPU that ``act`` costs by program, without what an idle deployment spends in that time."""
+    """Return the CPU of ``act`` by program, without the CPU of an idle deployment in that time."""
     before, began = processor.by_program(pids), time.monotonic()
     act()
     passed = time.monotonic() - began
@@ -68,7 +69,7 @@ def spent_by(act: Callable[[], object], pids: set[int], idle: Spent) -> Spent:
 
 
 def merge(client: httpx.Client, paths: list[str]) -> tuple[Spent, Spent]:
-    """The average cost of these merges: until the answer, and afterwards."""
+    """Return the average cost of these merges until the response, and after it."""
     time.sleep(SETTLING)
     pids = processor.descendants(os.getpid())
     idle = {name: one / IDLING for name, one in spent_by(lambda: time.sleep(IDLING), pids, {}).items()}
@@ -84,7 +85,7 @@ def merge(client: httpx.Client, paths: list[str]) -> tuple[Spent, Spent]:
 
 
 def print_figure(name: str, called: Spent, followed: Spent) -> float:
-    """Print the figure; returns it in seconds."""
+    """Print the figure, and return it in seconds."""
     whole = sum(called.values()) + sum(followed.values())
     print(f"{name}: {whole * 1e3:.1f} ms of CPU in all processes")
     for part, shares in (("until it is answered", called), ("after its answer", followed)):

@@ -1,6 +1,6 @@
-"""The address of every page that web has, for ``pages.py --all``, and what these pages need beside the large repository.
+"""The address of every page of web, for ``pages.py --all``, and the data of these pages.
 
-The routes are those of the app of web, so a new page is among them: it needs a value for each placeholder of its path.
+The routes come from the app of web, so new pages are included. Their placeholders need values here.
 """
 
 import re
@@ -17,12 +17,12 @@ NO_PAGES = re.compile(
     r"/(internal/.*|livez|readyz|metrics|favicon\.ico|robots\.txt|-/.*|admin|explore|explore/names|notifications/unread|user/settings/organization|.*/blob_excerpt/{sha}|.*/(raw|media)/{ref}|.*/comments/{comment_id}|.*/latest"
     r"|org/{org}/teams/{team}.*|.*/(commits|graph)|.*/milestone/{milestone_id}|.*/settings/tags|.*/pulls/{index}/(checks|reviews/{review_id}))"
 )
-"""Addresses for programs and files, and those that only lead to a page."""
+"""Addresses for programs and files, and redirects to pages."""
 VALUES = {
     "repo": "large", "org": "lamps", "index": "1", "tag": "v1", "ref": "branch/main/src/part07/module42.py",
     "basehead": "main...topic",
 }  # fmt: skip
-"""Values of placeholders, in addition to the ids that ``fill_rest`` gives."""
+"""Values of placeholders, in addition to the ids from ``fill_rest``."""
 PATHS = {
     "/{owner}/{repo}/_new/{ref}": "/{owner}/{repo}/_new/main",
     "/{owner}/{repo}/_upload/{ref}": "/{owner}/{repo}/_upload/main",
@@ -38,19 +38,22 @@ PATHS = {
 """Routes that need other values."""
 _REPOSITORY = "/{owner}/{repo}"
 STATES = (
-    "/explore/repos?q=large", "/explore/issues?q=flickers", "/{org}", "/{owner}?tab=activity", "/{owner}?tab=followers", "/{owner}?tab=stars",
+    "/explore/repos?q=large", "/explore/issues?q=flickers", "/{org}", "/{owner}?tab=activity",
+    "/{owner}?tab=followers", "/{owner}?tab=stars",
     *(f"{_REPOSITORY}{path}" for path in (
-        "/src/branch/main", "/src/branch/main/src", "/src/branch/main/src/part07", "/src/branch/main/README.md", "/commits/branch/main",
-        "/commits/branch/main?page=60", "/issues?q=flickers", "/issues?state=closed", "/issues?state=all&page=40",
+        "/src/branch/main", "/src/branch/main/src", "/src/branch/main/src/part07",
+        "/src/branch/main/README.md", "/commits/branch/main", "/commits/branch/main?page=60",
+        "/issues?q=flickers", "/issues?state=closed", "/issues?state=all&page=40",
         "/issues?labels=kind+1", "/issues?milestone=Next", "/issues?sort=mostcomment", "/pulls?state=closed",
-        "/pulls/{pull}/files?style=split", "/pulls/{pull}/files?at=1R8", "/commit/{sha}?style=split", "/compare/main...topic?style=split",
+        "/pulls/{pull}/files?style=split", "/pulls/{pull}/files?at=1R8", "/commit/{sha}?style=split",
+        "/compare/main...topic?style=split",
     )),
 )  # fmt: skip
 """Other states of pages."""
 
 
 def list_pages(named: dict[str, str]) -> list[tuple[str, str]]:
-    """Each page, as its route and as the address of one."""
+    """Return the route and one address of each page."""
     app = create_app(Settings(private_key=SigningKey.generate().text(), background=False))
     routes = {str(route.path_format) for route in app.routes if "GET" in getattr(route, "methods", ())}
     routes -= {re.sub(r":\w+", "", name) for name in NAMES}
@@ -61,12 +64,12 @@ def list_pages(named: dict[str, str]) -> list[tuple[str, str]]:
 
 def _filled(path: str, values: dict[str, str]) -> str:
     of = re.match(r"/(org/|user/)?", path)
-    kind = (of[1] if of else "") or ""  # hooks are of a repository, an organization or a person
+    kind = (of[1] if of else "") or ""  # hooks belong to a repository, an organization or a user
     return re.sub(r"{(\w+)}", lambda name: values.get(kind + name[1]) or values[name[1]], path.lstrip("/"))
 
 
 def fill_rest(client: httpx.Client, base: str, owner: str) -> dict[str, str]:
-    """Make what the other pages show; the values of their paths."""
+    """Create the data of the other pages. Return the values for their paths."""
 
     def make(path: str, **body: object) -> dict[str, int]:
         answer = client.post(f"api/v1/{path}", json=body).raise_for_status()

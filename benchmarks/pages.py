@@ -1,10 +1,13 @@
 """The cost of a page for a signed-in user: a repository with 10,000 files, 3,000 commits and 1,000 issues.
 
-CPU of all server processes per page, its multiple of ``GET /version`` in the same run (on a busy machine only that can be
-compared), its compressed bytes, both beside their bounds, and the 95th percentile of the time that 20 readers wait who
-read all kinds at once. First with a process for each service, then with all in one, as `ingot up` has them.
-``python benchmarks/pages.py [--requests N] [--mode processes|one] [--only NAME] [--all] [--check]``. What is above its bound is
-marked with "!"; with --check it ends the run with code 1. ``--all`` measures every page that web has, the worst last.
+The figures of a page are the CPU of all server processes, its multiple of ``GET /version``, and its
+compressed bytes, next to their bounds. On a busy machine, compare only the multiples. Another figure is the
+95th percentile of the waiting time of 20 readers, which read all kinds of pages at once. The services run in
+processes of their own first, then in one process, as with `ingot up`.
+
+``python benchmarks/pages.py [--requests N] [--mode processes|one] [--only NAME] [--all] [--check]``. "!"
+marks a figure above its bound; with --check it exits with code 1 if there is one. ``--all`` measures every
+page of web, the most expensive last.
 """
 
 import argparse
@@ -70,7 +73,7 @@ MODES = {"processes": run.cluster, "one": run.standalone}
 
 @dataclass(frozen=True)
 class PageFigure:
-    """Seconds of CPU by program, and the bytes of the answer as it travels."""
+    """Seconds of CPU by program, and the compressed bytes of the response."""
 
     by_program: dict[str, float]
     size: int
@@ -81,7 +84,8 @@ class PageFigure:
 
 
 def history() -> Iterator[str]:
-    """The repository for ``git fast-import``: all files in the first commit, one of them changed by each other one."""
+    """The repository for ``git fast-import``. The first commit adds all files, each other one changes one of
+    them."""
     names = [f"src/part{n:02}/module{m}.py" for n in range(FOLDERS) for m in range(FILES_OF_FOLDER)]
     yield from _commit(
         "refs/heads/main", "begin", 0, {**dict.fromkeys(names, SOURCE), "README.md": "# Large\n\nIt *is*.\n"}
@@ -110,7 +114,7 @@ def push_repository(url: str, token: str, work: Path) -> None:
 
 
 def fill(client: httpx.Client, url: str, token: str) -> dict[str, str]:
-    """Make everything that the pages show; what their paths name."""
+    """Create the data of the pages. Return the names for their paths."""
     client.post("api/v1/user/repos", json={"name": "large"}).raise_for_status()
     with tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder:
         push_repository(url, token, Path(folder))
@@ -152,7 +156,7 @@ def fill(client: httpx.Client, url: str, token: str) -> dict[str, str]:
 
 
 def sign_in(url: str) -> dict[str, str]:
-    """The cookies of a session."""
+    """Return the cookies of a session."""
     name, password = run.ADMINISTRATOR
     with httpx.Client(base_url=url, timeout=60, trust_env=False) as browser:
         match = TOKEN.search(browser.get("login").raise_for_status().text)
@@ -162,7 +166,10 @@ def sign_in(url: str) -> dict[str, str]:
 
 
 async def read(client: aiohttp.ClientSession, path: str) -> int:
-    """Read a page; its bytes as they travel. Raises SystemExit when there is none."""
+    """Read a page. Return its compressed bytes.
+
+    Raises SystemExit if the page does not exist.
+    """
     async with client.get(f"/{path}", headers={"Accept-Encoding": "gzip"}, allow_redirects=False) as answer:
         content = await answer.read()
     if answer.status != 200:
@@ -171,7 +178,10 @@ async def read(client: aiohttp.ClientSession, path: str) -> int:
 
 
 async def read_all(client: aiohttp.ClientSession, paths: list[str]) -> None:
-    """Read every page once. Raises SystemExit that names those which are none."""
+    """Read every page once.
+
+    Raises SystemExit with the names of missing pages.
+    """
     missing = []
     for path in paths:
         try:
@@ -205,7 +215,8 @@ async def measure(client: aiohttp.ClientSession, path: str, count: int) -> PageF
 
 
 async def waiting_times(client: aiohttp.ClientSession, paths: list[str]) -> tuple[float, float]:
-    """Median and 95th percentile of the seconds for which ``READERS`` at once wait for a page."""
+    """Return the median and the 95th percentile of the seconds that ``READERS`` readers at once wait for a
+    page."""
     waited: list[float] = []
 
     async def reader(number: int) -> None:
@@ -220,7 +231,7 @@ async def waiting_times(client: aiohttp.ClientSession, paths: list[str]) -> tupl
 
 
 async def measure_all(url: str, mode: str, named: dict[str, str], options: argparse.Namespace) -> bool:
-    """Print a line for each page; whether all are within their bounds."""
+    """Print a line for each page. Return True if all are within their bounds."""
     pages = (
         page_routes.list_pages(named)
         if options.all
@@ -249,7 +260,7 @@ async def measure_all(url: str, mode: str, named: dict[str, str], options: argpa
 
 
 def print_figure(name: str, figure: PageFigure, version: float) -> None:
-    """The line of a page."""
+    """Print the line of a page."""
     spent = figure.processor
     shares = sorted(figure.by_program.items(), key=lambda entry: -entry[1])
     parts = ", ".join(f"{program} {each * 1e3:.1f}" for program, each in shares if each > 5e-5)
@@ -273,7 +284,7 @@ def main() -> None:
 
 
 def measure_mode(mode: str, options: argparse.Namespace) -> bool:
-    """Start Ingot, fill it and measure; whether all pages are within their bounds."""
+    """Start Ingot, fill it and measure. Return True if all pages are within their bounds."""
     with MODES[mode]() as deployment:
         token = run.create_repository_and_token(deployment.url)
         headers = {"Authorization": f"token {token}"}

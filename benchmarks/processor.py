@@ -6,7 +6,7 @@ from pathlib import Path
 
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 _ALL_THREADS = 2
-"""Of the kinds of clocks that a process has, the one that runs while it is on a processor."""
+"""The clock of a process that counts its CPU time (``CPUCLOCK_SCHED``)."""
 
 
 def descendants(root: int) -> set[int]:
@@ -32,7 +32,7 @@ def seconds(pids: set[int]) -> float:
 def _own(pid: int) -> float:
     """User and system time of one process. /proc has it in ticks of 10 ms: more than most calls cost.
 
-    The number of the clock is what clock_getcpuclockid(3) makes, which Python has for threads only.
+    The clock id is computed as clock_getcpuclockid(3) does. Python has that function for threads only.
     """
     try:
         return time.clock_gettime(~pid << 3 | _ALL_THREADS)
@@ -41,7 +41,7 @@ def _own(pid: int) -> float:
 
 
 def by_program(pids: set[int]) -> dict[str, float]:
-    """The same for each program."""
+    """User and system time by program, in seconds."""
     times: dict[str, float] = {}
     for pid in pids:
         program = _program(pid)
@@ -55,7 +55,7 @@ def resident(pids: set[int]) -> int:
 
 
 def proportional(pid: int) -> int:
-    """Resident memory in bytes, in which what several processes share counts in part for each (smaps_rollup)."""
+    """Resident memory in bytes. Shared pages are divided among their processes (smaps_rollup)."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
@@ -64,7 +64,7 @@ def proportional(pid: int) -> int:
 
 
 def memory_by_program(pids: set[int]) -> dict[str, int]:
-    """The same for each program."""
+    """Proportional memory by program, in bytes."""
     sizes: dict[str, int] = {}
     for pid in pids:
         program = _program(pid)
@@ -73,7 +73,7 @@ def memory_by_program(pids: set[int]) -> dict[str, int]:
 
 
 def _program(pid: int) -> str:
-    """The name of a service, or else of the executable."""
+    """Return the name of the service, or of the executable for other processes."""
     try:
         arguments = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except (FileNotFoundError, ProcessLookupError):
@@ -83,7 +83,7 @@ def _program(pid: int) -> str:
 
 
 def _fields(pid: int) -> list[str]:
-    """The fields of ``stat`` from the third on; empty when the process has ended."""
+    """The fields of ``stat`` from the third on. Empty if the process has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,7 +1,8 @@
 """The cost of repositories: files, branches, archives, and the search over 100,000 of them.
 
-CPU of all server processes per request, beside its bound and as a multiple of ``GET /version`` in the same run: on a
-busy machine only that multiple can be compared. ``python benchmarks/repositories.py [--requests N] [--only archives] [--check]``.
+CPU of all server processes per request, next to its bound and as a multiple of ``GET /version`` in the same
+run. On a busy machine, compare only the multiples. ``python benchmarks/repositories.py [--requests N] [--only
+archives] [--check]``.
 """
 
 import argparse
@@ -96,12 +97,12 @@ async def fill(database_url: str, owner_id: int) -> None:
     async with database.transaction() as tx:
         await tx.execute(
             text(
-                "INSERT INTO repository (owner_id, name, lower_name, description, website, private, empty, archived,"
-                " mirror, default_branch, size, stars_count, forks_count, watchers_count, open_issues_count, state,"
-                " shard, ref_version, created_at, updated_at)"
-                " SELECT :owner, name, name, '', '', false, true, false, false, 'master', n, 0, 0, 0, 0, 'ready',"
-                " 'shard-0', 0, now(), now() FROM (SELECT n, CASE WHEN n % 1000 = 0 THEN 'needle-' ELSE 'straw-' END"
-                f" || n AS name FROM generate_series(1, {REPOSITORIES}) AS n) AS named"
+                "INSERT INTO repository (owner_id, name, lower_name, description, website, private, empty, "
+                "archived, mirror, default_branch, size, stars_count, forks_count, watchers_count, "
+                "open_issues_count, state, shard, ref_version, created_at, updated_at)"
+                " SELECT :owner, name, name, '', '', false, true, false, false, 'master', n, 0, 0, 0, 0, "
+                "'ready', 'shard-0', 0, now(), now() FROM (SELECT n, CASE WHEN n % 1000 = 0 THEN 'needle-' "
+                f"ELSE 'straw-' END || n AS name FROM generate_series(1, {REPOSITORIES}) AS n) AS named"
             ),
             {"owner": owner_id},
         )
@@ -111,7 +112,7 @@ async def fill(database_url: str, owner_id: int) -> None:
 
 
 def peaks() -> dict[int, int]:
-    """The most resident memory that each server process had, in bytes."""
+    """Return the largest resident memory of each server process so far, in bytes."""
     sizes = {}
     for pid in processor.descendants(os.getpid()):
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
@@ -121,7 +122,8 @@ def peaks() -> dict[int, int]:
 
 
 def download(client: httpx.Client, name: str) -> tuple[int, dict[str, int]]:
-    """Bytes of an archive, and the growth of each program in bytes meanwhile, if it is more than a MiB."""
+    """Download an archive. Return its bytes, and the growth of each program in bytes if it is more than 1
+    MiB."""
     for pid in processor.descendants(os.getpid()):
         Path(f"/proc/{pid}/clear_refs").write_text("5")  # resets the peak to the current size (proc(5))
     before = peaks()
@@ -140,7 +142,7 @@ def download(client: httpx.Client, name: str) -> tuple[int, dict[str, int]]:
 
 
 def measure_requests(deployment: Any, token: str, requests: int) -> bool:
-    """Print the costs of the cases; whether all are within their bounds."""
+    """Print the costs of the cases. Return True if all are within their bounds."""
     within, version = True, 0.0
     print(f"{'request (all processes)':<42}{'CPU':>11}{'bound':>11}{'to version':>11}{'rate':>10}")
     for case in CASES:
@@ -149,14 +151,15 @@ def measure_requests(deployment: Any, token: str, requests: int) -> bool:
         version = version or spent
         within = within and (case is CASES[0] or spent <= case.bound)
         print(
-            f"{case.name:<42}{spent * 1e6:>8.0f} µs{case.bound * 1e6:>8.0f} µs{spent / version:>11.1f}{figure.rate:>8.0f}/s"
+            f"{case.name:<42}{spent * 1e6:>8.0f} µs{case.bound * 1e6:>8.0f} "
+            f"µs{spent / version:>11.1f}{figure.rate:>8.0f}/s"
         )
         print(f"    µs by program: {figure.shares()}", flush=True)
     return within
 
 
 def measure_archives(client: httpx.Client) -> bool:
-    """Print the growth of processes while they stream archives; whether all are within the bound."""
+    """Print the growth of processes while they stream archives. Return True if all are within the bound."""
     within = True
     for name in ("master.tar.gz", "master.tar.gz", "master.zip"):
         size, grown = download(client, name)

@@ -39,7 +39,7 @@ CREATE = run.Case("POST a file: one commit", "", times=COMMIT)
 
 
 def push_repository(url: str, token: str, client: httpx.Client, folder: Path) -> None:
-    """A thousand files, and some commits and tags."""
+    """Push a thousand files, and some commits and tags."""
     client.post("api/v1/user/repos", json={"name": "code"}).raise_for_status()
     work = folder / "code"
     work.mkdir()
@@ -59,7 +59,7 @@ def push_repository(url: str, token: str, client: httpx.Client, folder: Path) ->
 
 
 def commits(client: httpx.Client, _repository: str) -> Iterator[Callable[[], object]]:
-    """One commit of one new file each."""
+    """Commits with one new file each."""
     body = {"content": base64.b64encode(b"some lines\n" * 50).decode()}
     for number in range(calls.WARM_UP + calls.CALLS):
 

@@ -1,11 +1,11 @@
 """The cost of a request: CPU of all server processes, the median of three rounds, next to its bound.
 
-Hosts differ by a factor of two and more. So a figure is also a multiple of a calibration loop, which is measured in the
-same run, and bounds are multiples of what ``GET /version`` cost before they were set, which is known in such loops.
+Hosts differ by a factor of two and more. So a figure is also a multiple of a calibration loop in the same
+run. Bounds are multiples of the old cost of ``GET /version``, which is recorded in such loops.
 
-Six services run in processes of their own on PostgreSQL, Redis and NATS, then all in one process on SQLite, as
-`ingot up` has them; one more process sends the load. ``python benchmarks/run.py [--requests N] [--mode processes|one]
-[--only NAME] [--check]``. With --check a figure above its bound ends it with code 1.
+Six services run in processes of their own on PostgreSQL, Redis and NATS, then all in one process on SQLite,
+as with `ingot up`. One more process sends the load. ``python benchmarks/run.py [--requests N] [--mode
+processes|one] [--only NAME] [--check]``. With --check it exits with code 1 if a figure is above its bound.
 """
 
 import argparse
@@ -52,9 +52,10 @@ ISSUES = 40
 
 @dataclass(frozen=True)
 class Case:
-    """One request, and its bound in seconds. ``programs`` are those whose CPU counts; without any, all processes count.
+    """One request, and its bound in seconds. Only the CPU of ``programs`` counts, or of all without any.
 
-    ``times`` is a bound as a multiple of OLD_VERSION. ``share`` of the requests that are asked for is enough.
+    ``times`` is a bound as a multiple of OLD_VERSION. ``share`` is the part of the requested number of
+    requests that is enough.
     """
 
     name: str
@@ -70,7 +71,10 @@ class Case:
 
     def request(self, token: str) -> str:
         """The text of the request."""
-        head = f"{self.method} {self.path.format(owner=ADMINISTRATOR[0])} HTTP/1.1\r\nHost: bench\r\nUser-Agent: bench\r\n"
+        head = (
+            f"{self.method} {self.path.format(owner=ADMINISTRATOR[0])} HTTP/1.1\r\nHost: bench\r\n"
+            "User-Agent: bench\r\n"
+        )
         head += "Accept: */*\r\n"
         if self.authorized:
             head += f"Authorization: token {token}\r\n"
@@ -81,9 +85,9 @@ class Case:
 
 REPOSITORY = "/api/v1/repos/{owner}/bench"
 MARKDOWN = (
-    "## What happens\n\nAfter the update the *first* request fails, see #12 and the report of @root. It works again as "
-    "soon as the cache is warm.\n\n- start the service\n- open the page\n- wait for a minute\n\n```python\n"
-    "for attempt in range(3):\n    print(fetch(attempt))\n```\n\n"
+    "## What happens\n\nAfter the update the *first* request fails, see #12 and the report of @root. It "
+    "works again as soon as the cache is warm.\n\n- start the service\n- open the page\n"
+    "- wait for a minute\n\n```python\nfor attempt in range(3):\n    print(fetch(attempt))\n```\n\n"
     + "The log says nothing about it. I looked at the settings, which are those of the documentation. "
     * 20
 )[:2040]
@@ -142,7 +146,7 @@ CALLS = (
 
 
 def calibrate() -> float:
-    """Seconds of CPU of the calibration loop: what an interpreter does all day, always the same."""
+    """Return the seconds of CPU of the calibration loop. It runs typical Python operations, always the same."""
     before = time.process_time()
     for _ in range(20):
         counts: dict[str, int] = {}
@@ -160,7 +164,7 @@ class Figure:
     rate: float
 
     def processor(self, case: Case) -> float:
-        """The seconds that count for ``case``: those of its programs, or of all where one process has everything."""
+        """Return the seconds that count for ``case``: of its programs, or of all if all run in one process."""
         counted = [spent for program, spent in self.by_program.items() if program in case.programs]
         return sum(counted or self.by_program.values())
 
@@ -172,7 +176,7 @@ class Figure:
 
 @contextmanager
 def cluster() -> Iterator[Cluster]:
-    """A process for each service."""
+    """Start a process for each service."""
     with (
         tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder,
         clusters.cluster_in(Path(folder)) as one,
@@ -182,7 +186,7 @@ def cluster() -> Iterator[Cluster]:
 
 @contextmanager
 def standalone() -> Iterator[Standalone]:
-    """`ingot up`."""
+    """Start `ingot up`."""
     with tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder:
         deployment = Standalone(Path(folder))
         with running(deployment):
@@ -193,7 +197,7 @@ MODES = {"processes": cluster, "one": standalone}
 
 
 def create_repository_and_token(url: str) -> str:
-    """A repository and a token of the administrator; returns the token."""
+    """Create a repository and a token of the administrator. Return the token."""
     name, _ = ADMINISTRATOR
     with httpx.Client(base_url=url, auth=ADMINISTRATOR, timeout=30) as client:
         response = client.post("api/v1/user/repos", json={"name": "bench", "auto_init": True})
@@ -204,7 +208,7 @@ def create_repository_and_token(url: str) -> str:
 
 
 def load(url: str, request: str, count: int, *, status: str = "200") -> dict[str, Any]:
-    """Send a request ``count`` times; every answer must have that status."""
+    """Send a request ``count`` times. Every response must have ``status``."""
     address = urlsplit(url)
     instructions = {
         "host": address.hostname,
@@ -254,7 +258,7 @@ def measure(case: Case, url: str, token: str, requests: int) -> Figure:
 
 
 def measure_calls(url: str, token: str, make: Callable[..., Iterator[Callable[[], object]]]) -> Figure:
-    """The figure of calls that are made one by one."""
+    """Return the figure of calls that are made one by one."""
     headers = {"Authorization": f"token {token}"}
     with httpx.Client(base_url=url, headers=headers, timeout=60, trust_env=False) as client:
         return Figure(*calls.measure(make(client, f"api/v1/repos/{ADMINISTRATOR[0]}/bench")))
@@ -265,7 +269,7 @@ Row = tuple[Case, Callable[[], Figure]]
 
 
 def rows_of(cases: Sequence[Case], url: str, token: str, requests: int) -> list[Row]:
-    """Rows of requests that are sent many at a time."""
+    """Return rows for requests that are sent in parallel."""
     return [
         (case, partial(measure, case, url, token, max(CONNECTIONS, int(requests * case.share))))
         for case in cases
@@ -273,7 +277,10 @@ def rows_of(cases: Sequence[Case], url: str, token: str, requests: int) -> list[
 
 
 def print_rows(title: str, rows: Sequence[Row]) -> bool:
-    """Measure rows, the first of them ``GET /version``, and print a table; whether all are within their bounds."""
+    """Measure rows, the first of them ``GET /version``, and print a table.
+
+    Return True if all are within their bounds.
+    """
     print(f"{title:<36}{'CPU':>9}{'loops':>8}{'x version':>11}{'x old version':>15}{'bound':>7}{'rate':>10}")
     version, within = 0.0, True
     for case, figure_of in rows:
@@ -286,7 +293,8 @@ def print_rows(title: str, rows: Sequence[Row]) -> bool:
         within = within and (not case.times or times <= case.times)
         bound = f"{case.times:>7g}{'' if times <= case.times else ' !'}" if case.times else ""
         print(
-            f"{case.name:<36}{spent * 1e6:>6.0f} µs{spent / loop:>8.2f}{spent / version:>11.1f}{times:>15.1f}{bound:<9}"
+            f"{case.name:<36}{spent * 1e6:>6.0f} "
+            f"µs{spent / loop:>8.2f}{spent / version:>11.1f}{times:>15.1f}{bound:<9}"
             f"{figure.rate:>6.0f}/s"
         )
         print(f"    µs by program: {figure.shares()}", flush=True)
@@ -294,7 +302,7 @@ def print_rows(title: str, rows: Sequence[Row]) -> bool:
 
 
 def measure_all(deployment: Deployment, mode: str, requests: int, only: str) -> bool:
-    """Print the rows whose names have ``only`` in them; whether all are within their bounds."""
+    """Print the rows with ``only`` in their names. Return True if all are within their bounds."""
     token = create_repository_and_token(deployment.url)
     fill(deployment.url)
     rows = rows_of(CASES, deployment.url, token, requests)

@@ -1,9 +1,10 @@
-"""A million repositories on a hundred shards, simulated; and how soon a shard with 10,000 folders is there again.
+"""A simulation of a million repositories on a hundred shards; and the restart of a shard with 10,000 folders.
 
-The simulation places repositories as repos does (a fork beside its parent, any other where the request came to), and
-asks `ingot_repos.shards.rules.rebalancing` what has to move, as `ingot-repos shards rebalance` and `drain` do. Nothing is
-moved: a repository is a size, and whether git clients asked for it. ``python benchmarks/shards.py [--repositories N]
-[--shards N] [--folders N] [--only simulation|start]``.
+The simulation places repositories as repos does: a fork on the shard of its parent, any other on the shard
+that got the request. `ingot_repos.shards.rules.rebalancing` plans the moves, as for `ingot-repos shards
+rebalance` and `drain`. Nothing is moved. A repository is only a size and a flag for recent requests of git
+clients. ``python benchmarks/shards.py [--repositories N] [--shards N] [--folders N] [--only
+simulation|start]``.
 """
 
 import argparse
@@ -33,20 +34,20 @@ from ingot_repos.shards.rules.rebalancing import Load, Network, plan, total_of, 
 from ingot_wire.client import Origin  # noqa: E402
 
 MEDIAN_BYTES, DEVIATION, LARGEST_BYTES = 300_000, 2.6, 20_000_000_000
-"""Of the log-normal distribution of sizes: half a thousandth of them have more than a gigabyte."""
+"""Parameters of the log-normal distribution of sizes. 0.05 % of the repositories are larger than 1 GB."""
 FORKS, POPULARITY = 0.15, 0.8
-"""The share of forks among repositories, and the share of forks whose parent is a popular one."""
+"""The share of forks among repositories, and the share of forks with a popular parent."""
 ACTIVE = 0.03
 """The share of repositories with a request of a git client in two days. Each has one request."""
 TRANSFER = 50_000_000
-"""Bytes that a shard takes over in a second, for the estimate of times."""
+"""Bytes that a shard receives per second, for the estimate of times."""
 STARTS = 5
 SETTLING_SECONDS = 20.0
 GB = 1e9
 
 
 class World:
-    """Networks, and the shard of each. The size of a fork is that of its parent: files that they share count for each."""
+    """Fork networks, and the shard of each. A fork has the size of its parent: shared files count for each."""
 
     def __init__(self, repositories: int, shards: int) -> None:
         chance = random.Random(17)
@@ -73,7 +74,7 @@ class World:
         return {name: _total(network.load for _, network in has) for name, has in self.networks.items()}
 
     def largest(self, shard: str) -> list[Network]:
-        """The networks of the largest repositories of a shard, as many as the command looks at."""
+        """Return the networks of the largest repositories of a shard, as many as the command reads."""
         networks: list[Network] = []
         repositories = 0
         for _, network in sorted(self.networks[shard], key=lambda pair: -pair[0]):
@@ -84,7 +85,7 @@ class World:
         return networks
 
     def rebalance(self) -> tuple[int, int, int]:
-        """Do what the command plans until it plans nothing: runs, moves and bytes."""
+        """Run the plans of the command until a plan is empty. Return runs, moves and bytes."""
         runs = moves = size = 0
         while planned := plan(self.loads(), {name: self.largest(name) for name in self.networks}):
             runs += 1
@@ -96,7 +97,7 @@ class World:
         return runs, moves, size
 
     def drain(self, shard: str) -> tuple[int, int]:
-        """Move all that a shard has, as the command does: moves and bytes."""
+        """Move everything off a shard, as the command does. Return moves and bytes."""
         waiting = sorted(self.networks.pop(shard), key=lambda pair: pair[1].id)
         loads = self.loads()
         for _, network in waiting:
@@ -121,9 +122,10 @@ class World:
         total = total_of(loads)
         counts = [sum(network.repositories for _, network in has) for has in self.networks.values()]
         print(
-            f"{when:<34}repositories {_spread(counts)}  bytes {_spread([one.bytes for one in loads.values()])}"
-            f"  requests {_spread([one.requests for one in loads.values()])}"
-            f"  weight {_spread([weight(one, total) for one in loads.values()])}",
+            f"{when:<34}repositories {_spread(counts)}  bytes "
+            f"{_spread([one.bytes for one in loads.values()])}  requests "
+            f"{_spread([one.requests for one in loads.values()])}  weight "
+            f"{_spread([weight(one, total) for one in loads.values()])}",
             flush=True,
         )
 
@@ -176,7 +178,8 @@ def simulate(repositories: int, shards: int) -> None:
 
 
 def measure_routing(shards: int, folders: int) -> None:
-    """Print what a process of repos keeps to find the others: an origin for each, and nothing for a repository."""
+    """Print the memory that a process of repos needs to route requests: an origin per shard, none per
+    repository."""
     tracemalloc.start()
     origins = {
         f"shard-{number}": Origin(f"http://repos-{number}:8082/", patience=10) for number in range(shards)
@@ -186,8 +189,9 @@ def measure_routing(shards: int, folders: int) -> None:
     of_repositories = tracemalloc.get_traced_memory()[0] - of_shards
     tracemalloc.stop()
     print(
-        f"a process keeps {of_shards / 1024:.0f} KiB for {len(origins)} shards, and {of_repositories / 1024:.0f} KiB of ids"
-        f" once it has read all of its own {len(checked):,} repositories"
+        f"a process keeps {of_shards / 1024:.0f} KiB for {len(origins)} shards, and "
+        f"{of_repositories / 1024:.0f} KiB of ids once it has read all of its own {len(checked):,} "
+        "repositories"
     )
 
 
@@ -219,7 +223,8 @@ def _print_starts(deployment: run.Cluster, repositories: int) -> None:
     size = processor.memory_by_program(processor.descendants(os.getpid()))["repos"]
     print(
         f"{repositories:>7,} repositories: ready again after {min(times):.2f} to {max(times):.2f} s, median"
-        f" {statistics.median(times):.2f} s; {spent:.2f} s of CPU until {SETTLING_SECONDS:.0f} s later, {size / 2**20:.0f} MiB",
+        f" {statistics.median(times):.2f} s; {spent:.2f} s of CPU until {SETTLING_SECONDS:.0f} s later, "
+        f"{size / 2**20:.0f} MiB",
         flush=True,
     )
 

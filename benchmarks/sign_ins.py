@@ -1,6 +1,6 @@
 """The time of a rejected sign-in, with a wrong password and with an unknown name: medians and quartiles.
 
-Requests go through gateway and identity. Each name gets few guesses, so identity delays none of them.
+Requests go through gateway and identity. Each name gets few attempts, so identity delays none of them.
 """
 
 import base64
@@ -12,11 +12,11 @@ from run import cluster
 
 PEOPLE = 5
 EACH = 9
-"""Wrong passwords for one name; after ten, identity would delay the next one."""
+"""Wrong passwords per name. After ten, identity would delay the next one."""
 
 
 def seconds(client: httpx.Client, name: str) -> float:
-    """The time until a sign-in with a wrong password is rejected."""
+    """Return the time until a sign-in with a wrong password is rejected."""
     credential = base64.b64encode(f"{name}:wrong".encode()).decode()
     started = time.perf_counter()
     answer = client.get("api/v1/user", headers={"Authorization": f"Basic {credential}"})

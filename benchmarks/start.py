@@ -1,8 +1,9 @@
-"""The time until an ended process answers again, on a database and in folders that it has used before.
+"""The time until a restarted process answers, with an existing database and existing folders.
 
-Each service of a cluster ends by SIGTERM and starts while the others run; then `ingot up`, with the nats-server that it
-starts. ``python benchmarks/start.py [--starts N] [--check]``. With --check a median above its bound ends it with code 1.
-Times are of the wall, so the host must be quiet: a start is also a multiple of the calibration loop of `run.py`.
+Each service of a cluster is ended by SIGTERM and started again while the others run. Then `ingot up` is
+measured with the nats-server that it starts. ``python benchmarks/start.py [--starts N] [--check]``. With
+--check it exits with code 1 if a median is above its bound. Times are wall-clock times, so the host must be
+quiet. They are also printed as multiples of the calibration loop of `run.py`.
 """
 
 import argparse
@@ -18,15 +19,13 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 import processor  # noqa: E402
 import run  # noqa: E402
 
-os.environ.pop(
-    "PYTHONDONTWRITEBYTECODE", None
-)  # else every start compiles what has changed since the bytecode was written
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # compile now, or every start compiles the changed modules
 BOUNDS = {"processes": 1.5, "one": 2.5}
 """Seconds until a service, and all in one process, answers."""
 
 
 def start(deployment: run.Deployment, part: str) -> tuple[float, float]:
-    """Seconds until it is ready, and the CPU that it took until then."""
+    """Return the seconds until it is ready, and its CPU until then."""
     deployment.stop_part(part)
     began = time.perf_counter()
     deployment.restart(part)
@@ -38,15 +37,15 @@ def start(deployment: run.Deployment, part: str) -> tuple[float, float]:
 
 
 def measure(deployment: run.Deployment, mode: str, starts: int) -> bool:
-    """Print the median of each part; whether all are within the bound."""
+    """Print the median of each part. Return True if all are within the bound."""
     within = True
     for part in deployment.parts:
         figures = [start(deployment, part) for _ in range(starts)]
         took, spent = (statistics.median(column) for column in zip(*figures, strict=True))
         within = within and took <= BOUNDS[mode]
         print(
-            f"{part:<10}{took:>7.2f} s{spent:>7.2f} s of CPU{took / run.calibrate() / 1000:>8.1f} thousand loops"
-            f"{'' if took <= BOUNDS[mode] else f'  above {BOUNDS[mode]} s'}",
+            f"{part:<10}{took:>7.2f} s{spent:>7.2f} s of CPU{took / run.calibrate() / 1000:>8.1f} thousand "
+            f"loops{'' if took <= BOUNDS[mode] else f'  above {BOUNDS[mode]} s'}",
             flush=True,
         )
     return within
