@@ -92,7 +92,8 @@ def main() -> None:
     parser.add_argument("--no-seed", action="store_true", help="leave the instance empty")
     options = parser.parse_args()
     instance, before = Instance(options.data, options.port), stamps(options.watch)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # shells start background jobs with SIGINT ignored
+        signal.signal(number, signal.default_int_handler)
     instance.start()
     if not options.no_seed:
         threading.Thread(target=instance.fill, daemon=True).start()
