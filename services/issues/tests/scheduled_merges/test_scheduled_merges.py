@@ -14,6 +14,8 @@ from ingot_issues.merges.jobs import scheduled as workers
 from ingot_issues.merges.rules import recording as merges
 from ingot_issues.pulls.store import rows as pulls
 from ingot_issues.records.store import issues as issue_rows
+from ingot_issues.scheduled_merges import store as scheduled_rows
+from ingot_issues.scheduled_merges.rules import scheduling
 from ingot_issues.schema import metadata
 
 from ..builders import APP, FORK, HEAD, JOINED, NEXT, THEN, comparison, push, repository
@@ -63,6 +65,63 @@ async def test_a_merge_that_takes_long_follows_in_the_background(world):
     await world.work()
     assert await is_merged(world)
     assert world.merges()[-1].style == "squash"
+
+
+async def block_by_rule(world):
+    world.repos.merge_rules[APP, "main"] = UNCHECKED
+    return scheduling.BLOCKED
+
+
+async def block_by_title(world):
+    assert (await world.call("PATCH", "/pulls/1", {"title": "WIP: fix"})).is_success
+    return scheduling.BLOCKED
+
+
+async def conflict(world):
+    world.repos.failures["merge"] = 405, "the branches conflict"
+    return scheduling.IMPOSSIBLE
+
+
+async def exceed_the_job(world):
+    world.repos.failures["merge"] = 413, "too much"
+    return scheduling.TOO_LONG
+
+
+async def withdraw_the_right(world):
+    world.repos.levels[APP, 2] = "read"
+    return scheduling.OTHER_RIGHTS
+
+
+@pytest.mark.parametrize(
+    "block", [block_by_rule, block_by_title, conflict, exceed_the_job, withdraw_the_right]
+)
+async def test_a_merge_that_takes_long_ends_with_the_reason_where_something_blocks_it_then(world, block):
+    await world.propose_many("fix")
+    world.repos.is_costly = True
+    assert (await world.call("POST", "/pulls/1/merge", as_=2)).status_code == 201
+    async with world.db.transaction() as tx:  # as during a comparison that then finds a conflict
+        await tx.execute(metadata.tables["pull"].update().values(mergeable=False))
+    reason = await block(world)
+    await world.work()
+    assert not await is_merged(world)
+    assert (await world.call("GET", "/pulls/1/merge/scheduled")).status_code == 404
+    last = (await world.timeline(1))[-1]
+    assert (last["type"], last["body"]) == ("pull_cancel_scheduled_merge", reason)
+    async with world.db.read() as db:
+        assert await scheduled_rows.list_ids(db, 0, 10) == []
+
+
+async def test_a_merge_that_takes_long_still_waits_where_that_was_asked_for(world):
+    await world.propose_many("fix")
+    world.repos.is_costly = True
+    assert (await world.call("POST", "/pulls/1/merge", WHEN, as_=2)).status_code == 201
+    await block_by_rule(world)
+    await world.work()
+    assert (await world.call("GET", "/pulls/1/merge/scheduled")).status_code == 200
+    await let_it_pass(world)
+    await world.deliver(succeeded())
+    await world.work()
+    assert await is_merged(world)
 
 
 async def test_a_merge_that_takes_long_is_refused_where_it_bypasses_a_rule(world):

@@ -204,7 +204,8 @@ async def merge(request: IssuesRequest, index: int, data: MergePullRequest) -> R
     Also 405 while open issues block it, or the protection of the base branch demands more. 405 has no body;
     `X-Error-Message` has the reason, and `merge_refusals` of the pull request has all reasons. With
     `merge_when_checks_succeed` the status is 201 instead, and the merge follows as soon as it is allowed. A
-    merge that needs more than a second of computing time is also answered with 201, and follows at once.
+    merge that needs more than a second of computing time is also answered with 201, and follows at once. If
+    it is blocked by then, it is cancelled, and the timeline has the reason.
     """
     pull, context = await pull_of(request, index), await request.context()
     repos, principal_token = request.components.repos, request.principal_token
@@ -228,7 +229,7 @@ async def merge(request: IssuesRequest, index: int, data: MergePullRequest) -> R
     else:
         return Response(b"", media_type="text/plain")
     async with request.db.transaction() as tx:
-        await schedule(tx, context, pull, options)
+        await schedule(tx, context, pull, options, waits=data.waits)
     return Response(b"", status_code=201, media_type="text/plain")
 
 

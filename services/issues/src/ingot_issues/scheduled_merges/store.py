@@ -3,7 +3,19 @@
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import Boolean, Column, ForeignKey, String, Table, Text, bindparam, delete, select, update
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ForeignKey,
+    String,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    select,
+    true,
+    update,
+)
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
@@ -32,11 +44,13 @@ scheduled_merge = Table(
     # The base branch of the schedule, and the head that people with write access agreed to.
     Column("base_branch", String(255), nullable=False, default="", server_default=""),
     Column("agreed_sha", String(64), nullable=False, default="", server_default=""),
+    # False: nothing blocked the merge, which only takes too long for a request. So it ends when it is blocked.
+    Column("waits", Boolean, nullable=False, default=True, server_default=true()),
 )
 
 
 class ScheduledMergeRow(TypedRow):
-    """A scheduled merge: the person and the options.
+    """A scheduled merge: the person and the options. ``waits``: until nothing blocks it.
 
     ``restricted``: by a token that is restricted to some repositories. Only the head ``agreed_sha`` is
     merged, and only into ``base_branch``.
@@ -53,6 +67,7 @@ class ScheduledMergeRow(TypedRow):
     created_at: datetime
     base_branch: str
     agreed_sha: str
+    waits: bool
 
 
 class AgreementRow(TypedRow):

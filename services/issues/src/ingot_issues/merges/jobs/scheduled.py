@@ -57,14 +57,16 @@ class ScheduledMerges:
     async def try_merge(self, job: Job) -> None:
         """Merge as the person who scheduled it, if it is allowed now.
 
-        Cancels the scheduled merge if it can never be allowed.
+        Cancels the scheduled merge if it can never be allowed, or if it is blocked and does not wait.
         """
         issue_id = msgspec.json.decode(job.payload, type=TryMerge).issue_id
         async with self._db.read() as db:
             row = await store.get(db, issue_id)
             pull = await issues.get_details_by_id(db, issue_id)
-        if row is None or not isinstance(pull, PullDetails) or not pull.mergeable:
-            return  # a comparison follows, and adds the job again
+        if row is None or not isinstance(pull, PullDetails):
+            return
+        if row.waits and not pull.mergeable:
+            return  # a comparison follows, and adds the job again; without waiting, repos decides now
         access = await self._access(row, pull)
         if access is None:
             return
@@ -72,11 +74,16 @@ class ScheduledMerges:
             access.repository, row.account_id, self._presenter, self._jobs, row.restricted
         )
         is_other = row.head_sha not in ("", pull.head_sha) or row.base_branch != pull.base_branch
-        if is_other or not may_write(access) or access.repository.archived:
-            await self._cancel(context, issue_id)
-            return
-        if row.agreed_sha != pull.head_sha:
-            return  # the comparison after the push agrees to the head, or cancels the merge
+        if is_other:
+            await self._cancel(context, issue_id, scheduled_merges.OTHER_TARGET)
+        elif not may_write(access) or access.repository.archived:
+            await self._cancel(context, issue_id, scheduled_merges.OTHER_RIGHTS)
+        elif row.agreed_sha == pull.head_sha:  # otherwise the comparison after the push agrees or cancels
+            await self._merge(job, context, row, pull)
+
+    async def _merge(
+        self, job: Job, context: RepositoryContext, row: ScheduledMergeRow, pull: PullDetails
+    ) -> None:
         try:
             await merge_pull(
                 self._db, self._repos, context, pull, scheduled_merges.options_of(row), principal_token=None
@@ -84,13 +91,12 @@ class ScheduledMerges:
         except Claimed:  # the other request may judge by data from before the event that added this job
             async with self._db.transaction() as tx:
                 await self._jobs.finish(tx, job, again_at=now() + TRY_AGAIN)
-        except (
-            NotYetMergeable,
-            Conflict,
-        ):  # events that may allow the merge add the job again, and so does a branch that moved
+        except Conflict:  # a branch has moved, and the comparison that follows adds the job again
             pass
-        except (MergeRefused, NotAllowed, TooLarge):
-            await self._cancel(context, issue_id)
+        except (MergeRefused, NotAllowed, TooLarge) as refused:
+            # Events that may allow a merge that waits add the job again.
+            if not (row.waits and isinstance(refused, NotYetMergeable)):
+                await self._cancel(context, pull.id, _reason(refused))
 
     async def _access(self, row: ScheduledMergeRow, pull: PullDetails) -> RepositoryAccess | None:
         """Return the access of the person. Without access, remove the scheduled merge and return None."""
@@ -102,6 +108,12 @@ class ScheduledMerges:
                 await store.remove(tx, pull.id)
             return None
 
-    async def _cancel(self, context: RepositoryContext, issue_id: int) -> None:
+    async def _cancel(self, context: RepositoryContext, issue_id: int, reason: str) -> None:
         async with self._db.transaction() as tx:
-            await scheduled_merges.cancel(tx, context, issue_id)
+            await scheduled_merges.cancel(tx, context, issue_id, reason)
+
+
+def _reason(refused: MergeRefused | NotAllowed | TooLarge) -> str:
+    if isinstance(refused, TooLarge):
+        return scheduled_merges.TOO_LONG
+    return scheduled_merges.BLOCKED if isinstance(refused, MergeRefused) else scheduled_merges.IMPOSSIBLE

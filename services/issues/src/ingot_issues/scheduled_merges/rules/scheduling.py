@@ -1,6 +1,8 @@
 """Scheduled merges: a pull request is merged as soon as reviews, checks and dependencies allow it.
 
-Events that may have allowed it add a job. The job merges as the person who scheduled it.
+Events that may have allowed it add a job. The job merges as the person who scheduled it. A merge that takes
+too long for a request is scheduled, too. Nothing blocked it, so it does not wait: if it is blocked when the
+job runs, it is cancelled.
 """
 
 import uuid
@@ -21,6 +23,12 @@ from ingot_issues.scheduled_merges import store
 from ingot_issues.scheduled_merges.rules.options import MergeOptions
 from ingot_issues.scheduled_merges.store import ScheduledMergeRow
 
+OTHER_TARGET = "the head or the base branch is not the one that was agreed to"
+OTHER_RIGHTS = "the account that scheduled it may not merge here any more"
+BLOCKED = "a rule, an open issue or a setting of the repository blocks it"
+IMPOSSIBLE = "the pull request cannot be merged as it is"
+TOO_LONG = "it needs more computing time than a merge may take"
+"""Reasons for the timeline, whose readers may not see what exactly blocks a merge."""
 TRY_MERGE = "pull.try-scheduled-merge"
 """The kind of the job."""
 
@@ -31,8 +39,10 @@ class TryMerge(msgspec.Struct, frozen=True, kw_only=True):
     issue_id: int
 
 
-async def schedule(tx: Tx, context: RepositoryContext, pull: AnyPull, options: MergeOptions) -> None:
-    """Schedule a merge of the head and the base branch of ``pull``.
+async def schedule(
+    tx: Tx, context: RepositoryContext, pull: AnyPull, options: MergeOptions, *, waits: bool
+) -> None:
+    """Schedule a merge of the head and the base branch of ``pull``. ``waits``: until nothing blocks it.
 
     Raises Conflict, also if one is scheduled already.
     """
@@ -52,6 +62,7 @@ async def schedule(tx: Tx, context: RepositoryContext, pull: AnyPull, options: M
         restricted=context.restricted,
         base_branch=pull.base_branch,
         agreed_sha=pull.head_sha,
+        waits=waits,
     )
     if not added:
         raise Conflict("a merge is scheduled already; cancel that to schedule another one")
@@ -60,19 +71,19 @@ async def schedule(tx: Tx, context: RepositoryContext, pull: AnyPull, options: M
     await wake(tx, context.jobs, [pull.id])  # it may be mergeable already
 
 
-async def cancel(tx: Tx, context: RepositoryContext, issue_id: int) -> None:
-    """Cancel a scheduled merge. Raises NotFound if there is none."""
+async def cancel(tx: Tx, context: RepositoryContext, issue_id: int, reason: str = "") -> None:
+    """Cancel a scheduled merge. The timeline has the reason. Raises NotFound if none is scheduled."""
     await context.lock(tx)
     if not await store.remove(tx, issue_id):
         raise NotFound("no merge is scheduled")
-    await context.add_to_timeline(tx, issue_id, CommentKind.MERGE_CANCELLED)
+    await context.add_to_timeline(tx, issue_id, CommentKind.MERGE_CANCELLED, reason)
     await issue_rows.change(tx, issue_id)
 
 
 async def cancel_all(tx: Tx, context: RepositoryContext, issue_ids: Iterable[int]) -> None:
     """Cancel scheduled merges, because the present head may not be the one that was agreed to."""
     for issue_id in await store.list_among(tx, list(issue_ids)):
-        await cancel(tx, context, issue_id)
+        await cancel(tx, context, issue_id, OTHER_TARGET)
 
 
 async def wake(tx: Tx, jobs: Jobs, issue_ids: Iterable[int]) -> None:

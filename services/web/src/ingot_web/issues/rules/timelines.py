@@ -72,6 +72,11 @@ def _time(event: Any) -> str:
     return f"{verb} {duration(int(seconds)) if seconds.isdecimal() else 'some'} of spent time"
 
 
+def _cancelled_merge(event: Any) -> str:
+    reason = f": {event['body']}" if event["body"] else ""
+    return f"cancelled the scheduled merge{reason}"
+
+
 def _ref(event: Any) -> str:
     """Return the branch or tag that an issue names."""
     before, after = (
@@ -92,6 +97,7 @@ _DESCRIBED: dict[str, Callable[[Any], str]] = {
     "change_title": lambda event: f"changed the title from “{event['old_title']}” to “{event['new_title']}”",
     "change_target_branch": lambda event: f"changed the target from {event['old_ref']} to {event['new_ref']}",
     "change_issue_ref": _ref,
+    "pull_cancel_scheduled_merge": _cancelled_merge,
     "delete_branch": lambda event: f"deleted the branch {event['old_ref']}",
     **dict.fromkeys(("issue_ref", "comment_ref", "pull_ref"), _reference),
     **dict.fromkeys(("add_dependency", "remove_dependency"), _dependency),
@@ -104,7 +110,6 @@ _PLAIN = {
     "close": "closed this",
     "merge_pull": "merged this",
     "pull_scheduled_merge": "scheduled the merge",
-    "pull_cancel_scheduled_merge": "cancelled the scheduled merge",
     "pull_push": "pushed commits",
     "lock": "locked the conversation",
     "unlock": "unlocked the conversation",
