@@ -75,7 +75,8 @@ class MigrateRepoForm(msgspec.Struct, kw_only=True):
     """``repo_owner`` (a name) or ``uid`` is the owner. The default is the caller.
 
     Labels, milestones, issues, pull requests, releases, the wiki and topics are imported if ``service`` is
-    gitea, forgejo, gogs or github. Their authors are the accounts that show the same e-mail address. With
+    gitea, forgejo, gogs or github. The caller is the author of texts with an e-mail address that his account
+    shows. If an administrator imports, other accounts are authors by their addresses, too. With
     ``map_logins``, which only administrators set, accounts with the same login follow. Other authors are the
     ghost; ``original_author`` names them. With ``lfs``, objects that the history points to are imported, too.
     They come from ``lfs_endpoint`` or from the LFS server of the remote. Switches for other data are ignored
@@ -211,7 +212,12 @@ def _source(request: RepositoryRequest, data: MigrateRepoForm) -> NewSource | No
         kinds.update(KINDS_OF_FIELDS[name])
     if not kinds:
         return None
-    return NewSource(service=service, kinds=sorted(kinds), map_logins=data.map_logins)
+    return NewSource(
+        service=service,
+        kinds=sorted(kinds),
+        maps_people=request.principal.admin,
+        map_logins=data.map_logins,
+    )
 
 
 async def _owner(request: RepositoryRequest, data: MigrateRepoForm) -> AccountRow:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
-from sqlalchemy import Boolean, Column, ForeignKey, Integer, String, Table, Text, update
+from sqlalchemy import Boolean, Column, ForeignKey, Integer, String, Table, Text, false, update
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
@@ -32,6 +32,8 @@ import_source = Table(
     # The last failed request to the source; empty after a page. It is not asked before `paused_until`.
     Column("last_reason", String(20), nullable=False, default="", server_default=""),
     Column("paused_until", UtcDateTime),
+    # An administrator began the import and trusts the source: it may name the authors of what it brings.
+    Column("maps_people", Boolean, nullable=False, default=False, server_default=false()),
 )
 
 
@@ -56,10 +58,17 @@ class SourceRow(TypedRow):
     done_before: int
     last_reason: str
     paused_until: datetime | None
+    maps_people: bool
 
 
 async def add(
-    db: Executor, repository_id: int, *, service: str, kinds: Sequence[str], map_logins: bool
+    db: Executor,
+    repository_id: int,
+    *,
+    service: str,
+    kinds: Sequence[str],
+    map_logins: bool,
+    maps_people: bool,
 ) -> None:
     await db.execute(
         import_source.insert().values(
@@ -67,6 +76,7 @@ async def add(
             service=service,
             kinds=msgspec.json.encode(list(kinds)).decode(),
             map_logins=map_logins,
+            maps_people=maps_people,
         )
     )
 

@@ -104,7 +104,7 @@ class ForgeData:
                 raise SourceFailed("forge-answer")  # the source ignores the place of the page
             first = page.first
             async with self._db.read() as db:
-                people = await accounts_of(db, page, map_logins=source.map_logins)
+                people = await accounts_of(db, page, source, importer_id=remote.user_id)
             for release in page.releases:
                 author_id = people.get((release.author.source_id, release.author.name), GHOST_ID)
                 added = await self._add(row.id, release, author_id, tags)

@@ -67,11 +67,13 @@ class NewImport(msgspec.Struct, frozen=True, kw_only=True):
 class NewSource(msgspec.Struct, frozen=True, kw_only=True):
     """The data next to git that an import brings: its kinds, in the API of a service.
 
-    ``map_logins``: users of the source have the accounts with the same logins.
+    ``maps_people``: users of the source have the accounts with the same addresses. Otherwise only the account
+    that imports can be an author. ``map_logins``: or with the same logins.
     """
 
     service: str
     kinds: list[str]
+    maps_people: bool = False
     map_logins: bool = False
 
 
@@ -123,6 +125,7 @@ async def request(
             service=new.source.service,
             kinds=new.source.kinds,
             map_logins=new.source.map_logins,
+            maps_people=new.source.maps_people,
         )
     if new.mirror:
         await mirror_rows.add(tx, repository_id, interval_seconds=new.interval)

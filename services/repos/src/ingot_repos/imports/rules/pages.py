@@ -140,7 +140,7 @@ class SourcePages:
         async with self._db.transaction() as tx:
             await store.save_counts(tx, source.repository_id, counts)
             await imports.change(tx, source.repository_id, (ImportState.RUNNING,), phase=kind, percent=0)
-            people = await accounts_of(tx, page, map_logins=source.map_logins)
+            people = await accounts_of(tx, page, source, importer_id=remote.user_id)
         return _answer(page, people, msgspec.json.encode(following).decode())
 
     async def _with_merge_base(self, repository_id: int, pull: ImportedPull) -> ImportedPull:
