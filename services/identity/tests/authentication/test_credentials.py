@@ -10,6 +10,7 @@ from ingot_chassis.clock import now
 from ingot_identity.tokens.store import access_token
 
 from ..applications import get_tokens, make_app
+from ..two_factors.test_two_factors import enrol
 
 PASSWORD = "correct horse"
 
@@ -274,6 +275,26 @@ async def test_a_principal_of_a_password_ends_with_the_password(world):
     change = {"password": "another horse", "login_name": "ann", "source_id": 0}
     assert (await world.call("PATCH", "/admin/users/ann", change, as_="root")).status_code == 200
     assert (await renewed(world, old))[0] == 404
+
+
+async def test_a_principal_of_a_password_alone_ends_when_a_second_factor_is_turned_on(world):
+    await world.add_user("ann")
+    old = principal(await world.authenticate(name="ann", password=PASSWORD))
+    _, codes = await enrol(world)
+    assert (await renewed(world, old))[0] == 404
+    assert "identity.credentials.revoked.v1" in await world.emitted_types()
+    new = principal(await world.authenticate(name="ann", password=PASSWORD, code=codes[0]))
+    assert await renewed(world, new) == (200, new)
+    assert (await world.call("DELETE", "/admin/users/ann/two_factor", as_="root")).status_code == 204
+    assert (await renewed(world, new))[0] == 404
+
+
+async def test_a_principal_of_a_password_ends_where_a_second_factor_is_required(make_world):
+    async with make_world() as world:
+        await world.add_user("ann")
+        old = principal(await world.authenticate(name="ann", password=PASSWORD))
+    async with make_world(second_factor_required="everybody") as world:
+        assert (await renewed(world, old))[0] == 404
 
 
 async def test_no_principal_is_renewed_of_who_may_not_sign_in(world):

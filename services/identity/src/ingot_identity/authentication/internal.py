@@ -46,7 +46,7 @@ async def renew_principal(request: IdentityRequest, data: RenewPrincipal) -> Pri
 
     404 when it is not valid any more, 403 if its owner may not sign in.
     """
-    principal = await renew(request.db, data)
+    principal = await renew(request.db, request.part(TwoFactorComponents).sign_ins, data)
     if principal is None:
         raise NotFound
     return principal

@@ -31,6 +31,8 @@ from ingot_identity.two_factors.rules.proofs import (
 
 _ID = re.compile("[0-9]{1,18}")
 PASSWORD_CREDENTIAL = "password:"  # noqa: S105 - before the stamp of one
+WITH_CODE = "+code"
+"""At the end of the credential of an account with a second factor."""
 ADMIN_SCOPE = "write:admin"
 READ_ONLY_SCOPES = ["read:repository", ADMIN_SCOPE]
 """Of a read-only SSH key. Sessions over SSH only fetch and push, so an administrator keeps that right."""
@@ -75,7 +77,7 @@ async def identify(db: Database, sign_ins: SignIns, credential: Authenticate) ->
     return await _principal(db, acting, sudo_by=holder.account.login)
 
 
-async def renew(db: Database, old: RenewPrincipal) -> Principal | None:
+async def renew(db: Database, sign_ins: SignIns, old: RenewPrincipal) -> Principal | None:
     """The current principal of the account and credential; None when the credential is not valid any more.
 
     Sessions and acting as another user have no credential, so the answer is None. Raises Denied for an
@@ -84,6 +86,7 @@ async def renew(db: Database, old: RenewPrincipal) -> Principal | None:
     kind, _, name = old.credential.partition(":")
     token_id = int(name) if _ID.fullmatch(name) else 0
     holder: Holder | None = None
+    row: AccountRow | None = None
     async with db.read() as reader:
         match kind:
             case "token":
@@ -94,7 +97,8 @@ async def renew(db: Database, old: RenewPrincipal) -> Principal | None:
                 holder = _holder_of_grant(grant) if grant else None
             case "password":
                 row = await accounts.get(reader, old.id)
-                holder = _holder_of_password(row) if row else None
+    if row is not None and not await lacks_required(db, sign_ins, row):
+        holder = _holder_of_password(row, with_code=await is_enabled(db, row.id))
     if holder is None or (holder.account.id, holder.credential) != (old.id, old.credential):
         return None
     _require_active(holder.account)
@@ -130,7 +134,8 @@ async def _by_name(db: Database, sign_ins: SignIns, credential: Authenticate) ->
             credential.password, row.password_hash if row else None
         )
         attempt.succeeded = knows_password
-        if row is not None and knows_password and await is_enabled(db, row.id):
+        needs_code = row is not None and knows_password and await is_enabled(db, row.id)
+        if row is not None and needs_code:
             if not credential.code:
                 # It must not clear the count of failures: who knows the password may be guessing codes.
                 raise CodeRequired(row, sent=False)
@@ -139,7 +144,7 @@ async def _by_name(db: Database, sign_ins: SignIns, credential: Authenticate) ->
         _require_active(row)
         if await lacks_required(db, sign_ins, row):
             raise SecondFactorMissing(row)
-        return _holder_of_password(row)
+        return _holder_of_password(row, with_code=needs_code)
     await audit_failure(db, row, credential.address, "code" if knows_password else "password")
     if row is not None and knows_password:
         raise CodeRequired(row, sent=True)
@@ -207,8 +212,10 @@ def _holder_of_grant(row: oauth2_grants.OAuth2HolderRow) -> Holder:
     return Holder(row, via="token", scopes=row.scopes.split(), credential=f"oauth2:{row.token_id}")
 
 
-def _holder_of_password(row: AccountRow) -> Holder:
-    return Holder(row, via="basic", credential=f"{PASSWORD_CREDENTIAL}{stamp_of(row.password_hash)}")
+def _holder_of_password(row: AccountRow, *, with_code: bool) -> Holder:
+    """The credential names the second factor, so it ends when one is turned on or off."""
+    credential = f"{PASSWORD_CREDENTIAL}{stamp_of(row.password_hash)}{WITH_CODE if with_code else ''}"
+    return Holder(row, via="basic", credential=credential)
 
 
 async def _acting_as(db: Database, holder: Holder, login: str) -> Holder:
