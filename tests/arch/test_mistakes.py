@@ -13,8 +13,12 @@ READS_ENVIRONMENT = {
     f"{CHASSIS}command.py",  # hands it to `settings.load`
     "apps/standalone/src/ingot_standalone/settings.py",
     "services/repos/src/ingot_repos/git/process/command.py",  # PATH alone, for the clean environment of git
-    "services/repos/src/ingot_repos/git/process/parent_watchdog.py",  # a program of its own: hands the environment on
-    "services/repos/src/ingot_repos/git/remote/helper_programs.py",  # programs that git starts: what the git package passes to them
+    (
+        "services/repos/src/ingot_repos/git/process/parent_watchdog.py"
+    ),  # a program of its own: hands the environment on
+    (
+        "services/repos/src/ingot_repos/git/remote/helper_programs.py"
+    ),  # programs that git starts: what the git package passes to them
 }
 ENVIRONMENT = ("environ", "environb", "getenv")
 STARTS_PROCESSES = (
@@ -24,7 +28,8 @@ STARTS_PROCESSES = (
     TESTING,
 )
 MERGES_OF_LIBGIT2 = {
-    "merge_commits", "merge_trees", "merge_file_from_index", "cherrypick", "revert", "revert_commit", "rebase_init",
+    "merge_commits", "merge_trees", "merge_file_from_index", "cherrypick", "revert", "revert_commit",
+    "rebase_init",
 }  # fmt: skip
 ENDS_TRANSACTION = re.compile(
     r"(tx|db|conn|connection|session|engine|writing|reading)\.(commit|rollback|begin)$"

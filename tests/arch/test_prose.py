@@ -38,7 +38,10 @@ def test_the_table_is_lowered_with_the_findings(present):
         ("Words in `anew` and\n<!--\nanew\n-->\ncomments are not counted.", []),
         ("What a page says.", []),
         (
-            "**Bold ends here.** One two three four five six seven eight nine ten on port 22. Eleven is one more.",
+            (
+                "**Bold ends here.** One two three four five six seven eight nine ten on port 22. Eleven is "
+                "one more."
+            ),
             [],
         ),
     ],

@@ -118,8 +118,8 @@ def test_git_and_backups_stay_when_the_chart_is_uninstalled():
 
 def test_servers_of_ones_own_take_the_place_of_the_bundled_ones():
     objects = charted(
-        "postgresql.bundled=false", "postgresql.host=db.example.org", "nats.bundled=false", "redis.bundled=false",
-        "external.networks={10.1.0.0/16}", "backup.enabled=true",
+        "postgresql.bundled=false", "postgresql.host=db.example.org", "nats.bundled=false",
+        "redis.bundled=false", "external.networks={10.1.0.0/16}", "backup.enabled=true",
     )  # fmt: skip
     names = {one["metadata"]["name"] for one in objects}
     assert not {"postgresql", "nats", "redis", "to-nats", "identity-db-rw"} & names

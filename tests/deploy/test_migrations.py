@@ -195,7 +195,8 @@ def write_chain(folder, oldest_code):
     versions = folder / "versions"
     versions.mkdir(parents=True)
     (folder / "env.py").write_text(
-        "from sqlalchemy import MetaData\nfrom ingot_chassis.db.migrations import run_env\nrun_env(MetaData())\n"
+        "from sqlalchemy import MetaData\nfrom ingot_chassis.db.migrations import run_env\n"
+        "run_env(MetaData())\n"
     )
     before = None
     for revision, oldest in oldest_code.items():
@@ -247,13 +248,15 @@ async def test_a_migration_holds_the_lock_of_its_database_and_does_not_wait_long
     """Asked from inside a migration: the settings of its session, and the locks that it holds."""
     (tmp_path / "versions").mkdir()
     (tmp_path / "env.py").write_text(
-        "from sqlalchemy import MetaData\nfrom ingot_chassis.db.migrations import run_env\nrun_env(MetaData())\n"
+        "from sqlalchemy import MetaData\nfrom ingot_chassis.db.migrations import run_env\n"
+        "run_env(MetaData())\n"
     )
     (tmp_path / "versions" / "0001_seen.py").write_text(
         "from alembic import op\nrevision, down_revision = '0001', None\n"
-        "def upgrade():\n    op.execute('''CREATE TABLE seen AS SELECT current_setting('lock_timeout') AS patience,\n"
-        "        (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid()\n"
-        "         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS locks''')\n"
+        "def upgrade():\n    op.execute('''CREATE TABLE seen AS SELECT current_setting('lock_timeout') AS "
+        "patience,\n        (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = "
+        "pg_backend_pid()\n         AND database = (SELECT oid FROM pg_database WHERE datname = "
+        "current_database())) AS locks''')\n"
     )
     await upgrade(database_url, tmp_path)
     engine = create_async_engine(database_url)

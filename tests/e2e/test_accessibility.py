@@ -61,10 +61,13 @@ PATHS = {
 }
 """Routes that need other values."""
 STATES = (
-    "explore/repos?q=zzz", "lamps", "lamps?tab=members", "lamps?tab=teams", "root?tab=activity", "root?tab=followers", "root/empty", "root/lit/src/branch/main",
-    "root/lit/src/branch/main/d", "root/lit/src/branch/main/d/b.csv", "root/lit/src/branch/main/c.md", "root/lit/pulls/2/files?at=1R1",
-    "root/lit/pulls/2/files?style=split&at=1R1", "root/lit/settings/branches/edit?rule_name=main", "root/lit/nothing",
-    "root/old/_new/main", "root/lit/commit/{picture}", "root/lit/issues?state=closed&q=zzz", "root/lit/issues?labels=bug&without=milestone", "login/oauth/authorize?client_id={client_id}&redirect_uri=http://127.0.0.1/&response_type=code&state=1",
+    "explore/repos?q=zzz", "lamps", "lamps?tab=members", "lamps?tab=teams", "root?tab=activity",
+    "root?tab=followers", "root/empty", "root/lit/src/branch/main", "root/lit/src/branch/main/d",
+    "root/lit/src/branch/main/d/b.csv", "root/lit/src/branch/main/c.md", "root/lit/pulls/2/files?at=1R1",
+    "root/lit/pulls/2/files?style=split&at=1R1", "root/lit/settings/branches/edit?rule_name=main",
+    "root/lit/nothing", "root/old/_new/main", "root/lit/commit/{picture}",
+    "root/lit/issues?state=closed&q=zzz", "root/lit/issues?labels=bug&without=milestone",
+    "login/oauth/authorize?client_id={client_id}&redirect_uri=http://127.0.0.1/&response_type=code&state=1",
 )  # fmt: skip
 """Other states of pages."""
 STATUSES = {"root/lit/nothing": 404, "root/old/_new/main": 403, "admin/users": 401}
@@ -358,7 +361,10 @@ async def _fill(url):
         assert archived.status_code == 200, archived.text
         await make("user/repos", name="lit", auto_init=True, description="A lamp")
         code = content("import os\n\n\ndef f():\n    return 'x' + str(1)  # why\n")
-        text = "# So\n\n**why** `x`\n\n- [ ] one\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> so\n\n```py\nprint(1)\n```"
+        text = (
+            "# So\n\n**why** `x`\n\n- [ ] one\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> so\n\n```py\nprint(1)\n"
+            "```"
+        )
         for path, file in (("a.py", code), ("c.md", content(text)), ("d/b.csv", content("a,b\n1,2\n"))):
             commit = await make(f"{base}/contents/{path}", content=file, message=f"Add {path}")
         first = await make(f"{base}/contents/p.png", content=PICTURES[0], message="Draw")
@@ -386,9 +392,10 @@ async def _fill(url):
         application = {"name": "app", "redirect_uris": ["http://127.0.0.1/"], "confidential_client": True}
         client_id = (await make("user/applications/oauth2", **application))["client_id"]
         return {
-            "hook_id": of_repository, "user/hook_id": own_hook, "org/hook_id": org_hook, "team": team, "rule_id": rule["id"],
-            "delivery_id": await delivery(f"{base}/hooks", of_repository), "comment_id": comment["id"], "on_line": on_line, "review": review["id"],
+            "hook_id": of_repository, "user/hook_id": own_hook, "org/hook_id": org_hook, "team": team,
+            "rule_id": rule["id"], "delivery_id": await delivery(f"{base}/hooks", of_repository),
+            "comment_id": comment["id"], "on_line": on_line, "review": review["id"],
             "user/delivery_id": await delivery("user/hooks", own_hook), "sha": commit["commit"]["sha"],
-            "org/delivery_id": await delivery("orgs/lamps/hooks", org_hook), "client_id": client_id, "picture": picture,
-            "milestone_id": milestone["id"],
+            "org/delivery_id": await delivery("orgs/lamps/hooks", org_hook), "client_id": client_id,
+            "picture": picture, "milestone_id": milestone["id"],
         }  # fmt: skip

@@ -145,11 +145,14 @@ async def _fill(ann, name, *, private):
 
 READ = [
     "", "src/branch/main", "src/branch/main/docs", "src/branch/main/docs/guide.md", "src/branch/main/a.py",
-    "src/branch/topic/one/more.txt", "src/tag/v1", "find/branch/main?q=B+T", "find/tag/v1", "src/branch/main/data.csv", "src/branch/main/p.png",
-    "blame/branch/main/a.py", "blame/branch/main/p.png", "raw/branch/main/a.py", "raw/branch/topic/one/more.txt", "commits/branch/main", "commits/branch/main.atom",
-    "commits/branch/topic/one", "commits/branch/main/docs", "branches", "tags", "releases", "releases/tag/v1",
-    "releases.atom", "compare", "compare/main...topic/one", "stars", "watchers", "forks", "labels", "milestones", "issues",
-    "issues?state=closed&q=x", "issues/1", "issues.atom", "pulls", "pulls/2", "pulls/2/commits", "pulls/2/files", "pulls/2/files?style=split&at=1R1", "pulls/2.diff", "issues/2",
+    "src/branch/topic/one/more.txt", "src/tag/v1", "find/branch/main?q=B+T", "find/tag/v1",
+    "src/branch/main/data.csv", "src/branch/main/p.png", "blame/branch/main/a.py", "blame/branch/main/p.png",
+    "raw/branch/main/a.py", "raw/branch/topic/one/more.txt", "commits/branch/main",
+    "commits/branch/main.atom", "commits/branch/topic/one", "commits/branch/main/docs", "branches", "tags",
+    "releases", "releases/tag/v1", "releases.atom", "compare", "compare/main...topic/one", "stars",
+    "watchers", "forks", "labels", "milestones", "issues", "issues?state=closed&q=x", "issues/1",
+    "issues.atom", "pulls", "pulls/2", "pulls/2/commits", "pulls/2/files", "pulls/2/files?style=split&at=1R1",
+    "pulls/2.diff", "issues/2",
 ]  # fmt: skip
 SIGNED_IN = ["issues/new", "issues/1/facts", "fork", "releases/new"]
 OPERATIONS = ["admin/tasks", "admin/jobs", "admin/events", "admin/audit", "admin/limits", "admin/mails"]

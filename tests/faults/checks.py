@@ -80,7 +80,8 @@ ABANDONED = {
 }
 """Rows of what will never happen, by the services that have the table."""
 NOTED_REPOSITORIES = """
-    SELECT visibility, private, sum(number) FROM repository_count GROUP BY 1, 2 HAVING sum(number) <> 0 ORDER BY 1, 2
+    SELECT visibility, private, sum(number) FROM repository_count GROUP BY 1, 2 HAVING sum(number) <> 0
+    ORDER BY 1, 2
 """
 COUNTED_REPOSITORIES = """
     SELECT visibility, private, count(*) FROM repository JOIN account ON account.id = owner_id

@@ -69,7 +69,8 @@ def _renamed_folder() -> History:
     commits = (
         Commit((), {b"a/one": File(lines + b"1"), b"a/two": File(lines + b"2")}, YOUNG, YOUNG),
         Commit((0,), {b"b/one": File(lines + b"1"), b"b/two": File(lines + b"2")}, YOUNG + 1, YOUNG + 1),
-        Commit((0,), {b"a/one": File(lines + b"1"), b"a/two": File(lines + b"2"), b"a/new": File(b"3\n")}, YOUNG + 2, YOUNG + 2),
+        Commit((0,), {b"a/one": File(lines + b"1"), b"a/two": File(lines + b"2"), b"a/new": File(b"3\n")},
+               YOUNG + 2, YOUNG + 2),
         Commit((0,), {b"a/one": File(lines + b"1x"), b"a/two": File(b"f", "120000")}, YOUNG + 3, YOUNG + 3),
     )  # fmt: skip
     return History("a renamed folder", commits, {MAIN: 1, "topic": 2, "links": 3})
@@ -120,8 +121,9 @@ def _crossing() -> History:
 
 def _modules() -> History:
     text = (
-        b'# a comment\n[submodule "one"] ; another\n\tpath = sub # third\n\turl = \\\n  "https://example.org/o\\"ne.git"\n'
-        b'[SubModule "two"]\n\tPATH = "dir/sub"\n\turl=https://example.org/a\\\nb.git\n'
+        b'# a comment\n[submodule "one"] ; another\n\tpath = sub # third\n\turl = \\\n  '
+        b'"https://example.org/o\\"ne.git"\n[SubModule "two"]\n\tPATH = "dir/sub"\n'
+        b"\turl=https://example.org/a\\\nb.git\n"
     )
     files = {
         b".gitmodules": File(text),

@@ -40,14 +40,18 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "simplification behind hidden commits",
         ("commits.path.not",),
-        "With `^hidden` git simplifies by what it has marked as hidden when it comes to a merge, which depends on dates and on the "
-        "commit-graph: git-rev-list(1) answers differently with --topo-order. Any of its answers is right.",
+        "With `^hidden` git simplifies by what it has marked as hidden when it comes to a merge, which "
+        "depends on dates and on the commit-graph: git-rev-list(1) answers differently with --topo-order. "
+        "Any of its answers is right.",
         _is_another_answer,
     ),
     Difference(
         "a part of a history whose dates run backwards",
         ("fetch.since", "fetch.exclude"),
-        "git decides by dates where such a clone ends, and may refuse to make it or to complete it. All commits are in it in the end.",
+        (
+            "git decides by dates where such a clone ends, and may refuse to make it or to complete it. All "
+            "commits are in it in the end."
+        ),
         _is_another_answer,
     ),
     Difference(
@@ -60,13 +64,19 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "files of a tag of a tree",
         ("raw of a tag of a tree", "contents of a tag of a tree"),
-        "These routes show files of commits, with the commit that changed them last, and such a tag has none.",
+        (
+            "These routes show files of commits, with the commit that changed them last, and such a tag has "
+            "none."
+        ),
         _is_another_answer,
     ),
     Difference(
         "one of several merge bases",
         ("compare.before", "compare.diff", "pull.files", "pull.diff"),
-        "Where histories cross there are several best common ancestors; git-merge-base(1) lists one without saying which.",
+        (
+            "Where histories cross there are several best common ancestors; git-merge-base(1) lists one "
+            "without saying which."
+        ),
         _is_another_answer,
     ),
 )

@@ -48,7 +48,8 @@ class Files:
         for entry in self.reads.some(folders, 2):
             yield Question(
                 "tree", f"git/trees/{entry.oid}",
-                partial(self.plain.entries, entry.oid), partial(self._tree, "git", "trees", entry.oid, per_page=1000),
+                partial(self.plain.entries, entry.oid), partial(self._tree, "git", "trees", entry.oid,
+                                                                per_page=1000),
             )  # fmt: skip
         page, size = self.random.randint(1, 3), self.random.randint(1, 5)
         yield Question(
@@ -165,7 +166,8 @@ class Files:
         for entry in self.reads.some(blobs, 2):
             for route in ("raw", "media"):
                 yield Question(
-                    "raw", f"{route}/{entry.path!r}?ref={name}", lambda entry=entry: self.plain.read(entry.oid)[1],
+                    "raw", f"{route}/{entry.path!r}?ref={name}",
+                    lambda entry=entry: self.plain.read(entry.oid)[1],
                     partial(self.repository.bytes, route, entry.path, ref=name),
                 )  # fmt: skip
         for entry in self.reads.some(blobs, 2):

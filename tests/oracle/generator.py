@@ -64,8 +64,10 @@ ENCODED = (
     (b"EUC-JP", "\u65e5\u672c\n".encode("euc-jp")),
     (b"no-such-encoding", b"plain\n"),
 )
-BRANCHES = ("topic", "a/b/c", "x.diff", "x.patch", "refs/heads/x", "tags/v1", "abcd", "0123456", "größe", "a'b\"c",
-            "#1", "50%", "feature@2", "-dash"[1:], "a=b&c", "HEAD2", "main2", "v1", "heads/main", "a.b..c"[:3])  # fmt: skip
+BRANCHES = ("topic", "a/b/c", "x.diff", "x.patch", "refs/heads/x", "tags/v1", "abcd", "0123456", "größe",
+            "a'b\"c",
+            "#1", "50%", "feature@2", "-dash"[1:], "a=b&c", "HEAD2", "main2", "v1", "heads/main",
+            "a.b..c"[:3])  # fmt: skip
 TAGS = ("v1", "v1.0", "rel/1", "x.diff", "main", "tägs", "refs/tags/v1", "1234", "beef")
 
 

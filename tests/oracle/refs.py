@@ -32,7 +32,8 @@ class Refs:
             names = [name for name in sorted(refs, key=str.encode) if name.startswith(f"refs/{prefix}")]
             yield Question(
                 "git.refs", f"git/refs/{prefix}",
-                lambda names=names: [(name, refs[name], self.plain.read(refs[name])[0]) for name in names] or MISSING,
+                lambda names=names: [(name, refs[name],
+                                      self.plain.read(refs[name])[0]) for name in names] or MISSING,
                 partial(self._answered_refs, prefix),
             )  # fmt: skip
         branches = sorted(

@@ -26,11 +26,12 @@ SHRINKS = os.environ.get("INGOT_GIT_ORACLE_SHRINK") == "yes"
 LONG = 50_000
 """Comparisons in which each entry of the table has to explain something."""
 LEAST = {
-    "commits": 2.0, "commits.not": 4.0, "commits.path": 2.0, "commits.path.not": 2.0, "commit": 2.0, "commit.diff": 1.0, "compare": 4.0,
-    "tree": 5.0, "blob": 2.0, "contents": 5.0, "raw": 3.0, "blame": 1.0, "archive": 0.5, "git.refs": 3.0, "branch": 2.0,
-    "tag": 0.5, "git.tag": 0.5, "pull.mergeable": 1.0, "pull.commits": 1.0, "fetch.mirror": 1.5, "fetch.id": 1.5,
-    "fetch.unshallow": 0.5, "fetch.partial": 1.0, "merge.merge": 0.2, "merge.rebase": 0.2, "merge.squash": 0.2,
-    "merge.rebase-merge": 0.2, "merge.fast-forward-only": 0.2, "merge.update-by-merge": 0.2, "merge.update-by-rebase": 0.2,
+    "commits": 2.0, "commits.not": 4.0, "commits.path": 2.0, "commits.path.not": 2.0, "commit": 2.0,
+    "commit.diff": 1.0, "compare": 4.0, "tree": 5.0, "blob": 2.0, "contents": 5.0, "raw": 3.0, "blame": 1.0,
+    "archive": 0.5, "git.refs": 3.0, "branch": 2.0, "tag": 0.5, "git.tag": 0.5, "pull.mergeable": 1.0,
+    "pull.commits": 1.0, "fetch.mirror": 1.5, "fetch.id": 1.5, "fetch.unshallow": 0.5, "fetch.partial": 1.0,
+    "merge.merge": 0.2, "merge.rebase": 0.2, "merge.squash": 0.2, "merge.rebase-merge": 0.2,
+    "merge.fast-forward-only": 0.2, "merge.update-by-merge": 0.2, "merge.update-by-rebase": 0.2,
     "write": 1.0, "revert": 1.0,
 }  # fmt: skip
 """Comparisons of a kind, at least, in 1,000: a run that asks little of a kind says nothing."""
@@ -50,7 +51,8 @@ def test_every_answer_about_git_is_what_git_says(ingot, tmp_path):
     run.check(itertools.chain(() if FIRST else CORPUS, generated), comparisons=COMPARISONS)
     verdicts = run.verdicts
     print(
-        f"\n{verdicts.total} comparisons of {run.count} histories, seed {SEED}: {dict(sorted(verdicts.counts.items()))}"
+        f"\n{verdicts.total} comparisons of {run.count} histories, seed {SEED}: "
+        f"{dict(sorted(verdicts.counts.items()))}"
     )
     print(f"differences of the table: {dict(verdicts.differences)}")
     if run.failures:
@@ -77,7 +79,8 @@ def _report(run: Run) -> str:
         number = one.name.rpartition("/")[2]
         if number.isdecimal():
             lines.append(
-                f"  again: INGOT_GIT_ORACLE_SEED={SEED} INGOT_GIT_ORACLE_FROM={number} INGOT_GIT_ORACLE=1 make oracle ARGS='-k standalone'"
+                f"  again: INGOT_GIT_ORACLE_SEED={SEED} INGOT_GIT_ORACLE_FROM={number} INGOT_GIT_ORACLE=1 "
+                "make oracle ARGS='-k standalone'"
             )
     if SHRINKS:
         by_kind = {comparison.kind: one for one, comparison in run.failures[::-1]}

@@ -34,8 +34,8 @@ def application_token(
     """The header with an access token that somebody gave to a public application."""
     challenge = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
     query = {
-        "response_type": "code", "client_id": client_id, "redirect_uri": redirect_uri, "scope": " ".join(scopes),
-        "code_challenge": challenge, "code_challenge_method": "S256",
+        "response_type": "code", "client_id": client_id, "redirect_uri": redirect_uri,
+        "scope": " ".join(scopes), "code_challenge": challenge, "code_challenge_method": "S256",
     }  # fmt: skip
     with httpx.Client(base_url=url, timeout=60) as browser:
         page = browser.get("login/oauth/authorize", params=query)

@@ -116,7 +116,9 @@ def upload(data: bytes) -> None:
 BEGINNINGS = {
     push: b"\x10" + b"0" * 4 + b"0" * 40 + b" " + b"1" * 40 + b" refs/heads/a\0report-status\n0000",
     token: b"\x00" + TOKEN_PARTS[0].encode(),
-    upload: b'\x10--x\r\nContent-Disposition: form-data; name="attachment"; filename="a"\r\n\r\nabc\r\n--x--\r\n',
+    upload: (
+        b'\x10--x\r\nContent-Disposition: form-data; name="attachment"; filename="a"\r\n\r\nabc\r\n--x--\r\n'
+    ),
 }
 
 if __name__ == "__main__":

@@ -143,8 +143,8 @@ def _served_by_git(
 ) -> tuple[str, bytes] | None:
     """Type and content of what git-http-backend(1) answers; None unless it succeeds."""
     variables = {
-        "GIT_PROJECT_ROOT": str(repository), "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path, "QUERY_STRING": query,
-        "REQUEST_METHOD": method, "CONTENT_LENGTH": str(len(body)),
+        "GIT_PROJECT_ROOT": str(repository), "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path,
+        "QUERY_STRING": query, "REQUEST_METHOD": method, "CONTENT_LENGTH": str(len(body)),
         "CONTENT_TYPE": "application/x-git-upload-pack-request" if body else "",
     }  # fmt: skip
     process = subprocess.run(

@@ -41,8 +41,8 @@ ENDING = re.compile(
 )
 """Forms that end or rename what the others are about."""
 NAMES = PATHS | {
-    "owner": "hugo", "repo": "app", "org": "hugos", "username": "hugo", "tag": "v1", "basehead": "main...topic", "branch": "topic",
-    "sha": "main",
+    "owner": "hugo", "repo": "app", "org": "hugos", "username": "hugo", "tag": "v1",
+    "basehead": "main...topic", "branch": "topic", "sha": "main",
 }  # fmt: skip
 """Of what is there; whatever has a number has 1."""
 FIXED_FIELDS = {"token", "do", "active"}

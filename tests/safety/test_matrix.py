@@ -1,7 +1,9 @@
 """Every public route, tried by every caller at every kind of target, through the gateway of a running Ingot.
 
-All of it are some 44,000 cells. The gate tries every pair of a route and a caller, of a route and a kind of target, and
-of a caller and a kind of target (callers who are ``rare``: at a fifth of the routes); ``make soak`` tries all.
+All of it are some 44,000 cells. The gate tries every pair of a route and a caller,
+of a route and a kind of target,
+and of a caller and a kind of target (callers who are ``rare``: at a fifth of the routes); ``make soak``
+tries all.
 """
 
 import asyncio
@@ -43,32 +45,36 @@ AS_FOR_THE_OWNER = {"open": (404,), "as the owner": (403, 404)}
 """Other statuses that are allowed, to the owner of the target as well."""
 NOTHING_THERE = {
     "nobody made one": """
-        GET ~/actions/variables/{name}, GET ~/migration, POST ~/migration, DELETE ~/migration, GET ~/push_mirrors/{name},
-        GET ~/hooks/{hook_id}/deliveries/{delivery_id}, GET ~/commits/{sha}/pull, GET ~/editorconfig/{filepath},
-        GET ~/git/notes/{sha}, GET ~/pulls/{index}/merge, GET ~/pulls/{index}/merge/scheduled, GET ~/transfer,
-        POST ~/transfer/accept, POST ~/transfer/reject, GET /orgs/{org}/actions/variables/{name},
-        GET /orgs/{org}/blocks/{username}, GET /orgs/{org}/hooks/{hook_id}/deliveries/{delivery_id},
-        GET ~/signing-key.gpg, GET ~/signing-key.pub, GET /signing-key.gpg, GET /signing-key.pub,
-        GET /teams/{team_id}/members/{username}, GET /users/{username}/following/{followee}, GET /admin/hooks/{hook_id},
-        GET /admin/hooks/{hook_id}/deliveries, GET /admin/users/{username}/purge,
+        GET ~/actions/variables/{name}, GET ~/migration, POST ~/migration, DELETE ~/migration,
+        GET ~/push_mirrors/{name}, GET ~/hooks/{hook_id}/deliveries/{delivery_id}, GET ~/commits/{sha}/pull,
+        GET ~/editorconfig/{filepath}, GET ~/git/notes/{sha}, GET ~/pulls/{index}/merge,
+        GET ~/pulls/{index}/merge/scheduled, GET ~/transfer, POST ~/transfer/accept, POST ~/transfer/reject,
+        GET /orgs/{org}/actions/variables/{name}, GET /orgs/{org}/blocks/{username},
+        GET /orgs/{org}/hooks/{hook_id}/deliveries/{delivery_id}, GET ~/signing-key.gpg,
+        GET ~/signing-key.pub, GET /signing-key.gpg, GET /signing-key.pub,
+        GET /teams/{team_id}/members/{username}, GET /users/{username}/following/{followee},
+        GET /admin/hooks/{hook_id}, GET /admin/hooks/{hook_id}/deliveries, GET /admin/users/{username}/purge,
         GET /admin/hooks/{hook_id}/deliveries/{delivery_id}, GET /admin/mails/{mail_id},
-        POST /admin/mails/{mail_id}/attempts, GET //mail/unsubscribe/{token}, POST //mail/unsubscribe/{token},
-        GET //avatars/repositories/{repository_id}/{digest}, GET /repos/migrate/{repository_id},
-        DELETE /repos/migrate/{repository_id},
+        POST /admin/mails/{mail_id}/attempts, GET //mail/unsubscribe/{token},
+        POST //mail/unsubscribe/{token}, GET //avatars/repositories/{repository_id}/{digest},
+        GET /repos/migrate/{repository_id}, DELETE /repos/migrate/{repository_id},
         GET //{owner}/{repo}/clone.bundle, GET //{owner}/{repo}/info/lfs/objects/{oid}
     """,
     "the caller has none": """
         GET ~/subscription, GET /notifications/threads/{thread_id}, GET /user/actions/variables/{name},
-        GET /user/applications/oauth2/{application_id}, GET /user/blocks/{username}, GET /user/following/{username},
-        POST /user/gpg_key_verify, GET /user/sessions/{session_id}/provider,
-        GET /user/gpg_keys/{key_id}, GET /user/keys/{key_id}, GET /user/hooks/{hook_id}, GET /user/hooks/{hook_id}/deliveries,
-        GET /user/hooks/{hook_id}/deliveries/{delivery_id}, GET /user/starred/{owner}/{repo}, DELETE /user/two_factor,
-        POST /user/two_factor/recovery_codes
+        GET /user/applications/oauth2/{application_id}, GET /user/blocks/{username},
+        GET /user/following/{username}, POST /user/gpg_key_verify, GET /user/sessions/{session_id}/provider,
+        GET /user/gpg_keys/{key_id}, GET /user/keys/{key_id}, GET /user/hooks/{hook_id},
+        GET /user/hooks/{hook_id}/deliveries, GET /user/hooks/{hook_id}/deliveries/{delivery_id},
+        GET /user/starred/{owner}/{repo}, DELETE /user/two_factor, POST /user/two_factor/recovery_codes
     """,
-    "the member is concealed": "GET /orgs/{org}/members/{username}, GET /orgs/{org}/public_members/{username}",
+    "the member is concealed": (
+        "GET /orgs/{org}/members/{username}, GET /orgs/{org}/public_members/{username}"
+    ),
     "the name is one of something else": """
-        GET ~/git/blobs/{sha}, GET ~/git/tags/{sha}, GET ~/commits/{ref}/status/{rest}, GET ~/commits/{ref}/statuses/{rest},
-        GET /gitignore/templates/{name}, GET /label/templates/{name}, GET /licenses/{name}, GET /swagger/{name}
+        GET ~/git/blobs/{sha}, GET ~/git/tags/{sha}, GET ~/commits/{ref}/status/{rest},
+        GET ~/commits/{ref}/statuses/{rest}, GET /gitignore/templates/{name}, GET /label/templates/{name},
+        GET /licenses/{name}, GET /swagger/{name}
     """,
 }
 """Routes that answer 404 to who may call them, and why; as ``routes.txt`` writes them."""
@@ -141,7 +147,8 @@ class Attempts:
     async def opened(self, cell: Cell, outcome: str) -> None:
         """With nothing that could change: without a readable body, and with names of nothing below the target.
 
-        Where such a name is in the path there is 404, to who may call the route as to the owner of the target.
+        Where such a name is in the path there is 404,
+        to who may call the route as to the owner of the target.
         """
         route, caller, target = cell
         if route.name in NOT_OPENED:
@@ -159,7 +166,8 @@ class Attempts:
             of_owner = await self._send(route, OWNER_CALLER, path, body)
             if of_owner.status_code != answer.status_code:
                 self.wrong.append(
-                    f"{cell.name}: {answer.status_code}, but for the owner {of_owner.status_code}: {answer.text[:200]}"
+                    f"{cell.name}: {answer.status_code}, but for the owner {of_owner.status_code}: "
+                    f"{answer.text[:200]}"
                 )
 
     async def _send(self, route: Route, caller: Caller, path: str, body: Any) -> httpx.Response:

@@ -23,14 +23,18 @@ from .test_parsers import CHANGE, changed
 
 EXAMPLES = settings(max_examples=150, deadline=None)
 FIELDS = st.sampled_from(
-    ["name", "about", "description", "title", "labels", "assignees", "ref", "body", "type", "id", "attributes", "validations",
+    ["name", "about", "description", "title", "labels", "assignees", "ref", "body", "type", "id",
+     "attributes", "validations",
      "visible", "blank_issues_enabled", "contact_links", "url", "label", "options", "value"]
 )  # fmt: skip
 VALUES = st.sampled_from(
-    ["a", "input", "dropdown", "checkboxes", "markdown", "~", "true", "Off", "1", "-0", "9999999999999999999", "1.5", "1:1:1", "1:1.5",
-     "0x_", "0b", "1e400", ".inf", ".nan", "2026-99-99", "2026-01-02T03:04:05+99:99", "=", "<<", "&a a", "*a", "!!bool x",
-     "!!int ''", "!!float '-'", "!!timestamp x", "!!python/object/apply:os.system [id]", "!!binary _", "!!set {a}", "!x y", "! ''",
-     "'\0'", '"\\ud800"', '"\\x00"', "'\ufeff'", "|\n  a", ">-\n  a", "? a", "- a", "%YAML 9.9", "---", "...", "@", "`", "\t", "# a", ""]
+    ["a", "input", "dropdown", "checkboxes", "markdown", "~", "true", "Off", "1", "-0", "9999999999999999999",
+     "1.5", "1:1:1", "1:1.5",
+     "0x_", "0b", "1e400", ".inf", ".nan", "2026-99-99", "2026-01-02T03:04:05+99:99", "=", "<<", "&a a", "*a",
+     "!!bool x", "!!int ''", "!!float '-'", "!!timestamp x", "!!python/object/apply:os.system [id]",
+     "!!binary _", "!!set {a}", "!x y", "! ''",
+     "'\0'", '"\\ud800"', '"\\x00"', "'\ufeff'", "|\n  a", ">-\n  a", "? a", "- a", "%YAML 9.9", "---", "...",
+     "@", "`", "\t", "# a", ""]
 )  # fmt: skip
 KEYS = FIELDS | VALUES
 YAML = st.recursive(

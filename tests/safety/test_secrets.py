@@ -119,8 +119,8 @@ async def hand_over(visitor: Visitor, outside: Outside, ssh_port: int) -> dict[s
     ask, fail, api = visitor.ask, visitor.fail, "api/v1/"
     secrets = {
         "password": "canary-password-7Ww", "wrong password": "canary-mistyped-8Xx", "hook": "canary-hook-9Yy",
-        "header of a hook": "Bearer canary-header-1Zz", "remote": "canary-remote-2Aa", "mirror": "canary-mirror-3Bb",
-        "url": "canary-url-4Cc", "new password": "canary-changed-5Dd",
+        "header of a hook": "Bearer canary-header-1Zz", "remote": "canary-remote-2Aa",
+        "mirror": "canary-mirror-3Bb", "url": "canary-url-4Cc", "new password": "canary-changed-5Dd",
         "key": PRIVATE_KEY.splitlines()[1],
     }  # fmt: skip
     cora: Any = ("cora", secrets["password"])
@@ -273,7 +273,8 @@ async def tokens_of_application(visitor: Visitor, client_id: str, address: str) 
     await visitor.ask("GET", "login/oauth/userinfo", params={"access_token": renewed["access_token"]})
     await visitor.fail("POST", path, data=client | refresh)  # it comes twice
     names = ("access_token", "refresh_token")
-    return {f"{name} of {which}": each[name] for name in names for which, each in (("a code", tokens), ("a refresh", renewed))} | {
+    return {f"{name} of {which}": each[name] for name in names
+            for which, each in (("a code", tokens), ("a refresh", renewed))} | {
         "code that was used": code, "verifier": VERIFIER, "id token": tokens["id_token"],
     }  # fmt: skip
 

@@ -23,8 +23,10 @@ CLOSED = REPOSITORIES[1]
 TOKEN = re.compile(r'name="token" value="([^"]+)"')
 HERE = "/{owner}/{repo}"
 FORM = {
-    **dict.fromkeys(("title", "body", "name", "tag", "target", "url", "key", "description", "path", "branch"), "text"),
-    "id": "1", "do": "delete", "style": "merge", "event": "COMMENT", "content": "heart", "line": "1", "side": "new", "active": "1",
+    **dict.fromkeys(("title", "body", "name", "tag", "target", "url", "key", "description", "path", "branch"),
+                    "text"),
+    "id": "1", "do": "delete", "style": "merge", "event": "COMMENT", "content": "heart", "line": "1",
+    "side": "new", "active": "1",
 }  # fmt: skip
 PATHS = {"ref": "branch/main/README.md", "path": "branch/main/README.md", "filepath": "branch/main/README.md"}
 """Values of placeholders for paths."""

@@ -19,7 +19,10 @@ ADDRESS = re.compile(r"(^|_)(url|uri|uris|link|website|homepage|addr|address|end
 OTHER_RULES = (
     dict.fromkeys(
         ("CreateOAuth2Application.redirect_uris", "EditOAuth2Application.redirect_uris"),
-        "`oauth2/rules/redirect_uris.py` of identity takes schemes of programs as well, and no page links to them",
+        (
+            "`oauth2/rules/redirect_uris.py` of identity takes schemes of programs as well, and no page "
+            "links to them"
+        ),
     )
     | dict.fromkeys(
         ("CreatePushMirror.remote_address", "MigrateRepoForm.clone_addr", "MigrateRepoForm.lfs_endpoint"),

@@ -38,7 +38,10 @@ def _blob(mark: int, text: str) -> bytes:
 def _commit(
     branch: str, changes: Iterable[str], *, message: str = "x", from_: str = "", at: int = 1_700_000_000
 ) -> bytes:
-    head = f"commit refs/heads/{branch}\ncommitter me <me@example.org> {at} +0000\ndata {len(message)}\n{message}\n"
+    head = (
+        f"commit refs/heads/{branch}\ncommitter me <me@example.org> {at} +0000\ndata {len(message)}\n"
+        f"{message}\n"
+    )
     return (head + (f"from {from_}\n" if from_ else "") + "".join(changes) + "\n").encode()
 
 

@@ -31,7 +31,8 @@ class Key:
     @property
     def command(self) -> str:
         """Return the command with which git calls ssh."""
-        options = ("IdentitiesOnly=yes", "BatchMode=yes", "StrictHostKeyChecking=accept-new", "LogLevel=ERROR",
+        options = ("IdentitiesOnly=yes", "BatchMode=yes", "StrictHostKeyChecking=accept-new",
+                   "LogLevel=ERROR",
                    f"UserKnownHostsFile={self._file.parent}/hosts",
                    # The SSH server of a cluster may be about to start.
                    "ConnectionAttempts=60")  # fmt: skip
