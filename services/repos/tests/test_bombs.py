@@ -26,10 +26,12 @@ MORE_BYTES = 64 * 1024 * 1024
 REQUEST_SECONDS = 25.0 if WHOLE else 3.0
 """Of the processor, that one request may take, with its git. Files of the whole bomb are counted for 20 s."""
 READS = [
-    "", "/branches", "/branches/master", "/commits", "/commits?stat=false", "/commits/{sha}/status", "/git/commits/{sha}",
-    "/git/commits/{sha}.diff", "/compare/{sha}...master", "/contents", "/contents/a", "/contents-ext?includes=file_content",
-    "/git/trees/{sha}", "/git/trees/{sha}?recursive=true&per_page=1000", "/git/trees/{sha}?recursive=1&page=9000000",
-    "/languages", "/licenses", "/editorconfig/a", "/raw/a/a/a", "/blame/a", "/archive/master.tar.gz", "/archive/master.zip",
+    "", "/branches", "/branches/master", "/commits", "/commits?stat=false", "/commits/{sha}/status",
+    "/git/commits/{sha}", "/git/commits/{sha}.diff", "/compare/{sha}...master", "/contents", "/contents/a",
+    "/contents-ext?includes=file_content", "/git/trees/{sha}",
+    "/git/trees/{sha}?recursive=true&per_page=1000", "/git/trees/{sha}?recursive=1&page=9000000",
+    "/languages", "/licenses", "/editorconfig/a", "/raw/a/a/a", "/blame/a", "/archive/master.tar.gz",
+    "/archive/master.zip",
 ]  # fmt: skip
 """Routes that walk through trees."""
 

@@ -14,7 +14,8 @@ from .world import commit, git, work_tree
 
 HEADS = {"repository_id": "app", "branch": "topic", "number": 1}
 COMPARE = {"base_branch": "master", "head_repository_id": "app", "head_branch": "topic", "number": 1}
-MERGE = {"number": 1, "base_branch": "master", "head_sha": "tip", "head_repository_id": "app", "head_branch": "topic"}  # fmt: skip
+MERGE = {"number": 1, "base_branch": "master", "head_sha": "tip", "head_repository_id": "app",
+         "head_branch": "topic"}  # fmt: skip
 UPDATE = {"head_branch": "topic", "head_sha": "tip", "base_repository_id": "app", "base_branch": "master"}
 
 CASES = {
@@ -22,8 +23,10 @@ CASES = {
     "a merge rule for somebody": ("ann", "GET", "/{secret}/merge-rule?branch=master&user={bob}", None),
     "a merge rule of a hidden one": ("cat", "GET", "/{secret}/merge-rule?branch=master", None),
     "a merge rule for no id": ("ann", "GET", "/{app}/merge-rule?branch=master&user=x", None),
-    "official reviewers": ("", "POST", "/{secret}/official-reviewers", {"branch": "master", "ids": ["ann", "bob", "cat", "root", 999]}),
-    "official reviewers of nothing": ("", "POST", "/999/official-reviewers", {"branch": "master", "ids": ["ann"]}),
+    "official reviewers": ("", "POST", "/{secret}/official-reviewers",
+                           {"branch": "master", "ids": ["ann", "bob", "cat", "root", 999]}),
+    "official reviewers of nothing": ("", "POST", "/999/official-reviewers",
+                                      {"branch": "master", "ids": ["ann"]}),
     "too many official reviewers": ("", "POST", "/{app}/official-reviewers", {"ids": [1] * 1001}),
     "watchers": ("", "GET", "/{app}/watchers", None),
     "watchers of nothing": ("", "GET", "/999/watchers", None),
@@ -98,15 +101,19 @@ CASES = {
     "commits": ("cat", "GET", "/{app}/commits?base={base}&head={tip}", None),
     "no commits on that page": ("cat", "GET", "/{app}/commits?base={base}&head={tip}&offset=1&limit=5", None),
     "commits with changes": ("cat", "GET", "/{app}/commits?base={base}&head={tip}&changes=true", None),
-    "commits with verification": ("cat", "GET", "/{app}/commits?base={base}&head={tip}&verification=true", None),
+    "commits with verification": ("cat", "GET", "/{app}/commits?base={base}&head={tip}&verification=true",
+                                  None),
     "commits of no commit": ("cat", "GET", "/{app}/commits?base={base}&head=x", None),
     "files": ("cat", "GET", "/{app}/files?base={base}&head={tip}", None),
-    "files from one on": ("cat", "GET", "/{app}/files?base={base}&head={tip}&skip_to=gone&whitespace=ignore-eol", None),
+    "files from one on": ("cat", "GET",
+                          "/{app}/files?base={base}&head={tip}&skip_to=gone&whitespace=ignore-eol", None),
     "files of what is private": ("cat", "GET", "/{secret}/files?base={base}&head={tip}", None),
     "readable": ("cat", "POST", "readable-repositories", {"ids": ["app", "secret", 999]}),
     "readable by the owner": ("ann", "POST", "readable-repositories", {"ids": ["secret", "app", "app"]}),
-    "readable with levels": ("bob", "POST", "readable-repositories", {"ids": ["secret", "app"], "with_levels": True}),
-    "readable by nobody with levels": ("", "POST", "readable-repositories", {"ids": ["secret", "app"], "with_levels": True}),
+    "readable with levels": ("bob", "POST", "readable-repositories",
+                             {"ids": ["secret", "app"], "with_levels": True}),
+    "readable by nobody with levels": ("", "POST", "readable-repositories",
+                                       {"ids": ["secret", "app"], "with_levels": True}),
     "readable of a team": ("ann", "POST", "readable-repositories", {"ids": ["app"], "team_id": 999}),
     "too many readable": ("ann", "POST", "readable-repositories", {"ids": [1] * 1001}),
     "readable without ids": ("ann", "POST", "readable-repositories", {}),

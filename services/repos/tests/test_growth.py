@@ -33,12 +33,13 @@ FILL = [
     ON CONFLICT DO NOTHING
     """,
     """
-    INSERT INTO repository (owner_id, name, lower_name, description, website, private, empty, archived, mirror,
-        default_branch, fork_of, size, stars_count, forks_count, watchers_count, open_issues_count, state, shard,
-        ref_version, created_at, updated_at)
+    INSERT INTO repository (owner_id, name, lower_name, description, website, private, empty, archived,
+        mirror, default_branch, fork_of, size, stars_count, forks_count, watchers_count, open_issues_count,
+        state, shard, ref_version, created_at, updated_at)
     WITH RECURSIVE n(n) AS (SELECT {first} UNION ALL SELECT n + 1 FROM n WHERE n < {last})
-    SELECT {owner} + n * {spread}, '{word}-' || n, '{word}-' || n, 'holds a {word}{more}', '{more}', false, true, false, false,
-        'master', NULL, n, n % 7, 0, 0, 0, 'ready', 'shard-0', 0, '2026-01-01 00:00:00+00', '2026-01-01 00:00:00+00'
+    SELECT {owner} + n * {spread}, '{word}-' || n, '{word}-' || n, 'holds a {word}{more}', '{more}',
+        false, true, false, false, 'master', NULL, n, n % 7, 0, 0, 0, 'ready', 'shard-0', 0,
+        '2026-01-01 00:00:00+00', '2026-01-01 00:00:00+00'
     FROM n
     """,
     """
@@ -48,7 +49,8 @@ FILL = [
     """,
     """
     INSERT INTO repository_topic (repository_id, topic_id)
-    SELECT repository.id, topic.id FROM repository JOIN topic ON topic.name = lower_name WHERE repository.id > {last_id}
+    SELECT repository.id, topic.id FROM repository JOIN topic ON topic.name = lower_name
+    WHERE repository.id > {last_id}
     """,
 ]
 
@@ -151,27 +153,32 @@ OF_REPOSITORY = [
     """,
     # And five other repositories.
     """
-    INSERT INTO star (repository_id, user_id, created_at) SELECT repository.id, account.id, '2026-01-01 00:00:00+00'
+    INSERT INTO star (repository_id, user_id, created_at)
+    SELECT repository.id, account.id, '2026-01-01 00:00:00+00'
     FROM account CROSS JOIN repository
     WHERE account.id BETWEEN {others} + {first} AND {others} + {last} AND repository.id BETWEEN 2 AND 6
     """,
     """
     INSERT INTO watch (repository_id, user_id, created_at)
-    SELECT repository_id, user_id, created_at FROM star WHERE user_id BETWEEN {others} + {first} AND {others} + {last}
+    SELECT repository_id, user_id, created_at FROM star
+    WHERE user_id BETWEEN {others} + {first} AND {others} + {last}
     """,
     """
     UPDATE repository SET stars_count = (SELECT count(*) FROM star WHERE repository_id = {large}),
         watchers_count = (SELECT count(*) FROM watch WHERE repository_id = {large}) WHERE id = {large}
     """,
     """
-    INSERT INTO commit_status (repository_id, sha, number, state, target_url, description, context, creator_id, created_at)
+    INSERT INTO commit_status (repository_id, sha, number, state, target_url, description, context,
+    creator_id, created_at)
     SELECT {large}, '{sha}', id - {others}, 'success', '{more}', '{more}', 'c', id, '2026-01-01 00:00:00+00'
     FROM account WHERE id BETWEEN {others} + {first} AND {others} + {last}
     """,
     """
-    INSERT INTO release (repository_id, tag_name, lower_tag_name, target_commitish, name, body, draft, prerelease, author_id,
+    INSERT INTO release (repository_id, tag_name, lower_tag_name, target_commitish, name, body, draft,
+        prerelease, author_id,
         created_at)
-    SELECT {large}, prefix || id, prefix || id, '', '{more}', '{more}', prefix = 'draft', false, id, '2026-01-01 00:00:00+00'
+    SELECT {large}, prefix || id, prefix || id, '', '{more}', '{more}', prefix = 'draft', false, id,
+    '2026-01-01 00:00:00+00'
     FROM account CROSS JOIN (SELECT 'draft' AS prefix UNION ALL SELECT 'v') AS prefixes
     WHERE id BETWEEN {others} + {first} AND {others} + {last} AND (prefix = 'v' OR id % 50 = 0)
     """,

@@ -104,7 +104,8 @@ async def run_jobs(world):
     components = world.components
     upkeep = Workers("repos", components.jobs, on_shard(world.components.upkeep.work(), world.settings.shard))
     every = (
-        components.workers, components.import_workers, components.mirror_workers, components.move_workers, upkeep,
+        components.workers, components.import_workers, components.mirror_workers, components.move_workers,
+        upkeep,
     )  # fmt: skip
     done = 0
     while count := sum([await workers.step() for workers in every]):

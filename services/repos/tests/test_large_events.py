@@ -174,7 +174,8 @@ async def test_the_largest_event_of_a_push(world, ann, git_url, tmp_path):
     listed = sum(len(one["added"]) + len(one["removed"]) for one in event["commits"])
     assert listed + event["omitted"]["paths"] == 600 * EVENT_COMMITS
     characters = sum(
-        len(one["message"]) + sum(len(who["name"]) + len(who["email"]) for who in (one["author"], one["committer"]))
+        len(one["message"]) + sum(len(who["name"]) + len(who["email"]) for who in (one["author"],
+                                                                                   one["committer"]))
         for one in event["commits"]
     )  # fmt: skip
     assert characters + event["omitted"]["characters"] == EVENT_COMMITS * (20_000 + 4 * 5_002)

@@ -9,8 +9,8 @@ from ingot_repos.migrations import SCRIPTS
 
 REQUIRED = {
     "owner_id": 1, "lower_name": "x", "description": "", "website": "", "private": False, "empty": False,
-    "mirror": False, "default_branch": "main", "size": 0, "stars_count": 0, "forks_count": 0, "watchers_count": 0,
-    "open_issues_count": 0, "state": "ready", "shard": "default", "ref_version": 0,
+    "mirror": False, "default_branch": "main", "size": 0, "stars_count": 0, "forks_count": 0,
+    "watchers_count": 0, "open_issues_count": 0, "state": "ready", "shard": "default", "ref_version": 0,
     "created_at": "2026-01-01 00:00:00.000000", "updated_at": "2026-01-02 00:00:00.000000",
 }  # fmt: skip
 
@@ -34,7 +34,8 @@ def test_no_row_is_written_while_the_migration_of_the_counts_locks_the_table(dat
     with engine.connect() as connection:
         migrate(connection, "0022")
         for number, archived in ((1, False), (2, True)):
-            add(connection, "repository", **REQUIRED | {"id": number, "name": f"r{number}", "archived": archived,
+            add(connection, "repository", **REQUIRED | {"id": number, "name": f"r{number}",
+                                                        "archived": archived,
                                                         "lower_name": f"r{number}"})  # fmt: skip
         migrate(connection, "0023")
         columns = "id, branch_count, licenses, archived_at"

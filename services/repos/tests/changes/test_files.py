@@ -182,8 +182,8 @@ async def test_a_folder_that_becomes_empty_is_gone_and_a_file_may_take_its_place
 
 
 HOSTILE_PATHS = [
-    ".git/config", "a/.GIT/x", "git~1", ".git /x", "a\\b", "a\nb", "a/" * 300 + "x", "x" * 5000, "\u200c.git", "a\x7fb",
-    "src", "src/main.py/x", "link", "link/x", "lib", "lib/x", "README.md",
+    ".git/config", "a/.GIT/x", "git~1", ".git /x", "a\\b", "a\nb", "a/" * 300 + "x", "x" * 5000, "\u200c.git",
+    "a\x7fb", "src", "src/main.py/x", "link", "link/x", "lib", "lib/x", "README.md",
 ]  # fmt: skip
 
 

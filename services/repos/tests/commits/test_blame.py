@@ -40,7 +40,8 @@ async def test_what_is_no_text_or_too_large_is_refused(world, ann, monkeypatch):
     set_branches(repo, odd=commit(repo, odd))
     monkeypatch.setattr(git_blame, "MOST_LINES", 3)
     for path, status in [
-        ("binary", 413), ("src", 404), ("none", 404), ("lib", 404), ("README.md%0A", 404), ("../app", 404), ("%00", 404),
+        ("binary", 413), ("src", 404), ("none", 404), ("lib", 404), ("README.md%0A", 404), ("../app", 404),
+        ("%00", 404),
         ("long?ref=odd", 413), ("-x?ref=odd", 200), ("--output=y?ref=odd", 200), ("a:b*?ref=odd", 200),
         ("empty?ref=odd", 200), ("README.md?ref=none", 404), ("README.md?ref=-x", 404),
     ]:  # fmt: skip
@@ -51,7 +52,8 @@ async def test_what_is_no_text_or_too_large_is_refused(world, ann, monkeypatch):
 
 
 NAMES = (
-    "\u00fcml\u00e4ut \ucf54\ub4dc.txt", 'a "quoted" name', '"', "back\\slash", "tab\there", "new\nline", "re\rturn", "bell\a\b\v\f\x7f\x01",
+    "\u00fcml\u00e4ut \ucf54\ub4dc.txt", 'a "quoted" name', '"', "back\\slash", "tab\there", "new\nline",
+    "re\rturn", "bell\a\b\v\f\x7f\x01",
     "\\303\\274", '"a"', "ends\\", " spaces ", "-x", ":(glob)*", "*", "#", "a/\u00fc/\n",
 )  # fmt: skip
 

@@ -76,7 +76,8 @@ async def test_the_changes_of_some_files_as_text(ann, app):
 
 
 async def test_what_cannot_be_compared(ann, app):
-    for text in ("none...master", "master...none", "master...", "none", "master...bob:x", "master...ann/other:x",
+    for text in ("none...master", "master...none", "master...", "none", "master...bob:x",
+                 "master...ann/other:x",
                  "--all...master", "master...--all", "a%00...b", f"{'0' * 40}...master", "x" * 3000,
                  "master...:x", "master...ann:", "master...ann:--x", "master....light"):  # fmt: skip
         assert (await ann.get(f"{C}/{text}")).status_code in (400, 404), text

@@ -24,7 +24,8 @@ async def test_languages_are_counted_in_bytes_the_largest_first(world, ann):
     assert (await ann.get("/repos/ann/app/languages")).json() == {"Shell": 10, "Python": 9}
     repo = opened(world, app["id"])
     files = {"a.go": b"x" * 50, "web/app.tsx": b"x" * 70, "vendor/b.go": b"x" * 999, "c.min.js": b"x" * 999,
-             "web/node_modules/a.js": b"x" * 999, "README.md": b"x" * 999, "data.json": b"x" * 999, "Dockerfile": b"x" * 5, "empty.rs": b""}  # fmt: skip
+             "web/node_modules/a.js": b"x" * 999, "README.md": b"x" * 999, "data.json": b"x" * 999,
+             "Dockerfile": b"x" * 5, "empty.rs": b""}  # fmt: skip
     repo.references.create("refs/heads/master", commit(repo, files), force=True)
     shown = (await ann.get("/repos/ann/app/languages")).json()
     assert list(shown.items()) == [("TypeScript", 70), ("Go", 50), ("Dockerfile", 5)]
@@ -78,7 +79,8 @@ async def test_licences_are_named_by_their_keys(world, ann):
     app = await repository_with_history(world, ann)
     repo = opened(world, app["id"])
     apache = b"Apache License\n  Version 2.0, January 2004\n"
-    files = {"LICENSE-APACHE": apache, "LICENSE-MIT": LICENSES["MIT"].encode(), "LICENSE.txt": b"all rights reserved",
+    files = {"LICENSE-APACHE": apache, "LICENSE-MIT": LICENSES["MIT"].encode(),
+             "LICENSE.txt": b"all rights reserved",
              "src/COPYING": apache, "licenser.py": apache}  # fmt: skip
     set_branches(repo, x=commit(repo, files))
     repo.references.create("refs/heads/master", str(repo.references["refs/heads/x"].target), force=True)
@@ -97,7 +99,10 @@ def test_names_of_files_and_their_languages(database_backend):
 def test_texts_and_their_licences(database_backend):
     for text, key in [
         (
-            "GNU GENERAL PUBLIC LICENSE\n Version 3, 29 June 2007\n ... the GNU Lesser General Public License",
+            (
+                "GNU GENERAL PUBLIC LICENSE\n Version 3, 29 June 2007\n ... the GNU Lesser General Public "
+                "License"
+            ),
             "GPL-3.0",
         ),
         ("GNU LESSER GENERAL PUBLIC LICENSE\nVersion 3, 29 June 2007", "LGPL-3.0"),

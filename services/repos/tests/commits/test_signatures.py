@@ -97,24 +97,23 @@ async def test_a_signature_is_verified_by_a_key_of_who_has_the_address(world, an
     answer = await ann.get("/repos/ann/app/commits?sha=signed&stat=false&files=false")
     assert world.identity.paths.count("/internal/signature-keys") == 1
     shown = {one["commit"]["message"].strip(): one["commit"]["verification"] for one in answer.json()}
-    assert (
-        {name: one["reason"].removeprefix("gpg.error.") for name, one in shown.items()}
-        == {
-            "pgp": f"ann / {pgp.id}",
-            "ssh": f"ann / {ssh.id}",
-            "rsa": f"ann / {rsa.id}",
-            "rsa with sha-1": "probable_bad_signature",
-            "pgp of another text": "probable_bad_signature",
-            "ssh of another text": "probable_bad_signature",
-            "ssh for files": "extract_sign",
-            "of who has another address": "no_gpg_keys_found",
-            "pgp of who has another address": "no_gpg_keys_found",
-            "of another text by who has another address": "probable_bad_signature",  # nobody learns whose address it is
-            "of nobody": "no_gpg_keys_found",
-            "pgp that is cut short": "extract_sign",
-            "ssh that is cut short": "extract_sign",
-        }
-    )
+    assert {name: one["reason"].removeprefix("gpg.error.") for name, one in shown.items()} == {
+        "pgp": f"ann / {pgp.id}",
+        "ssh": f"ann / {ssh.id}",
+        "rsa": f"ann / {rsa.id}",
+        "rsa with sha-1": "probable_bad_signature",
+        "pgp of another text": "probable_bad_signature",
+        "ssh of another text": "probable_bad_signature",
+        "ssh for files": "extract_sign",
+        "of who has another address": "no_gpg_keys_found",
+        "pgp of who has another address": "no_gpg_keys_found",
+        (
+            "of another text by who has another address"
+        ): "probable_bad_signature",  # nobody learns whose address it is
+        "of nobody": "no_gpg_keys_found",
+        "pgp that is cut short": "extract_sign",
+        "ssh that is cut short": "extract_sign",
+    }
     assert [name for name, one in shown.items() if one["verified"]] == ["rsa", "ssh", "pgp"]
     signer = {"name": "Ann", "email": "Ann@example.org", "username": "ann"}
     assert (shown["pgp"]["signer"], shown["of nobody"]["signer"]) == (signer, None)

@@ -122,7 +122,8 @@ async def test_a_branch_comes_before_a_tag_and_a_shorter_name_before_a_longer_on
     await commit(work, "dir/a b.txt", "of the branch")
     await git("tag", "deep", "master", cwd=work)
     await git("branch", "deep/er", "refs/heads/v1", cwd=work)
-    await git("push", "-q", f"{git_url}/ann/app.git", "refs/heads/v1:refs/heads/v1", "refs/heads/deep/er", "refs/tags/deep",
+    await git("push", "-q", f"{git_url}/ann/app.git", "refs/heads/v1:refs/heads/v1", "refs/heads/deep/er",
+              "refs/tags/deep",
               cwd=work, person=ann)  # fmt: skip
     assert (await raw(ann, "v1/dir/a%20b.txt")).text == "of the branch"
     assert (await raw(ann, "deep/er/dir/a%20b.txt")).text == "of the branch"

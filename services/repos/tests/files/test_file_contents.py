@@ -27,9 +27,10 @@ pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=Tr
 C = "/repos/ann/app/contents"
 NOT_THERE = [
     "none", "README.md/x", "link/x", "lib/x", "%2E%2E", "src/%2E%2E/README.md",
-    "%00", "a/" * 300 + "x", "\u00ff", "%FF", "README.md?ref=none", "README.md?ref=--all", "README.md?ref=HEAD~1",
-    "README.md?ref=refs/scratch/x", "README.md?ref=refs/heads/../master", "README.md?ref=master:src",
-    "README.md?ref=" + "a" * 2000, "README.md?ref=refs/heads/none", "README.md?ref=" + "0" * 40,
+    "%00", "a/" * 300 + "x", "\u00ff", "%FF", "README.md?ref=none", "README.md?ref=--all",
+    "README.md?ref=HEAD~1", "README.md?ref=refs/scratch/x", "README.md?ref=refs/heads/../master",
+    "README.md?ref=master:src", "README.md?ref=" + "a" * 2000, "README.md?ref=refs/heads/none",
+    "README.md?ref=" + "0" * 40,
 ]  # fmt: skip
 BAD_REQUESTS = [
     (("GET", "file-contents?body=x"), 422),

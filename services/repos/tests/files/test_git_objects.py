@@ -90,7 +90,8 @@ async def test_a_tree_with_its_folders_as_git_lists_it(world, ann, app):
 
 async def test_trees_that_are_not_there(ann, app):
     blob = (await ann.get("/repos/ann/app/contents/README.md")).json()["sha"]
-    for name in ("none", "0" * 40, blob, app["tag"][:7] + "x", "master:none", "master:README.md", "master:src%2F..",
+    for name in ("none", "0" * 40, blob, app["tag"][:7] + "x", "master:none", "master:README.md",
+                 "master:src%2F..",
                  ":src", "--all", "master:src:x", "x" * 3000, "%FF"):  # fmt: skip
         assert (await ann.get(f"{G}/trees/{name}")).status_code == 404, name
 

@@ -151,7 +151,9 @@ HOSTILE = {
     "half a character": b'name: "\\ud800"',
     "other documents": b"name: a\n---\nname: b\n...\n---\n[",
     "wrong types": b"name: [a]\nabout: {}\ntitle: 1\nlabels: {a: b}\nref: true\nbody: x\ncontact_links: [1]",
-    "wrong types of fields": b"name: a\nbody: [1, ~, [], {type: []}, {type: input, attributes: [], visible: 1}]",
+    "wrong types of fields": (
+        b"name: a\nbody: [1, ~, [], {type: []}, {type: input, attributes: [], visible: 1}]"
+    ),
     "keys that are no text": b"name: a\nbody: [{type: input, attributes: {1: x, ~: y, [a]: z}}]",
     "very many parts": b"name: a\nbody: [" + b"a," * 32_000 + b"]",
     "merges": b"name: a\n<<: [{name: b}, {<<: {<<: {name: c}}}]\n=: x",
@@ -177,8 +179,10 @@ async def test_no_pushed_file_fails_the_routes_that_read_it(world, ann):
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("12", 12), ("-12", -12), ("0", 0), ("1.5", 1.5), ("true", True), ("Off", False), ("~", None), ("", None),
-        ("1:30", "1:30"), ("1:30.5", "1:30.5"), ("9" * 16, "9" * 16), ("0x1f", "0x1f"), ("012", "012"), (".inf", ".inf"),
+        ("12", 12), ("-12", -12), ("0", 0), ("1.5", 1.5), ("true", True), ("Off", False), ("~", None),
+        ("", None),
+        ("1:30", "1:30"), ("1:30.5", "1:30.5"), ("9" * 16, "9" * 16), ("0x1f", "0x1f"), ("012", "012"),
+        (".inf", ".inf"),
         ("2026-01-02", "2026-01-02"), ("=", "="), ("'12'", "12"),
     ],
 )  # fmt: skip

@@ -79,7 +79,8 @@ def test_changes_of_kind_are_those_that_git_lists(repo, tmp_path):
     two = repo.create_commit(None, who, who, "two", after, [one])
     (change,) = between(repo, str(one), str(two))
     output = subprocess.run(
-        ["git", "-C", repo.path, "diff-tree", "-r", "--name-status", "-z", "--no-renames", str(one), str(two)],
+        ["git", "-C", repo.path, "diff-tree", "-r", "--name-status", "-z", "--no-renames", str(one),
+         str(two)],
         check=True, capture_output=True, text=True,
     ).stdout.split("\0")[:-1]  # fmt: skip
     expected = {"A": set(), "D": set(), "M": set()}

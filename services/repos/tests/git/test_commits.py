@@ -104,7 +104,8 @@ TIMES = (
     b" 4102444800 +0000",
 )
 MESSAGES = (
-    b"x", b"x\n", b"\n\n\n  \n lead\n\nbody \n\n", b"", b"\n", b"\r\nx\r\n", b" \n\t\nx", b"x\0y", b"\n\0", b"a\n\n\n\nb", b"\xff\n",
+    b"x", b"x\n", b"\n\n\n  \n lead\n\nbody \n\n", b"", b"\n", b"\r\nx\r\n", b" \n\t\nx", b"x\0y", b"\n\0",
+    b"a\n\n\n\nb", b"\xff\n",
 )  # fmt: skip
 
 
@@ -113,7 +114,8 @@ def odd_commits(repo):
     numbers = random.Random(0)
     for _ in range(1500):
         people = [
-            field + b" " + numbers.choice(NAMES) + numbers.choice((b" ", b" ", b"")) + b"<" + numbers.choice(ADDRESSES) + b">"
+            field + b" " + numbers.choice(NAMES) + numbers.choice((b" ", b" ",
+                                                                   b"")) + b"<" + numbers.choice(ADDRESSES) + b">"
             + numbers.choice(TIMES)
             for field in (b"author", b"committer")
         ]  # fmt: skip
@@ -130,7 +132,8 @@ def shown_by_git(repo, oids):
     """Names, addresses, times and messages by the ids of commits."""
     form = "%H%x01%an%x01%ae%x01%ad%x01%cn%x01%ce%x01%cd%x01%B%x02"
     output = subprocess.run(
-        ["git", f"--git-dir={repo.path}", "log", "--no-walk", "--stdin", "--date=raw", "--encoding=UTF-8", f"--format=tformat:{form}"],
+        ["git", f"--git-dir={repo.path}", "log", "--no-walk", "--stdin", "--date=raw", "--encoding=UTF-8",
+         f"--format=tformat:{form}"],
         input="\n".join(oids).encode(), capture_output=True, check=True,
     ).stdout.decode("utf-8", "replace")  # fmt: skip
     return {

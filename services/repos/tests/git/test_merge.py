@@ -172,7 +172,8 @@ def test_white_space_conflicts_unless_it_is_ignored(repo, style):
 def test_a_branch_is_updated_although_white_space_differs(repo, style):
     main, head = white_space_branches(repo)
     act = partial(
-        update, repo, main, head_ref="refs/heads/topic", expected_head=head, style=style, message="m\n", who=MERGER
+        update, repo, main, head_ref="refs/heads/topic", expected_head=head, style=style, message="m\n",
+        who=MERGER
     )  # fmt: skip
     with pytest.raises(MergeConflict):
         act()

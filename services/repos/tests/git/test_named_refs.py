@@ -23,14 +23,16 @@ READS = (
     "raw/{commit}/secret.txt", "raw/secret.txt?ref={commit}", "media/secret.txt?ref={commit}",
     "archive/{commit}.zip", "archive/{commit}.tar.gz", "archive/{commit}.bundle", "archive/{short}.zip",
     "contents?ref={commit}", "contents/secret.txt?ref={commit}", "contents-ext?ref={commit}",
-    "contents-ext/secret.txt?ref={commit}", "file-contents?ref={commit}&body=%7B%22files%22:%5B%22secret.txt%22%5D%7D",
+    "contents-ext/secret.txt?ref={commit}",
+    "file-contents?ref={commit}&body=%7B%22files%22:%5B%22secret.txt%22%5D%7D",
     "blame/secret.txt?ref={commit}", "editorconfig/secret.txt?ref={commit}",
     "commits?sha={commit}", "commits?sha={short}", "commits?sha={later}", "commits?not={commit}",
     "commits/{commit}/status", "commits/{commit}/statuses", "statuses/{commit}",
     "git/commits/{commit}", "git/commits/{short}", "git/commits/{commit}.diff", "git/commits/{commit}.patch",
-    "git/trees/{commit}", "git/trees/{tree}", "git/trees/{commit}:", "git/blobs/{blob}", "git/tags/{tag}", "git/notes/{commit}",
-    "compare/master...{commit}", "compare/{commit}...master", "compare/master..{commit}?output=diff",
-    "compare/master...{commit}?output=patch", "compare/master...{commit}?output=diff&page=1",
+    "git/trees/{commit}", "git/trees/{tree}", "git/trees/{commit}:", "git/blobs/{blob}", "git/tags/{tag}",
+    "git/notes/{commit}", "compare/master...{commit}", "compare/{commit}...master",
+    "compare/master..{commit}?output=diff", "compare/master...{commit}?output=patch",
+    "compare/master...{commit}?output=diff&page=1",
 )  # fmt: skip
 WRITES = (
     ("POST", "branches", {"new_branch_name": "again", "old_ref_name": "{commit}"}),
@@ -66,7 +68,8 @@ def hidden(repo, app):
     return {"commit": oid, "short": oid[:12], "later": later, "tree": tree, "blob": blob, "tag": tag}
 
 
-NOTHING = {name: f"{number}" * 40 for number, name in enumerate(("commit", "later", "tree", "blob", "tag"), 1)} | {
+NOTHING = {name: f"{number}" * 40 for number, name in enumerate(("commit", "later", "tree", "blob", "tag"),
+                                                                1)} | {
     "short": "1" * 12
 }  # fmt: skip
 
@@ -237,7 +240,8 @@ CREATIONS = (
     ("PATCH", "{R}/releases/{release}", {"tag_name": "NAME"}, "tag_name"),
     ("POST", "{R}/contents/new.txt", {"content": "", "new_branch": "NAME"}, "new_branch"),
     ("POST", "{R}/contents/new.txt", {"content": "", "branch": "NAME"}, "branch"),
-    ("POST", "{R}/contents", {"files": [{"operation": "create", "path": "a", "content": ""}], "new_branch": "NAME"}, "new_branch"),
+    ("POST", "{R}/contents", {"files": [{"operation": "create", "path": "a", "content": ""}],
+                              "new_branch": "NAME"}, "new_branch"),
     ("POST", "{R}/diffpatch", {"content": "", "new_branch": "NAME"}, "new_branch"),
     ("POST", "{R}/commits/{third}/revert", {"new_branch": "NAME"}, "new_branch"),
     ("PATCH", "{R}", {"default_branch": "NAME"}, "default_branch"),
@@ -362,12 +366,14 @@ def names(bare):
         tags |= {f"d{depth}": at} if depth in (7, 8, 9, DEEPEST - 1) else {}
     tags["too-deep"] = at
     refs = {f"refs/tags/{name}": oid for name, oid in tags.items()} | {
-        "refs/heads/main": one, "refs/heads/x": two, "refs/heads/refs/heads/x": three, "refs/heads/refs/heads/y": three,
-        "refs/heads/heads/odd": one, "refs/heads/odd": two, "refs/heads/tags/v1": two, "refs/tags/heads/z": three,
-        "refs/heads/both": one, "refs/tags/both": two, "refs/heads/x.diff": three, "refs/tags/light": two,
-        f"refs/heads/{one}": two, f"refs/tags/{two}": three, f"refs/heads/{three.upper()}": one, "refs/heads/" + "f" * 64: two,
-        "refs/heads/" + "e" * 40: two, f"refs/heads/x-{one}": two, f"refs/heads/in/{one}": three, f"refs/tags/{three[:9]}": one,
-        "refs/heads/t0": twins[0], "refs/heads/t1": twins[1], "refs/tags/lone-tree": tree, "refs/tags/lone-blob": blob,
+        "refs/heads/main": one, "refs/heads/x": two, "refs/heads/refs/heads/x": three,
+        "refs/heads/refs/heads/y": three, "refs/heads/heads/odd": one, "refs/heads/odd": two,
+        "refs/heads/tags/v1": two, "refs/tags/heads/z": three, "refs/heads/both": one, "refs/tags/both": two,
+        "refs/heads/x.diff": three, "refs/tags/light": two,
+        f"refs/heads/{one}": two, f"refs/tags/{two}": three, f"refs/heads/{three.upper()}": one,
+        "refs/heads/" + "f" * 64: two, "refs/heads/" + "e" * 40: two, f"refs/heads/x-{one}": two,
+        f"refs/heads/in/{one}": three, f"refs/tags/{three[:9]}": one, "refs/heads/t0": twins[0],
+        "refs/heads/t1": twins[1], "refs/tags/lone-tree": tree, "refs/tags/lone-blob": blob,
         "refs/pull/7/head": three, "refs/notes/commits": two,
     }  # fmt: skip
     for name, oid in refs.items():

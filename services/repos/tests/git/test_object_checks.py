@@ -25,11 +25,13 @@ CONTENTS = {
     "long url": GOOD.replace(b"https://example.org/x", b"-" + b"u" * 8192),
 }
 SPELLINGS = (
-    *(".git", ".gitmodules", ".gitattributes", ".gitignore", ".mailmap", ".github", ".gitkeep", ".gitmodulesx"),
+    *(".git", ".gitmodules", ".gitattributes", ".gitignore", ".mailmap", ".github", ".gitkeep",
+      ".gitmodulesx"),
     *("git~1", "git~2", "gitmod~4", "gi7eba~1", "gitatt~1", "gi7d29~1", "mailma~1", "gitmod~1x"),
     *(".git . .", ".git::$INDEX_ALLOCATION", ".gitmodules ", ".gitmodules:x", ".gitattributes."),
     *(".g\u200cit", ".gitmod\u200fules", "\ufeff.git", ".gitattri\u202abutes", ".gitm\u00f6dules"),
-    *("a\\.git", "a\\.gitmodules", "a\\git~1", ".git\\hooks", "..", ".", "...", "a~", "x~1", "README.md", "\u00e9.txt"),
+    *("a\\.git", "a\\.gitmodules", "a\\git~1", ".git\\hooks", "..", ".", "...", "a~", "x~1", "README.md",
+      "\u00e9.txt"),
 )  # fmt: skip
 NAMES = dict.fromkeys(
     name.encode() for name in (*SPELLINGS, ".GIT", ".GitModules", "GIT~1", "GITMOD~1", ".GITATTRIBUTES")

@@ -29,7 +29,8 @@ def packs(path, suffix="pack"):
 
 async def objects_of(index):
     """The ids of the objects in a pack."""
-    return {line.split()[1] for line in (await git("verify-pack", "-v", str(index), cwd=index.parent)).splitlines()
+    return {line.split()[1] for line in (await git("verify-pack", "-v", str(index),
+                                                   cwd=index.parent)).splitlines()
             if len(line.split()[0]) == 40}  # fmt: skip
 
 

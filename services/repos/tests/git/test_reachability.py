@@ -103,8 +103,9 @@ def test_random_histories_are_as_sets_of_ancestors_say(tmp_path):
                         check_pair(repo, graph, rng, checked)
                     except AssertionError as error:
                         error.add_note(
-                            f"repeat with INGOT_ORACLE_SEED={SEED} INGOT_ORACLE_HISTORIES={PAIRS}; batch {batch}, "
-                            f"{covered} covered, graph {number}, pair {pair}: {graph.parents} {graph.dates}"
+                            f"repeat with INGOT_ORACLE_SEED={SEED} INGOT_ORACLE_HISTORIES={PAIRS}; batch "
+                            f"{batch}, {covered} covered, graph {number}, pair {pair}: {graph.parents} "
+                            f"{graph.dates}"
                         )
                         raise
         batch += 1

@@ -189,7 +189,8 @@ def test_what_two_sides_change_is_merged_as_in_a_work_tree(repo, tmp_path, case)
     assert (result.clean, result.conflicts) == (is_clean, conflicts)
     assert (tree is not None) == is_clean
     squash = partial(
-        merge, repo, base_ref="refs/heads/main", expected_base=ours, head=theirs, style="squash", message="m\n",
+        merge, repo, base_ref="refs/heads/main", expected_base=ours, head=theirs, style="squash",
+        message="m\n",
         author=AUTHOR, committer=AUTHOR,
     )  # fmt: skip
     if tree is not None:

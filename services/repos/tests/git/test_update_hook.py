@@ -63,7 +63,10 @@ def test_a_volume_that_runs_no_hooks_is_refused(tmp_path):
     mounted = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o noexec tmpfs "$1" && shift && exec "$@"', "sh"]
     if subprocess.run([*mounted, tmp_path, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("no volume can be mounted here")
-    program = f"import pathlib, ingot_repos.git.hooks.update_hook as one; one.hooks_folder(pathlib.Path({str(tmp_path)!r}))"
+    program = (
+        "import pathlib, ingot_repos.git.hooks.update_hook as one; "
+        f"one.hooks_folder(pathlib.Path({str(tmp_path)!r}))"
+    )
     run = [*mounted, tmp_path, sys.executable, "-c", program]
     ended = subprocess.run(run, capture_output=True, text=True, check=False)
     assert f"HooksNotRun: {tmp_path} does not allow programs to run" in ended.stderr

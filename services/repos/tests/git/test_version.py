@@ -10,7 +10,8 @@ from ingot_repos.git.process.version import require_git, require_version
 
 @pytest.mark.parametrize(
     "text",
-    [b"git version 2.39.5\n", b"git version 2.39.5 (Apple Git-154)\n", b"git version 2.47.0-rc1\n", b"git version 3.0.0"],
+    [b"git version 2.39.5\n", b"git version 2.39.5 (Apple Git-154)\n", b"git version 2.47.0-rc1\n",
+     b"git version 3.0.0"],
 )  # fmt: skip
 def test_the_oldest_supported_git_and_newer_ones_are_accepted(text):
     require_version(text)

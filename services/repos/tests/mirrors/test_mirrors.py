@@ -301,7 +301,8 @@ async def test_many_late_mirrors_are_each_taken_once_the_latest_first(world, bob
     due = now() - timedelta(hours=2)
     async with world.database.transaction() as tx:
         rows = [
-            {"owner_id": 2, "name": f"m{n}", "lower_name": f"m{n}", "default_branch": "main", "shard": "shard-0",
+            {"owner_id": 2, "name": f"m{n}", "lower_name": f"m{n}", "default_branch": "main",
+             "shard": "shard-0",
              "mirror": True, "state": "ready", "created_at": due, "updated_at": due}
             for n in range(count)
         ]  # fmt: skip
@@ -314,7 +315,8 @@ async def test_many_late_mirrors_are_each_taken_once_the_latest_first(world, bob
             for n, id_ in enumerate(ids)
         ]
         jobs = [
-            {"kind": "sync@shard-0", "key": str(id_), "payload": b"{}", "state": "waiting", "attempts": 0, "fence": 0,
+            {"kind": "sync@shard-0", "key": str(id_), "payload": b"{}", "state": "waiting", "attempts": 0,
+             "fence": 0,
              "run_at": due + timedelta(seconds=n), "created_at": due}
             for n, id_ in enumerate(ids)
         ]  # fmt: skip

@@ -333,7 +333,10 @@ async def test_patterns_that_mean_nothing_are_refused(ann, base, field):
 
 def test_processes_of_two_containers_have_different_names():
     """The containers of a pod have one host name, and each process is the first one of its own."""
-    code = "import os; os.getpid = lambda: 1\nfrom ingot_repos.git.hooks.hook_questions import process_name\nprint(process_name())"
+    code = (
+        "import os; os.getpid = lambda: 1\nfrom ingot_repos.git.hooks.hook_questions import process_name\n"
+        "print(process_name())"
+    )
     names = {
         subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(2)
     }

@@ -73,7 +73,8 @@ async def test_deploy_keys_push_where_the_rule_names_them(world, ann, base):
     for number, (fields, refused, forced_only) in enumerate((
         (push_, True, False),
         (push_ | {"push_whitelist_deploy_keys": True}, True, True),
-        (push_ | force | {"push_whitelist_deploy_keys": True, "enable_force_push_allowlist": True}, True, True),
+        (push_ | force | {"push_whitelist_deploy_keys": True, "enable_force_push_allowlist": True}, True,
+         True),
         (push_ | force | {"push_whitelist_deploy_keys": True, "enable_force_push_allowlist": True,
                           "force_push_allowlist_deploy_keys": True}, False, False),
     )):  # fmt: skip

@@ -92,7 +92,8 @@ async def test_one_git_process_judges_all_heads_of_a_base(world, ann, base, git_
     set_branches(repo, **tips)
     names = ["clean", "conflict", "main", "other"]
     heads = [
-        {"repository_id": base, "branch": name, "number": number, "counted_base": start, "counted_head": tips[name]}
+        {"repository_id": base, "branch": name, "number": number, "counted_base": start,
+         "counted_head": tips[name]}
         for number, name in enumerate(names, start=10)
     ]  # fmt: skip
     body = {"base_branch": "main", "heads": heads}

@@ -58,7 +58,9 @@ ANSWERS = {
     "unauthorized": status("401 Unauthorized", 'WWW-Authenticate: Basic realm="r"'),
     "not-found": status("404 Not ResolvedRepository"),
     "redirect": status("302 ResolvedRepository", "Location: http://169.254.169.254/latest/meta-data"),
-    "no-repository": b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 14\r\n\r\n<html>\nhello\n\n",
+    "no-repository": (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 14\r\n\r\n<html>\nhello\n\n"
+    ),
     "unreachable": status("503 Unavailable"),
     "too-many-refs": advertisement(b"refs/heads/%06d" % n for n in range(MAX_REFS + 1)),
 }
@@ -159,8 +161,10 @@ async def test_names_that_cannot_be_kept_are_left_out(world, bob, remote, tmp_pa
 
 async def test_an_advertisement_is_judged_name_by_name(remote):
     names = [
-        b"refs/heads/ok", b"refs/heads/ok/below", b"refs/heads/../../config", b"refs/heads/-dash", b"refs/heads/HEAD", b"refs/heads/x.lock",
-        b"refs/heads/.hidden", b"refs/tags/v1", b"refs/pull/1/head", b"HEAD", b"refs/heads/\x01", b"refs/heads/n\xc3\xa9",
+        b"refs/heads/ok", b"refs/heads/ok/below", b"refs/heads/../../config", b"refs/heads/-dash",
+        b"refs/heads/HEAD", b"refs/heads/x.lock",
+        b"refs/heads/.hidden", b"refs/tags/v1", b"refs/pull/1/head", b"HEAD", b"refs/heads/\x01",
+        b"refs/heads/n\xc3\xa9",
     ]  # fmt: skip
     remote.answer = answering(advertisement(names))
     proxy = SocksProxy(Egress(["127.0.0.1"], "REMOTES"), OwnServers([]))

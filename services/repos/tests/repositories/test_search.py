@@ -18,13 +18,13 @@ pytestmark = pytest.mark.both_databases
 
 MANY = 100_000
 FILL = f"""
-    INSERT INTO repository (owner_id, name, lower_name, description, website, private, empty, archived, mirror,
-        default_branch, fork_of, size, stars_count, forks_count, watchers_count, open_issues_count, state, shard,
-        ref_version, created_at, updated_at)
+    INSERT INTO repository (owner_id, name, lower_name, description, website, private, empty, archived,
+        mirror, default_branch, fork_of, size, stars_count, forks_count, watchers_count, open_issues_count,
+        state, shard, ref_version, created_at, updated_at)
     WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {MANY})
     SELECT 1000 + n % 50, CASE WHEN n % 1000 = 0 THEN 'Needle-' ELSE 'straw-' END || n,
-        CASE WHEN n % 1000 = 0 THEN 'needle-' ELSE 'straw-' END || n, '', '', n % 4000 = 0, true, false, false,
-        'master', NULL, n, n % 7, 0, 0, 0, 'ready', 'shard-0', 0,
+        CASE WHEN n % 1000 = 0 THEN 'needle-' ELSE 'straw-' END || n, '', '', n % 4000 = 0, true, false,
+        false, 'master', NULL, n, n % 7, 0, 0, 0, 'ready', 'shard-0', 0,
         '2026-01-01 00:00:00+00', '2026-01-01 00:00:00+00'
     FROM n
 """

@@ -150,7 +150,8 @@ async def test_another_shard_asks_whoever_can_be_reached(worlds, ann, tmp_path):
     a, _, urls = worlds
     await replicated(worlds, ann)
     c = World(
-        a.settings.database_url, tmp_path / "c", shard="c", shards={"a": NOWHERE, "b": urls[1]}, identity=a.identity,
+        a.settings.database_url, tmp_path / "c", shard="c", shards={"a": NOWHERE, "b": urls[1]},
+        identity=a.identity,
         connect_seconds=0.1,
     )  # fmt: skip
     there = Person(c, ann.principal)

@@ -38,7 +38,8 @@ async def login(world, ann, tmp_path):
     key = Key(tmp_path, "ann")
     world.identity.ssh_keys[key.public.fingerprint] = (1, "laptop")
     return {
-        "username": "git", "client_keys": [str(key.file)], "known_hosts": None, "encoding": None, "config": None,
+        "username": "git", "client_keys": [str(key.file)], "known_hosts": None, "encoding": None,
+        "config": None,
     }  # fmt: skip
 
 
