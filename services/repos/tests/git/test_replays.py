@@ -2,6 +2,7 @@
 
 import os
 import random
+import resource
 import subprocess
 import time
 from functools import partial
@@ -12,7 +13,7 @@ from pygit2.enums import FileMode
 
 from ingot_repos.git.changes import merge as merges
 from ingot_repos.git.changes.merge import merge, update
-from ingot_repos.git.changes.tree_merges import JOB_CPU_SECONDS
+from ingot_repos.git.changes.tree_merges import CPU_SECONDS, JOB_CPU_SECONDS
 from ingot_repos.git.history.objects import read_blob
 from ingot_repos.git.process.errors import MergeConflict, MergeTooExpensive
 from ingot_repos.git.refs.refs import list_refs
@@ -28,6 +29,7 @@ from ..git_builders import (
     numbers,
     set_branches,
 )
+from ..signing_keys import read_keys, ssh_key
 from .test_merge import ENVIRONMENT, run_in_work_tree
 
 YOUNG, OLD = 2_000_000_000, 1_000_000_000
@@ -265,6 +267,22 @@ def test_replayed_commits_share_the_cpu_time_of_this_process(repo, unflushed, mo
     with pytest.raises(MergeTooExpensive):
         updated(repo, main, head)
     assert time.thread_time() - began < 0.3
+
+
+def test_the_processes_that_sign_replayed_commits_share_the_cpu_time(repo, unflushed, tmp_path):
+    signer = read_keys(ssh_key(tmp_path)).signer
+    first = commit(repo, {"f": b"0\n"})
+    main = commit(repo, {"f": b"0\n", "m": b"1\n"}, [first])
+    head = line_of(repo, 500, first, lambda number: {"f": b"%d\n" % (number + 1)})
+    set_branches(repo, main=main, topic=head)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with pytest.raises(MergeTooExpensive):
+        update(
+            repo, main, head_ref="refs/heads/topic", expected_head=head, style="rebase", message="",
+            who=AUTHOR, signer=signer,
+        )  # fmt: skip
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime) < 2 * CPU_SECONDS
 
 
 def test_many_commits_are_compared_with_many_of_the_base_at_the_cost_of_both(repo, unflushed):

@@ -23,7 +23,7 @@ from ingot_repos.git.changes.proposals import with_proposal
 from ingot_repos.git.changes.tree_merges import CPU_SECONDS
 from ingot_repos.git.history import compare
 from ingot_repos.git.history.commits import Person
-from ingot_repos.git.history.heads import MoveBlock, borrowed_head, with_borrowed_head, with_commit, with_head
+from ingot_repos.git.history.heads import MoveBlock, borrowed_head, with_borrowed_head, with_head
 from ingot_repos.git.history.lfs_pointers import pointers_between
 from ingot_repos.git.history.new_objects import Signer
 from ingot_repos.git.process.errors import (
@@ -238,8 +238,7 @@ async def update_branch(
     async with pushes.turn(row.id):
         try:
             async with borrowed_head(storage, row.id, source_id=base.id, branch=request.base_branch) as head:
-                await updates.require_update(head, head_ref, request.head_sha, make_commit)
-            sha = await with_commit(storage, row.id, make_commit, source_id=base.id, oid=head.tip)
+                sha = await updates.bring(head, head_ref, request.head_sha, make_commit)
             if sha != request.head_sha:
                 await updates.apply([RefChange(head_ref, request.head_sha, sha)])
         except (RefNotFound, InvalidName, ObjectNotFound, RepositoryNotFound):

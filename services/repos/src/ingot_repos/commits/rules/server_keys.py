@@ -25,6 +25,7 @@ from ingot_chassis.errors import Invalid
 from ingot_chassis.security import ssh_keys
 from ingot_chassis.settings import SettingsError
 from ingot_repos.git.history.new_objects import Signer
+from ingot_repos.git.process.cpu_time import CpuBudget
 from ingot_repos.git.process.errors import SigningFailed
 from ingot_repos.git.process.ssh_keygen import SshKeyFile
 
@@ -74,8 +75,8 @@ class _OpenPgpSigner:
         self._certificate = key.extract_certificate()
         self._signer = key.signer(passphrase or None)
 
-    def sign(self, payload: bytes) -> bytes:
-        """Return a signature that is valid now. Raises SigningFailed, for example if the key has expired."""
+    def sign(self, payload: bytes, _budget: CpuBudget | None = None) -> bytes:
+        """Return a signature that is valid now. It starts no process. Raises SigningFailed, for example if the key has expired."""
         try:
             signature = sign(self._signer, payload, mode=SignatureMode.DETACHED)
             _require_valid(self._certificate, payload, signature)
@@ -90,8 +91,8 @@ class _SshSigner:
     def __init__(self, name: str, email: str, key: SshKeyFile) -> None:
         self.name, self.email, self._key = name, email, key
 
-    def sign(self, payload: bytes) -> bytes:
-        return self._key.sign(payload)
+    def sign(self, payload: bytes, budget: CpuBudget | None = None) -> bytes:
+        return self._key.sign(payload, budget)
 
 
 def read_server_keys(

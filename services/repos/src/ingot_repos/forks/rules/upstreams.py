@@ -5,7 +5,7 @@ from typing import Literal
 
 from ingot_chassis.errors import Conflict, NotFound
 from ingot_repos.git.changes import merge
-from ingot_repos.git.history.heads import borrowed_head, with_commit
+from ingot_repos.git.history.heads import borrowed_head
 from ingot_repos.git.history.lfs_pointers import pointers_between
 from ingot_repos.git.history.new_objects import Signer
 from ingot_repos.git.process.errors import InvalidName, MergeConflict, ObjectNotFound, RefMoved, RefNotFound
@@ -49,8 +49,7 @@ async def merge_upstream(
                 signer=signer,
             )
             async with borrowed_head(storage, row.id, source_id=parent_id, branch=branch) as head:
-                await updates.require_update(head, ref, before, make_commit)
-            after = await with_commit(storage, row.id, make_commit, source_id=parent_id, oid=head.tip)
+                after = await updates.bring(head, ref, before, make_commit)
             if after == before:
                 return "up-to-date"
             if await lfs.has_any(parent_id):

@@ -93,6 +93,7 @@ def _replay(
             tree=tree,
             parents=[tip.id],
             signer=signer,
+            budget=budget,
         )
         tip = find_commit(view, new)
     return str(tip.id)

@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -106,6 +107,28 @@ class BorrowedHead:
         """
         return await self._storage.call(self._target_id, self._act, function)
 
+    async def publish(self, oid: str) -> None:
+        """Give the target a commit (full id) that ``act`` has written, with all that it needs.
+
+        The history of the tip is fetched first. No ref keeps it: a user who may push to the target can
+        reference it. So first check everything that ``act`` returned.
+
+        Raises:
+            RefMoved: the source no longer has the tip.
+            UnsafeObject: a push may not contain one of the objects.
+            GitFailed, GitTimedOut: the commits could not be fetched.
+        """
+        publish = partial(self._storage.call, self._target_id, self._act, partial(_publish, oid))
+        if self._source_id == self._target_id:
+            return await publish()
+        ref = f"refs/scratch/{secrets.token_hex(8)}"
+        paths = self._storage.path(self._target_id), self._storage.path(self._source_id)
+        try:
+            await asyncio.to_thread(fetch_from, *paths, self.tip, ref)
+            await publish()
+        finally:
+            await self._storage.call(self._target_id, delete_ref, ref)
+
     def close(self) -> None:
         """Remove written objects now, or when an abandoned function that still runs has ended.
 
@@ -174,31 +197,10 @@ async def with_borrowed_head(
         return await head.act(act)
 
 
-async def with_commit(
-    storage: Storage,
-    target_id: int,
-    act: Callable[[pygit2.Repository, str], _T],
-    *,
-    source_id: int,
-    oid: str,
-) -> _T:
-    """Fetch a commit (full id) with its history from another repository; return the result of ``act``.
-
-    No ref keeps it afterwards: a user who may push to the target can reference it. So first try everything
-    that can fail in `borrowed_head`.
-
-    Raises:
-        RefMoved: the source no longer has the commit.
-        GitFailed, GitTimedOut: the commits could not be fetched.
-    """
-    if source_id == target_id:
-        return await storage.call(target_id, act, oid)
-    ref = f"refs/scratch/{secrets.token_hex(8)}"
-    try:
-        await asyncio.to_thread(fetch_from, storage.path(target_id), storage.path(source_id), oid, ref)
-        return await storage.call(target_id, act, oid)
-    finally:
-        await storage.call(target_id, delete_ref, ref)
+def _publish(oid: str, view: pygit2.Repository, _tip: str) -> None:
+    if isinstance(view, ScratchRepository):
+        view.keep(oid)
+        view.publish()
 
 
 def alternate_environment(alternate: Path | None) -> dict[str, str] | None:

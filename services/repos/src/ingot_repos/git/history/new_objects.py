@@ -11,6 +11,7 @@ import pygit2
 from pygit2.enums import ObjectType
 
 from ingot_repos.git.history.commits import Person, signature
+from ingot_repos.git.process.cpu_time import CpuBudget
 from ingot_repos.git.process.disk import writing
 
 
@@ -22,8 +23,8 @@ class Signer(Protocol):
     @property
     def email(self) -> str: ...
 
-    def sign(self, payload: bytes) -> bytes:
-        """Return the armored signature. Blocks. Raises SigningFailed."""
+    def sign(self, payload: bytes, budget: CpuBudget | None = None) -> bytes:
+        """Return the armored signature, and charge the budget for processes. Blocks. Raises SigningFailed."""
 
 
 def create_commit(
@@ -35,15 +36,19 @@ def create_commit(
     tree: str | pygit2.Oid,
     parents: Sequence[str | pygit2.Oid],
     signer: Signer | None,
+    budget: CpuBudget | None = None,
 ) -> str:
-    """Write a commit and return its id. No ref moves. Raises SigningFailed."""
+    """Write a commit and return its id. No ref moves. Raises SigningFailed.
+
+    ``budget`` is charged for the processes of the signer.
+    """
     if signer is None:
         with writing():
             who = signature(author), signature(committer)
             return str(repo.create_commit(None, *who, message, tree, list(parents)))
     who = signature(author), signature(Person(signer.name, signer.email, committer.when))
     text = str(repo.create_commit_string(*who, message, tree, list(parents)))
-    signed = signer.sign(text.encode()).decode("ascii")
+    signed = signer.sign(text.encode(), budget).decode("ascii")
     with writing():
         return str(repo.create_commit_with_signature(text, signed.rstrip("\n")))
 

@@ -1,11 +1,15 @@
 """Signs with ssh-keygen(1), which reads the private key from a file in memory."""
 
+import contextlib
 import os
 import subprocess
 import tempfile
+import threading
 import weakref
+from typing import IO, cast
 
 from ingot_repos.git.process.command import clean_environment
+from ingot_repos.git.process.cpu_time import CpuBudget
 from ingot_repos.git.process.errors import SigningFailed
 
 _SECONDS = 20.0
@@ -25,27 +29,55 @@ class SshKeyFile:
         os.fchmod(self._file, 0o600)
         os.write(self._file, private_key)
 
-    def sign(self, payload: bytes) -> bytes:
-        """Return the armored signature of a commit or tag. Blocks. Raises SigningFailed."""
+    def sign(self, payload: bytes, budget: CpuBudget | None = None) -> bytes:
+        """Return the armored signature of a commit or tag, and charge the budget. Blocks.
+
+        Raises SigningFailed.
+        """
         path = f"/dev/fd/{self._file}"
         try:
-            run = subprocess.run(
+            process = subprocess.Popen(
                 ["ssh-keygen", "-Y", "sign", "-n", _NAMESPACE, "-f", path],
-                input=payload,
-                capture_output=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 env=clean_environment(),
                 pass_fds=(self._file,),
-                timeout=_SECONDS,
-                check=False,
             )
         except FileNotFoundError as error:
             raise SigningFailed("ssh-keygen is not installed") from error
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except OSError as error:
             raise SigningFailed(f"ssh-keygen did not run: {error}") from error
-        if run.returncode != 0 or not run.stdout:
-            said = run.stderr.decode("utf-8", "replace").replace(path, "the key").split("\n")
-            raise SigningFailed(f"ssh-keygen failed: {said[0][:200]}")
-        return run.stdout
+        signed, said = _exchange(process, payload, budget)
+        if process.returncode != 0 or not signed:
+            line = said.decode("utf-8", "replace").replace(path, "the key").split("\n")[0]
+            raise SigningFailed(f"ssh-keygen failed: {line[:200]}")
+        return signed
+
+
+def _exchange(
+    process: subprocess.Popen[bytes], payload: bytes, budget: CpuBudget | None
+) -> tuple[bytes, bytes]:
+    """Write the payload, and return stdout and stderr of the process, which reads before it writes.
+
+    It is charged before it is waited for: then its clock is gone.
+    """
+    stdin, stdout, stderr = (
+        cast("IO[bytes]", pipe) for pipe in (process.stdin, process.stdout, process.stderr)
+    )
+    deadline = threading.Timer(_SECONDS, process.kill)
+    deadline.start()
+    try:
+        with process:
+            with contextlib.suppress(BrokenPipeError):
+                stdin.write(payload)
+                stdin.close()
+            output = stdout.read(), stderr.read()
+            if budget is not None:
+                budget.charge_whole(process.pid)
+    finally:
+        deadline.cancel()
+    return output
 
 
 def _unnamed_file() -> int:

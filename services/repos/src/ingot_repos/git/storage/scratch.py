@@ -57,9 +57,14 @@ class ScratchRepository(pygit2.Repository):
         """Mark a commit: `staged` publishes it with all objects that it needs."""
         self._roots.append(oid)
 
-    def move_objects_to(self, target: Path) -> None:
-        """Move the marked objects to the folder of a repository, without other new objects."""
-        _move_objects([self.folder / _file_of(oid) for oid in self._published_objects()], target)
+    def publish(self) -> None:
+        """Move the marked objects to the repository, without other new objects.
+
+        Raises UnsafeObject if a push may not contain an object; then none is moved.
+        """
+        check_objects(self, self.folder, self.environment())
+        files = [self.folder / _file_of(oid) for oid in self._published_objects()]
+        _move_objects(files, Path(self.path) / "objects")
 
     def _published_objects(self) -> Iterator[str]:
         """Yield each object after those that it references: the repository never lacks a reference."""
@@ -108,8 +113,7 @@ def staged(repo: pygit2.Repository) -> Iterator[ScratchRepository]:
     with scratch(repo) as view:
         yield view
         if view is not repo:
-            check_objects(view, view.folder, view.environment())
-            view.move_objects_to(Path(repo.path) / "objects")
+            view.publish()
 
 
 def _remove(folder: Path) -> None:

@@ -68,13 +68,13 @@ class RefUpdates:
             self.row.id, self.actor.id, names, move, restricted=self._restricted, small=True
         )
 
-    async def require_update(
+    async def bring(
         self, head: BorrowedHead, ref: str, before: str, make_commit: Callable[[Any, str], str]
-    ) -> None:
-        """Call ``make_commit`` with repository and tip, and raise the refusals of ``apply`` for its commit.
+    ) -> str:
+        """Call ``make_commit`` with repository and tip. Publish its commit for ``apply``, and return it.
 
-        Commits of another repository are checked in this way before any object is copied. So a pusher can
-        never reference a refused object here.
+        Raises the refusals of ``apply``. Commits of another repository are checked before any object is
+        copied. So a pusher can never reference a refused object here.
         """
         after = await head.act(make_commit)
 
@@ -83,6 +83,8 @@ class RefUpdates:
 
         if after != before:
             await self._require([RefChange(ref, before, after)], read)
+            await head.publish(after)
+        return after
 
     async def _require(self, changes: Sequence[RefChange], read: Read) -> None:
         """Raise Denied unless the rules let the actor make these changes. ``read`` has their commits."""
