@@ -87,6 +87,16 @@ async def test_a_tag_is_created_and_deleted_like_by_a_push(world, ann, app):
     assert (event["ref"], event["before"], event["after"]) == ("refs/tags/rel/2", app["side"], "0" * 40)
 
 
+async def test_tags_are_found_by_a_part_of_their_names(ann, app):
+    tags = "/repos/ann/app/tags"
+    every = {one["name"] for one in (await ann.get(tags)).json()}
+    for part in ("V1", "zzz"):
+        answer = await ann.get(f"{tags}?q={part}")
+        matches = [one["name"] for one in answer.json()]
+        assert sorted(matches) == sorted(name for name in every if part.lower() in name.lower())
+        assert answer.headers["x-total-count"] == str(len(matches))
+
+
 async def test_tags_that_cannot_be(world, ann, app):
     for body, status in [
         ({"tag_name": "v1.0"}, 409),

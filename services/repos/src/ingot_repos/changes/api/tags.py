@@ -83,13 +83,14 @@ def _view(presenter: CodePresenter, tag: TagInfo) -> Tag:
     operation_id="repoListTags",
     tags=["repository"],
 )
-async def list_tags(request: RepositoryRequest) -> Response[list[Tag]]:
-    """List tags, latest first. Long texts are shortened."""
+async def list_tags(request: RepositoryRequest, q: str = "") -> Response[list[Tag]]:
+    """List tags, latest first; with `q`, only tags whose names contain it. Long texts are shortened."""
     repository, page, presenter = request.resource, request.page(), CodePresenter.of(request)
     try:
         listed, total = await request.storage.call(
             repository.id,
             tags.page_of_tags,
+            part=q,
             offset=page.offset,
             limit=page.limit,
             times=request.part(ReadCache).tag_times,

@@ -42,17 +42,23 @@ class AnnotatedTag:
 def page_of_tags(
     repo: pygit2.Repository,
     *,
+    part: str,
     offset: int,
     limit: int,
     times: SharedCache[int],
     clip: Callable[[TagInfo], TagInfo],
 ) -> tuple[list[TagInfo], int]:
-    """Return a page of the tags of commits, latest first, texts cut by ``clip``, and their number."""
+    """Return a page of the tags of commits, latest first, texts cut by ``clip``, and their number.
+
+    Only tags whose names contain ``part`` count, ignoring case.
+    """
     total = 0
 
     def each_tag() -> Iterator[tuple[int, str, str]]:
         nonlocal total
         for name, oid in each_ref(repo, TAGS):
+            if part and part.casefold() not in name.removeprefix(TAGS).casefold():
+                continue
             time = times.get(oid)
             if time is None:
                 time = _time(repo, oid)
