@@ -13,6 +13,7 @@ from markupsafe import Markup
 from ingot_chassis.errors import Conflict, Denied, Invalid, NotAllowed, NotFound, Unauthenticated
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.peers.transports import PeerAnswer
+from ingot_contracts.issues.choices import IssueChoices
 from ingot_contracts.issues.file_views import FileViews, ViewFile
 from ingot_contracts.issues.rights import IssueRights
 from ingot_contracts.rendering import (
@@ -172,6 +173,19 @@ class Forge:
             )
         except NotFound:
             return TransferOffers()
+
+    async def issue_choices(self, repository: str) -> Mapping[str, Any]:
+        """Return labels and milestones that issues can get, as plain values of ``IssueChoices``.
+
+        Empty for NOTHING, or if issues runs an older release.
+        """
+        path = f"/internal/repos{repository}/issue-choices"
+        try:
+            choices = await self._peers["issues"].get(path, IssueChoices, principal=self._principal)
+        except NOTHING:
+            choices = IssueChoices()
+        values: Mapping[str, Any] = msgspec.to_builtins(choices)
+        return values
 
     async def may_edit(self, repository: str, number: int) -> bool:
         """True if the caller may change an issue.

@@ -6,7 +6,6 @@ import msgspec
 
 from ingot_chassis.errors import Denied, NotFound
 from ingot_chassis.http.policy import Connection, Policy, resource
-from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity.accounts import Account
 from ingot_contracts.repos.repositories import RepositoryAccess
 from ingot_issues.access.api.request import REQUIRED_LEVEL, UNIT, IssuesRequest
@@ -39,22 +38,29 @@ def in_organization(level: RequiredLevel, scope: str) -> Policy:
     """
 
     async def decide(connection: Connection, level: str) -> Account:
-        components = cast("IssuesRequest", connection).components
-        principal: Principal = connection.scope["principal"]  # type: ignore[typeddict-item]
-        organization = await components.identity.account_by_name(connection.path_params["org"])
-        membership = principal.organizations.get(organization.id)
-        writes = level == "write"
-        try:
-            require_organization(principal, organization, membership, writes=writes)
-        except (NotFound, Denied):
-            if not principal.signed_in:
-                raise
-            # The principal token may be older than the membership, so a denial needs a check with identity.
-            membership = await components.identity.membership(principal.id, organization.id)
-            require_organization(principal, organization, membership, writes=writes)
-        return organization
+        request = cast("IssuesRequest", connection)
+        return await organization_for(request, connection.path_params["org"], writes=level == "write")
 
     return resource(level, scope, decide)
+
+
+async def organization_for(request: IssuesRequest, name: str, *, writes: bool) -> Account:
+    """Return an organization to whose labels the caller has access.
+
+    Raises NotFound, Unauthenticated or Denied.
+    """
+    identity, principal = request.components.identity, request.principal
+    organization = await identity.account_by_name(name)
+    membership = principal.organizations.get(organization.id)
+    try:
+        require_organization(principal, organization, membership, writes=writes)
+    except (NotFound, Denied):
+        if not principal.signed_in:
+            raise
+        # The principal token may be older than the membership, so a denial needs a check with identity.
+        membership = await identity.membership(principal.id, organization.id)
+        require_organization(principal, organization, membership, writes=writes)
+    return organization
 
 
 async def _decide(
