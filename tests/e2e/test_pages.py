@@ -427,8 +427,9 @@ async def test_an_issue_gets_reactions_files_and_what_is_decided_about_it(scene)
     ):
         assert shown in (await ann.send(issue, fields, to=f"{issue}/reactions")).text
     facts = f"{issue}/facts"
-    await ann.submit(facts, "Save", to="/facts", assignees=[ann.name])
-    assert "Due</h2>" in (await ann.submit(facts, "Save", to="/facts", due="2030-02-03")).text
+    await ann.submit(f"{issue}/assignees", "Save", to="/assignees", assignees=[ann.name])
+    dated = await ann.submit(f"{issue}/due", "Save", to="/due", due="2030-02-03")
+    assert "2030-02-03 23:59 UTC" in dated.text
     latest = (await ann.api.get(f"repos/{issue}")).json()
     assert [one["login"] for one in latest["assignees"]] == [ann.name]
     for fields, shown in (

@@ -7,6 +7,7 @@ import msgspec
 
 from ingot_chassis.http.paging import MAX_LIMIT
 from ingot_contracts.identity.accounts import User
+from ingot_contracts.issues.choices import CHOICES, CLOSED
 from ingot_contracts.issues.issues import Comment, Issue
 from ingot_contracts.issues.labels import Label, Milestone
 from ingot_contracts.issues.pulls import PullRequest, PullRequestBranch
@@ -196,6 +197,11 @@ class FakeForge:
             await send({"type": "http.response.start", "status": 200 if answer else 204, "headers": []})
             await send({"type": "http.response.body", "body": msgspec.json.encode(answer) if answer else b""})
             return
+        if scope["path"].endswith("/issue-choices"):
+            answer = self._issue_choices(scope["path"])
+            await send({"type": "http.response.start", "status": 200 if answer else 404, "headers": []})
+            await send({"type": "http.response.body", "body": msgspec.json.encode(answer)})
+            return
         if scope["path"].startswith("/internal/") and scope["path"] != "/internal/markdown":
             await self.identity(scope, receive, send)
             return
@@ -211,6 +217,29 @@ class FakeForge:
         await send({"type": "http.response.body", "body": content})
         if call.method == "GET" and (steps := self.steps.get(path)):
             steps.pop(0)()
+
+    def _issue_choices(self, path):
+        """Labels and milestones of a repository as issues has them for web; None where it has no tracker."""
+        home = path.removeprefix("/internal").removesuffix("/issue-choices")
+        if f"{home}/labels" in self.failures:
+            return None
+        path = f"{home}/milestones"
+        rows = [plain(Milestone(id=0, title="")) | one for one in self.answers.get(path, [])]
+        states = {state: [one for one in rows if one["state"] == state] for state in ("open", "closed")}
+        for state, rows in states.items():
+            rows += [
+                plain(Milestone(id=0, title="", state=state)) | one
+                for one in self.answers.get(f"{path}?state={state}", [])
+            ]
+        of_owner = f"/orgs/{home.split('/')[2]}/labels"
+        labels = self.answers.get(f"{home}/labels", []) + (
+            [] if of_owner in self.failures else self.answers.get(of_owner, [])
+        )
+        return {
+            "labels": [plain(Label(id=0, name="", color="")) | one for one in labels],
+            "milestones": states["open"][:CHOICES], "closed_milestones": states["closed"][:CLOSED],
+            "milestone_total": len(states["open"]), "closed_total": len(states["closed"]),
+        }  # fmt: skip
 
     def _has_moved(self, call, path):
         """True if a request for the changes of a pull request names others than the present ones."""

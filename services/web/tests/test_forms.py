@@ -126,6 +126,8 @@ FIELDS = {
     "/ann/demo/pulls/1/reviews": {"commit_id": HEAD["sha"], "base_branch": "main"},
     "/ann/demo/milestones/1": {"do": "closed"},
     "/ann/demo/issues/1/tasks": {"task": "0", "version": "0"},
+    "/ann/demo/issues/1/facts": {"do": "lock", "lock": "yes"},
+    "/ann/demo/issues/1/reviewers": {"reviewers": "zoe"},
     "/ann/demo/branches/merge-upstream": {"branch": "main"},
     "/user/settings/applications": {"repository": "read"},
     "/user/settings/two_factor": {"do": "begin"},
@@ -284,18 +286,19 @@ FILLED = (
     ("/ann/demo/settings/keys", "", "Add the key", {"title": "A", "key": "ssh-ed25519 A", "writable": "1"}),
     ("/ann/demo/settings/transfer", "", "Hand it over", {"new_owner": "zoe", "name": "other"}),
     ("/ann/demo/settings", "/delete", "Delete the repository", {"name": "other"}),
-    ("/ann/demo/issues/1/facts", "", "Save", {"labels": "2", "assignees": "ann", "milestone": "3", "due": "2030-02-03"}),
+    ("/ann/demo/issues/1/labels", "", "Save", {"labels": "2"}),
+    ("/ann/demo/issues/1/assignees", "", "Save", {"assignees": "ann"}),
+    ("/ann/demo/issues/1/milestone", "", "Save", {"milestone": "3"}),
+    ("/ann/demo/issues/1/due", "", "Save", {"due": "2030-02-03"}),
     ("/ann/demo/issues/1/facts", "", "It blocks this one", {"issue": "#7"}),
     ("/ann/demo/issues/1/facts", "", "Add the time", {"hours": "2", "minutes": "30"}),
-    ("/ann/demo/issues/1/facts", "", "Ask", {"reviewer": "zoe"}),
-    ("/ann/demo/issues/1/facts", "", "Ask the team", {"team": "crew"}),
 )  # fmt: skip
 """A page, how the address of one of its forms ends, the button, and what somebody fills in."""
 CHOICES = {
     f"{HOME}/issues/1": issue(pull_request={"merged": False}, labels=[{"id": 1, "name": "bug", "color": "ffffff"}]),
     "/users/bob": ANN_USER | {"login": "bob", "is_admin": False},
     f"{HOME}/labels": [{"id": 2, "name": "late", "color": "ffffff"}],
-    f"{HOME}/milestones": [{"id": 3, "title": "One"}], f"{HOME}/assignees": [ANN_USER],
+    f"{HOME}/milestones": [{"id": 3, "title": "One", "due_on": None}], f"{HOME}/assignees": [ANN_USER],
     f"{HOME}/teams": [{"id": 1, "name": "staff", "permission": "read", "description": "", "includes_all_repositories": False}],
 }  # fmt: skip
 

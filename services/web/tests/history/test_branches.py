@@ -2,6 +2,7 @@
 
 import re
 from html import unescape
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -92,7 +93,7 @@ async def test_the_menu_of_branches_asks_for_them_when_it_is_opened(pages, forge
     shown = (await pages.get(f"/ann/demo/{page}")).text
     assert f"{HOME}/branches" not in forge.read_paths
     assert 'href="/ann/demo/branches"' in shown
-    (address,) = re.findall(r'hx-get="([^"]+)" hx-trigger="toggle once"', shown)
+    (address,) = re.findall(r'hx-get="([^"]+)" hx-trigger="toggle from:closest details once"', shown)
     part = await pages.client.get(unescape(address), headers=IN_PLACE)
     assert is_part(part)
     base = f"/ann/demo/{page.partition('/')[0]}/branch"
@@ -102,3 +103,16 @@ async def test_the_menu_of_branches_asks_for_them_when_it_is_opened(pages, forge
     for other in (address.replace("to=", "to=.."), "/ann/demo/branches"):
         forge.answers[f"{HOME}/branches"] = []
         assert "No branches yet" in (await pages.client.get(unescape(other), headers=IN_PLACE)).text
+
+
+async def test_the_menu_finds_branches_and_tags_as_one_types(pages, forge):
+    for name, kind in (("branches", "branch"), ("tags", "tag")):
+        path = f"{HOME}/{name}"
+        forge.answers[path] = [{"name": f"v{number}"} for number in range(30)]
+        address = f"/ann/demo/{name}?to=src&from=v1&q=v"
+        part = (await pages.client.get(address, headers=IN_PLACE)).text
+        assert parse_qs(forge.queries[path]) == {"limit": ["20"], "q": ["v"]}
+        assert f'<a href="/ann/demo/src/{kind}/v1" aria-current="true">v1</a>' in part
+        assert (part.count("<a href="), f'href="/ann/demo/{name}">All {name}</a>' in part) == (21, True)
+        forge.answers[path] = []
+        assert "Nothing matches." in (await pages.client.get(address, headers=IN_PLACE)).text

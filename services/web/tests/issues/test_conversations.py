@@ -197,7 +197,7 @@ async def test_the_page_of_a_timeline_is_the_same_at_the_address_of_a_pull_reque
 
 
 @pytest.mark.parametrize(
-    "page", ["/ann/demo/issues", "/ann/demo/pulls", "/ann/demo/issues/new", "/ann/demo/issues/1/facts"]
+    "page", ["/ann/demo/issues", "/ann/demo/pulls", "/ann/demo/issues/new", "/ann/demo/issues/1/labels"]
 )
 async def test_labels_of_the_organization_are_chosen_like_those_of_the_repository(pages, forge, page):
     """On every page that has a choice of labels, also of more than one page of them."""
@@ -210,9 +210,7 @@ async def test_labels_of_the_organization_are_chosen_like_those_of_the_repositor
 
     forge.answers |= {f"{HOME}/labels": labels(100, 70), "/orgs/ann/labels": labels(300, 120)}
     shown = (await pages.get(page, ANN)).text
-    assert [n for n in (100, 169, 300, 419) if f"label-{n}</a>" in shown or f"label-{n}</span>" in shown] == [
-        100, 169, 300, 419
-    ]  # fmt: skip
+    assert [n for n in (100, 169, 300, 419) if f"label-{n}</" in shown] == [100, 169, 300, 419]
     forge.failures["/orgs/ann/labels"] = 404
     shown = (await pages.get(page, ANN)).text
     assert ("label-169<" in shown, "label-300<" in shown) == (True, False)
@@ -270,7 +268,7 @@ async def test_an_issue_that_is_refused_keeps_its_labels_and_milestone(pages, fo
     chosen = {"title": "It leaks", "labels": "2", "milestone": "7"}
     refused = (await pages.submit("/ann/demo/issues/new", "Open the issue", to="/issues/new", **chosen)).text
     assert [f'value="{number}" checked' in refused for number in (1, 2)] == [False, True]
-    assert '<option value="7" selected>' in refused
+    assert 'name="milestone" value="7" checked' in refused
 
 
 async def test_somebody_who_has_not_signed_in_finds_where_an_issue_is_opened(pages, forge):

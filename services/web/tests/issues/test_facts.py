@@ -4,36 +4,11 @@ import time
 
 import pytest
 
-from ingot_contracts.testing.forms import form_of
-
-from ..forge import ANN_USER, HOME, MOMENT, issue
+from ..forge import HOME, MOMENT, issue
 from ..history.test_commits import OPEN
-from ..world import ANN, BOB
+from ..world import ANN
 
 FACTS = f"{HOME}/issues/1"
-
-
-def _label(number):
-    return {"id": number, "name": f"label {number}", "color": "ffffff", "description": ""}
-
-
-async def test_a_date_is_set_and_everything_else_stays(pages, forge):
-    closed = {"id": 5, "title": "Closed"}
-    far = {**ANN_USER, "id": 60, "login": "zoe"}
-    forge.answers |= {
-        FACTS: issue(labels=[_label(1), _label(2), _label(3)], assignees=[far], milestone=closed),
-        f"{HOME}/labels": [_label(1)],
-        "/orgs/ann/labels": [_label(2), _label(4)],
-        f"{HOME}/assignees": [ANN_USER],
-    }
-    page = "/ann/demo/issues/1/facts"
-    form = form_of((await pages.get(page, ANN)).text, page, "Save")
-    assert form.values["labels"] == ["1", "2", "3"]
-    await pages.post(page, form.press("Save", due="2030-02-03"), ANN)
-
-    change = {"assignees": ["zoe"], "milestone": 5, "due_date": "2030-02-03T23:59:59Z"}
-    assert sorted(forge.sent) == [("PATCH", FACTS, change), ("PUT", f"{FACTS}/labels", {"labels": [1, 2, 3]})]
-    assert "label 4" in (await pages.get(page, ANN)).text
 
 
 async def test_who_only_reads_is_led_to_times_where_they_are_tracked(pages, forge):
@@ -106,25 +81,6 @@ async def test_what_an_issue_blocks_stands_beside_what_blocks_it(pages, forge):
     for page in ("/ann/demo/issues/1", "/ann/demo/issues/1/facts", "/ann/demo/pulls/1"):
         shown = (await pages.get(page, ANN)).text
         assert ("<h2>Blocks</h2>" in shown, "Later</a>" in shown) == (True, True)
-
-
-async def test_a_person_or_a_team_is_asked_for_a_review(pages, forge):
-    forge.answers[FACTS] = issue(pull_request={"merged": False})
-    page = "/ann/demo/issues/1/facts"
-    await pages.submit(page, "Ask", to="/facts", reviewer="bob")
-    await pages.submit(page, "Ask the team", to="/facts", team="crew")
-    path = f"{HOME}/pulls/1/requested_reviewers"
-    assert forge.sent == [
-        ("POST", path, {"reviewers": ["bob"], "team_reviewers": []}),
-        ("POST", path, {"reviewers": [], "team_reviewers": ["crew"]}),
-    ]
-
-
-@pytest.mark.parametrize(("caller", "asks"), [(ANN, True), (BOB, False)])
-async def test_the_author_of_a_pull_request_asks_for_reviews_without_writing(pages, forge, caller, asks):
-    forge.answers[HOME]["permissions"]["push"] = False
-    forge.answers[FACTS] = issue(pull_request={"merged": False})
-    assert ("Ask for a review" in (await pages.get("/ann/demo/issues/1/facts", caller)).text) is asks
 
 
 @pytest.mark.parametrize(("one", "place"), [(issue(), "issues"), (OPEN, "pulls")])

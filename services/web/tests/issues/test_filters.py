@@ -106,8 +106,7 @@ async def test_a_menu_has_the_newest_of_many_closed_milestones_and_a_way_to_all(
         f"v{number} closed" for number in range(201, 151, -1)
     ]
     assert links(shown)["All milestones"] == "/ann/demo/milestones"
-    assert forge.read_paths.count(path) == 2
-    assert parse_qs(forge.queries[f"{path}?state=closed"])["sort"] == ["newest"]
+    assert path not in forge.read_paths
 
 
 @pytest.mark.parametrize(

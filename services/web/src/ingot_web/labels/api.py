@@ -1,6 +1,5 @@
 """Labels of a repository: the list, and the forms to create, edit and delete one."""
 
-from asyncio import gather
 from typing import Any
 
 from litestar import Response, get, post
@@ -15,13 +14,6 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 SHOWN = 50
 LABEL_ACTS = ("new", "edit", "delete")
 LABELS = "/{owner:str}/{repo:str}/labels"
-
-
-async def choosable_labels(frame: RepositoryFrame) -> list[Any]:
-    """Return the labels for issues: those of the repository, then those of its organization."""
-    paths = (frame.api("labels"), frame.owner_api("labels"))
-    lists = await gather(*(frame.forge.rows_if_there("issues", path) for path in paths))
-    return [label for labels in lists for label in labels or ()]
 
 
 @get(LABELS, policy=anyone(), include_in_schema=False)

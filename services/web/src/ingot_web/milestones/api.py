@@ -1,6 +1,5 @@
 """Milestones of a repository: the list, and the forms to create, edit, close and delete one."""
 
-from asyncio import gather
 from typing import Any
 from urllib.parse import urlencode
 
@@ -8,7 +7,6 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
-from ingot_web.clients.forge import ListPage
 from ingot_web.forms.rules.fields import Form
 from ingot_web.pages.api.request import WebRequest
 from ingot_web.repositories.api.frames import RepositoryFrame
@@ -17,18 +15,6 @@ SHOWN = 50
 NO_DATE = "0001-01-01T00:00:00Z"
 """Date that removes a date in the API, which ignores an absent one."""
 MILESTONES = "/{owner:str}/{repo:str}/milestones"
-
-
-async def choosable_milestones(frame: RepositoryFrame) -> tuple[ListPage, ListPage]:
-    """Return the milestones for the filter of a list: open ones, and the newest closed ones.
-
-    Very long lists are cut.
-    """
-    forge, path = frame.forge, frame.api("milestones")
-    return await gather(
-        forge.listing_if_there("issues", path, state="open", limit=SHOWN),
-        forge.listing_if_there("issues", path, state="closed", sort="newest", limit=SHOWN),
-    )
 
 
 @get(MILESTONES, policy=anyone(), include_in_schema=False)

@@ -17,8 +17,8 @@ document.addEventListener("keydown", event => {
     return;
   }
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (!step || event.target.matches("input, select, textarea")) return;
-  const places = [...menu.querySelectorAll("summary, a, button")];
+  if (!step || event.target.matches("input:not([type=checkbox], [type=radio]), select, textarea")) return;
+  const places = [...menu.querySelectorAll("summary, a, button, input")].filter(place => place.checkVisibility());
   const next = (places.indexOf(event.target) + step + places.length) % places.length;
   places[next].focus();
   event.preventDefault();

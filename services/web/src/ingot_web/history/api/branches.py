@@ -13,25 +13,38 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 
 REFS = 30
 """On one page of a list."""
+MENU = 20
+"""In a menu; a filter finds the others."""
+LONGEST = 200
+"""Characters of a filter."""
 CHOICES = ("src", "commits", "find")
-"""Pages of a branch to which the menu of branches leads."""
+"""Pages of a branch or tag to which the menu leads."""
 
 
 @get("/{owner:str}/{repo:str}/branches", policy=anyone(), include_in_schema=False)
 async def branches(request: WebRequest) -> Response[str]:
-    """All branches; the first ones if a menu requests them."""
+    """All branches; the first matches if a menu requests them."""
     frame = RepositoryFrame(request)
-    to = request.query_params.get("to", "")
-    if not request.wants_part or to not in CHOICES:
+    if not request.wants_part or request.query_params.get("to") not in CHOICES:
         return await _branches_page(frame, Form())
-    (listing,) = await frame.load(frame.forge.listing("repos", frame.api("branches"), limit=50))
+    return await _choices(frame, "branches", "branch")
+
+
+async def _choices(frame: RepositoryFrame, name: str, kind: str) -> Response[str]:
+    """Return branches or tags for a menu: the first ones whose names contain ``q``."""
+    query = frame.request.query_params
+    text = query.get("q", "").strip()[:LONGEST]
+    filters = {"q": text} if text else {}
+    (listing,) = await frame.load(frame.forge.listing("repos", frame.api(name), limit=MENU, **filters))
     return frame.render(
         "history/branches.html",
-        in_place="history/branch_choice.html",
+        in_place="history/ref_choices.html",
         tab="code",
-        branches=listing,
-        to=to,
-        current=request.query_params.get("from", ""),
+        listing=listing,
+        kind=kind,
+        text=text,
+        to=query["to"],
+        current=query.get("from", ""),
     )
 
 
@@ -101,10 +114,11 @@ async def merge_upstream(request: WebRequest) -> Response[Any]:
 
 @get("/{owner:str}/{repo:str}/tags", policy=anyone(), include_in_schema=False)
 async def tags(request: WebRequest) -> Response[str]:
-    """All tags."""
-    return await RepositoryFrame(request).list_page(
-        "history/tags.html", "repos", "tags", size=REFS, tab="code", title="Tags"
-    )
+    """All tags; the first matches if a menu requests them."""
+    frame = RepositoryFrame(request)
+    if request.wants_part and request.query_params.get("to") in CHOICES:
+        return await _choices(frame, "tags", "tag")
+    return await frame.list_page("history/tags.html", "repos", "tags", size=REFS, tab="code", title="Tags")
 
 
 routes = [branches, create_branch, delete_branch, merge_upstream, tags]

@@ -13,6 +13,7 @@ from ingot_web.forms.rules.fields import Form
 from ingot_web.history.api.commits import COMMITS, LISTED
 from ingot_web.pages.api.request import WebRequest
 from ingot_web.repositories.api.frames import RepositoryFrame
+from ingot_web.repositories.api.issue_choices import offered_choices
 
 
 @get("/{owner:str}/{repo:str}/compare", policy=anyone(), include_in_schema=False)
@@ -86,8 +87,10 @@ async def comparison_page(
         changes.head_repo = compared.get("head_repo", "")
         changes.text = f"/compare/{quote(basehead)}?output=diff"
     base = base or frame.repository["default_branch"]
+    opens = compared["commits"] and frame.repository["has_pull_requests"] and not file_shown(frame.request)
     return frame.render(
         "history/compare.html",
+        choices=await offered_choices(frame, "pulls") if opens else None,
         in_place="" if problem else MORE_FILES,
         tab="pulls",
         title=f"{base} and {head}",

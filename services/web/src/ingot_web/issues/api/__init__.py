@@ -1,5 +1,5 @@
 """Routes."""
 
-from ingot_web.issues.api import comments, conversations, facts, tasks
+from ingot_web.issues.api import choices, comments, conversations, facts, tasks
 
-routes = [*comments.routes, *conversations.routes, *facts.routes, *tasks.routes]
+routes = [*choices.routes, *comments.routes, *conversations.routes, *facts.routes, *tasks.routes]

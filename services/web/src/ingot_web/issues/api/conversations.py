@@ -15,12 +15,11 @@ from ingot_web.issues.rules.filters import ListFilter
 from ingot_web.issues.rules.tasks import with_buttons
 from ingot_web.issues.rules.templates import EMPTY_DRAFT, draft_of
 from ingot_web.issues.rules.timelines import is_said, links_to_entries, words
-from ingot_web.labels.api import choosable_labels
-from ingot_web.milestones.api import choosable_milestones
 from ingot_web.pages.api.feeds import feed
 from ingot_web.pages.api.request import PAGE_SIZE, WebRequest
 from ingot_web.previews.api import preview
 from ingot_web.repositories.api.frames import RepositoryFrame
+from ingot_web.repositories.api.issue_choices import chosen_values, offered_choices
 
 ENTRIES = 50
 REACTIONS = {
@@ -52,7 +51,7 @@ async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Res
     frame = RepositoryFrame(request)
     chosen = ListFilter.of(request.query_params.multi_items())
     is_start = request.number == 1 and chosen == ListFilter()
-    listing, labels, (milestones, closed_milestones), pinned = await frame.load(
+    listing, choices, pinned = await frame.load(
         frame.forge.listing(
             "issues",
             frame.api("issues"),
@@ -61,8 +60,7 @@ async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Res
             limit=PAGE_SIZE,
             **chosen.parameters(),
         ),
-        choosable_labels(frame),
-        choosable_milestones(frame),
+        frame.forge.issue_choices(frame.base),
         frame.forge.get_if_there("issues", frame.api(kind, "pinned")) if is_start else _nothing(),
     )
     closed = 0
@@ -76,9 +74,7 @@ async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Res
         title=title,
         heading=title,
         listing=listing,
-        labels=labels,
-        milestones=milestones,
-        closed_milestones=closed_milestones,
+        choices=choices,
         closed=closed,
         pinned=[as_issue(one) if kind == "pulls" else one for one in pinned or ()],
         chosen=chosen,
@@ -106,9 +102,7 @@ async def new(request: WebRequest) -> Response[str]:
 
 
 async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
-    labels, milestones, templates, config = await frame.load(
-        choosable_labels(frame),
-        frame.forge.rows_if_there("issues", frame.api("milestones")),
+    templates, config = await frame.load(
         frame.forge.get_if_there("repos", frame.api("issue_templates")),
         frame.forge.get_if_there("repos", frame.api("issue_config")),
     )
@@ -116,16 +110,20 @@ async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None
     start = draft_of(own) if own and not problem else EMPTY_DRAFT
     names = {name.lower() for name in start.labels}
     config = config or NO_CONFIG
+    choices = await offered_choices(frame, "issues")
     return frame.render(
         "issues/new.html",
         tab="issues",
         title="New issue",
         error=problem,
         form={"title": start.title, "body": start.body, **form},
-        labels=labels,
-        chosen_labels=[*form.ids("labels"), *(one["id"] for one in labels if one["name"].lower() in names)],
-        milestones=milestones or [],
-        milestone=whole_number(form.text("milestone")) or "",
+        choices=choices,
+        chosen_labels=[
+            *form.ids("labels"),
+            *(one["id"] for one in choices["labels"] if one["name"].lower() in names),
+        ],
+        chosen_people=form.all("assignees"),
+        chosen_milestone=form.text("milestone"),
         chosen_template=own,
         templates=templates or [],
         links=[link for link in config["contact_links"] if is_web_url(link["url"])],
@@ -140,10 +138,7 @@ async def create(request: WebRequest) -> Response[Any]:
     if form.has("preview"):
         return await preview(frame, form, "Open the issue")
     body: dict[str, Any] = {"title": form.text("title"), "body": form.lines("body")}
-    if labels := form.ids("labels"):
-        body["labels"] = labels
-    if milestone := whole_number(form.text("milestone")):
-        body["milestone"] = milestone
+    body |= chosen_values(form)
     try:
         require_few_files(form)
         issue = await frame.forge.send("POST", "issues", frame.api("issues"), body)

@@ -1,6 +1,5 @@
-"""Details of an issue: labels, people, milestone, date, dependencies, time, files, subscription, deletion."""
+"""Details of an issue: dependencies, time, files, subscription, lock, pin, deletion."""
 
-from asyncio import gather
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -11,7 +10,6 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.attachments.api import REMOVAL, remove
 from ingot_web.clients.forge import MOST_PAGES, ROWS
 from ingot_web.forms.rules.fields import Form, require_typed, whole_number
-from ingot_web.labels.api import choosable_labels
 from ingot_web.pages.api.request import WebRequest
 from ingot_web.repositories.api.frames import RepositoryFrame
 
@@ -32,8 +30,6 @@ async def _page(
     """
     (
         issue,
-        labels,
-        milestones,
         people,
         blockers,
         blocks,
@@ -43,8 +39,6 @@ async def _page(
         may_edit,
     ) = await frame.load(
         frame.forge.get("issues", frame.api("issues", index)),
-        choosable_labels(frame),
-        frame.forge.rows_if_there("issues", frame.api("milestones")),
         frame.forge.listing_if_there("repos", frame.api("assignees")),
         frame.forge.rows_if_there("issues", frame.api("issues", index, "dependencies")),
         frame.forge.rows_if_there("issues", frame.api("issues", index, "blocks")),
@@ -61,11 +55,7 @@ async def _page(
         error=problem,
         issue=issue,
         form=form,
-        is_chosen="token" in form and not form.has("do"),
         own=f"{frame.request.root}/{frame.repository['full_name']}/issues/{index}",
-        labels=_with_present(labels, issue["labels"]),
-        milestones=_with_present(milestones or [], [issue["milestone"]] if issue["milestone"] else []),
-        people=_with_present(people.rows, issue["assignees"]),
         names={person["id"]: person["login"] for person in [issue["user"], *people.rows]},
         blockers=blockers,
         blocks=blocks or [],
@@ -85,18 +75,13 @@ def _is_of(stopwatch: Any, frame: RepositoryFrame, index: int) -> bool:
     return bool(place == f"{frame.repository['full_name']}#{index}")
 
 
-def _with_present(choices: list[Any], present: list[Any] | None) -> list[Any]:
-    """Return the first choices of a form, and those of the issue: without them the form would remove them."""
-    ids = {one["id"] for one in choices}
-    return [*choices, *(one for one in present or () if one["id"] not in ids)]
-
-
 @post("/{owner:str}/{repo:str}/issues/{index:int}/facts", policy=anyone(), include_in_schema=False)
 async def change(request: WebRequest, index: int) -> Response[Any]:
     """Save one of the forms."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
-    act = ACTS.get(form.text("do"), _choose)
     try:
+        if (act := ACTS.get(form.text("do"))) is None:
+            raise Invalid.field("do", "unknown", "is no action of this page")
         outcome = await act(frame, index, form)
     except ApiError as error:
         return await _page(frame, index, form, error)
@@ -106,21 +91,7 @@ async def change(request: WebRequest, index: int) -> Response[Any]:
         return frame.redirect(f"/pulls/{index}")
     if act is _delete:
         return frame.redirect("/pulls" if form.has("is_pull") else "/issues")
-    return frame.redirect(f"/issues/{index}/facts" if form.text("do") else f"/issues/{index}")
-
-
-async def _choose(frame: RepositoryFrame, index: int, form: Form) -> None:
-    """Save labels, assignees, milestone and date."""
-    labels, due = form.ids("labels"), form.text("due")
-    change: dict[str, Any] = {
-        "assignees": form.all("assignees"),
-        "milestone": whole_number(form.text("milestone")) or 0,
-    }
-    change |= {"due_date": f"{due}T23:59:59Z"} if due else {"unset_due_date": True}
-    await gather(
-        frame.forge.send("PUT", "issues", frame.api("issues", index, "labels"), {"labels": labels}),
-        frame.forge.send("PATCH", "issues", frame.api("issues", index), change),
-    )
+    return frame.redirect(f"/issues/{index}/facts")
 
 
 def _issue_named(text: str) -> Mapping[str, Any]:
@@ -181,23 +152,10 @@ async def _pin(frame: RepositoryFrame, index: int, form: Form) -> None:
     await frame.forge.send(method, "issues", frame.api("issues", index, "pin"))
 
 
-async def _request_review(frame: RepositoryFrame, index: int, form: Form) -> None:
-    """Request a review of a person or a team."""
+async def _withdraw_request(frame: RepositoryFrame, index: int, _form: Form) -> None:
+    """Remove the request for a review of the caller."""
     path = frame.api("pulls", index, "requested_reviewers")
-    await frame.forge.send("POST", "issues", path, _reviewers_of(form))
-
-
-async def _withdraw_request(frame: RepositoryFrame, index: int, form: Form) -> None:
-    """Remove the request for a review of a person or a team."""
-    path = frame.api("pulls", index, "requested_reviewers")
-    await frame.forge.send("DELETE", "issues", path, _reviewers_of(form))
-
-
-def _reviewers_of(form: Form) -> dict[str, list[str]]:
-    names = (form.text("reviewer"), form.text("team"))
-    return {
-        key: [name] if name else [] for key, name in zip(("reviewers", "team_reviewers"), names, strict=True)
-    }
+    await frame.forge.send("DELETE", "issues", path, {"reviewers": [frame.request.principal.name]})
 
 
 async def _remove_file(frame: RepositoryFrame, index: int, form: Form) -> str:
@@ -222,7 +180,6 @@ ACTS: dict[str, Callable[[RepositoryFrame, int, Form], Awaitable[str | None]]] =
     "hear": _subscribe,
     "lock": _lock,
     "pin": _pin,
-    "ask": _request_review,
     "measure": _measure,
     "withdraw": _withdraw_request,
     "remove": _remove_file,

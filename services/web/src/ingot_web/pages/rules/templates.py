@@ -29,6 +29,7 @@ SCRIPTS = (
     "pictures.js",
     "copy_buttons.js",
     "reviews.js",
+    "pickers.js",
 )
 EXCERPT = 200
 """Characters."""
@@ -102,15 +103,9 @@ def _environment(
         "scripts": [_address(root, name) for name in SCRIPTS],
         "query": urlencode,
         "time_element": time_element,
-        "milestone_options": _milestone_options,
         **{function.__name__: function for function in functions},
     }
     return environment
-
-
-def _milestone_options(milestones: list[Any]) -> list[tuple[Any, str]]:
-    """Return the choices of milestones for a form."""
-    return [("", "None"), *((one["id"], one["title"]) for one in milestones)]
 
 
 def _address(root: str, name: str) -> str:
