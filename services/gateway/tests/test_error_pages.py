@@ -88,7 +88,8 @@ async def test_what_a_service_without_pages_refuses_to_a_browser_is_a_page(world
 
 
 @pytest.mark.parametrize(("path", "headers"), [
-    (LINKED[0], {}), (LINKED[0], {"Accept": "application/json"}), (API, BROWSER), (f"{API}/raw/a.txt", BROWSER),
+    (LINKED[0], {}), (LINKED[0], {"Accept": "application/json"}), (API, BROWSER),
+    (f"{API}/raw/a.txt", BROWSER),
 ])  # fmt: skip
 async def test_a_program_gets_the_error_object_of_the_service(client, path, headers):
     async with client.get(f"{path}?do=missing", headers=headers) as answer:
@@ -101,7 +102,8 @@ async def test_a_browser_gets_what_no_service_refuses_as_it_is(client):
 
 
 @pytest.mark.parametrize(("error", "advice"), [
-    (NotFound(), "another name"), (Denied(), "Ask somebody"), (TooLarge(), "another way"), (Unavailable("<b>away</b>", retry_after=30), "Wait 30 seconds, and"),
+    (NotFound(), "another name"), (Denied(), "Ask somebody"), (TooLarge(), "another way"),
+    (Unavailable("<b>away</b>", retry_after=30), "Wait 30 seconds, and"),
 ])  # fmt: skip
 def test_a_page_says_what_to_do_and_shows_no_markup_of_others(error, advice):
     page = error_page(error, "<id>", **SITE).decode()

@@ -58,8 +58,14 @@ HEADERS = (
 LINE = "GET /api/v1/user HTTP/1.1"
 HIDDEN = b"PUT /api/v1/repos/ann/app/collaborators/stranger HTTP/1.1\r\nHost: x\r\nX-Rest: "
 WITHOUT_PLAIN_FRAMING = (
-    b"POST /api/v1/repos/ann/app HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\nContent-Length: %d\r\n\r\n",
-    b"GET /api/v1/repos/ann/app HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: %d\r\n\r\n",
+    (
+        b"POST /api/v1/repos/ann/app HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n"
+        b"Content-Length: %d\r\n\r\n"
+    ),
+    (
+        b"GET /api/v1/repos/ann/app HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n"
+        b"Content-Length: %d\r\n\r\n"
+    ),
     b"CONNECT /api/v1/repos/ann/app HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n",
     b"POST /api/v1/repos/ann/app HTTP/1.0\r\nTransfer-Encoding: chunked\r\nContent-Length: %d\r\n\r\n",
     b"POST /api/v1/repos/ann/app HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nContent-Length: 0\r\n\r\n",
@@ -125,7 +131,10 @@ async def test_no_request_is_read_as_a_part_of_another(world, head, body):
     ["{}: forged", "{}:forged", "{}:\tforged", "Connection: {}\r\n{}: forged", "X: y\r\n {}: forged"],
 )
 async def test_no_header_of_the_gateway_is_forged(world, name, header):
-    request = f"GET /api/v1/repos/ann/app HTTP/1.1\r\nHost: x\r\n{filled(header, name)}\r\nConnection: close\r\n\r\n"
+    request = (
+        f"GET /api/v1/repos/ann/app HTTP/1.1\r\nHost: x\r\n{filled(header, name)}\r\nConnection: close\r\n"
+        "\r\n"
+    )
     answer = await send_raw(world.url, request.encode())
     assert answer.startswith((b"HTTP/1.1 200 ", b"HTTP/1.1 400 "))
     assert f'["{name.lower()}", "forged"]'.encode() not in answer

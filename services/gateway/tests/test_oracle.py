@@ -86,7 +86,10 @@ class Run:
             await self.run_plan(port, plan)
 
     def _cure(self) -> str:
-        return f"repeat with INGOT_ORACLE_SEED={SEED} INGOT_ORACLE={REQUESTS}; connection_plan({self.seed!r}, number)"
+        return (
+            f"repeat with INGOT_ORACLE_SEED={SEED} INGOT_ORACLE={REQUESTS}; connection_plan({self.seed!r}, "
+            "number)"
+        )
 
     async def run_plan(self, port: int, plan: Plan) -> None:
         """Run one connection of a client and check what it received."""

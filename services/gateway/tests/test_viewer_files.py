@@ -56,7 +56,8 @@ async def test_one_signs_in_with_a_token_and_tries_an_operation(tmp_path):
         await tab.type(f"{OPERATION} tr[data-param-name=repo] input", "app")
         await tab.click(f"{OPERATION} .execute")
         status = await tab.wait_for(
-            f"document.querySelector('{OPERATION} .live-responses-table tbody .response-col_status')?.innerText"
+            f"document.querySelector('{OPERATION} .live-responses-table tbody "
+            ".response-col_status')?.innerText"
         )
         grounds = [await tab.value(f"getComputedStyle({part}).backgroundColor") for part in GROUNDS]
         answer = await tab.value(f"document.querySelector('{OPERATION} .live-responses-table').innerText")
