@@ -15,37 +15,39 @@ PAYLOADS = {
     "delete": "secret:str ref:str ref_type:str pusher_type:str repository:Repository sender:User",
     "fork": "secret:str forkee:Repository repository:Repository sender:User",
     "repository": "secret:str action:str repository:Repository organization:User sender:User",
-    "issues": "secret:str action:str number:int changes:Changes~ issue:Issue repository:Repository sender:User",
-    "issue_comment": "secret:str action:str issue:Issue comment:Comment changes:Changes~ repository:Repository "
-    "sender:User is_pull:bool",
+    "issues": (
+        "secret:str action:str number:int changes:Changes~ issue:Issue repository:Repository sender:User"
+    ),
+    "issue_comment": "secret:str action:str issue:Issue comment:Comment changes:Changes~ "
+    "repository:Repository sender:User is_pull:bool",
     "pull_request": "secret:str action:str number:int changes:Changes~ pull_request:PullRequest "
     "repository:Repository sender:User",
     "release": "secret:str action:str release:Release repository:Repository sender:User",
     "wiki": "secret:str action:str repository:Repository sender:User page:str comment:str",
-    "status": "secret:str id:int sha:str state:str context:str description:str target_url:str created_at:time "
-    "updated_at:time repository:Repository sender:User",
+    "status": "secret:str id:int sha:str state:str context:str description:str target_url:str "
+    "created_at:time updated_at:time repository:Repository sender:User",
 }
 
 SHAPES = {
     "User": "id:int login:str full_name:str email:str avatar_url:str",
     "Permission": "admin:bool push:bool pull:bool",
-    "Repository": "id:int owner:User name:str full_name:str description:str empty:bool private:bool fork:bool "
-    "parent:Repository? mirror:bool size:int html_url:str ssh_url:str clone_url:str website:str stars_count:int "
-    "forks_count:int watchers_count:int open_issues_count:int default_branch:str created_at:time "
-    "updated_at:time permissions:Permission",
+    "Repository": "id:int owner:User name:str full_name:str description:str empty:bool private:bool "
+    "fork:bool parent:Repository? mirror:bool size:int html_url:str ssh_url:str clone_url:str website:str "
+    "stars_count:int forks_count:int watchers_count:int open_issues_count:int default_branch:str "
+    "created_at:time updated_at:time permissions:Permission",
     "Label": "id:int name:str color:str url:str",
-    "Milestone": "id:int title:str description:str state:str open_issues:int closed_issues:int closed_at:time? "
-    "due_on:time?",
+    "Milestone": "id:int title:str description:str state:str open_issues:int closed_issues:int "
+    "closed_at:time? due_on:time?",
     "PullRequestMeta": "merged:bool merged_at:time?",
     "Issue": "id:int url:str number:int user:User title:str body:str labels:[Label] milestone:Milestone? "
     "assignee:User? state:str comments:int created_at:time updated_at:time pull_request:PullRequestMeta?",
     "Comment": "id:int html_url:str pull_request_url:str issue_url:str user:User body:str created_at:time "
     "updated_at:time",
     "PullRequestBranch": "label:str ref:str sha:str repo_id:int repo:Repository?",
-    "PullRequest": "id:int url:str number:int user:User title:str body:str labels:[Label] milestone:Milestone? "
-    "assignee:User? state:str comments:int html_url:str diff_url:str patch_url:str mergeable:bool merged:bool "
-    "merged_at:time? merge_commit_sha:str? merged_by:User? base:PullRequestBranch head:PullRequestBranch "
-    "merge_base:str created_at:time? updated_at:time?",
+    "PullRequest": "id:int url:str number:int user:User title:str body:str labels:[Label] "
+    "milestone:Milestone? assignee:User? state:str comments:int html_url:str diff_url:str patch_url:str "
+    "mergeable:bool merged:bool merged_at:time? merge_commit_sha:str? merged_by:User? base:PullRequestBranch "
+    "head:PullRequestBranch merge_base:str created_at:time? updated_at:time?",
     "CommitUser": "name:str email:str username:str",
     "Verification": "verified:bool reason:str signature:str payload:str",
     "Commit": "id:str message:str url:str author:CommitUser committer:CommitUser verification:Verification? "

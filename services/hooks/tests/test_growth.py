@@ -54,9 +54,10 @@ async def fill_deliveries(db, number, body=b"x" * 3_000):
     """So many deliveries of one hook, and now and then one of another, with bodies as large as those of pushes."""
     at = now()
     values = {
-        "repository_id": 7, "event": "push", "action": "", "manual": False, "endpoint": "http://receiver.test",
-        "body": body, "sequence": 0, "state": "delivered", "attempts": 1, "next_attempt_at": at, "fence": 0,
-        "status": 200, "response_headers": "{}", "response_body": b"x" * 300, "error": "", "created_at": at,
+        "repository_id": 7, "event": "push", "action": "", "manual": False,
+        "endpoint": "http://receiver.test", "body": body, "sequence": 0, "state": "delivered", "attempts": 1,
+        "next_attempt_at": at, "fence": 0, "status": 200, "response_headers": "{}",
+        "response_body": b"x" * 300, "error": "", "created_at": at,
     }  # fmt: skip
     async with db.transaction() as tx:
         await tx.execute(

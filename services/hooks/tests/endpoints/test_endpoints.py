@@ -89,9 +89,10 @@ async def test_an_endpoint_that_does_not_answer_ends_at_the_time_limit():
 @pytest.mark.parametrize(
     "url",
     [
-        "http://127.0.0.1/", "http://127.1/", "http://0x7f000001/", "http://2130706433/", "http://017700000001/",
-        "http://0/", "http://localhost/", "http://[::1]/", "http://[::ffff:127.0.0.1]/", "http://[::]/",
-        "http://169.254.169.254/latest/", "http://①②⑦.⓪.⓪.①/", "http://user:pass@127.0.0.1/", "http://127.0.0.1\\@8.8.8.8/",
+        "http://127.0.0.1/", "http://127.1/", "http://0x7f000001/", "http://2130706433/",
+        "http://017700000001/", "http://0/", "http://localhost/", "http://[::1]/",
+        "http://[::ffff:127.0.0.1]/", "http://[::]/", "http://169.254.169.254/latest/", "http://①②⑦.⓪.⓪.①/",
+        "http://user:pass@127.0.0.1/", "http://127.0.0.1\\@8.8.8.8/",
         "https://127.0.0.1/", "http://10.0.0.1:8080/", "http://127.0.0.1#@8.8.8.8/",
     ],
 )  # fmt: skip
@@ -175,8 +176,9 @@ ANYWHERE = ("0.0.0.0/0", "::/0", "localhost", "ci.example.org")
 @pytest.mark.parametrize(
     "host",
     [
-        "127.0.0.1", "127.1", "127.8.9.1", "0x7f000001", "2130706433", "017700000001", "0", "0.0.0.0", "localhost",
-        "LOCALHOST.", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::]", "①②⑦.⓪.⓪.①", "user:pass@127.0.0.1",
+        "127.0.0.1", "127.1", "127.8.9.1", "0x7f000001", "2130706433", "017700000001", "0", "0.0.0.0",
+        "localhost", "LOCALHOST.", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::]", "①②⑦.⓪.⓪.①",
+        "user:pass@127.0.0.1",
     ],
 )  # fmt: skip
 async def test_no_spelling_of_this_machine_reaches_a_server_of_ingot(host, own_host):
