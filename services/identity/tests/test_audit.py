@@ -254,8 +254,8 @@ AUDIT_READS = {
 async def test_filters_look_at_as_many_entries_among_twenty_times_as_many(world):
     table = world.database.metadata.tables["audit_entry"]
     values = {
-        "created_at": now(), "subject": "user x", "details": "{}", "actor_id": 1, "sudo_by": "", "via": "token",
-        "address": "", "request_id": "x" * 32,
+        "created_at": now(), "subject": "user x", "details": "{}", "actor_id": 1, "sudo_by": "",
+        "via": "token", "address": "", "request_id": "x" * 32,
     }  # fmt: skip
     own = [("token.create", "ann"), ("token.delete", "bob"), ("team.edit", "bob")]
     often = [("session.start", "ann"), ("sign_in.fail", "bob"), ("user.edit", "cat")]

@@ -32,7 +32,8 @@ MORE = ", and more" * 20
 """Rows are as wide as those of people: a narrow table is read as a whole sooner."""
 FILL = [
     """
-    INSERT INTO account (kind, login, lower_login, full_name, description, website, location, visibility, email,
+    INSERT INTO account (kind, login, lower_login, full_name, description, website, location, visibility,
+    email,
         email_private, password_hash, admin, active, login_prohibited, created_at, updated_at)
     WITH RECURSIVE n(n) AS (SELECT {first} UNION ALL SELECT n + 1 FROM n WHERE n < {last})
     SELECT kind, '{word}-' || kind || n, '{word}-' || kind || n, 'Holds a {word}', '{more}', '', '', 'public',

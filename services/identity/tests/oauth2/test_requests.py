@@ -87,11 +87,15 @@ async def test_a_code_is_sent_to_the_registered_address_alone_however_it_is_aske
 async def test_an_address_is_compared_before_anything_of_it_is_read(world, app, bob):
     """An address that parsers and browsers read differently is not a registered address."""
     for address in (
-        f"{REDIRECT}/", f"{REDIRECT}%00", f"{REDIRECT}%23", f"{REDIRECT};x", f"{REDIRECT}/..", f"{REDIRECT}?", f"{REDIRECT}#",
-        REDIRECT.upper(), REDIRECT.replace("https", "HTTPS"), REDIRECT.replace("ci.", "ci%2E"), f" {REDIRECT}", f"{REDIRECT} ",
+        f"{REDIRECT}/", f"{REDIRECT}%00", f"{REDIRECT}%23", f"{REDIRECT};x", f"{REDIRECT}/..", f"{REDIRECT}?",
+        f"{REDIRECT}#",
+        REDIRECT.upper(), REDIRECT.replace("https", "HTTPS"), REDIRECT.replace("ci.", "ci%2E"),
+        f" {REDIRECT}", f"{REDIRECT} ",
         REDIRECT.replace("://", ":////"), REDIRECT.replace("://", ":"), REDIRECT.replace("/cb", "\\cb"),
-        REDIRECT.replace("ci.example.com", "ci.example.com:443"), REDIRECT.replace("ci.example.com", "ci.example.com."),
-        f"{EVIL}?{REDIRECT}", f"{EVIL}#{REDIRECT}", f"{REDIRECT}@evil.example.com", f"{REDIRECT}\t", f"{REDIRECT},{EVIL}",
+        REDIRECT.replace("ci.example.com", "ci.example.com:443"),
+        REDIRECT.replace("ci.example.com", "ci.example.com."),
+        f"{EVIL}?{REDIRECT}", f"{EVIL}#{REDIRECT}", f"{REDIRECT}@evil.example.com", f"{REDIRECT}\t",
+        f"{REDIRECT},{EVIL}",
     ):  # fmt: skip
         answer = await bob.http.get(AUTHORIZE, params=app.query(redirect_uri=address))
         assert (answer.status_code, "location" in answer.headers) == (400, False), address
