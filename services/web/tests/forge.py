@@ -21,7 +21,8 @@ from ingot_contracts.testing.calls import parameter_of, recorded_call
 HOME = "/repos/ann/demo"
 MOMENT = "2026-01-02T03:04:05Z"
 SHAPES = (
-    Repository, Issue, PullRequest, PullRequestBranch, PullReview, PullReviewComment, Comment, Release, Label, Milestone, User,
+    Repository, Issue, PullRequest, PullRequestBranch, PullReview, PullReviewComment, Comment, Release, Label,
+    Milestone, User,
 )  # fmt: skip
 """Structs that answers of the API are."""
 ALWAYS = {"permissions", "repository", "created_at"}

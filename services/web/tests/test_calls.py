@@ -16,8 +16,8 @@ from .world import ROOT
 
 FEW, MANY = 2, 20
 EVENT = {
-    "type": "review", "review_id": 7, "user": ANN_USER, "body": "words", "created_at": MOMENT, "ref_commit_sha": "",
-    "ref_issue": None,
+    "type": "review", "review_id": 7, "user": ANN_USER, "body": "words", "created_at": MOMENT,
+    "ref_commit_sha": "", "ref_issue": None,
 }  # fmt: skip
 ACCOUNT = ANN_USER | {"created": MOMENT, "is_admin": False, "permission": "read", "username": "ann"}
 BRANCH = {"protected": False, "commit": {"id": "1" * 40, "message": "x", "timestamp": MOMENT}}
@@ -26,15 +26,17 @@ LABEL, MILESTONE = (
     plain(Milestone(id=1, title="m", open_issues=1)),
 )
 ENTRY = {
-    "type": "file", "size": 3, "last_commit_sha": "1" * 40, "last_commit_message": "x", "last_committer_date": MOMENT,
+    "type": "file", "size": 3, "last_commit_sha": "1" * 40, "last_commit_message": "x",
+    "last_committer_date": MOMENT,
 }  # fmt: skip
 REVIEW = plain(PullReview(id=1, state="COMMENT", comments_count=1, user=ANN, submitted_at=MOMENT))
 GPG_KEY = {
-    "key_id": "38EA3BCED732982C", "emails": [{"email": "ann@example.org", "verified": True}], "subkeys": [{"key_id": "1"}],
-    "expires_at": "0001-01-01T00:00:00Z",
+    "key_id": "38EA3BCED732982C", "emails": [{"email": "ann@example.org", "verified": True}],
+    "subkeys": [{"key_id": "1"}], "expires_at": "0001-01-01T00:00:00Z",
 }  # fmt: skip
 TEAM = {
-    "name": "crew", "permission": "read", "description": "", "includes_all_repositories": False, "can_create_org_repo": False,
+    "name": "crew", "permission": "read", "description": "", "includes_all_repositories": False,
+    "can_create_org_repo": False,
 }  # fmt: skip
 
 
@@ -66,17 +68,26 @@ def lists_of(count):
         "/user/repos": repositories, "/users/ann/repos": repositories, "/repos/search": repositories,
         f"{HOME}/forks": repositories, "/teams/1/repos": repositories,
         "/repos/issues/search": issues, f"{HOME}/issues": issues, f"{HOME}/issues/1/dependencies": issues,
-        "/notifications/new": {"new": count}, "/users/ann": ACCOUNT | dict.fromkeys(("description", "location", "website"), ""),
-        "/notifications": rows(thread), "/user/hooks": rows(HOOK), f"{HOME}/hooks": rows(HOOK), "/orgs/crew/hooks": rows(HOOK),
-        **dict.fromkeys(("/users/search", "/admin/users", f"{HOME}/collaborators", f"{HOME}/stargazers", f"{HOME}/subscribers", f"{HOME}/assignees", "/orgs/crew/members", "/teams/1/members", "/users/ann/followers"), people),
+        "/notifications/new": {"new": count}, "/users/ann": ACCOUNT | dict.fromkeys(("description",
+                                                                                     "location", "website"),
+                                                                                         ""),
+        "/notifications": rows(thread), "/user/hooks": rows(HOOK), f"{HOME}/hooks": rows(HOOK),
+        "/orgs/crew/hooks": rows(HOOK),
+        **dict.fromkeys(("/users/search", "/admin/users", f"{HOME}/collaborators", f"{HOME}/stargazers",
+                         f"{HOME}/subscribers", f"{HOME}/assignees", "/orgs/crew/members", "/teams/1/members",
+                         "/users/ann/followers"), people),
         "/admin/mails": rows({
             "kind": "issue", "address": "a@example.org", "user_id": 1, "attempts": 1, "error": "",
             "created_at": MOMENT,
         }),
         "/orgs": rows(ORGANIZATION), "/admin/orgs": rows(ORGANIZATION), "/user/orgs": rows(ORGANIZATION),
         "/users/ann/orgs": rows(ORGANIZATION), "/orgs/crew/teams": rows(TEAM), f"{HOME}/teams": rows(TEAM),
-        "/user/gpg_keys": rows(GPG_KEY), "/user/keys": rows(key), f"{HOME}/keys": rows(key), "/users/root/tokens": rows({}, name="t"),
-        "/user/sessions": rows({"user_agent": "x", "address": "1", "created_at": MOMENT, "last_used_at": None, "expires_at": MOMENT, "current": False}),
+        "/user/gpg_keys": rows(GPG_KEY), "/user/keys": rows(key), f"{HOME}/keys": rows(key),
+        "/users/root/tokens": rows({}, name="t"), "/user/sessions": rows({"user_agent": "x", "address": "1",
+                                                                          "created_at": MOMENT,
+                                                                          "last_used_at": None,
+                                                                          "expires_at": MOMENT,
+                                                                          "current": False}),
         "/admin/auths/1/scim_tokens": rows({"last_used_at": None, "created_at": MOMENT}, name="t"),
         "/admin/auths": rows(SOURCE), "/user/external_accounts": rows({
             "source_id": 1, "title": "Corp", "name": "corp", "enabled": True, "linked": True,
@@ -87,7 +98,8 @@ def lists_of(count):
         "/user/applications/oauth2": rows({"client_id": "1", "redirect_uris": []}, name="app"),
         "/user/oauth2_grants": rows({"application": "a", "owner": "o", "scopes": [], "created_at": MOMENT}),
         **{f"{owner}/hooks/1/deliveries": rows(DELIVERY) for owner in ("/user", "/orgs/crew", HOME)},
-        f"{HOME}/branches": rows(BRANCH, name="b"), f"{HOME}/commits": rows(COMMIT), f"{HOME}/pulls/1/commits": rows(COMMIT),
+        f"{HOME}/branches": rows(BRANCH, name="b"), f"{HOME}/commits": rows(COMMIT),
+        f"{HOME}/pulls/1/commits": rows(COMMIT),
         f"{HOME}/tags": rows({"message": "", "commit": {"sha": "1" * 40}}, name="v"),
         f"{HOME}/releases": rows(release() | {"body": f"{count} words"}, tag_name="v"),
         HOME: repository(has_wiki=True), f"{HOME}/wiki/pages": rows(WIKI_PAGE, title="p", sub_url="p"),
@@ -96,33 +108,37 @@ def lists_of(count):
         f"{HOME}/compare/main...topic": {"commits": rows(COMMIT), "total_commits": count},
         f"{HOME}/labels": rows(LABEL, name="l"), "/orgs/crew/labels": rows(LABEL, name="l"),
         f"{HOME}/milestones": rows(MILESTONE, title="m"),
-        f"{HOME}/issues/1/timeline": rows(EVENT | {"body": f"{count} words"}), f"{HOME}/pulls/1/reviews": rows(REVIEW),
+        f"{HOME}/issues/1/timeline": rows(EVENT | {"body": f"{count} words"}),
+        f"{HOME}/pulls/1/reviews": rows(REVIEW),
         f"{HOME}/pulls/1/comments": rows(SUGGESTION | {"body": f"{count} remarks"}),
         f"{HOME}/issues/1/times": rows({"time": 60, "user_id": 1, "created": MOMENT}),
         f"{HOME}/branch_protections": [ON_THE_LIST | {"rule_name": f"b{number}"} for number in numbers],
         f"{HOME}/tag_protections": rows({"whitelist_usernames": [], "whitelist_teams": []}, name_pattern="v"),
         f"{HOME}/push_mirrors": rows({
-            "remote_address": "x", "remote_name": "y", "last_update": None, "sync_on_commit": True, "last_error": "",
+            "remote_address": "x", "remote_name": "y", "last_update": None, "sync_on_commit": True,
+            "last_error": "",
         }),
     }  # fmt: skip
 
 
 PAGES = (
-    "/", "/issues", "/pulls", "/notifications", "/ann", "/ann?tab=activity", "/ann?tab=followers", "/explore/repos", "/explore/users",
-    "/explore/organizations", "/explore/issues", "/user/settings/keys", "/user/settings/gpg_keys", "/user/settings/applications",
-    "/user/settings/security", "/user/settings/emails", "/user/settings/oauth2", "/user/settings/hooks",
-    "/user/settings/hooks/1", "/org/crew/settings/members", "/org/crew/settings/teams", "/org/crew/settings/teams/1",
-    "/org/crew/settings/labels", "/org/crew/settings/hooks", "/org/crew/settings/hooks/1", "/admin/users", "/admin/orgs",
-    "/admin/auths", "/admin/mails",
+    "/", "/issues", "/pulls", "/notifications", "/ann", "/ann?tab=activity", "/ann?tab=followers",
+    "/explore/repos", "/explore/users", "/explore/organizations", "/explore/issues", "/user/settings/keys",
+    "/user/settings/gpg_keys", "/user/settings/applications", "/user/settings/security",
+    "/user/settings/emails", "/user/settings/oauth2", "/user/settings/hooks",
+    "/user/settings/hooks/1", "/org/crew/settings/members", "/org/crew/settings/teams",
+    "/org/crew/settings/teams/1", "/org/crew/settings/labels", "/org/crew/settings/hooks",
+    "/org/crew/settings/hooks/1", "/admin/users", "/admin/orgs", "/admin/auths", "/admin/mails",
     "/admin/auths/1",
     "/user/settings/external_accounts",
     "/repo/create",
     *(f"/ann/demo{page}" for page in (
-        "", "/src/branch/main", "/commits/branch/main", "/branches", "/tags", "/releases", "/compare/main...topic", "/forks",
-        "/wiki/_pages", "/wiki/_history/Home",
-        "/stars", "/watchers", "/fork", "/generate", "/issues", "/issues/new", "/issues/1", "/issues/1/facts", "/labels", "/milestones",
-        "/pulls", "/pulls/1", "/pulls/1/commits", "/pulls/1/files", "/settings/collaboration", "/settings/hooks",
-        "/settings/hooks/1", "/settings/keys", "/settings/branches", "/settings/mirrors", "/settings/teams",
+        "", "/src/branch/main", "/commits/branch/main", "/branches", "/tags", "/releases",
+        "/compare/main...topic", "/forks", "/wiki/_pages", "/wiki/_history/Home",
+        "/stars", "/watchers", "/fork", "/generate", "/issues", "/issues/new", "/issues/1", "/issues/1/facts",
+        "/labels", "/milestones", "/pulls", "/pulls/1", "/pulls/1/commits", "/pulls/1/files",
+        "/settings/collaboration", "/settings/hooks", "/settings/hooks/1", "/settings/keys",
+        "/settings/branches", "/settings/mirrors", "/settings/teams",
     )),
 )  # fmt: skip
 """Every page that has a list."""

@@ -19,7 +19,8 @@ from .webhooks.test_owners import DELIVERY, HOOK
 from .world import ANN, ROOT, World
 
 COMMIT = {
-    "sha": "1" * 40, "commit": {"message": "x", "author": {"name": "ann"}, "committer": {"date": MOMENT}, "verification": None},
+    "sha": "1" * 40, "commit": {"message": "x", "author": {"name": "ann"}, "committer": {"date": MOMENT},
+                                "verification": None},
     "author": None, "parents": [],
 }  # fmt: skip
 SUGGESTION = plain(
@@ -85,7 +86,8 @@ ANSWERS = {
         "mentions": "instant", "participating": "instant", "watching": "instant", "own": False,
     },
     HOME: repository(has_wiki=True), f"{HOME}/wiki/page/Home": WIKI_PAGE,
-    "/user": ANN_USER, "/user/settings": PROFILE, "/users/bob": ANN_USER | {"is_admin": False}, "/orgs/crew": ORGANIZATION,
+    "/user": ANN_USER, "/user/settings": PROFILE, "/users/bob": ANN_USER | {"is_admin": False},
+    "/orgs/crew": ORGANIZATION,
     "/teams/1": {
         "id": 1, "name": "crew", "permission": "read", "description": "", "includes_all_repositories": False,
         "can_create_org_repo": True,
@@ -94,28 +96,34 @@ ANSWERS = {
     f"{HOME}/compare/main...topic": {"commits": [COMMIT], "total_commits": 1},
     f"{HOME}/pulls/1": pull(),
     f"{HOME}/pulls/1/comments": [SUGGESTION], f"{HOME}/pulls/1.diff": CHANGED.encode(),
-    f"{HOME}/git/commits/{'1' * 40}": COMMIT, f"{HOME}/releases/tags/v1": RELEASE, f"{HOME}/issues/comments/5": COMMENT, f"{HOME}/pulls/comments/5": COMMENT_ON_LINE,
+    f"{HOME}/git/commits/{'1' * 40}": COMMIT, f"{HOME}/releases/tags/v1": RELEASE,
+    f"{HOME}/issues/comments/5": COMMENT, f"{HOME}/pulls/comments/5": COMMENT_ON_LINE,
     f"{HOME}/contents-ext/src/a.py": FILE, f"{HOME}/branch_protections/main": ON_THE_LIST,
-    f"{HOME}/tag_protections/1": {"id": 1, "name_pattern": "v*", "whitelist_usernames": [], "whitelist_teams": []},
+    f"{HOME}/tag_protections/1": {"id": 1, "name_pattern": "v*", "whitelist_usernames": [],
+                                  "whitelist_teams": []},
     **{f"{owner}/hooks/1": HOOK for owner in ("/user", "/orgs/crew", HOME)},
     **{f"{owner}/hooks/1/deliveries/d1": DELIVERY for owner in ("/user", "/orgs/crew", HOME)},
 }  # fmt: skip
 CHANGED_ANSWER = {
-    "id": 1, "number": 1, "body": "words", "full_name": "ann/demo", "sha1": "secret", "commit": {"sha": "1" * 40},
-    "username": "crew", "name": "app", "client_id": "1", "client_secret": "secret", "secret": "S", "uri": "otpauth://totp/x",
-    "merge_type": "merge", "sub_url": "Home",
+    "id": 1, "number": 1, "body": "words", "full_name": "ann/demo", "sha1": "secret",
+    "commit": {"sha": "1" * 40}, "username": "crew", "name": "app", "client_id": "1",
+    "client_secret": "secret", "secret": "S", "uri": "otpauth://totp/x", "merge_type": "merge",
+    "sub_url": "Home",
 }  # fmt: skip
 """Answers to changes, with all fields that any page needs."""
 FORM = {
     "id": "1",
-    **dict.fromkeys(("title", "body", "name", "tag", "login", "new_owner", "username", "key", "email", "pattern"), "words"),
-    "path": "words", "sha": "1", "old_password": "a", "new_password": "b", "repeated": "b", "url": "http://x/",
-    "suggestion": "five", "comment": "", "content": "heart", "push": "1", "style": "merge", "line": "4", "side": "new", "team": "crew",
+    **dict.fromkeys(("title", "body", "name", "tag", "login", "new_owner", "username", "key", "email",
+                     "pattern"), "words"),
+    "path": "words", "sha": "1", "old_password": "a", "new_password": "b", "repeated": "b",
+    "url": "http://x/", "suggestion": "five", "comment": "", "content": "heart", "push": "1",
+    "style": "merge", "line": "4", "side": "new", "team": "crew",
 }  # fmt: skip
 PARAMETERS = {
-    "owner": "ann", "repo": "demo", "org": "crew", "username": "bob", "index": "1", "hook_id": "1", "delivery_id": "d1",
-    "team": "1", "ref": "main/src/a.py", "basehead": "main...topic", "milestone_id": "1", "rule_id": "1", "comment_id": "5",
-    "tag": "v1", "source_id": "1", "review_id": "7", "sha": "1" * 40, "page": "Home",
+    "owner": "ann", "repo": "demo", "org": "crew", "username": "bob", "index": "1", "hook_id": "1",
+    "delivery_id": "d1", "team": "1", "ref": "main/src/a.py", "basehead": "main...topic", "milestone_id": "1",
+    "rule_id": "1", "comment_id": "5", "tag": "v1", "source_id": "1", "review_id": "7", "sha": "1" * 40,
+    "page": "Home",
 }  # fmt: skip
 OTHERS = ("/admin/tasks", "/admin/events", "/admin/jobs", "/ann/demo/pulls/1/viewed")
 """Their answers do not come from the public API: see test_operations and test_file_views."""
@@ -247,10 +255,10 @@ async def test_the_form_of_what_one_may_not_change_is_not_shown(pages, forge, pa
 
 
 WRITTEN = (
-    "/ann/demo/issues/new", "/ann/demo/issues/1/comments", "/ann/demo/issues/1/edit", "/ann/demo/pulls/1/reviews",
-    "/ann/demo/pulls/1/comments", "/ann/demo/pulls/1/comments/5/replies", "/ann/demo/compare/main...topic",
-    "/ann/demo/releases/new", "/ann/demo/releases/edit/v1", "/ann/demo/comments/5",
-    "/ann/demo/pulls/1/comments/5",
+    "/ann/demo/issues/new", "/ann/demo/issues/1/comments", "/ann/demo/issues/1/edit",
+    "/ann/demo/pulls/1/reviews", "/ann/demo/pulls/1/comments", "/ann/demo/pulls/1/comments/5/replies",
+    "/ann/demo/compare/main...topic", "/ann/demo/releases/new", "/ann/demo/releases/edit/v1",
+    "/ann/demo/comments/5", "/ann/demo/pulls/1/comments/5",
 )  # fmt: skip
 
 
@@ -265,20 +273,24 @@ async def test_what_somebody_wrote_is_in_the_form_that_was_refused(pages, forge,
 
 
 FILLED = (
-    ("/user/settings", "", "Save", {"full_name": "A", "description": "B", "location": "C", "website": "http://x/", "hide_email": "1"}),
+    ("/user/settings", "", "Save", {"full_name": "A", "description": "B", "location": "C",
+                                    "website": "http://x/", "hide_email": "1"}),
     ("/user/settings/emails", "", "Add it", {"email": "a@b.example"}),
     (
         "/user/settings/mail", "", "Save",
         {"mentions": "off", "participating": "daily", "watching": "hourly", "own": "1"},
     ),
-    ("/org/crew/settings", "", "Save", {"full_name": "A", "description": "B", "location": "C", "website": "http://x/", "visibility": "private"}),
+    ("/org/crew/settings", "", "Save", {"full_name": "A", "description": "B", "location": "C",
+                                        "website": "http://x/", "visibility": "private"}),
     ("/org/crew/settings", "", "Rename it", {"new_name": "other"}),
     ("/org/crew/settings", "", "Delete the organization", {"typed": "other"}),
-    ("/org/crew/settings/teams", "", "Make the team", {"name": "A", "description": "B", "permission": "write", "includes_all_repositories": "1"}),
+    ("/org/crew/settings/teams", "", "Make the team", {"name": "A", "description": "B", "permission": "write",
+                                                       "includes_all_repositories": "1"}),
     ("/org/crew/settings/teams/1", "", "Take them in", {"login": "zoe"}),
     ("/org/crew/settings/teams/1", "", "Add it", {"repository": "other"}),
     ("/admin/users", "", "Make the account", {"username": "zoe", "email": "a@b.example", "full_name": "Z"}),
-    ("/admin/users/bob", "", "Save", {"full_name": "B", "email": "a@b.example", "admin": "1", "prohibit_login": "1"}),
+    ("/admin/users/bob", "", "Save", {"full_name": "B", "email": "a@b.example", "admin": "1",
+                                      "prohibit_login": "1"}),
     ("/admin/users/bob", "", "Rename", {"new_name": "robert"}),
     ("/admin/users/bob", "", "Delete the account", {"typed": "other"}),
     ("/ann/demo/settings/collaboration", "", "Save", {"login": "zoe", "permission": "admin"}),
@@ -295,7 +307,8 @@ FILLED = (
 )  # fmt: skip
 """A page, how the address of one of its forms ends, the button, and what somebody fills in."""
 CHOICES = {
-    f"{HOME}/issues/1": issue(pull_request={"merged": False}, labels=[{"id": 1, "name": "bug", "color": "ffffff"}]),
+    f"{HOME}/issues/1": issue(pull_request={"merged": False},
+                              labels=[{"id": 1, "name": "bug", "color": "ffffff"}]),
     "/users/bob": ANN_USER | {"login": "bob", "is_admin": False},
     f"{HOME}/labels": [{"id": 2, "name": "late", "color": "ffffff"}],
     f"{HOME}/milestones": [{"id": 3, "title": "One", "due_on": None}], f"{HOME}/assignees": [ANN_USER],

@@ -70,7 +70,10 @@ async def test_no_name_of_an_event_breaks_and_a_failed_delivery_says_when_it_is_
 
 async def test_all_tabs_and_all_settings_are_on_the_screen(show):
     value = await show("/ann/demo/settings")
-    right = "[...document.querySelectorAll('.tabs a, .side-tabs a')].map(one => one.getBoundingClientRect().right)"
+    right = (
+        "[...document.querySelectorAll('.tabs a, .side-tabs a')].map(one => "
+        "one.getBoundingClientRect().right)"
+    )
     edges = await value(right)
     assert len(edges) > 10
     assert max(edges) <= PHONE["width"]
@@ -137,21 +140,26 @@ async def test_the_mark_of_a_file_stands_in_its_head(show, forge):
         )
         assert head[0] <= mark[0] < mark[1] <= head[1], is_open
         assert words[3] < mark[2] < mark[3] < head[3], is_open
-    middle = "document.elementFromPoint(...(({x, y}) => [x + 5, y + 5])(document.querySelector('.viewed button').getBoundingClientRect()))"
+    middle = (
+        "document.elementFromPoint(...(({x, y}) => [x + 5, y + 5])(document.querySelector('.viewed "
+        "button').getBoundingClientRect()))"
+    )
     assert await value(f"{middle}.closest('.viewed') !== null"), "nothing lies above it"
 
 
 async def test_who_wrote_a_line_is_named(show, forge):
     place = put(forge, "a.txt", "x\n")
     commit = {
-        "sha": "1" * 40, "title": "Turn the lamp up as far as it goes", "author": ANN_USER | {"login": "lighthouse-keeper"},
-        "author_name": "Ann", "created": MOMENT, "previous_sha": "", "previous_path": "",
+        "sha": "1" * 40, "title": "Turn the lamp up as far as it goes",
+        "author": ANN_USER | {"login": "lighthouse-keeper"}, "author_name": "Ann", "created": MOMENT,
+        "previous_sha": "", "previous_path": "",
     }  # fmt: skip
     runs = [{"sha": "1" * 40, "first": 1, "count": 1}]
     forge.answers[f"{HOME}/blame/a.txt"] = {"commits": [commit], "lines": runs}
     value = await show(f"/ann/demo/blame/{place}")
     named = await value(
-        "(({width, height}) => width > 20 && height > 10)(document.querySelector('.who small').getBoundingClientRect())"
+        "(({width, height}) => width > 20 && height > 10)(document.querySelector('.who "
+        "small').getBoundingClientRect())"
     )
     assert named
     assert await value("document.querySelector('.who small').innerText.startsWith('lighthouse-keeper')")
@@ -160,8 +168,9 @@ async def test_who_wrote_a_line_is_named(show, forge):
 async def test_a_time_stands_on_one_line_and_a_link_to_a_review_beside_its_words(show, forge):
     forge.answers[f"{HOME}/issues/1/timeline"] = [
         {
-            "id": 1, "type": "comment", "review_id": 0, "user": ANN_USER | {"login": "a-lighthouse-keeper-of-the-harbour"},
-            "body": "x", "created_at": MOMENT, "ref_commit_sha": "", "ref_issue": None,
+            "id": 1, "type": "comment", "review_id": 0,
+            "user": ANN_USER | {"login": "a-lighthouse-keeper-of-the-harbour"}, "body": "x",
+            "created_at": MOMENT, "ref_commit_sha": "", "ref_issue": None,
         }
     ]  # fmt: skip
     value = await show("/ann/demo/issues/1")
@@ -170,5 +179,6 @@ async def test_a_time_stands_on_one_line_and_a_link_to_a_review_beside_its_words
     )
     head = "document.querySelector('#issuecomment-1 header')"
     assert await value(
-        f"{head}.querySelector('.right').getBoundingClientRect().top < {head}.querySelector('time').getBoundingClientRect().bottom"
+        f"{head}.querySelector('.right').getBoundingClientRect().top < "
+        f"{head}.querySelector('time').getBoundingClientRect().bottom"
     )

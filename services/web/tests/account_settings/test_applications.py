@@ -43,8 +43,8 @@ OAUTH2, APPLICATIONS = "/user/settings/oauth2", "/user/applications/oauth2"
 
 
 APPLICATION = {
-    "id": 4, "name": "app", "client_id": "abc", "client_secret": "", "redirect_uris": ["https://a/", "https://b/"],
-    "confidential_client": False,
+    "id": 4, "name": "app", "client_id": "abc", "client_secret": "",
+    "redirect_uris": ["https://a/", "https://b/"], "confidential_client": False,
 }  # fmt: skip
 
 

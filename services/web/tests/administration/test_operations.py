@@ -22,12 +22,14 @@ SWEEP = "hooks_sweep"
 @pytest.fixture
 def forge(forge):
     entry = AuditEntry(
-        id="0" * 24, created_at=now(), service="hooks", action="hook.create", subject="hook 1", actor_id=1, actor="ann",
+        id="0" * 24, created_at=now(), service="hooks", action="hook.create", subject="hook 1", actor_id=1,
+        actor="ann",
         details={"events": ["push", "create"]}, sudo_by="", via="basic", address="10.0.0.1", request_id="r",
     )  # fmt: skip
     event = DeadLetteredEvent("7", "repos.branch.pushed.v1", "9", now(), error="<b>no row</b>")
     job = JobReport(
-        id=3, kind="migrate", key="9", run_at=now(), attempts=2, progress="", error="<b>no remote</b>", owner=""
+        id=3, kind="migrate", key="9", run_at=now(), attempts=2, progress="", error="<b>no remote</b>",
+        owner=""
     )  # fmt: skip
     forge.internal |= {
         "GET /internal/jobs": JobReports({"waiting": 1, "failed": 2}, [job]),

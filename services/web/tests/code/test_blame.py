@@ -15,7 +15,8 @@ async def test_lines_are_shown_with_their_commit_as_far_as_a_page_goes(pages, fo
     count = MOST_LINES + more
     place = put(forge, "a.txt", "x\n" * count)
     commits = [
-        {"sha": digit * 40, "title": f"Commit {digit}", "author": None, "author_name": "Ann", "created": MOMENT,
+        {"sha": digit * 40, "title": f"Commit {digit}", "author": None, "author_name": "Ann",
+         "created": MOMENT,
          "previous_sha": "", "previous_path": ""}
         for digit in "123"
     ]  # fmt: skip

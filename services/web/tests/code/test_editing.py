@@ -78,7 +78,8 @@ async def test_files_of_a_mirror_are_changed_elsewhere(pages, forge):
 
 @pytest.mark.parametrize(
     ("changed", "status"),
-    [({"lfs_oid": "0" * 64, "lfs_size": 9}, 422), ({"content": None, "size": 2**40}, 413), ({"type": "dir"}, 422),
+    [({"lfs_oid": "0" * 64, "lfs_size": 9}, 422), ({"content": None, "size": 2**40}, 413),
+     ({"type": "dir"}, 422),
      ({"content": b"a" * 500_001}, 413), ({"content": b"\xff"}, 422)],
 )  # fmt: skip
 async def test_what_a_form_cannot_hold_is_not_changed_in_one(pages, forge, changed, status):

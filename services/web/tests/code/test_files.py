@@ -147,8 +147,10 @@ async def test_a_page_of_a_ref_asks_for_no_other_one_of_its_name(pages, forge, r
         f"{HOME}/raw/a.txt": b"a",
     }
     for page, path, field in (
-        ("src/{}/a.txt", "contents-ext/a.txt", "ref"), ("src/{}/a.txt", "commits", "sha"), ("raw/{}/a.txt", "raw/a.txt", "ref"),
-        ("blame/{}/a.txt", "blame/a.txt", "ref"), ("commits/{}", "commits", "sha"), ("commits/{}/a.txt", "commits", "sha"),
+        ("src/{}/a.txt", "contents-ext/a.txt", "ref"), ("src/{}/a.txt", "commits", "sha"),
+        ("raw/{}/a.txt", "raw/a.txt", "ref"),
+        ("blame/{}/a.txt", "blame/a.txt", "ref"), ("commits/{}", "commits", "sha"),
+        ("commits/{}/a.txt", "commits", "sha"),
         ("atom/{}", "commits", "sha"), ("commits/{}.atom", "commits", "sha"),
     ):  # fmt: skip
         forge.queries.clear()

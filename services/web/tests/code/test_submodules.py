@@ -69,9 +69,11 @@ def test_a_submodule_of_another_site_leads_there(address, href):
 @pytest.mark.parametrize(
     "address",
     [
-        "", "javascript:alert(1)", "JavaScript://forge.example/%0aalert(1)", "data:text/html,x", "file:///etc/passwd",
-        "git://other.example/lib", "git://forge.example/bob/lib", "ftp://other.example/lib", "/srv/git/lib.git", "lib", "//other.example/lib", "https:///lib",
-        "https://", "https://other.example:x/lib", "https://[::1/lib", "https://ex\u00e4mple.org/lib", "../../../x", "../" * 40_000 + "x", "ssh://git@other.example/bob/lib",
+        "", "javascript:alert(1)", "JavaScript://forge.example/%0aalert(1)", "data:text/html,x",
+        "file:///etc/passwd", "git://other.example/lib", "git://forge.example/bob/lib",
+        "ftp://other.example/lib", "/srv/git/lib.git", "lib", "//other.example/lib", "https:///lib",
+        "https://", "https://other.example:x/lib", "https://[::1/lib", "https://ex\u00e4mple.org/lib",
+        "../../../x", "../" * 40_000 + "x", "ssh://git@other.example/bob/lib",
         "ssh://git@forge.example:2222/bob", "ext::sh -c x", "https://a\\@other.example\\.evil/lib",
     ],
 )  # fmt: skip
@@ -82,7 +84,8 @@ def test_no_other_address_is_a_link(address):
 async def test_a_submodule_in_a_list_of_files_leads_to_its_page(pages, forge):
     def entry(name, address):
         return {
-            "type": "submodule", "name": name, "path": name, "sha": COMMIT, "size": 0, "submodule_git_url": address,
+            "type": "submodule", "name": name, "path": name, "sha": COMMIT, "size": 0,
+            "submodule_git_url": address,
         }  # fmt: skip
 
     entries = [
@@ -106,7 +109,8 @@ async def test_a_submodule_in_a_list_of_files_leads_to_its_page(pages, forge):
     ("address", "words"),
     [
         ("../../bob/lib.git", f'of <a href="{HERE}">../../bob/lib.git</a>.'),
-        ("https://x.example/lib", 'of <a href="https://x.example/lib" rel="nofollow noopener">https://x.example/lib</a>.'),
+        ("https://x.example/lib",
+         'of <a href="https://x.example/lib" rel="nofollow noopener">https://x.example/lib</a>.'),
         ("javascript:alert(1)", "of javascript:alert(1).</p>"),
         (None, f"at commit <code>{COMMIT}</code>.</p>"),
     ],

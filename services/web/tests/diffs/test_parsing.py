@@ -63,7 +63,10 @@ def test_new_deleted_renamed_and_binary_files_are_said():
 
 
 def test_names_that_git_quotes_are_read():
-    text = 'diff --git "a/\\303\\244.txt" "b/\\303\\244.txt"\n--- "a/\\303\\244.txt"\n+++ "b/\\303\\244.txt"\n@@ -1 +1 @@\n-a\n+b\n'
+    text = (
+        'diff --git "a/\\303\\244.txt" "b/\\303\\244.txt"\n--- "a/\\303\\244.txt"\n+++ "b/\\303\\244.txt"\n'
+        "@@ -1 +1 @@\n-a\n+b\n"
+    )
 
     assert parse(text).files[0].path == "ä.txt"
 

@@ -20,8 +20,10 @@ async def test_a_branch_of_a_fork_gets_what_its_parent_has(pages, forge):
     fork = own | {"fork": True, "parent": parent}
     readable = {"permissions": {"admin": False, "push": False, "pull": True}}
     for repository, page, caller, is_offered in (
-        (fork, "", ANN, True), (fork, "/src/branch/topic/one", ANN, True), (own, "", ANN, False), (fork, "", None, False),
-        (fork | readable, "", BOB, False), (fork | {"archived": True}, "", ANN, False), (fork, "/src/branch/main/src", ANN, False),
+        (fork, "", ANN, True), (fork, "/src/branch/topic/one", ANN, True), (own, "", ANN, False),
+        (fork, "", None, False),
+        (fork | readable, "", BOB, False), (fork | {"archived": True}, "", ANN, False),
+        (fork, "/src/branch/main/src", ANN, False),
     ):  # fmt: skip
         forge.answers[HOME] = repository
         forge.answers[f"{HOME}/git/refs/heads/topic"] = [{"ref": "refs/heads/topic/one"}]

@@ -11,7 +11,8 @@ from ..world import ANN, BOB
 
 DROPPED = {
     "sha": "1" * 40, "html_url": "", "author": ANN_USER, "parents": [{"sha": "2" * 40}],
-    "commit": {"message": "drop it", "author": {"name": "Ann"}, "committer": {"date": MOMENT}, "verification": None},
+    "commit": {"message": "drop it", "author": {"name": "Ann"}, "committer": {"date": MOMENT},
+               "verification": None},
 }  # fmt: skip
 
 COMPARED = {"commits": [DROPPED], "total_commits": 1}
@@ -113,7 +114,8 @@ async def test_an_abbreviated_id_is_a_commit_whatever_branches_are_called(pages,
     commit = DROPPED["commit"] | {"verification": None}
     forge.answers |= _commit() | {f"{HOME}/git/commits/{short}": DROPPED | {"commit": commit}}
     forge.failures[f"{HOME}/git/commits/2222222"] = 404
-    for page in ("commit/{}", "commit/{}.diff", "src/commit/{}", "commits/commit/{}", "commits/commit/{}.atom",
+    for page in ("commit/{}", "commit/{}.diff", "src/commit/{}", "commits/commit/{}",
+                 "commits/commit/{}.atom",
                  "raw/commit/{}/a.py", "blame/commit/{}/a.py"):  # fmt: skip
         forge.queries.clear()
         await pages.get(f"/ann/demo/{page.format(short)}")

@@ -56,7 +56,8 @@ async def test_in_a_fork_the_way_to_the_parent_stands_out_and_not_a_pull_request
 async def test_the_changes_of_a_comparison_and_a_pull_request_are_there_as_text(pages, forge):
     compared, pull = f"{HOME}/compare/main...a/b", f"{HOME}/pulls/1"
     forge.answers |= {
-        compared: COMPARED, f"{compared}?output=diff": CHANGED.encode(), pull: OPEN, f"{pull}.diff": CHANGED.encode(),
+        compared: COMPARED, f"{compared}?output=diff": CHANGED.encode(), pull: OPEN,
+        f"{pull}.diff": CHANGED.encode(),
     }  # fmt: skip
     for page, address in (
         ("compare/main...a/b", "compare/main...a/b?output=diff"),
@@ -105,7 +106,8 @@ async def test_branches_that_may_be_compared_are_links_with_the_latest_first(pag
 
 
 @pytest.mark.parametrize(("basehead", "unknown"), [
-    ("main...topik", "topik"), ("main...bob:topik", "bob:topik"), ("mian...topic", "mian"), ("topik", "topik"),
+    ("main...topik", "topik"), ("main...bob:topik", "bob:topik"), ("mian...topic", "mian"),
+    ("topik", "topik"),
 ])  # fmt: skip
 async def test_a_branch_that_is_not_there_is_named_where_others_are_chosen(pages, forge, basehead, unknown):
     forge.failures[f"{HOME}/compare/{basehead}"] = 404

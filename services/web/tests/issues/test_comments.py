@@ -33,8 +33,8 @@ async def test_the_way_to_a_comment_leads_to_its_page_of_the_timeline(pages, for
 
 async def test_who_may_change_a_comment_finds_the_way_to_its_form(pages, forge):
     said = {
-        "id": 5, "type": "comment", "review_id": 0, "user": ANN_USER | {"login": "bob"}, "body": "x", "created_at": MOMENT,
-        "ref_commit_sha": "", "ref_issue": None,
+        "id": 5, "type": "comment", "review_id": 0, "user": ANN_USER | {"login": "bob"}, "body": "x",
+        "created_at": MOMENT, "ref_commit_sha": "", "ref_issue": None,
     }  # fmt: skip
     forge.answers[f"{HOME}/issues/1/timeline"] = [said, said | {"id": 6, "user": ANN_USER}]
     permissions = forge.answers[HOME]["permissions"]

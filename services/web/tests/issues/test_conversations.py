@@ -134,8 +134,8 @@ async def test_a_title_that_was_changed_is_on_the_page_again(pages, forge):
 
 def timeline(count):
     event = {
-        "type": "comment", "review_id": 0, "user": ANN_USER, "body": "x", "created_at": MOMENT, "ref_commit_sha": "",
-        "ref_issue": None,
+        "type": "comment", "review_id": 0, "user": ANN_USER, "body": "x", "created_at": MOMENT,
+        "ref_commit_sha": "", "ref_issue": None,
     }  # fmt: skip
     return [event | {"id": number} for number in range(1, count + 1)]
 

@@ -45,7 +45,8 @@ async def test_what_names_no_issue_is_refused(pages, forge, text):
 
 
 STOPWATCH = {
-    "created": MOMENT, "seconds": 60, "issue_index": 1, "issue_title": "Old", "repo_owner_name": "ann", "repo_name": "demo",
+    "created": MOMENT, "seconds": 60, "issue_index": 1, "issue_title": "Old", "repo_owner_name": "ann",
+    "repo_name": "demo",
 }  # fmt: skip
 
 

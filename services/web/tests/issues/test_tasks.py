@@ -34,7 +34,10 @@ def test_each_box_is_a_button_that_says_its_task_as_the_page_does():
         ("false", "seven eight"),
     )
     for number, (state, words) in enumerate(tasks):
-        button = f'id="task-{number}" name="task" value="{number}" role="checkbox" aria-checked="{state}" aria-label="{words}"'
+        button = (
+            f'id="task-{number}" name="task" value="{number}" role="checkbox" aria-checked="{state}" '
+            f'aria-label="{words}"'
+        )
         assert shown.count(button) == 1
 
 

@@ -9,8 +9,8 @@ from ..world import ANN, BOB
 
 PAGE = "/ann/demo/issues/new"
 BUG = {
-    "name": "Bug", "about": "It <breaks>", "title": "Bug: ", "labels": ["BUG", "none"], "assignees": [], "ref": "",
-    "content": "What happened?\n", "body": [], "file_name": ".gitea/ISSUE_TEMPLATE/bug & co.md",
+    "name": "Bug", "about": "It <breaks>", "title": "Bug: ", "labels": ["BUG", "none"], "assignees": [],
+    "ref": "", "content": "What happened?\n", "body": [], "file_name": ".gitea/ISSUE_TEMPLATE/bug & co.md",
 }  # fmt: skip
 FIELDS = [
     {"type": "markdown", "id": "", "attributes": {"value": "Thank you"}},

@@ -8,8 +8,9 @@ from ingot_contracts.issues.timelines import TimelineType
 from ingot_web.issues.rules.timelines import is_said, words
 
 EMPTY = {
-    "body": "", "label": None, "milestone": None, "assignee": None, "assignee_team": None, "removed_assignee": False, "old_title": "",
-    "new_title": "", "old_ref": "", "new_ref": "", "ref_issue": None, "dependent_issue": None,
+    "body": "", "label": None, "milestone": None, "assignee": None, "assignee_team": None,
+    "removed_assignee": False, "old_title": "", "new_title": "", "old_ref": "", "new_ref": "",
+    "ref_issue": None, "dependent_issue": None,
 }  # fmt: skip
 
 
@@ -51,9 +52,9 @@ def test_an_event_is_said_in_words(fields, text):
 
 
 FULL = {
-    "body": "1", "label": {"name": "bug"}, "milestone": {"title": "1.1"}, "assignee": {"login": "ann"}, "assignee_team": None,
-    "removed_assignee": False, "old_title": "a", "new_title": "b", "old_ref": "a", "new_ref": "b",
-    "ref_issue": {"number": 2}, "dependent_issue": {"number": 3},
+    "body": "1", "label": {"name": "bug"}, "milestone": {"title": "1.1"}, "assignee": {"login": "ann"},
+    "assignee_team": None, "removed_assignee": False, "old_title": "a", "new_title": "b", "old_ref": "a",
+    "new_ref": "b", "ref_issue": {"number": 2}, "dependent_issue": {"number": 3},
 }  # fmt: skip
 
 

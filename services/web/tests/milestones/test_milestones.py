@@ -6,8 +6,8 @@ from ..forge import HOME
 from ..world import ANN
 
 MILESTONE = {
-    "id": 3, "title": "One & two", "description": "x", "state": "open", "due_on": "2030-01-02T23:59:59Z", "open_issues": 1,
-    "closed_issues": 0,
+    "id": 3, "title": "One & two", "description": "x", "state": "open", "due_on": "2030-01-02T23:59:59Z",
+    "open_issues": 1, "closed_issues": 0,
 }  # fmt: skip
 
 

@@ -21,7 +21,8 @@ SUBJECT = {
 
 
 THREAD = {
-    "id": 7, "subject": SUBJECT, "repository": {"full_name": "ann/demo"}, "updated_at": MOMENT, "unread": True,
+    "id": 7, "subject": SUBJECT, "repository": {"full_name": "ann/demo"}, "updated_at": MOMENT,
+    "unread": True,
 }  # fmt: skip
 
 

@@ -106,9 +106,10 @@ def test_every_form_that_changes_something_carries_the_token():
 
 
 WITH_FORMS = (
-    "/user/settings", "/user/settings/two_factor", "/org/crew/settings", "/admin/users/bob", "/ann/demo/releases/new",
-    "/ann/demo/releases/edit/v1", "/ann/demo/settings", "/ann/demo/settings/branches/edit", "/ann/demo/comments/5",
-    "/ann/demo/_edit/main/src/a.py", "/ann/demo/milestones/new",
+    "/user/settings", "/user/settings/two_factor", "/org/crew/settings", "/admin/users/bob",
+    "/ann/demo/releases/new", "/ann/demo/releases/edit/v1", "/ann/demo/settings",
+    "/ann/demo/settings/branches/edit", "/ann/demo/comments/5", "/ann/demo/_edit/main/src/a.py",
+    "/ann/demo/milestones/new",
 )  # fmt: skip
 
 

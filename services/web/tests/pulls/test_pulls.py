@@ -126,7 +126,8 @@ async def test_what_never_passes_is_not_waited_for(pages, forge):
 async def test_who_scheduled_a_merge_cancels_it_and_others_see_that_it_waits(pages, forge):
     forge.answers[f"{HOME}/pulls/1"]["merge_refusals"] = [WAITS_FOR]
     forge.answers[f"{HOME}/pulls/1/merge/scheduled"] = {
-        "user": ANN_USER, "do": "merge", "head_commit_id": "", "delete_branch_after_merge": True, "created_at": MOMENT,
+        "user": ANN_USER, "do": "merge", "head_commit_id": "", "delete_branch_after_merge": True,
+        "created_at": MOMENT,
     }  # fmt: skip
     shown = (await pages.get(PAGE, ANN)).text
     assert "as soon as nothing refuses it, and then the branch <code>topic</code> is deleted" in shown
@@ -185,7 +186,8 @@ async def test_the_button_of_a_merge_stands_out_only_where_nothing_refuses_it(pa
 
 def _decision(login, state, **changed):
     return {"id": 7, "user": ANN_USER | {"login": login}, "state": state, "body": "", "dismissed": False,
-            "stale": False, "official": True, "submitted_at": MOMENT, "comments_count": 0} | changed  # fmt: skip
+            "stale": False, "official": True, "submitted_at": MOMENT,
+            "comments_count": 0} | changed  # fmt: skip
 
 
 @pytest.mark.parametrize("change", [{"official": False}, {"dismissed": True}])

@@ -25,7 +25,8 @@ async def test_a_release_is_published_with_its_files(pages, forge):
     assert answer.headers["location"] == "/ann/demo/releases"
     (_, _, body), *files = forge.sent
     assert body == {
-        "tag_name": "v1", "target_commitish": "main", "name": "One", "body": "x\ny", "draft": False, "prerelease": True,
+        "tag_name": "v1", "target_commitish": "main", "name": "One", "body": "x\ny", "draft": False,
+        "prerelease": True,
     }  # fmt: skip
     assert files == [("POST", ASSETS, b"a"), ("POST", ASSETS, b"b")]
 

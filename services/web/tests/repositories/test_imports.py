@@ -11,8 +11,8 @@ from ..world import ANN
 
 MIGRATION = {
     "id": 7, "counts": {}, "rate": None, "remaining_seconds": None, "paused_until": None,
-    "status": "running", "phase": "receiving", "percent": 42, "received": 2048, "error": "", "created_at": MOMENT,
-    "original_url": "https://example.org/<name>.git", "finished_at": None,
+    "status": "running", "phase": "receiving", "percent": 42, "received": 2048, "error": "",
+    "created_at": MOMENT, "original_url": "https://example.org/<name>.git", "finished_at": None,
 }  # fmt: skip
 
 

@@ -69,9 +69,11 @@ async def test_the_picture_of_a_repository_is_sent_shown_and_removed(pages, forg
 
 SETTINGS = "/ann/demo/settings"
 UNTOUCHED = {
-    "name": "demo", "description": "", "website": "", "default_branch": "main", "private": False, "template": False,
+    "name": "demo", "description": "", "website": "", "default_branch": "main", "private": False,
+    "template": False,
     **dict.fromkeys(("has_issues", "has_pull_requests", "has_releases", "autodetect_manual_merge"), True),
-    **dict.fromkeys(("allow_manual_merge", "ignore_whitespace_conflicts", "default_delete_branch_after_merge"), False),
+    **dict.fromkeys(("allow_manual_merge", "ignore_whitespace_conflicts",
+                     "default_delete_branch_after_merge"), False),
     "has_wiki": False,
     **dict.fromkeys((
         "allow_merge_commits", "allow_rebase", "allow_rebase_explicit", "allow_squash_merge",
@@ -83,9 +85,10 @@ UNTOUCHED = {
 }  # fmt: skip
 """The fields of the form without any change."""
 CHANGES = {
-    "name": "other", "default_merge_style": "squash", "default_update_style": "rebase", "allow_manual_merge": "1",
-    "autodetect_manual_merge": [], "ignore_whitespace_conflicts": "1", "default_delete_branch_after_merge": "1",
-    "enable_time_tracker": [], "allow_rebase_update": [], "template": "1", "topics": "one, two",
+    "name": "other", "default_merge_style": "squash", "default_update_style": "rebase",
+    "allow_manual_merge": "1", "autodetect_manual_merge": [], "ignore_whitespace_conflicts": "1",
+    "default_delete_branch_after_merge": "1", "enable_time_tracker": [], "allow_rebase_update": [],
+    "template": "1", "topics": "one, two",
 }  # fmt: skip
 
 

@@ -9,7 +9,8 @@ MIRRORS = "/ann/demo/settings/mirrors"
 
 
 PUSH_MIRROR = {
-    "remote_address": "https://a/b.git", "remote_name": "m1", "last_update": None, "sync_on_commit": True, "last_error": "",
+    "remote_address": "https://a/b.git", "remote_name": "m1", "last_update": None, "sync_on_commit": True,
+    "last_error": "",
 }  # fmt: skip
 
 

@@ -11,13 +11,16 @@ LISTS = (
 )  # fmt: skip
 RULE = {
     "rule_name": "release/*", "branch_name": "release/*", "priority": 2, "required_approvals": 2,
-    **{f"enable_{name}": True for name in (*LISTS, "push", "force_push", "status_check", "approvals_whitelist")},
-    **{f"{name}_usernames": ["ann", "bob"] for name in LISTS}, **{f"{name}_teams": ["crew"] for name in LISTS},
-    "push_whitelist_deploy_keys": True, "force_push_allowlist_deploy_keys": True,
-    "status_check_contexts": ["test (ubuntu, 3.12)", "ci/c"], "approvals_whitelist_username": ["bob"], "approvals_whitelist_teams": [],
+    **{f"enable_{name}": True for name in (*LISTS, "push", "force_push", "status_check",
+                                           "approvals_whitelist")},
+    **{f"{name}_usernames": ["ann", "bob"] for name in LISTS},
+    **{f"{name}_teams": ["crew"] for name in LISTS}, "push_whitelist_deploy_keys": True,
+    "force_push_allowlist_deploy_keys": True, "status_check_contexts": ["test (ubuntu, 3.12)", "ci/c"],
+    "approvals_whitelist_username": ["bob"], "approvals_whitelist_teams": [],
     **dict.fromkeys((
         "block_on_rejected_reviews", "block_on_official_review_requests", "block_on_outdated_branch",
-        "dismiss_stale_approvals", "ignore_stale_approvals", "block_admin_merge_override", "require_signed_commits",
+        "dismiss_stale_approvals", "ignore_stale_approvals", "block_admin_merge_override",
+        "require_signed_commits",
     ), True),
     "protected_file_patterns": "*.lock;deploy/**", "unprotected_file_patterns": "docs/**",
 }  # fmt: skip

@@ -7,7 +7,8 @@ from ..diffs.test_parsing import CHANGED
 
 
 def _comment(number, *, new=0, old=0, review=1, **more):
-    return {"id": number, "path": "src/a.py", "position": new, "original_position": old, "diff_hunk": "@@\n a",
+    return {"id": number, "path": "src/a.py", "position": new, "original_position": old,
+            "diff_hunk": "@@\n a",
             "pull_request_review_id": review, "resolver": None, "outdated": False, **more}  # fmt: skip
 
 

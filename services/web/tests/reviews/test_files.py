@@ -40,7 +40,8 @@ def forge(forge):
 
 
 def _review(number, state, *, comments=1):
-    return {"id": number, "state": state, "body": "", "comments_count": comments, "user": ANN_USER, "stale": False,
+    return {"id": number, "state": state, "body": "", "comments_count": comments, "user": ANN_USER,
+            "stale": False,
             "dismissed": False, "submitted_at": MOMENT}  # fmt: skip
 
 
@@ -290,7 +291,8 @@ async def test_more_comments_than_are_rendered_at_once_are_shown(pages, forge):
 
 
 def _comment(number, review):
-    return {"id": number, "path": "src/a.py", "position": 4, "original_position": 0, "diff_hunk": "@@", "user": ANN_USER,
+    return {"id": number, "path": "src/a.py", "position": 4, "original_position": 0, "diff_hunk": "@@",
+            "user": ANN_USER,
             "pull_request_review_id": review, "resolver": None, "outdated": False, "body": "Why?",
             "created_at": MOMENT}  # fmt: skip
 

@@ -99,7 +99,8 @@ def test_a_hunk_has_the_lines_above_what_is_commented(hunk, lines):
 @pytest.mark.parametrize(
     ("number", "lines", "there"),
     [
-        (2, ["a", "b"], True), (1, ["a"], True), (3, ["b", "c"], False), (1, ["b", "a"], False), (4, ["a"], False),
+        (2, ["a", "b"], True), (1, ["a"], True), (3, ["b", "c"], False), (1, ["b", "a"], False),
+        (4, ["a"], False),
     ],
 )  # fmt: skip
 def test_lines_are_counted_from_one(number, lines, there):
@@ -156,9 +157,9 @@ def forge(forge):
 
 def _comment(**changed):
     return {
-        "id": 5, "path": "src/a.py", "position": 4, "original_position": 0, "diff_hunk": HUNK, "user": ANN_USER,
-        "commit_id": "1" * 40, "pull_request_review_id": 7, "resolver": None, "outdated": False, "created_at": MOMENT,
-        "body": "```suggestion\nfive\n```", **changed,
+        "id": 5, "path": "src/a.py", "position": 4, "original_position": 0, "diff_hunk": HUNK,
+        "user": ANN_USER, "commit_id": "1" * 40, "pull_request_review_id": 7, "resolver": None,
+        "outdated": False, "created_at": MOMENT, "body": "```suggestion\nfive\n```", **changed,
     }  # fmt: skip
 
 

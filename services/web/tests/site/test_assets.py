@@ -34,7 +34,10 @@ def _frame(page):
     """Return the frame of a page: style sheet, icon, the elements of its head and foot, and their words."""
     links = re.findall(r'<link rel="(?:stylesheet|icon)"[^>]* href="([^"?]+)', page)
     body = re.sub(r"(?<=<main)([^>]*>).*(?=</main>)", r"\1", page.partition("<body>")[2], flags=re.DOTALL)
-    own = r'<details class="menu end compact">(?s:.*?)</details>|<form class="search".*?</form>|<a class="button primary"[^>]*>Sign in</a>'
+    own = (
+        r'<details class="menu end compact">(?s:.*?)</details>|<form class="search".*?</form>|<a '
+        r'class="button primary"[^>]*>Sign in</a>'
+    )
     body = re.sub(own, "", body)
     elements = re.findall(r"<(?:header|nav|main|footer|a|svg|path)\b[^>]*>", body)
     return links, elements, re.sub(r"<[^>]*>", " ", body).split()
@@ -160,10 +163,14 @@ def _luminance(colour):
 @pytest.mark.parametrize(
     ("text", "ground"),
     [
-        *((text, ground) for text in ("text", "muted", "accent", "bad", "good") for ground in ("ground", "raised", "sunken")),
+        *((text, ground) for text in ("text", "muted", "accent", "bad", "good") for ground in ("ground",
+                                                                                               "raised",
+                                                                                               "sunken")),
         ("on-accent", "accent"), ("accent", "accent-ground"), ("good", "good-ground"), ("bad", "bad-ground"),
-        ("merged", "merged-ground"), ("text", "add"), ("text", "del"), ("text", "add-strong"), ("text", "del-strong"),
-        ("text", "mark"), *((f"c-{kind}", "raised") for kind in ("comment", "keyword", "string", "number", "name", "type")),
+        ("merged", "merged-ground"), ("text", "add"), ("text", "del"), ("text", "add-strong"),
+        ("text", "del-strong"),
+        ("text", "mark"), *((f"c-{kind}", "raised") for kind in ("comment", "keyword", "string", "number",
+                                                                 "name", "type")),
     ],
 )  # fmt: skip
 def test_every_text_can_be_read_on_its_ground(scheme, text, ground):

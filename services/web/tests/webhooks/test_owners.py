@@ -8,9 +8,9 @@ from ..forge import HOME, MOMENT
 from ..world import ANN
 
 DELIVERY = {
-    "id": "d1", "event": "push", "action": "", "state": "failed", "attempts": 2, "status_code": 500, "error": "",
-    "created_at": MOMENT, "next_attempt_at": None, "finished_at": MOMENT, "request": {"payload": {"ref": "<main>"}},
-    "response": {"headers": {"Server": "x"}, "body": "no"},
+    "id": "d1", "event": "push", "action": "", "state": "failed", "attempts": 2, "status_code": 500,
+    "error": "", "created_at": MOMENT, "next_attempt_at": None, "finished_at": MOMENT,
+    "request": {"payload": {"ref": "<main>"}}, "response": {"headers": {"Server": "x"}, "body": "no"},
 }  # fmt: skip
 HOOK = {
     "id": 3, "active": True, "type": "gitea", "events": ["push"], "branch_filter": "", "disabled_reason": "",
