@@ -49,8 +49,9 @@ def error_page(error: ApiError, request_id: str, *, root: str, site_name: str, s
     reason = _sentence(error.message)
     said = f"<p>{escape(reason)}</p>" if reason != f"{title}." else ""
     main = (
-        f'<div class="narrow"><p class="muted">{error.status}</p><h1>{title}</h1>{said}<p>{_advice(error, sign_in)}</p>'
-        f'<p class="muted small">Request <code>{escape(request_id)}</code></p></div>'
+        f'<div class="narrow"><p class="muted">{error.status}</p><h1>{title}</h1>{said}<p>'
+        f'{_advice(error, sign_in)}</p><p class="muted small">Request '
+        f"<code>{escape(request_id)}</code></p></div>"
     )
     return PageFrame(root, site_name).document(title, main, head=f"<style>{_STYLE}</style>").encode()
 
@@ -71,6 +72,6 @@ def _advice(error: ApiError, sign_in: str) -> str:
     seconds = error.headers.get("Retry-After", "")
     wait = f"{escape(seconds)} second{'' if seconds == '1' else 's'}" if seconds else "a moment"
     return (
-        f"Wait {wait}, and load this page again. If that does not help, name the request below to the people who run "
-        "this site."
+        f"Wait {wait}, and load this page again. If that does not help, name the request below to the people "
+        "who run this site."
     )

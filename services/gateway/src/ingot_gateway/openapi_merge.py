@@ -129,7 +129,9 @@ def merge_documents(documents: Mapping[str, Document], public_url: str) -> Docum
                     "content": {"application/json": {"schema": {"$ref": SCHEMAS + "Error"}}},
                 },
                 "Moved": {
-                    "description": "The repository has another name now: `Location` is the same path under it.",
+                    "description": (
+                        "The repository has another name now: `Location` is the same path under it."
+                    ),
                     "headers": {"Location": {"schema": {"type": "string"}}},
                 },
             },

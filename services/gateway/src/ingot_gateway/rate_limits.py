@@ -267,7 +267,10 @@ class RateLimiter:
         if not failure:
             return []
         return [
-            f"gateway: INGOT_STORE_URL does not answer: {failure}; until it does, each process counts requests alone"
+            (
+                f"gateway: INGOT_STORE_URL does not answer: {failure}; until it does, each process counts "
+                "requests alone"
+            )
         ]
 
     @property
