@@ -217,5 +217,6 @@ def _explored(
 
 
 routes = [
-    explore, explore_repositories, explore_users, complete_names, explore_organizations, explore_issues, profile, follow,
+    explore, explore_repositories, explore_users, complete_names, explore_organizations, explore_issues,
+    profile, follow,
 ]  # fmt: skip

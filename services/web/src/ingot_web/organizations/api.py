@@ -380,6 +380,7 @@ async def change_label(request: WebRequest, org: str) -> Response[Any]:
 
 
 routes = [
-    new, create, general, edit, members, remove_member, teams, change_teams, team, change_team, edit_team, save_team,
+    new, create, general, edit, members, remove_member, teams, change_teams, team, change_team, edit_team,
+    save_team,
     labels, change_label, change_avatar,
 ]  # fmt: skip

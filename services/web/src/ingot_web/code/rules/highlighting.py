@@ -31,7 +31,8 @@ REMEMBERED = 40
 _CLASSES = {
     Comment: "c", Keyword: "k", Operator.Word: "k", String: "s", Literal: "m",
     **dict.fromkeys((Name.Function, Name.Tag, Name.Attribute, Name.Decorator), "nf"),
-    **dict.fromkeys((Name.Class, Name.Namespace, Name.Exception, Name.Builtin, Name.Constant, Name.Label), "nc"),
+    **dict.fromkeys((Name.Class, Name.Namespace, Name.Exception, Name.Builtin, Name.Constant, Name.Label),
+                    "nc"),
     Generic.Inserted: "gi", Generic.Deleted: "gd", Generic.Heading: "gu", Generic.Subheading: "gu",
 }  # fmt: skip
 """Classes of the style sheet by kind of token, which includes its subkinds.
@@ -63,8 +64,8 @@ def code_rows(lines: Iterable[str]) -> Markup:
     Text is escaped.
     """
     rows = (
-        f'<tr id="L{number}"><td class="number"><a href="#L{number}" aria-label="Line {number}">{number}</a></td>'
-        f'<td class="text">{escape(line)}</td></tr>'
+        f'<tr id="L{number}"><td class="number"><a href="#L{number}" aria-label="Line '
+        f'{number}">{number}</a></td><td class="text">{escape(line)}</td></tr>'
         for number, line in enumerate(lines, 1)
     )
     return Markup("\n".join(rows))  # noqa: S704 - lines are escaped

@@ -44,7 +44,8 @@ def split_rows(file: DiffFile, link: str, below: Below, excerpt: str = "") -> Ma
         if left is not None and left.kind == "hunk":
             text = texts[id(left)]
             rows.append(
-                f'<tr class="hunk"><td class="number"></td><td class="text" colspan="3">{text}{_more(left.gap, excerpt)}</td></tr>\n'
+                '<tr class="hunk"><td class="number"></td><td class="text" '
+                f'colspan="3">{text}{_more(left.gap, excerpt)}</td></tr>\n'
             )
         else:
             before, after = _NOTHING, _NOTHING
@@ -92,8 +93,8 @@ def _more(gap: Gap | None, excerpt: str) -> str:
         )
         address = f"{excerpt}&amp;first={gap.first}&amp;last={gap.last}&amp;shift={gap.shift}&amp;way={way}"
         links.append(
-            f' <a class="more" href="{address}" hx-get="{address}" hx-target="closest tr" hx-swap="outerHTML" '
-            f'rel="nofollow">{arrow} {words}</a>'
+            f' <a class="more" href="{address}" hx-get="{address}" hx-target="closest tr" '
+            f'hx-swap="outerHTML" rel="nofollow">{arrow} {words}</a>'
         )
     return "".join(links)
 

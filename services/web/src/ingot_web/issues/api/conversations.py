@@ -23,7 +23,8 @@ from ingot_web.repositories.api.issue_choices import chosen_values, offered_choi
 
 ENTRIES = 50
 REACTIONS = {
-    "+1": "👍", "-1": "👎", "laugh": "😄", "hooray": "🎉", "confused": "😕", "heart": "❤️", "rocket": "🚀", "eyes": "👀",
+    "+1": "👍", "-1": "👎", "laugh": "😄", "hooray": "🎉", "confused": "😕", "heart": "❤️", "rocket": "🚀",
+    "eyes": "👀",
 }  # fmt: skip
 NO_CONFIG: dict[str, Any] = {"blank_issues_enabled": True, "contact_links": []}
 """Default configuration of new issues."""
