@@ -41,7 +41,8 @@ def operations_page() -> str:
         NOTE,
         (
             "[The API](api.md) describes sign-in, errors, lists and limits. A running Ingot serves the\n"
-            "description (OpenAPI 3.1) at `/api/v1/openapi.json`, and a page to try it at `/api/v1/swagger`.\n"
+            "description (OpenAPI 3.1) at `/api/v1/openapi.json`, and a page to try it at "
+            "`/api/v1/swagger`.\n"
         ),
     ]
     with tempfile.TemporaryDirectory() as folder:
@@ -83,8 +84,9 @@ def events_page() -> str:
         "# Events between services\n",
         NOTE,
         (
-            "Services announce changes over NATS JetStream. A released event gets new fields with a default,\n"
-            "and never changes otherwise. [Webhooks](webhooks.md) describes the payloads that endpoints receive.\n"
+            "Services announce changes over NATS JetStream. A released event gets new fields with a "
+            "default,\nand never changes otherwise. [Webhooks](webhooks.md) describes the payloads that "
+            "endpoints receive.\n"
         ),
     ]
     for owner, events in by_owner.items():
@@ -124,8 +126,9 @@ def metrics_page() -> str:
             "# Metrics\n",
             NOTE,
             (
-                "Every process exports them at `/metrics`, on a port of its own. Histograms end in `_bucket`,\n"
-                "`_sum` and `_count`. [The runbook](../how-to/runbook.md) names the alerts that read them.\n"
+                "Every process exports them at `/metrics`, on a port of its own. Histograms end in "
+                "`_bucket`,\n`_sum` and `_count`. [The runbook](../how-to/runbook.md) names the alerts that "
+                "read them.\n"
             ),
             _table(("metric", "type", "labels", "meaning"), rows),
         ]
