@@ -87,8 +87,7 @@ def test_an_error_of_identity_is_one_line(admin, arguments, error):
 def test_a_folder_without_data_is_not_created(tmp_path):
     error = ingot("admin", *create("ann"), "--data", str(tmp_path / "nothing")).error_line
 
-    assert (
-        error
-        == f"ingot: {tmp_path / 'nothing'} has no data yet; start with: ingot up --data {tmp_path / 'nothing'}"
+    assert error == (
+        f"ingot: {tmp_path / 'nothing'} has no data yet; start with: ingot up --data {tmp_path / 'nothing'}"
     )
     assert not (tmp_path / "nothing").exists()

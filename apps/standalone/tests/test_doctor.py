@@ -67,12 +67,13 @@ OLD_EVENT = (
 )
 OLD_JOB = (
     "INSERT INTO job (kind, key, payload, state, run_at, attempts, fence, created_at) "
-    "VALUES ('notify', '7', '{}', 'waiting', '2026-01-01 00:00:00.000000', 0, 0, '2026-01-01 00:00:00.000000')"
+    "VALUES ('notify', '7', '{}', 'waiting', '2026-01-01 00:00:00.000000', 0, 0, '2026-01-01 "
+    "00:00:00.000000')"
 )
 OLD_DELIVERY = (
-    "INSERT INTO delivery (id, hook_id, repository_id, event_id, event, action, manual, endpoint, body, sequence, state, "
-    "attempts, next_attempt_at, fence, status, response_headers, response_body, error, created_at) "
-    "VALUES ('d1', 1, 1, 'e1', 'push', '', 0, 'https://example.org', '{}', 1, 'pending', "
+    "INSERT INTO delivery (id, hook_id, repository_id, event_id, event, action, manual, endpoint, body, "
+    "sequence, state, attempts, next_attempt_at, fence, status, response_headers, response_body, error, "
+    "created_at) VALUES ('d1', 1, 1, 'e1', 'push', '', 0, 'https://example.org', '{}', 1, 'pending', "
     "0, '2026-01-01 00:00:00.000000', 0, 0, '{}', '', '', '2026-01-01 00:00:00.000000')"
 )
 DAMAGE = (
