@@ -61,7 +61,7 @@ async def test_a_link_replaces_the_password_and_ends_all_sessions(mailing, mailb
     assert await session_count(mailing) == 1
     assert (await ann.request("ANN@example.com")).status_code == 200
     (mail,) = await mailbox.all()
-    assert (mail["kind"], mail["address"]) == ("password_reset", "ANN@example.com")
+    assert (mail["kind"], mail["address"]) == ("password_reset", "ann@example.com")
     answer = await ann.reset(await mailbox.link("ann@example.com"))
     assert answer.headers["location"] == "/login"
     assert "set-cookie" not in answer.headers
@@ -134,6 +134,16 @@ async def test_the_answer_is_the_same_for_every_address(mailing, mailbox, ann):
     assert answers[0] == answers[1] == answers[2]
     assert statements[0] == statements[1] == statements[2]
     assert [one["address"] for one in await mailbox.all()] == ["ann@example.com"]
+
+
+async def test_a_link_goes_to_the_address_of_the_account_and_not_to_one_that_looks_like_it(
+    mailing, mailbox, ann
+):
+    """``K`` for kelvin is ``k`` in lower case, and some servers tell letter cases apart."""
+    await mailing.add_user("mike")
+    assert (await ann.request("mi\N{KELVIN SIGN}e@example.com")).status_code == 422
+    await ann.request("MIKE@EXAMPLE.com")
+    assert [one["address"] for one in await mailbox.all()] == ["mike@example.com"]
 
 
 async def test_an_address_that_is_only_claimed_gets_no_link(mailing, mailbox, ann):
@@ -212,7 +222,9 @@ async def test_a_password_that_does_not_do_leaves_the_link_valid(mailing, mailbo
     assert (await ann.http.post(RESET, data=form)).status_code == 303
 
 
-@pytest.mark.parametrize("address", ["", "nonsense", "a@b@c", "x" * 300 + "@x.io", "a@b.io\r\nBcc: c@d.io"])
+@pytest.mark.parametrize(
+    "address", ["", "nonsense", "a@b@c", "x" * 300 + "@x.io", "a@b.io\r\nBcc: c@d.io", "a\0@b.io"]
+)
 async def test_a_text_that_is_no_address_is_refused(mailbox, ann, address):
     assert (await ann.request(address)).status_code == 422
     assert await mailbox.ids() == []

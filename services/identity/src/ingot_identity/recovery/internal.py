@@ -53,12 +53,14 @@ async def _message(request: IdentityRequest, db: Executor, row: MessageRow) -> M
 async def _reset(request: IdentityRequest, db: Executor, row: MessageRow) -> Message:
     """The link of a reset, for the account that has the address now.
 
-    The request for it did not look for an account, so its answer could not tell one.
+    The request for it did not look for an account, so its answer could not tell one. The mail goes to the
+    address as the account has it: one that was typed in another way can be that of somebody else.
     """
     messages = request.part(MessageComponents).messages
-    address = messages.address_of(row)
-    account = await emails.get_confirmed_owner(db, address)
-    if account is None:
+    typed = messages.address_of(row)
+    account = await emails.get_confirmed_owner(db, typed)
+    own = await emails.among(db, account.id, [typed.lower()]) if account is not None else []
+    if account is None or not own:
         raise NotFound
     user = await user_of(request, db, account.id)
     kind, fields = row.kind, messages.fields_of(row)
@@ -69,7 +71,7 @@ async def _reset(request: IdentityRequest, db: Executor, row: MessageRow) -> Mes
         kind, fields = "password_managed", {"manager": source.title if source is not None else ""}
     return Message(
         kind=kind,
-        address=address,
+        address=own[0].spelling or own[0].address,
         name=user.name or user.login,
         language=user.language,
         user_id=account.id,

@@ -1,6 +1,7 @@
 """The rules for names of accounts and teams, and for addresses."""
 
 import re
+import unicodedata
 
 from ingot_chassis.errors import Invalid
 from ingot_contracts.limits import EMAIL, EMAIL_CHARACTERS
@@ -69,12 +70,17 @@ def check_team(name: str) -> str:
 
 
 def check_email(address: str, *, field: str = "email") -> str:
-    """``address`` in lower case. Raises Invalid unless it looks like local@host."""
+    """``address`` in lower case. Raises Invalid unless it looks like local@host.
+
+    Letters are in their normal form (RFC 6532): of others, such as the sign for kelvin, the lower case can be
+    a letter of another address.
+    """
     # The stored form is measured: some letters are longer in lower case.
     lower = address.lower()
     if len(lower) > EMAIL_CHARACTERS:
         raise Invalid.field(field, "length", f"has more than {EMAIL_CHARACTERS} characters")
-    if not EMAIL.fullmatch(address):
+    is_normal = address.isprintable() and unicodedata.is_normalized("NFC", address)
+    if not is_normal or not EMAIL.fullmatch(address):
         raise Invalid.field(field, "format", f"{address!r} is no e-mail address")
     return lower
 
