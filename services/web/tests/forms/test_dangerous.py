@@ -38,6 +38,13 @@ async def test_a_form_of_an_old_session_is_kept_and_sent_after_the_proof(pages, 
     assert (key[1], key[2]["title"], key[2]["key"]) == ("/user/keys", KEY["title"], KEY["key"])
 
 
+@pytest.mark.parametrize("path", [f"{PAGE}/", "/user//settings//keys", "/user/settings/%6beys"])
+async def test_another_way_to_write_the_path_needs_the_proof_as_well(pages, old_session, path):
+    form = {"token": pages.form_token(ANN, at=time.time()), "do": "add", **KEY}
+    answer = await pages.post(path, form, ANN)
+    assert (answer.status_code, old_session.sent) == (403, [])
+
+
 async def test_a_wrong_proof_is_asked_again_with_the_form(pages, old_session):
     page = await pages.submit(PAGE, "Add the key", to=PAGE, **KEY)
     for status, words in ((422, "The password or the code is wrong"), (429, "refused"), (403, "refused")):
@@ -88,6 +95,8 @@ async def test_other_forms_ask_for_nothing(pages, old_session):
         ("/ann/demo/settings/transfer", "", True),
         ("/ann/demo/settings", "", False),
         ("/ann/demo/x/settings/delete", "", False),
+        ("/admin/auths", "", True),
+        ("/admin/auths/3", "add_token", True),
         ("/admin/users/bob", "delete", True),
         ("/admin/users", "", False),
     ],

@@ -16,6 +16,8 @@ _ACCOUNT = ("keys", "gpg_keys", "applications", "oauth2", "emails", "external_ac
 """Settings of the caller. The forms for password and second factor ask for the password each time."""
 _DANGEROUS = {
     **dict.fromkeys((f"/user/settings/{page}" for page in _ACCOUNT), ""),
+    "/admin/auths": "",
+    "/admin/auths/{}": "",
     "/admin/users/{}": "",
     "/org/{}/settings": "delete",
     "/{}/{}/settings/delete": "",
