@@ -44,8 +44,13 @@ async def test_nobody_is_offered_choices_of_a_repository_that_they_may_not_see(w
 
 @pytest.mark.parametrize(
     ("visibility", "caller", "names"),
-    [("public", 3, ["ours", "all"]), ("private", 3, ["ours"]), ("private", 2, ["ours", "all"]), ("limited", 0, ["ours"])],
-)  # fmt: skip
+    [
+        ("public", 3, ["ours", "all"]),
+        ("private", 3, ["ours"]),
+        ("private", 2, ["ours", "all"]),
+        ("limited", 0, ["ours"]),
+    ],
+)
 async def test_labels_of_an_organization_are_offered_to_who_may_see_it(world, visibility, caller, names):
     await world.create_label("ours")
     world.identity.add_account(ACME, "acme", kind="organization", visibility=visibility)

@@ -114,8 +114,8 @@ def odd_commits(repo):
     numbers = random.Random(0)
     for _ in range(1500):
         people = [
-            field + b" " + numbers.choice(NAMES) + numbers.choice((b" ", b" ",
-                                                                   b"")) + b"<" + numbers.choice(ADDRESSES) + b">"
+            field + b" " + numbers.choice(NAMES) + numbers.choice((b" ", b" ", b""))
+            + b"<" + numbers.choice(ADDRESSES) + b">"
             + numbers.choice(TIMES)
             for field in (b"author", b"committer")
         ]  # fmt: skip

@@ -1,7 +1,7 @@
 """GitHub as a source: pages by Link, limits, ETags, and answers that are wrong.
 
-The shapes are those of GitHub's REST API, version 2022-11-28 (https://docs.github.com/rest), with the fields
-that its description marks as required, and null where it allows null.
+The shapes are those of GitHub's REST API, version 2022-11-28 (https://docs.github.com/rest). They have the
+fields that its description marks as required, and null where it allows null.
 """
 
 import json
@@ -233,7 +233,8 @@ async def test_a_pull_request_comes_with_reviews_comments_and_its_merge_base(wor
         "pulls": [
             pull(
                 2, comments=1, review_comments=3, requested_reviewers=[EVE],
-                base={"ref": "trunk", "sha": trunk, "repo": repo}, head={"ref": "fix", "sha": head, "repo": repo},
+                base={"ref": "trunk", "sha": trunk, "repo": repo},
+                head={"ref": "fix", "sha": head, "repo": repo},
             ),
             pull(4, head={"ref": "trunk", "sha": OTHER, "repo": None}, **merged),
         ],

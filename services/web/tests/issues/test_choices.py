@@ -1,4 +1,4 @@
-"""What an issue or pull request is given, in menus and on pages of their own."""
+"""Choices for an issue or pull request, in menus and on pages of their own."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an issue can be given, as pages offer it."""
+"""Choices for an issue or a pull request, as pages offer them."""
 
 import msgspec
 

@@ -54,7 +54,7 @@ async def _reset(request: IdentityRequest, db: Executor, row: MessageRow) -> Mes
     """The link of a reset, for the account that has the address now.
 
     The request for it did not look for an account, so its answer could not tell one. The mail goes to the
-    address as the account has it: one that was typed in another way can be that of somebody else.
+    address as the account has it: one that was typed in another way can belong to another person.
     """
     messages = request.part(MessageComponents).messages
     typed = messages.address_of(row)

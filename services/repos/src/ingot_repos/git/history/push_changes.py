@@ -114,7 +114,10 @@ def read_push_changes(
 
 
 def read_commit_changes(repo: pygit2.Repository, oid: str, limits: ReadLimits) -> CommitChanges:
-    """Return one commit (full id) with its changed files, within the limits of a push. Raises ObjectNotFound."""
+    """Return one commit (full id) with its changed files, within the limits of a push.
+
+    Raises ObjectNotFound.
+    """
     budget = ReadBudget(limits.size, texts=limits.texts, paths=limits.paths, entries=limits.entries)
     return changes_of(repo, [oid], budget, limits.clip)[0]
 

@@ -1,4 +1,7 @@
-"""Families of sources: a module for each API. A further one is a module, and an entry here and in ``SOURCES``."""
+"""Families of sources: a module for each API.
+
+A further one is a module, and an entry here and in ``SOURCES``.
+"""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -63,7 +66,13 @@ def _open_github(http: SourceHttp, address: Address) -> Source:
     return github.GithubRepository(http, address.owner, address.name)
 
 
-_GITEA = Family(site_address, gitea.api_root, _open_gitea, token_scheme="token", with_passwords=True)  # noqa: S106 - no secret
+_GITEA = Family(
+    site_address,
+    gitea.api_root,
+    _open_gitea,
+    token_scheme="token",  # noqa: S106 - no secret
+    with_passwords=True,
+)
 FAMILIES: Mapping[str, Family] = {
     "gitea": _GITEA,
     "forgejo": _GITEA,

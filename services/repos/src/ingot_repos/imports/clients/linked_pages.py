@@ -23,7 +23,10 @@ _T = TypeVar("_T")
 
 
 class ListPage(NamedTuple):
-    """Where a page of a list is: ``place`` is the query that the page before names, empty for the first."""
+    """The address of a page of a list.
+
+    ``place`` is the query that the page before names. It is empty for the first page.
+    """
 
     path: str
     query: Query
@@ -46,7 +49,10 @@ class LinkedPages:
             return await self._http.get(path, query, answer)
 
     async def optional(self, path: str, answer: type[_T], absent: _T) -> _T:
-        """Return the value of an answer, or ``absent`` if the source does not have it. Raises like ``get``."""
+        """Return the value of an answer, or ``absent`` if the source does not have it.
+
+        Raises like ``get``.
+        """
         try:
             return (await self.get(path, answer)).value
         except SourceFailed as error:

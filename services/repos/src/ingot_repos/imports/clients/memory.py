@@ -1,7 +1,7 @@
-"""What a process remembers of one source: answers by their ETags, and the addresses of users.
+"""Memory of a process for one source: answers by their ETags, and the addresses of users.
 
 A page that a limit ends is read again from its beginning. GitHub does not count a request whose answer did
-not change (RFC 9110, section 13.1.2), so the second reading gets further than the first.
+not change (RFC 9110, section 13.1.2). So the second reading gets further than the first.
 """
 
 from collections import OrderedDict

@@ -1,4 +1,7 @@
-"""What an issue or pull request is given: labels, assignees, reviewers, milestone, date. Forms in menus, or pages."""
+"""Choices for an issue or pull request: labels, assignees, reviewers, milestone, date.
+
+They are forms in menus, or pages.
+"""
 
 from asyncio import gather
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,7 +22,7 @@ KINDS = {
     "milestone": "Milestone",
     "due": "Due date",
 }
-"""What is chosen: in addresses, and in words."""
+"""Kinds of choices: in addresses, and in words."""
 CHOICES = [f"/{{owner:str}}/{{repo:str}}/issues/{{index:int}}/{kind}" for kind in KINDS]
 
 
@@ -179,6 +182,6 @@ SAVERS: dict[str, Callable[[RepositoryFrame, int, Form], Awaitable[None]]] = {
     "due": _save_due,
     "reviewers": _save_reviewers,
 }
-"""What a form of each kind changes."""
+"""Changes by a form of each kind."""
 
 routes = [choices, choose]

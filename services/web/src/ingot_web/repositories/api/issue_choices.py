@@ -8,7 +8,9 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 
 
 async def offered_choices(frame: RepositoryFrame, unit: str) -> dict[str, Any]:
-    """Return what the caller may give a new issue or pull request: authors request reviews, writers do the rest.
+    """Return what the caller may give a new issue or pull request.
+
+    Authors request reviews, writers do the rest.
 
     Needs ``load``.
     """
