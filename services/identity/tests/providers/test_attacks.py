@@ -255,6 +255,31 @@ async def test_an_unverified_address_reaches_no_account(site, liar, verified):
     assert "victim" not in answer.text
 
 
+@pytest.mark.parametrize("claims", [{}, {"email": "eve@corp.example"}, {"email": ["victim@example.com"]}])
+async def test_a_verified_address_says_nothing_of_the_one_in_another_claim(site, liar, claims):
+    """``email_verified`` is about ``email``. People may choose other claims, such as a principal name."""
+    await site.add_user("victim")
+    await add_source(site, liar, first_sign_in="link", email_claim="upn", allowed_domains=["example.com"])
+    liar.claims = {"upn": "victim@example.com", "email_verified": True} | claims
+    visitor, answer = await attempt(site, liar)
+    assert (answer.status_code, visitor.session) == (403, "")
+    assert "victim" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("config", "claims"),
+    [({}, {"email": "Victim@example.com"}), ({"trust_email": True}, {"email_verified": False})],
+)
+async def test_an_address_in_another_claim_counts_if_it_is_the_verified_one_or_trusted(
+    site, liar, config, claims
+):
+    await site.add_user("victim")
+    await add_source(site, liar, first_sign_in="link", email_claim="upn", **config)
+    liar.claims = {"upn": "victim@example.com", "email_verified": True} | claims
+    _, page = await attempt(site, liar)
+    assert (page.status_code, "victim" in page.text) == (200, True)
+
+
 async def test_a_claimed_address_of_an_account_is_not_linked(site, liar):
     await site.add_user("victim")
     await site.call("POST", "/user/emails", {"emails": ["newcomer@corp.example"]}, as_="victim")

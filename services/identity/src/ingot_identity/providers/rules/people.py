@@ -97,9 +97,12 @@ def _email(config: OidcConfig, claims: Mapping[str, Any]) -> tuple[str, bool]:
         address = names.check_email(text)
     except Invalid:
         return "", False
+    # The claim is about ``email``: people may choose what is in another claim.
+    email = claims.get("email")
+    is_same = isinstance(email, str) and email.strip().lower() == address
     # Some providers write the word instead of the value.
     verified = claims.get("email_verified")
-    return address, config.trust_email or verified is True or verified == "true"
+    return address, config.trust_email or (is_same and (verified is True or verified == "true"))
 
 
 def _refusal(config: OidcConfig, person: Person, claims: Mapping[str, Any]) -> str:
