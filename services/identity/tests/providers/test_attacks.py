@@ -10,7 +10,7 @@ from joserfc import jwt
 from joserfc.jwk import RSAKey
 
 from ingot_chassis.security.own_servers import OwnServers
-from ingot_identity.providers.clients.http import ProviderHttp
+from ingot_identity.providers.clients.http import ProviderFailed, ProviderHttp, Reply
 from ingot_identity.providers.clients.metadata import REFETCH_SECONDS, PublishedMetadata
 from ingot_identity.sessions import rules as sessions
 from ingot_identity.sessions.rules import ProviderSession, stamp_of
@@ -222,6 +222,31 @@ async def test_a_discovery_document_of_another_issuer_is_refused(site, liar):
     assert (await Visitor(site.app).http.get("/login/oidc/corp")).status_code == 503
 
 
+class _Discovery:
+    """A provider with TLS, whose discovery document says so."""
+
+    def __init__(self, **fields):
+        self._fields = fields
+
+    async def request(self, method, url, **options):
+        del method, url, options
+        root = "https://id.example"
+        names = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+        document = {"issuer": root} | {name: f"{root}/{name}" for name in names} | self._fields
+        return Reply(200, json.dumps(document).encode())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint", "end_session_endpoint"],
+)
+async def test_a_provider_with_tls_has_no_endpoint_and_no_keys_without_it(name):
+    assert await PublishedMetadata(_Discovery()).metadata("https://id.example")
+    published = PublishedMetadata(_Discovery(**{name: "http://id.example/x"}))
+    with pytest.raises(ProviderFailed, match="without TLS"):
+        await published.metadata("https://id.example")
+
+
 async def test_the_userinfo_of_another_person_is_refused(site, liar):
     liar.claims = {}
     liar.metadata = {"userinfo_endpoint": f"{liar.issuer}/userinfo"}
@@ -372,6 +397,11 @@ BAD_LOGOUTS = {
     "expired": {"exp": int(time.time()) - 5 * MINUTE},
     "old": {"iat": int(time.time()) - 60 * MINUTE},
     "a session that is no text": {"sub": None, "sid": {"a": "b"}},
+    "a person that is no text": {"sub": 1, "sid": "session-1"},
+    "a time that is no number": {"iat": "now"},
+    "a list of times": {"iat": []},
+    "an id that is no text": {"jti": {}},
+    "an event of the future": {"iat": int(time.time()) + DAY},
 }
 
 

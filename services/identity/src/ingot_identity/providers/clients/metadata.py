@@ -22,6 +22,13 @@ REFETCH_SECONDS = 10.0
 MOST_KEYS = 100
 TYPES = ("RSA", "EC", "OKP")
 """Keys with a public half."""
+_ADDRESSES = (
+    "authorization_endpoint",
+    "token_endpoint",
+    "jwks_uri",
+    "userinfo_endpoint",
+    "end_session_endpoint",
+)
 Endpoint = Annotated[str, msgspec.Meta(max_length=2000, pattern=r"^https?://[!-~]+$(?!\n)")]
 
 
@@ -96,9 +103,9 @@ class PublishedMetadata:
         if metadata.issuer != issuer:
             raise ProviderFailed("the discovery document is of another issuer")
         if issuer.startswith("https:"):
-            for name in ("authorization", "token", "userinfo", "end_session"):
-                if getattr(metadata, f"{name}_endpoint").startswith("http:"):
-                    raise ProviderFailed(f"its {name} endpoint is without TLS")
+            for name in _ADDRESSES:
+                if getattr(metadata, name).startswith("http:"):
+                    raise ProviderFailed(f"its {name} is without TLS")
         return metadata
 
     async def _fetch_keys(self, metadata: Metadata) -> KeySet:
