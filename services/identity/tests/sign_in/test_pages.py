@@ -15,6 +15,7 @@ from ingot_identity.sign_in.api.browser import local_path
 from ingot_testing.non_empty import non_empty
 
 from ..applications import AUTHORIZE, CHALLENGE, REDIRECT, Person, came_back, forms, make_app, with_query
+from ..two_factors.test_two_factors import code_of, enrol
 from ..world import PASSWORD
 
 
@@ -286,6 +287,19 @@ async def test_an_account_that_may_not_sign_in_does_not(world, app):
     person = Person(world, "bob")
     page = await person.sign_in(await person.get("/login"))
     assert (page.status_code, "may not sign in" in page.text) == (403, True)
+
+
+async def test_an_account_that_may_not_sign_in_gets_no_session_for_its_code(world):
+    """Between the password and the code it was prohibited; the session would work when it is allowed again."""
+    await world.add_user("ann")
+    secret, _ = await enrol(world)
+    ann = Person(world, "ann")
+    page = await ann.sign_in(await ann.get("/login"))
+    await world.call("PATCH", "/admin/users/ann", {"prohibit_login": True}, as_="root")
+    answer = await ann.submit(page, code=code_of(secret))
+    assert (answer.status_code, "may not sign in" in answer.text) == (403, True)
+    await world.call("PATCH", "/admin/users/ann", {"prohibit_login": False}, as_="root")
+    assert "You are signed in" not in (await ann.get("/login")).text
 
 
 async def test_guessing_passwords_is_slowed_down(make_world):

@@ -47,9 +47,11 @@ async def start(
     """Sign the account in; the secret. ``replaced`` is that of the session before in the same browser.
 
     ``password_stamp`` is that of the password that was given. Raises Denied if it was changed since: that has
-    ended all sessions.
+    ended all sessions. Raises Denied for an account that may not sign in: a session would outlast that.
     """
     row = await lock_for_update(tx, account_id)
+    if row.login_prohibited or not row.active:
+        raise Denied("This account may not sign in.")
     if stamp_of(row.password_hash) != password_stamp:
         raise Denied("The password was changed meanwhile. Sign in again.")
     if replaced:
