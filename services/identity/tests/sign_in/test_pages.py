@@ -359,6 +359,24 @@ async def test_an_application_may_want_a_new_sign_in(world, app, bob):
         assert "Do not allow" in page.text
 
 
+async def test_an_old_session_gives_an_application_nothing_new(world, app, bob):
+    """A consent makes tokens, so it needs a recent proof as the form for tokens does."""
+    asked = await bob.get(AUTHORIZE, app.query())
+    old = now() - timedelta(hours=2)
+    async with world.database.transaction() as tx:
+        await tx.execute(update(browser_session).values(created_at=old, proved_at=old))
+    refused = await bob.submit(asked, decision="allow")
+    assert (refused.status_code, "Password" in refused.text) == (200, True)
+    page = await bob.get(AUTHORIZE, app.query())
+    assert ("Password" in page.text, "Do not allow" in page.text) == (True, False)
+    silent = came_back(await bob.get(AUTHORIZE, app.query(prompt="none")))
+    assert silent["error"] == "consent_required"
+    assert "code" in came_back(await bob.submit(await bob.sign_in(page), decision="allow"))
+    async with world.database.transaction() as tx:
+        await tx.execute(update(browser_session).values(created_at=old, proved_at=old))
+    assert "code" in came_back(await bob.get(AUTHORIZE, app.query())), "it was given before"
+
+
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 async def test_a_page_has_the_name_of_the_site_and_a_way_past_its_head(world):
     world.app.state.settings = msgspec.structs.replace(world.app.state.settings, site_name="<Forge>")

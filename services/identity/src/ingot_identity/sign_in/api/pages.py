@@ -35,6 +35,7 @@ from ingot_identity.sessions.store import SessionHolderRow
 from ingot_identity.sign_in.api import html
 from ingot_identity.sign_in.api.browser import ENROL, Browser, checked_query, local_path
 from ingot_identity.sign_in.api.oidc import sign_out_url
+from ingot_identity.sign_in.api.proofs import is_proved
 from ingot_identity.sign_in.api.second_factors import passkey_button, require_second_factor
 from ingot_identity.sign_in.api.starts import start_session
 from ingot_identity.sources.store import sources as source_store
@@ -52,7 +53,10 @@ Page = Response[Any]
 
 @get(AUTHORIZE, policy=anyone(), include_in_schema=False)
 async def authorize(request: IdentityRequest) -> Page:
-    """Handle an authorization request: ask the user to sign in and to consent, if necessary."""
+    """Handle an authorization request: ask the user to sign in and to consent, if necessary.
+
+    A consent makes tokens, so an old session signs in again before it.
+    """
     browser = Browser(request)
     session = await browser.session()
     query = request.scope["query_string"].decode("latin-1")
@@ -70,12 +74,22 @@ async def authorize(request: IdentityRequest) -> Page:
         return await _sign_in_page(request, browser, query, consent)
     async with request.db.read() as db:
         asks = await oauth2_flow.needs_consent(db, consent, session)
-        owner_id = consent.application.account_id
-        owner = await accounts.get(db, owner_id) if owner_id is not None else None
     if not asks:
         return await _give_consent(request, browser, consent, session)
     if silent:
         return browser.redirect(consent.error_location("consent_required"))
+    return await _consent_page(request, browser, query, consent, session)
+
+
+async def _consent_page(
+    request: IdentityRequest, browser: Browser, query: str, consent: Consent, session: SessionHolderRow
+) -> Page:
+    """Return the page that asks for the consent, or the sign-in page to an old session."""
+    if not is_proved(request, session):
+        return await _sign_in_page(request, browser, query, consent)
+    async with request.db.read() as db:
+        owner_id = consent.application.account_id
+        owner = await accounts.get(db, owner_id) if owner_id is not None else None
     page = html.consent_page(
         application=consent.application.name,
         owner=owner.login if owner else "",
@@ -105,6 +119,8 @@ async def decide(request: IdentityRequest) -> Page:
         return _refusal(browser, consent)
     if form.get("decision") != "allow":
         return browser.redirect(consent.denial_location())
+    if not is_proved(request, session):
+        return browser.redirect(f"{browser.root}{AUTHORIZE}?{query}")
     return await _give_consent(request, browser, consent, session)
 
 
