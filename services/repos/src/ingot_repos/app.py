@@ -351,7 +351,13 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
     opener = SourceOpener(seal, egress, own, settings)
     asset_editor = AssetEditor(database, jobs, objects, limits)
     forge_data = ForgeData(
-        database, storage, asset_editor, opener, connector, max_bytes=settings.max_remote_bytes
+        database,
+        storage,
+        asset_editor,
+        opener,
+        connector,
+        max_bytes=settings.max_remote_bytes,
+        public_url=settings.public_url,
     )
 
     shards = Shards(

@@ -99,15 +99,15 @@ class GitHub(Remote):
             return raw
         path = parts.path.removeprefix("/api/v3").replace("%5B", "[").replace("%5D", "]")
         path = path.removeprefix("/repos/there/source/")
-        found = self.answers.get(path)
+        value = self.answers.get(path)
         number = path.rpartition("/")[2]
-        if found is None and path == f"pulls/{number}":
-            found = next((one for one in self.answers["pulls"] if str(one["number"]) == number), None)
-        if found is None:
+        if value is None and path == f"pulls/{number}":
+            value = next((one for one in self.answers["pulls"] if str(one["number"]) == number), None)
+        if value is None:
             return status("404 Not Found")
-        if isinstance(found, dict):
-            return self.json(found, headers)
-        return self.page_of(parts, found, headers)
+        if isinstance(value, dict):
+            return self.json(value, headers)
+        return self.page_of(parts, value, headers)
 
     def page_of(self, parts, items, headers):
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
@@ -190,7 +190,7 @@ async def progress(person):
 
 
 async def test_issues_come_over_pages_with_their_people_and_without_pull_requests(world, copied, bob, source):
-    objects = await read_all(bob, await migrate(world, bob, source))
+    objects = await read_all(bob, await migrate(world, bob.but(admin=True), source))
     assert [one["name"] for one in objects["labels"]] == ["bug"]
     assert [(one["title"], one["state"]) for one in objects["milestones"]] == [("one", "closed")]
     first, third = objects["issues"]
@@ -254,7 +254,7 @@ async def test_a_pull_request_comes_with_reviews_comments_and_its_merge_base(wor
         "issues/4/reactions": [],
         "issues/comments/10/reactions": [REACTION | {"content": "eyes"}],
     }  # fmt: skip
-    objects = await read_all(bob, await migrate(world, bob, source))
+    objects = await read_all(bob, await migrate(world, bob.but(admin=True), source))
     opened, done = objects["pulls"]
     assert (opened["number"], opened["base_branch"], opened["head_branch"], opened["head_sha"]) == (
         2, "trunk", "fix", head,
@@ -389,7 +389,7 @@ async def answer_of(raw):
     [
         (status("401 Unauthorized"), "unauthorized"),
         (status("403 Forbidden"), "unauthorized"),
-        (status("404 Not Found"), "not-found"),
+        (status("404 Not Found"), "not-value"),
         (b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>", "forge-answer"),
         (b'HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n[{"id": "five"', "forge-answer"),
         (status("302 Found", "Location: http://10.0.0.1/api/v3/"), "address"),
@@ -412,10 +412,10 @@ async def test_a_wrong_answer_is_a_clear_error_and_the_import_goes_on_later(
 
 async def test_the_token_goes_to_no_other_host_and_a_link_leads_to_none(world, bob, source, tmp_path):
     async with GitHub(tmp_path / "other") as other:
-        seen = []
+        paths = []
 
         async def moved(parts, headers):
-            seen.append(parts.path)
+            paths.append(parts.path)
             if parts.path.endswith("/labels"):
                 return status(
                     "301 Moved Permanently", f"Location: {other.url('api/v3/repos/there/source/labels')}"
@@ -436,7 +436,7 @@ async def test_the_token_goes_to_no_other_host_and_a_link_leads_to_none(world, b
         assert {urlsplit(target).path for _, target, _ in other.requests} == {
             "/api/v3/repos/there/source/labels"
         }
-        assert seen.count("/api/v3/repos/there/source/milestones") == 3
+        assert paths.count("/api/v3/repos/there/source/milestones") == 3
 
 
 async def test_a_source_that_repeats_a_page_or_lies_about_counts_comes_to_an_end(world, bob, source):

@@ -74,9 +74,9 @@ KINDS_OF_FIELDS: Mapping[str, tuple[Kind | Literal["wiki"], ...]] = {
 class MigrateRepoForm(msgspec.Struct, kw_only=True):
     """``repo_owner`` (a name) or ``uid`` is the owner. The default is the caller.
 
-    Labels, milestones, issues, pull requests, releases, the wiki and topics are imported if ``service`` is
-    gitea, forgejo, gogs or github. The caller is the author of texts with an e-mail address that his account
-    shows. If an administrator imports, other accounts are authors by their addresses, too. With
+    Labels, milestones, issues, pull requests, releases, the wiki and topics are imported from some services:
+    gitea, forgejo, gogs, github, gitlab. The caller is the author of texts with an e-mail address that his
+    account shows. If an administrator imports, other accounts are authors by their addresses, too. With
     ``map_logins``, which only administrators set, accounts with the same login follow. Other authors are the
     ghost; ``original_author`` names them. With ``lfs``, objects that the history points to are imported, too.
     They come from ``lfs_endpoint`` or from the LFS server of the remote. Switches for other data are ignored

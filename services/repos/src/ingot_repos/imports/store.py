@@ -34,6 +34,8 @@ import_source = Table(
     Column("paused_until", UtcDateTime),
     # An administrator began the import and trusts the source: it may name the authors of what it brings.
     Column("maps_people", Boolean, nullable=False, default=False, server_default=false()),
+    # Added to the numbers of pull requests. Null before it is known, and without pull requests.
+    Column("pull_offset", Integer),
 )
 
 
@@ -59,6 +61,7 @@ class SourceRow(TypedRow):
     last_reason: str
     paused_until: datetime | None
     maps_people: bool
+    pull_offset: int | None
 
 
 async def add(

@@ -12,7 +12,7 @@ import os
 import re
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -73,7 +73,7 @@ git has no other option against such servers. It does not check objects from the
 ``fetch.fsckObjects``.
 """
 _TIME_LIMIT = 24 * 3600.0
-_PULL_HEAD = re.compile(rb"refs/pull/[1-9][0-9]{0,9}/head")
+_NUMBER = re.compile("[1-9][0-9]{0,9}", re.ASCII)
 _PROGRESS = re.compile(rb"(Receiving|Unpacking|Resolving) (?:objects|deltas): +(\d{1,3})%")
 # The first pattern in this order that matches git's message decides.
 _MESSAGES: tuple[tuple[Reason, str], ...] = (
@@ -181,12 +181,35 @@ class RemoteRefs:
     head: str | None
 
 
-async def list_remote_refs(remote: Remote, progress: FetchProgress, *, pulls: bool = False) -> RemoteRefs:
+@dataclass(frozen=True, slots=True)
+class PullHeads:
+    """The heads of pull requests of a remote: ``folder`` has them by number.
+
+    Their numbers here are higher by ``offset``.
+    """
+
+    folder: str = PULLS
+    offset: int = 0
+
+    def number_of(self, name: str) -> int | None:
+        """Return the number of the pull request whose head is called ``name``, or None."""
+        number = name.removeprefix(self.folder).removesuffix("/head")
+        return int(number) if name == f"{self.folder}{number}/head" and _NUMBER.fullmatch(number) else None
+
+    def local_name(self, name: str) -> str:
+        """Return the name of a ref here. Only heads of pull requests change theirs."""
+        number = self.number_of(name)
+        return name if number is None else f"{PULLS}{number + self.offset}/head"
+
+
+async def list_remote_refs(
+    remote: Remote, progress: FetchProgress, *, pulls: PullHeads | None = None
+) -> RemoteRefs:
     """Return the refs of a remote, without names that are invalid here. Raises RemoteFailed.
 
-    ``pulls``: with the heads of pull requests.
+    ``pulls``: with these heads of pull requests.
     """
-    patterns = (f"{BRANCHES}*", f"{TAGS}*", *((f"{PULLS}*/head",) if pulls else ()))
+    patterns = (f"{BRANCHES}*", f"{TAGS}*", *((f"{pulls.folder}*/head",) if pulls is not None else ()))
     args = GitArgs("ls-remote", ("--symref",), (remote.url, "HEAD", *patterns))
     text = await _run(remote, args, progress)
     refs, head = {}, None
@@ -196,7 +219,7 @@ async def list_remote_refs(remote: Remote, progress: FetchProgress, *, pulls: bo
             head = value.removeprefix(b"ref: refs/heads/").decode("utf-8", "replace")
         elif name.startswith((BRANCHES.encode(), TAGS.encode())) and not name.endswith(b"^{}"):
             refs[name.decode("utf-8", "surrogateescape")] = value.decode("ascii", "replace")
-        elif pulls and _PULL_HEAD.fullmatch(name):
+        elif pulls is not None and pulls.number_of(name.decode("ascii", "replace")) is not None:
             refs[name.decode("ascii")] = value.decode("ascii", "replace")
     if len(refs) > MAX_REFS:
         raise RemoteFailed("too-many-refs")
@@ -207,21 +230,29 @@ async def list_remote_refs(remote: Remote, progress: FetchProgress, *, pulls: bo
 
 
 async def fetch(
-    remote: Remote, path: Path, names: Iterable[str], progress: FetchProgress, *, into: str = ""
+    remote: Remote,
+    path: Path,
+    names: Iterable[str] | Mapping[str, str],
+    progress: FetchProgress,
+    *,
+    into: str = "",
 ) -> None:
     """Fetch refs of a remote with their objects into the repository at ``path``; overwrite old values.
 
     Args:
         remote: the remote with the refs.
         path: the bare repository. No other fetch into it may run.
-        names: full names, as from `list_remote_refs`.
+        names: full names, as from `list_remote_refs`. A mapping has their names here.
         progress: updated during the fetch.
         into: replaces `refs/` in the local names, for example `refs/incoming/`.
 
     Raises:
         RemoteFailed: some or all of them were not fetched.
     """
-    targets = {name: into + name.removeprefix("refs/") if into else name for name in names}
+    local_names = names if isinstance(names, Mapping) else {name: name for name in names}
+    targets = {
+        name: into + local.removeprefix("refs/") if into else local for name, local in local_names.items()
+    }
     refspecs = [f"+{name}:{target}\n" for name, target in targets.items()]
     if not refspecs:
         return

@@ -6,70 +6,51 @@ A further one is a module, and an entry here and in ``SOURCES``.
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
-from ingot_repos.imports.clients import gitea, github
+from ingot_repos.git.refs.pull_heads import PULLS
+from ingot_repos.imports.clients import gitea, github, gitlab
+from ingot_repos.imports.clients.addresses import Address, group_address, site_address
 from ingot_repos.imports.clients.http import SourceHttp
-from ingot_repos.imports.clients.source import Source, SourceFailed
-
-
-class Address(NamedTuple):
-    """A repository: the site with its scheme and path, the owner or the path of its group, and its name."""
-
-    site: str
-    owner: str
-    name: str
+from ingot_repos.imports.clients.source import Source
 
 
 class Family(NamedTuple):
     """An API.
 
     ``address_of`` reads the URL of a repository. ``api_root`` returns the root of the API of a site.
-    ``open`` returns the repository. ``token_scheme`` stands before a token (RFC 9110, section 11.4). Only
+    ``open`` returns the repository with the offset of its pull requests, or None. Below ``heads`` git has
+    their heads, by number. ``token_scheme`` stands before a token (RFC 9110, section 11.4). Only
     ``with_passwords`` are user names and passwords sent; otherwise the password is a token, too.
     ``headers`` are sent with each request.
     """
 
     address_of: Callable[[str], Address]
     api_root: Callable[[str], str]
-    open: Callable[[SourceHttp, Address], Source]
+    open: Callable[[SourceHttp, Address, int | None], Source]
+    heads: str = PULLS
     token_scheme: str = "Bearer"  # noqa: S105 - no secret
     with_passwords: bool = False
     headers: Mapping[str, str] = MappingProxyType({})
 
 
-def site_address(clone_url: str) -> Address:
-    """Return the address of a repository whose path ends with an owner and a name. Raises SourceFailed."""
-    site, segments = _parts(clone_url)
-    *prefix, owner, name = segments
-    return Address("/".join((site, *prefix)), owner, name)
-
-
-def _parts(clone_url: str) -> tuple[str, list[str]]:
-    """Return the scheme with the host, and at least two segments of the path. Raises SourceFailed."""
-    parts = urlsplit(clone_url)
-    segments = parts.path.strip("/").removesuffix(".git").split("/")
-    if parts.scheme not in ("http", "https") or len(segments) < 2 or not all(segments):
-        raise SourceFailed("not-found")
-    return f"{parts.scheme}://{parts.netloc}", segments
-
-
-def _open_gitea(http: SourceHttp, address: Address) -> Source:
+def _open_gitea(http: SourceHttp, address: Address, _pull_offset: int | None) -> Source:
     return gitea.GiteaRepository(http, address.owner, address.name)
 
 
-def _open_gogs(http: SourceHttp, address: Address) -> Source:
+def _open_gogs(http: SourceHttp, address: Address, _pull_offset: int | None) -> Source:
     return gitea.GiteaRepository(http, address.owner, address.name, is_gogs=True)
 
 
-def _open_github(http: SourceHttp, address: Address) -> Source:
+def _open_github(http: SourceHttp, address: Address, _pull_offset: int | None) -> Source:
     return github.GithubRepository(http, address.owner, address.name)
 
 
-_GITEA = Family(
-    site_address,
-    gitea.api_root,
-    _open_gitea,
+def _open_gitlab(http: SourceHttp, address: Address, pull_offset: int | None) -> Source:
+    path = f"{address.owner}/{address.name}"
+    return gitlab.GitlabRepository(http, address.site, path, pull_offset)
+
+
+_GITEA = Family(site_address, gitea.api_root, _open_gitea)._replace(
     token_scheme="token",  # noqa: S106 - no secret
     with_passwords=True,
 )
@@ -78,4 +59,5 @@ FAMILIES: Mapping[str, Family] = {
     "forgejo": _GITEA,
     "gogs": _GITEA._replace(open=_open_gogs),
     "github": Family(site_address, github.api_root, _open_github, headers=github.HEADERS),
+    "gitlab": Family(group_address, gitlab.api_root, _open_gitlab, heads="refs/merge-requests/"),
 }

@@ -115,6 +115,10 @@ class GiteaRepository:
         self._slots = asyncio.Semaphore(REQUESTS_AT_ONCE)
         self._path = f"/repos/{quote(owner, safe='')}/{quote(name, safe='')}"
 
+    async def pull_offset(self) -> int:
+        """Return 0: issues and pull requests share their numbers."""
+        return 0
+
     async def topics(self) -> list[str]:
         """Return the topics; none of a Gogs, which has no topics."""
         if self._is_gogs:

@@ -72,6 +72,10 @@ class GithubRepository:
         self._http, self._pages = http, LinkedPages(http)
         self._path = f"/repos/{quote(owner, safe='')}/{quote(name, safe='')}"
 
+    async def pull_offset(self) -> int:
+        """Return 0: issues and pull requests share their numbers."""
+        return 0
+
     async def topics(self) -> list[str]:
         """Return the topics. Raises SourceFailed, SourceBusy."""
         answer = await self._pages.optional(f"{self._path}/topics", TopicsAnswer, TopicsAnswer(names=[]))
@@ -213,9 +217,9 @@ class GithubRepository:
     async def _addresses(self, users: Iterable[UserAnswer | None]) -> dict[PersonKey, str]:
         """Return the addresses that users show on their profiles, each asked for once."""
         people = {(user.id, user.login) for user in users if user is not None}
-        known = self._http.memory.addresses
-        await each([self._look_up(person) for person in sorted(people - known.keys())])
-        return {person: known.get(person, "") for person in people}
+        addresses = self._http.memory.addresses
+        await each([self._look_up(person) for person in sorted(people - addresses.keys())])
+        return {person: addresses.get(person, "") for person in people}
 
     async def _look_up(self, person: PersonKey) -> None:
         user = UserAnswer(*person)

@@ -21,7 +21,7 @@ from yarl import URL
 from ingot_chassis.clock import now
 from ingot_chassis.security.egress import Egress, Resolve, resolve_host
 from ingot_chassis.security.own_servers import OwnServers
-from ingot_repos.imports.clients.memory import KnownAnswer, SourceMemory
+from ingot_repos.imports.clients.memory import CachedAnswer, SourceMemory
 from ingot_repos.imports.clients.source import Fault, SourceBusy, SourceFailed
 from ingot_repos.remotes.clients.http import AddressFailed, JudgedAddresses, open_session, place_of
 
@@ -71,15 +71,15 @@ class SourceHttp:
         """GET ``path`` below the root, and decode the answer. Raises SourceFailed, SourceBusy."""
         url = URL(f"{self._root}{path}", encoded=True).with_query(query)
         with _faults():
-            known = self.memory.answer(str(url))
-            headers = {"Accept": "application/json"} | ({"If-None-Match": known.etag} if known else {})
+            cached = self.memory.answer(str(url))
+            headers = {"Accept": "application/json"} | ({"If-None-Match": cached.etag} if cached else {})
             async with self._follow(url, headers, REQUEST_SECONDS) as response:
-                if response.status == 304 and known is not None:
-                    return Answer(msgspec.json.decode(known.body, type=answer), known.headers, known.links)
+                if response.status == 304 and cached is not None:
+                    return Answer(msgspec.json.decode(cached.body, type=answer), cached.headers, cached.links)
                 body, links = await _whole(response), _links(response)
                 value = msgspec.json.decode(body, type=answer)
                 if etag := response.headers.get("ETag"):
-                    self.memory.remember(str(url), KnownAnswer(etag, response.headers, links, body))
+                    self.memory.remember(str(url), CachedAnswer(etag, response.headers, links, body))
                 return Answer(value, response.headers, links)
 
     @asynccontextmanager

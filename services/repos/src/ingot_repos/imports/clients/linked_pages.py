@@ -23,10 +23,7 @@ _T = TypeVar("_T")
 
 
 class ListPage(NamedTuple):
-    """The address of a page of a list.
-
-    ``place`` is the query that the page before names. It is empty for the first page.
-    """
+    """A page of a list. ``place`` is the query that the page before names, empty for the first."""
 
     path: str
     query: Query
@@ -49,10 +46,7 @@ class LinkedPages:
             return await self._http.get(path, query, answer)
 
     async def optional(self, path: str, answer: type[_T], absent: _T) -> _T:
-        """Return the value of an answer, or ``absent`` if the source does not have it.
-
-        Raises like ``get``.
-        """
+        """Return the value of an answer, or ``absent`` if the source lacks it. Raises like ``get``."""
         try:
             return (await self.get(path, answer)).value
         except SourceFailed as error:

@@ -1,4 +1,4 @@
-"""Memory of a process for one source: answers by their ETags, and the addresses of users.
+"""Memory of one source in a process: answers by their ETags, and the addresses of users.
 
 A page that a limit ends is read again from its beginning. GitHub does not count a request whose answer did
 not change (RFC 9110, section 13.1.2). So the second reading gets further than the first.
@@ -15,7 +15,7 @@ LARGEST_ANSWER = 512 * 1024
 MOST_ADDRESSES = 10_000
 
 
-class KnownAnswer(NamedTuple):
+class CachedAnswer(NamedTuple):
     """A decoded answer. ``links`` has the queries of the header Link by relation."""
 
     etag: str
@@ -28,13 +28,13 @@ class SourceMemory:
     """The memory, of a bounded size. Answers that were not used for longest are forgotten first."""
 
     def __init__(self) -> None:
-        self._answers, self._bytes = OrderedDict[str, KnownAnswer](), 0
+        self._answers, self._bytes = OrderedDict[str, CachedAnswer](), 0
         self.addresses: dict[PersonKey, str] = {}
 
-    def answer(self, url: str) -> KnownAnswer | None:
+    def answer(self, url: str) -> CachedAnswer | None:
         return self._answers.get(url)
 
-    def remember(self, url: str, answer: KnownAnswer) -> None:
+    def remember(self, url: str, answer: CachedAnswer) -> None:
         if (earlier := self._answers.pop(url, None)) is not None:
             self._bytes -= len(earlier.body)
         if len(answer.body) > LARGEST_ANSWER:

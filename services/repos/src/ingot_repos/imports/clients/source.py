@@ -23,7 +23,7 @@ from ingot_contracts.repos.imports import (
 )
 
 Kind = Literal["labels", "milestones", "issues", "pulls", "comments", "times", "dependencies", "releases"]
-SOURCES = ("gitea", "forgejo", "gogs", "github")
+SOURCES = ("gitea", "forgejo", "gogs", "github", "gitlab")
 """Values of the field ``service`` whose data next to git is imported."""
 KINDS: tuple[Kind, ...] = (
     "labels",
@@ -65,11 +65,11 @@ class SourceBusy(Exception):
 
 
 class SourceAsset(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of a release, at ``url``."""
+    """A file of a release, at ``url``. Some sources do not tell its size."""
 
     name: str
     url: str
-    size: int
+    size: int | None = None
     created_at: datetime
 
 
@@ -113,6 +113,13 @@ class SourcePage(msgspec.Struct, frozen=True, kw_only=True):
 
 class Source(Protocol):
     """A repository of a source."""
+
+    async def pull_offset(self) -> int:
+        """Return the number that is added to those of pull requests; 0 if issues share their numbers.
+
+        Raises like ``page``.
+        """
+        ...
 
     async def topics(self) -> list[str]:
         """Return the topics. Raises like ``page``."""

@@ -6,6 +6,7 @@ A killed job continues behind the last release and asset that were written.
 import asyncio
 import time
 from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
 
 import msgspec
 
@@ -20,12 +21,13 @@ from ingot_repos.catalog.store import repositories, wikis
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import ImportState, RepositoryState
 from ingot_repos.git.refs.refs import BRANCHES, TAGS, list_refs
-from ingot_repos.git.remote.remote import Reason, RemoteFailed, fetch, list_remote_refs
+from ingot_repos.git.remote.remote import PullHeads, Reason, RemoteFailed, fetch, list_remote_refs
 from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports import store as sources
 from ingot_repos.imports.clients.source import ABSENT, Source, SourceFailed, SourceRelease
 from ingot_repos.imports.rules.openings import SourceOpener
-from ingot_repos.imports.rules.people import accounts_of
+from ingot_repos.imports.rules.people import accounts_of, logins_of
+from ingot_repos.imports.rules.references import References
 from ingot_repos.imports.store import Counts, SourceRow
 from ingot_repos.pushes.store import refs
 from ingot_repos.releases.rules.assets import AssetEditor
@@ -64,20 +66,41 @@ class ForgeData:
         connector: RemoteConnector,
         *,
         max_bytes: int,
+        public_url: str,
     ) -> None:
         self._db, self._storage, self._assets = database, storage, assets
         self._opener, self._connector, self._max_bytes = opener, connector, max_bytes
+        self._public_url = public_url
 
     async def fetch(self, row: RepositoryRow, remote: RemoteRow, source: SourceRow) -> None:
         """Fetch what the import asks for. Raises RemoteFailed, SourceBusy."""
         kinds = sources.kinds_of(source)
         if "wiki" in kinds:
             await self._fetch_wiki(row, remote)
+        async with self._opened(source, remote) as there:
+            await self._fetch_topics(row.id, there)
+            if "releases" in kinds:
+                await self._fetch_releases(row, remote, source, there)
+
+    async def pull_heads(self, remote: RemoteRow, source: SourceRow) -> PullHeads:
+        """Return where git has the heads of pull requests. The offset of their numbers is stored once.
+
+        Raises RemoteFailed, SourceBusy.
+        """
+        offset = source.pull_offset
+        if offset is None:
+            async with self._opened(source, remote) as there:
+                offset = await there.pull_offset()
+            async with self._db.transaction() as tx:
+                await sources.change(tx, source.repository_id, pull_offset=offset)
+        return PullHeads(self._opener.heads(source), offset)
+
+    @asynccontextmanager
+    async def _opened(self, source: SourceRow, remote: RemoteRow) -> AsyncIterator[Source]:
+        """Open the source. Raises RemoteFailed, SourceBusy."""
         try:
             async with self._opener.open(source, remote) as there:
-                await self._fetch_topics(row.id, there)
-                if "releases" in kinds:
-                    await self._fetch_releases(row, remote, source, there)
+                yield there
         except SourceFailed as error:
             raise RemoteFailed(error.fault) from None
         except TimeoutError:
@@ -98,6 +121,8 @@ class ForgeData:
         budget = _Budget(self._max_bytes)
         done = first = 0
         place = ""
+        address = self._opener.address(source, remote)
+        local_url = f"{self._public_url}{row.owner_login}/{row.name}"
         for _ in range(MOST_PAGES):
             page = await there.page("releases", place)
             if page.size and page.first == first:
@@ -105,7 +130,9 @@ class ForgeData:
             first = page.first
             async with self._db.read() as db:
                 people = await accounts_of(db, page, source, importer_id=remote.user_id)
-            for release in page.releases:
+                logins = await logins_of(db, people)
+            references = References(address, local_url, source.pull_offset or 0, logins)
+            for release in references.rewrite_all(page.releases):
                 author_id = people.get((release.author.source_id, release.author.name), GHOST_ID)
                 added = await self._add(row.id, release, author_id, tags)
                 await self._fetch_assets(added, remote.user_id, release, there, budget)
@@ -153,8 +180,9 @@ class ForgeData:
         """Fetch the assets behind those that exist. Those that the source does not give are left out."""
         async with self._db.read() as db:
             existing = {(one.name, one.size) for one in (await self._existing(db, row.id))}
+        names_here = {name for name, _ in existing}
         for asset in release.assets:
-            if (asset.name, asset.size) in existing:
+            if (asset.name, asset.size) in existing or (asset.size is None and asset.name in names_here):
                 continue
             try:
                 async with there.file(asset.url) as (chunks, length):

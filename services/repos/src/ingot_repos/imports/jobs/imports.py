@@ -13,12 +13,13 @@ from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.git.history.licenses import licenses_column
 from ingot_repos.git.refs.refs import BRANCHES, TAGS, default_branch, list_refs
-from ingot_repos.git.remote.remote import Reason, RemoteFailed, fetch, list_remote_refs
+from ingot_repos.git.remote.remote import PullHeads, Reason, RemoteFailed, fetch, list_remote_refs
 from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports import store as sources
 from ingot_repos.imports.clients.source import SourceBusy
 from ingot_repos.imports.jobs.forge_data import ForgeData
 from ingot_repos.imports.rules import lifecycle as imports
+from ingot_repos.imports.store import SourceRow
 from ingot_repos.presentation.rules.presenter import Presenter
 from ingot_repos.remotes import store as import_rows
 from ingot_repos.remotes.jobs.connections import RemoteConnection, RemoteConnector, default_branch_of
@@ -69,8 +70,11 @@ class ImportJobs:
             return
         try:
             if not self._storage.exists(repository_id):
-                pulls = source is not None and "pulls" in sources.kinds_of(source)
-                await self._fetch(row, remote, pulls=pulls)
+                pulls = None
+                if source is not None and "pulls" in sources.kinds_of(source):
+                    pulls = await self._forge_data.pull_heads(remote, source)
+                await self._fetch(row, remote, pulls)
+            source = await self._source(repository_id)
             if source is not None:
                 await self._forge_data.fetch(row, remote, source)
             await asyncio.to_thread(self._storage.clear, repository_id)
@@ -118,10 +122,14 @@ class ImportJobs:
             async with self._db.transaction() as tx:
                 await imports.fail(tx, self._jobs, job, self._presenter, repository_id, error.reason)
 
-    async def _fetch(self, row: RepositoryRow, remote: RemoteRow, *, pulls: bool) -> None:
+    async def _source(self, repository_id: int) -> SourceRow | None:
+        async with self._db.read() as db:
+            return await sources.get(db, repository_id)
+
+    async def _fetch(self, row: RepositoryRow, remote: RemoteRow, pulls: PullHeads | None) -> None:
         """Fetch the default branch, then all refs, then LFS objects. A retry keeps fetched data.
 
-        ``pulls``: with the heads of pull requests, under their numbers.
+        ``pulls``: with the heads of pull requests, under their numbers here.
 
         LFS objects that the remote lacks are recorded and are not an error.
         """
@@ -133,7 +141,11 @@ class ImportJobs:
                 main = default_branch_of(offer) or row.default_branch
                 first = [name for name in (BRANCHES + main,) if name in offer.refs]
                 await fetch(connection.remote, path, first, connection.progress)
-                others = [name for name in offer.refs if name not in first]
+                others = {
+                    name: pulls.local_name(name) if pulls is not None else name
+                    for name in offer.refs
+                    if name not in first
+                }
                 await fetch(connection.remote, path, others, connection.progress)
                 if remote.lfs_url is None:
                     return main, []

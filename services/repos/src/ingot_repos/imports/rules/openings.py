@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from ingot_chassis.security.egress import Egress
 from ingot_chassis.security.own_servers import OwnServers
 from ingot_chassis.security.sealing import Seal
+from ingot_repos.imports.clients.addresses import Address
 from ingot_repos.imports.clients.memory import SourceMemory
 from ingot_repos.imports.clients.source import Source
 from ingot_repos.imports.store import SourceRow
@@ -33,6 +34,18 @@ class SourceOpener:
             self._memories.popitem(last=False)
         return memory
 
+    def address(self, source: SourceRow, remote: RemoteRow) -> Address:
+        """Return the address of the repository at a source. Raises SourceFailed."""
+        from ingot_repos.imports.clients.families import FAMILIES
+
+        return FAMILIES[source.service].address_of(remote.url)
+
+    def heads(self, source: SourceRow) -> str:
+        """Return the folder of the heads of pull requests in the git repository of a source."""
+        from ingot_repos.imports.clients.families import FAMILIES
+
+        return FAMILIES[source.service].heads
+
     @asynccontextmanager
     async def open(self, source: SourceRow, remote: RemoteRow) -> AsyncIterator[Source]:
         """Open the API of a source. Raises SourceFailed, Unreadable."""
@@ -58,4 +71,4 @@ class SourceOpener:
             memory=self._memory(remote.repository_id),
             authorities=self._settings.remote_authorities,
         ) as http:
-            yield family.open(http, address)
+            yield family.open(http, address, source.pull_offset)

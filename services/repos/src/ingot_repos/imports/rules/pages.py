@@ -35,7 +35,8 @@ from ingot_repos.imports.clients.source import (
 )
 from ingot_repos.imports.rules.lifecycle import OF_ISSUES, announce_end, end
 from ingot_repos.imports.rules.openings import SourceOpener
-from ingot_repos.imports.rules.people import accounts_of
+from ingot_repos.imports.rules.people import accounts_of, logins_of
+from ingot_repos.imports.rules.references import References
 from ingot_repos.imports.store import Counts, SourceRow
 from ingot_repos.presentation.rules.announcements import announce_edit
 from ingot_repos.presentation.rules.presenter import Presenter, as_user
@@ -140,8 +141,32 @@ class SourcePages:
         async with self._db.transaction() as tx:
             await store.save_counts(tx, source.repository_id, counts)
             await imports.change(tx, source.repository_id, (ImportState.RUNNING,), phase=kind, percent=0)
-            people = await accounts_of(tx, page, source, importer_id=remote.user_id)
-        return _answer(page, people, msgspec.json.encode(following).decode())
+        return await self._answer(source, remote, page, msgspec.json.encode(following).decode())
+
+    async def _answer(
+        self, source: SourceRow, remote: RemoteRow, page: SourcePage, cursor: str
+    ) -> ImportPage:
+        """Return a page for issues, with people and references of this server."""
+        async with self._db.read() as db:
+            row = await repositories.get_unfiltered(db, source.repository_id)
+            people = await accounts_of(db, page, source, importer_id=remote.user_id)
+            logins = await logins_of(db, people)
+        if row is None:
+            return ENDED
+        local_url = f"{self._presenter.root}{row.owner_login}/{row.name}"
+        address = self._opener.address(source, remote)
+        references = References(address, local_url, source.pull_offset or 0, logins)
+        return ImportPage(
+            state="page",
+            cursor=cursor,
+            labels=page.labels,
+            milestones=references.rewrite_all(page.milestones),
+            issues=references.rewrite_all(_with_accounts(page.issues, people)),
+            pulls=references.rewrite_all(_with_accounts(page.pulls, people)),
+            comments=references.rewrite_all(_with_accounts(page.comments, people)),
+            times=_with_accounts(page.times, people),
+            dependencies=page.dependencies,
+        )
 
     async def _with_merge_base(self, repository_id: int, pull: ImportedPull) -> ImportedPull:
         """Return a pull request with its merge base, which some sources do not tell.
@@ -151,10 +176,10 @@ class SourcePages:
         if pull.merge_base:
             return pull
         try:
-            found = await self._storage.call(repository_id, merge_base, pull.base_sha, pull.head_sha)
+            ancestor = await self._storage.call(repository_id, merge_base, pull.base_sha, pull.head_sha)
         except ObjectNotFound:
-            found = None
-        return msgspec.structs.replace(pull, merge_base=found or pull.base_sha)
+            ancestor = None
+        return msgspec.structs.replace(pull, merge_base=ancestor or pull.base_sha)
 
     async def _fail_later(self, source: SourceRow, reason: Reason) -> ImportPage:
         """Pause before the next request, or fail after the last one."""
@@ -223,20 +248,6 @@ def _next_cursor(cursor: Cursor, page: SourcePage) -> Cursor:
     if cursor.number >= MOST_PAGES:
         raise SourceFailed("too-large")
     return Cursor(cursor.kind, cursor.number + 1, done, page.first, page.following)
-
-
-def _answer(page: SourcePage, people: Mapping[PersonKey, int], cursor: str) -> ImportPage:
-    return ImportPage(
-        state="page",
-        cursor=cursor,
-        labels=page.labels,
-        milestones=page.milestones,
-        issues=_with_accounts(page.issues, people),
-        pulls=_with_accounts(page.pulls, people),
-        comments=_with_accounts(page.comments, people),
-        times=_with_accounts(page.times, people),
-        dependencies=page.dependencies,
-    )
 
 
 def _with_accounts(value: Any, people: Mapping[PersonKey, int]) -> Any:

@@ -1,11 +1,19 @@
 """Accounts of the people of a source."""
 
+from collections.abc import Mapping
+
 from ingot_chassis.db.driver import Executor
 from ingot_repos.catalog.store import accounts
 from ingot_repos.catalog.store.states import AccountKind
 from ingot_repos.commits.store.authors import users_by_email
 from ingot_repos.imports.clients.source import PersonKey, SourcePage
 from ingot_repos.imports.store import SourceRow
+
+
+async def logins_of(db: Executor, people: Mapping[PersonKey, int]) -> dict[str, str]:
+    """Return the logins of accounts by the lower-case names of their people."""
+    rows = {row.id: row.login for row in await accounts.list_by_ids(db, set(people.values()))}
+    return {name.lower(): rows[one] for (_, name), one in people.items() if one in rows}
 
 
 async def accounts_of(
