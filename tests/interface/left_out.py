@@ -40,11 +40,6 @@ GROUPS = [
         "a user who may edit them runs programs on the server",
     ),
     Group(
-        "unadopted repositories",
-        r" /admin/unadopted",
-        "`ingot doctor` finds folders without a row, and removes them on request",
-    ),
-    Group(
         "a new parent for a fork",
         r"/reparent",
         "a fork keeps its parent: open pull requests and shared objects depend on it",

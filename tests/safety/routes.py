@@ -35,6 +35,8 @@ class Route(NamedTuple):
     def place(self) -> str:
         """Return the kind of object in the path: a repository, an organization, a team, or none."""
         named = {*self.placeholders}
+        if self.path.startswith("/api/v1/admin/unadopted"):
+            return ""  # folders of repositories that do not exist yet
         if "repository_id" in named or {"owner", "repo"} <= named:
             return "repository"
         if "team_id" in named:

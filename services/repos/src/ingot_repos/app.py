@@ -133,9 +133,11 @@ from ingot_repos.transport import internal as internal_ssh
 from ingot_repos.transport.api import http as git_http
 from ingot_repos.transport.rules.shared_fetches import FetchParts
 from ingot_repos.transport.store import push_conditions
+from ingot_repos.upkeep import api as unadopted
+from ingot_repos.upkeep import internal as internal_unadopted
 from ingot_repos.upkeep.jobs.maintenance import Maintenance
 from ingot_repos.upkeep.jobs.upkeep import UpkeepJobs
-from ingot_repos.upkeep.rules import examine_storage
+from ingot_repos.upkeep.rules.examinations import examine_storage
 from ingot_repos.wiki import api as wiki
 from ingot_wire.client import Origin
 
@@ -196,6 +198,8 @@ ROUTES = Router(
         *templates.routes,
         *topics.routes,
         *transfers.routes,
+        *unadopted.routes,
+        *internal_unadopted.routes,
         *upstreams.routes,
         *watches.routes,
         *wiki.routes,

@@ -30,7 +30,7 @@ from ingot_repos.git.storage.packs import (
 from ingot_repos.git.storage.storage import Storage
 from ingot_repos.placement.rules.job_kinds import on_shard
 from ingot_repos.upkeep.jobs.upkeep import CHECK, DAMAGED, PACK, UNCHECKED
-from ingot_repos.upkeep.rules import examine_storage
+from ingot_repos.upkeep.rules.examinations import examine_storage
 
 from ..graphs import written_graph
 from ..world import commit, git, work_tree

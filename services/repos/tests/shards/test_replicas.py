@@ -13,7 +13,7 @@ from ingot_repos.placement.store import replicas as replica_rows
 from ingot_repos.shards.jobs import replicas as workers
 from ingot_repos.shards.jobs.commands import ShardCommands
 from ingot_repos.upkeep.jobs.upkeep import UpkeepJobs
-from ingot_repos.upkeep.rules import examine_storage
+from ingot_repos.upkeep.rules.examinations import examine_storage
 from ingot_wire.client import Origin
 
 from ..git.test_packs import loose

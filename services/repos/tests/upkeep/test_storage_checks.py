@@ -17,7 +17,7 @@ from ingot_repos.lfs.rules.objects import object_key as lfs_key
 from ingot_repos.lfs.store import objects as lfs_objects
 from ingot_repos.pushes.store import refs
 from ingot_repos.releases.rules.assets import object_key as asset_key
-from ingot_repos.upkeep.rules import examine_storage
+from ingot_repos.upkeep.rules.examinations import examine_storage
 
 from ..lfs_client import FILE, put
 from ..shard_world import two_shards

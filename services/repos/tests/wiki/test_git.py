@@ -9,7 +9,7 @@ import pytest
 from ingot_repos.catalog.store import wikis
 from ingot_repos.shards.jobs.commands import ShardCommands
 from ingot_repos.shards.store import moves as move_rows
-from ingot_repos.upkeep.rules import examine_storage
+from ingot_repos.upkeep.rules.examinations import examine_storage
 
 from ..shard_world import two_shards
 from ..world import commit, git, migrate, work_tree

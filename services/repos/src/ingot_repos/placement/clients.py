@@ -96,7 +96,7 @@ class Shards:
 
         Raises NotFound without files, UnreadableRefs, Unavailable, ConnectionError.
         """
-        async with await self._ask(shard, "GET", f"{repository_id}") as sent:
+        async with await self._ask(shard, "GET", f"moves/{repository_id}") as sent:
             return msgspec.json.decode(await sent.read(), type=answer)
 
     async def files(
@@ -104,22 +104,30 @@ class Shards:
     ) -> AsyncGenerator[bytes, None]:
         """Yield the bytes of these files of a repository in sequence. Raises the errors of ``contents``."""
         body = msgspec.json.encode(FileList(list(paths)))
-        async with await self._ask(shard, "POST", f"{repository_id}/files", body) as sent:
+        async with await self._ask(shard, "POST", f"moves/{repository_id}/files", body) as sent:
             async for part in _parts(sent):
                 yield part
 
     async def stored_object(self, shard: str, key: str) -> AsyncGenerator[bytes, None]:
         """Yield the bytes that the shard stores under a key. Raises the errors of ``contents``."""
-        async with await self._ask(shard, "GET", f"objects/{key}") as sent:
+        async with await self._ask(shard, "GET", f"moves/objects/{key}") as sent:
             async for part in _parts(sent):
                 yield part
+
+    async def unadopted(self, shard: str) -> list[str]:
+        """Return the full names of the folders of a shard that have no row. Raises Unavailable."""
+        try:
+            async with await self._ask(shard, "GET", "unadopted") as sent:
+                return msgspec.json.decode(await sent.read(), type=list[str])
+        except (OSError, NotFound) as error:
+            raise Unavailable(f"the shard {shard} does not answer") from error
 
     async def _ask(self, shard: str, method: str, path: str, body: bytes = b"") -> Response:
         headers = [(SERVICE_HEADER.encode(), self._identity.token("repos").encode())]
         if body:
             headers.append((b"content-type", b"application/json"))
         origin = await self.origin(shard)
-        answer = await origin.request(method, f"/internal/moves/{path}".encode(), headers, body)
+        answer = await origin.request(method, f"/internal/{path}".encode(), headers, body)
         if answer.status == 200:
             return answer
         async with answer:

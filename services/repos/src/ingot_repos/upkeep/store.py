@@ -7,12 +7,15 @@ from sqlalchemy import exists, literal, select, union
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all
+from ingot_chassis.jobs.jobs import JobState
 from ingot_repos.catalog.store.states import RepositoryState
-from ingot_repos.catalog.store.tables import repository
+from ingot_repos.catalog.store.tables import metadata, repository
 from ingot_repos.lfs.store.tables import lfs_link, lfs_object
 from ingot_repos.placement.store.tables import push, tombstone
 from ingot_repos.releases.store.assets import release_asset
 from ingot_repos.releases.store.releases import release
+
+_JOB = metadata.tables["job"]
 
 
 class CheckedRow(TypedRow):
@@ -75,13 +78,16 @@ async def list_old_pushes(db: Executor, shard: str, before: datetime) -> Sequenc
     return await fetch_all(db, statement, OldPushRow)
 
 
-async def existing_ids(db: Executor, ids: Sequence[int]) -> set[int]:
-    """Return those ``ids`` that the database has, including deleted repositories."""
+async def ids_in_use(db: Executor, ids: Sequence[int]) -> set[int]:
+    """Return those ``ids`` that have a row, a tombstone, or a job that has not ended."""
     statement = union(
         select(repository.c.id).where(repository.c.id.in_(ids)),
         select(tombstone.c.repository_id).where(tombstone.c.repository_id.in_(ids)),
     )
-    return set((await db.execute(statement)).scalars())
+    rows = set((await db.execute(statement)).scalars())
+    has_work = _JOB.c.state.in_((JobState.WAITING, JobState.RUNNING))
+    keys = select(_JOB.c.key).where(_JOB.c.key.in_([str(id_) for id_ in ids]), has_work)
+    return rows | {int(key) for key in (await db.execute(keys)).scalars()}
 
 
 async def list_on_other_shards(db: Executor, ids: Sequence[int], shard: str) -> Mapping[int, str]:

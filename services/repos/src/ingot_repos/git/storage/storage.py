@@ -37,6 +37,7 @@ from ingot_repos.git.process.errors import (
     RepositorySuspect,
 )
 from ingot_repos.git.refs.refs import BRANCHES, default_branch, is_valid_ref_name
+from ingot_repos.git.storage.copies import check_connectivity, read_refs
 from ingot_repos.git.storage.forks import copy_history
 from ingot_repos.git.storage.read_watch import ReadWatch
 from ingot_repos.git.storage.temporary_files import remove_temporary_files
@@ -53,6 +54,9 @@ _CACHED_TREE_BYTES = 256 * 1024
 _CACHE_BYTES = 64 * 1024 * 1024
 # Part of names on disk: an import that continues after an update must find its folder.
 _IMPORT_SUFFIX = ".filling"
+_COPY_PREFIX = "adopted-"
+_SOME_BRANCH = "main"
+_DROPPED_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 # Folders of git for the objects of a running push, and for repacks; they remain when git is killed.
 _TEMPORARY = "tmp_objdir-"
 _LONGEST_PUSH_SECONDS = 2 * 3600.0
@@ -89,6 +93,14 @@ class _OpenRepository(NamedTuple):
     repo: pygit2.Repository
 
 
+class StagedCopy(NamedTuple):
+    """A copy in `staging/`. ``head`` is the default branch of its source, which may not exist."""
+
+    path: Path
+    head: str
+    branches: frozenset[str]
+
+
 class Storage:
     """The repositories of one volume.
 
@@ -112,7 +124,8 @@ class Storage:
         self.watch = ReadWatch(self.root, reads=2 * threads)  # a call may read two repositories
         self._deletions = 0
         self._checked: set[int] = set()
-        for folder in (self._staging, self._trash):
+        self._dropped = self.root / "unadopted"
+        for folder in (self._staging, self._trash, self._dropped):
             folder.mkdir(parents=True, exist_ok=True)
 
     def path(self, repo_id: int) -> Path:
@@ -190,6 +203,71 @@ class Storage:
         path = self._import_folder(repo_id) / "repository.git"
         _write_settings(path, head)
         self._publish(path, repo_id)
+
+    def dropped(self) -> list[tuple[str, str]]:
+        """List owner and name of the repositories that operators copied to `unadopted/`. Blocks.
+
+        Symbolic links are ignored, and so are names that no repository can have.
+        """
+        return [
+            (owner.name, folder.name.removesuffix(".git"))
+            for owner in _folders(self._dropped)
+            for folder in _folders(Path(owner))
+            if folder.name.endswith(".git") and (Path(folder) / "HEAD").is_file()
+        ]
+
+    def dropped_path(self, owner: str, name: str) -> Path:
+        """Return the path of one that `dropped` lists."""
+        return self._dropped / owner / f"{name}.git"
+
+    def stage_copy(self, source: Path) -> StagedCopy:
+        """Copy branches, tags and HEAD of a folder on this volume to a new repository in `staging/`. Blocks.
+
+        `publish_copy` gives it an id, `discard_copy` removes it. Files are hard links if possible.
+
+        Raises:
+            GitError: the folder is no repository, or it lacks objects that its refs need.
+            OSError: its files cannot be read or linked.
+            ValueError: it has another format.
+        """
+        path = Path(tempfile.mkdtemp(prefix=_COPY_PREFIX, dir=self._staging)) / "repository.git"
+        try:
+            with disk_errors(self.root):
+                _make_folders(path)
+                _write_settings(path, _SOME_BRANCH)
+                copy_history(source, path)
+            _require_connected(path)
+            head = (source / "HEAD").read_text().strip().removeprefix(f"ref: {BRANCHES}")
+            names = [ref.name for ref in read_refs(path) if ref.name.startswith(BRANCHES.encode())]
+            return StagedCopy(
+                path, head, frozenset(name.decode(errors="replace")[len(BRANCHES) :] for name in names)
+            )
+        except BaseException:
+            self.discard_copy(path)
+            raise
+
+    def publish_copy(self, staged: Path, repo_id: int, head: str) -> None:
+        """Move a staged copy to its final path and set HEAD to the branch `head`. Blocks.
+
+        Raises:
+            RepositoryExists: the id is in use.
+        """
+        _write_settings(staged, head)
+        self._publish(staged, repo_id)
+
+    def discard_copy(self, staged: Path) -> None:
+        """Remove a staged copy, unless it was published. Blocks."""
+        shutil.rmtree(staged.parent, ignore_errors=True)
+
+    def discard_folder(self, path: Path) -> None:
+        """Move a folder that belongs to no repository to the trash; `sweep` removes it two days later.
+
+        Raises FileNotFoundError.
+        """
+        trash_path = self._trash / f"{path.stem}-{os.urandom(8).hex()}"
+        path.rename(trash_path)
+        os.utime(trash_path)
+        self._deletions += 1
 
     def delete(self, repo_id: int) -> None:
         """Move a repository to the trash, then remove all its files, staged ones too. May be missing."""
@@ -388,6 +466,22 @@ class Storage:
             raise RepositoryExists("the id is in use") from error
         flush_files((target.parent,))
         return target
+
+
+def _folders(path: Path) -> list[os.DirEntry[str]]:
+    """List folders whose names can be part of the path of a repository; empty if ``path`` does not exist."""
+    with contextlib.suppress(FileNotFoundError), os.scandir(path) as entries:
+        return [
+            entry
+            for entry in entries
+            if entry.is_dir(follow_symlinks=False) and _DROPPED_NAME.fullmatch(entry.name)
+        ]
+    return []
+
+
+def _require_connected(path: Path) -> None:
+    if missing := check_connectivity(path):
+        raise RepositoryDamaged(missing)
 
 
 def _make_folders(path: Path) -> None:

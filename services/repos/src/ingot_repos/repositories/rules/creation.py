@@ -1,6 +1,8 @@
 """Creation of repositories: a row reserves the name, then the files are made and an event is emitted."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -21,6 +23,7 @@ from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import RepositoryState
 from ingot_repos.clients.identity import HttpIdentity
+from ingot_repos.git.changes.branches import readable_tips
 from ingot_repos.git.changes.template_copies import copy_template
 from ingot_repos.git.history.licenses import licenses_column
 from ingot_repos.git.history.new_objects import Signer
@@ -67,7 +70,8 @@ class NewRepository(msgspec.Struct, frozen=True, kw_only=True):
     """A request for a repository. It starts empty unless it has ``files`` or ``copy``.
 
     ``labels_of`` and ``protections_of`` are ids of templates to copy labels and branch protections from. 0
-    means none. ``mode_of_creator`` is the creator's mode as a collaborator; empty means none.
+    means none. ``mode_of_creator`` is the creator's mode as a collaborator; empty means none. ``staged`` is
+    the folder of an adopted repository.
     """
 
     name: str
@@ -81,6 +85,7 @@ class NewRepository(msgspec.Struct, frozen=True, kw_only=True):
     labels_of: int = 0
     protections_of: int = 0
     mode_of_creator: str = ""
+    staged: Path | None = None
 
 
 class NameTaken(Invalid):
@@ -106,9 +111,17 @@ class RepositoryCreator:
         self._identity, self._signer = identity, signer
 
     async def create(
-        self, owner: AccountRow, creator: AccountRow, new: NewRepository, *, most: int
+        self,
+        owner: AccountRow,
+        creator: AccountRow,
+        new: NewRepository,
+        *,
+        most: int,
+        note: Callable[[Tx], Awaitable[None]] | None = None,
     ) -> RepositoryRow:
         """Create a repository and return its row. ``most`` is the owner's limit.
+
+        ``note`` is called in the transaction that announces the repository.
 
         Raises Invalid (NameTaken), Denied, NotFound. A process that dies leaves a reserved name, which is
         released after some minutes.
@@ -124,6 +137,8 @@ class RepositoryCreator:
                 licenses = await self._storage.call(repository_id, licenses_column, new.default_branch)
             async with self._db.transaction() as tx:
                 row = await self._announce(tx, repository_id, creator, new, tips, licenses)
+                if note is not None:
+                    await note(tx)
             ready = True
         finally:
             if not ready:
@@ -150,6 +165,9 @@ class RepositoryCreator:
         self, repository_id: int, creator: AccountRow, new: NewRepository
     ) -> dict[str, str]:
         """Create the git repository and return its refs."""
+        if new.staged is not None:
+            await asyncio.to_thread(self._storage.publish_copy, new.staged, repository_id, new.default_branch)
+            return await self._storage.call(repository_id, readable_tips)
         await asyncio.to_thread(self._storage.create, repository_id, new.default_branch)
         if new.copy is not None:
             try:
@@ -200,6 +218,7 @@ class RepositoryCreator:
             empty=not tips,
             licenses=licenses,
             inert_settings=msgspec.json.encode(TrustSetting(new.trust_model)).decode(),
+            size=await asyncio.to_thread(self._storage.size, repository_id) if new.staged else 0,
         )
         await refs.record(tx, repository_id, dict(tips))
         await stars_and_watches.add(tx, WATCHES, repository_id, creator.id)

@@ -33,6 +33,7 @@ from ingot_repos.releases.store import assets as release_assets
 from ingot_repos.shards.rules.moves import DISCARD, MOVE
 from ingot_repos.shards.store import moves as move_rows
 from ingot_repos.upkeep import store as storage_checks
+from ingot_repos.upkeep.rules.unadopted import find_orphans, lock_name
 from ingot_repos.upkeep.store import CheckedRow, UploadRow
 
 log = structlog.get_logger()
@@ -60,7 +61,7 @@ async def examine_storage(
     return [
         *await _old_pushes(database, shard),
         *await _repositories(database, storage, shard, repair),
-        *await _orphaned_folders(database, storage, repair),
+        *await _orphaned_folders(database, storage, shard, repair),
         *await _copies_of_moves(database, storage, shard, repair),
         *await _replicas(database, shard),
         *await _damaged(database, shard),
@@ -167,26 +168,25 @@ async def _abandoned_locks(storage: Storage, repository_id: int, repair: bool) -
     return [f"{line}; " + ("some are in use: run it again later" if remain else "they were removed")]
 
 
-async def _orphaned_folders(database: Database, storage: Storage, repair: bool) -> list[str]:
-    all_ids, orphaned = list(storage.ids()), set[int]()
-    for start in range(0, len(all_ids), PAGE):
-        ids = all_ids[start : start + PAGE]
-        async with database.read() as db:
-            orphaned |= set(ids) - await storage_checks.existing_ids(db, ids)
-    if _are_most(orphaned, all_ids):
-        line = f"repos: {len(orphaned)} of {len(all_ids)} folders of {storage.root} belong to no repository"
-        return [
-            f"{line}: this is the wrong database, or it lost its rows; `--repair` leaves the folders there"
-        ]
-    lines = []
-    for repository_id in sorted(orphaned):
-        line = f"repos: {storage.path(repository_id)} belongs to no repository"
-        if repair:
-            storage.move_to_trash(repository_id)
-            lines.append(f"{line}; it is in the trash, which is emptied after two days")
-        else:
-            lines.append(f"{line}; `--repair` moves it to the trash")
-    return lines
+async def _orphaned_folders(database: Database, storage: Storage, shard: str, repair: bool) -> list[str]:
+    async with database.exclusive(lock_name(shard)) as is_alone:
+        if not is_alone:  # a folder is being adopted or deleted; the operator can run the doctor again
+            return []
+        orphans = await find_orphans(database, storage)
+        if orphans.are_most:
+            count = f"{len(orphans.orphaned)} of {len(orphans.all_ids)}"
+            line = f"repos: {count} folders of {storage.root} belong to no repository"
+            cause = "this is the wrong database, or it lost its rows"
+            return [f"{line}: {cause}; `--repair` leaves the folders there"]
+        lines = []
+        for repository_id in sorted(orphans.orphaned):
+            line = f"repos: {storage.path(repository_id)} belongs to no repository"
+            if repair:
+                storage.move_to_trash(repository_id)
+                lines.append(f"{line}; it is in the trash, which is emptied after two days")
+            else:
+                lines.append(f"{line}; `--repair` moves it to the trash")
+        return lines
 
 
 def _are_most(ids: Sized, all_ids: Sized) -> bool:
