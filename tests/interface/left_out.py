@@ -39,11 +39,6 @@ GROUPS = [
         r"/hooks/git",
         "a user who may edit them runs programs on the server",
     ),
-    Group(
-        "a new parent for a fork",
-        r"/reparent",
-        "a fork keeps its parent: open pull requests and shared objects depend on it",
-    ),
 ]
 """In the order of the table."""
 

@@ -75,7 +75,13 @@ class Furnished:
         path = operation.path[1:].format(**self._defaults | self._of_operations.get(operation.id, {}))
         if operation.id in QUERIES:
             path += f"?{QUERIES[operation.id]}"
-        who = FRIEND if "/transfer/" in path else BY_TOKEN if path == "token" else caller(operation)
+        who = (
+            FRIEND
+            if "/transfer/" in path or "/reparent/" in path
+            else BY_TOKEN
+            if path == "token"
+            else caller(operation)
+        )
         body = self._bodies.get(operation.id)
         return self._scene.request(operation.method, path, body, who=who, file=path.endswith("/assets"))
 
@@ -265,6 +271,11 @@ class Furnished:
         for operation_id in ("acceptRepoTransfer", "rejectRepoTransfer", "repoGet"):
             own = scene.repository()
             do("POST", f"repos/{own['owner']}/{own['repo']}/transfer", new_owner=FRIEND)
+            self._on(own, operation_id)
+        for operation_id in ("acceptRepoReparent", "rejectRepoReparent"):
+            own = scene.repository()
+            do("POST", f"repos/{own['owner']}/{own['repo']}/forks", who=FRIEND)
+            do("POST", f"repos/{own['owner']}/{own['repo']}/reparent", new_owner=FRIEND)
             self._on(own, operation_id)
         threads: list[dict[str, Any]] = do("GET", "notifications?all=true")
         self._defaults["thread"] = threads[0]["id"]

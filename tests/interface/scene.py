@@ -84,6 +84,12 @@ class Scene:
         self.do("POST", "user/repos", name=name, auto_init=True, default_branch="main")
         return {"owner": OWNER, "repo": name}
 
+    def forked(self) -> Place:
+        """Return the place of a new repository that the organization club has forked."""
+        place = self.repository()
+        self.do("POST", f"repos/{OWNER}/{place['repo']}/forks", organization="club")
+        return place
+
     def person(self) -> str:
         name = self.fresh()
         new = {"username": name, "email": f"{name}@example.org", "password": PASSWORD}
@@ -353,6 +359,7 @@ SCENES: dict[str, Callable[[Scene], Try]] = {
         {},
     ),
     "repoTransfer": lambda scene: (scene.repository(), {"new_owner": "club"}),
+    "repoReparent": lambda scene: (scene.forked(), {"new_owner": "club"}),
     "generateRepo": lambda scene: (
         {},
         {"name": scene.fresh(), "owner": OWNER, "git_content": True, "topics": True},
@@ -478,6 +485,7 @@ VALUES: dict[str, Any] = {
     "CreateTagOption.target": "main",
     "target_url": URL,
     "TransferRepoOption.new_owner": "club",
+    "ReparentRepoOption.new_owner": "club",
     "team_ids": lambda scene: [scene.team],
     "content_version": 0,
     "projects": [],

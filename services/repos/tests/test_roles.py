@@ -73,6 +73,9 @@ MATRIX = {
     f"POST {R}/transfer/accept": (404,) * 8,  # none waits
     f"POST {R}/transfer/reject": (404,) * 8,
     f"GET {R}/transfer": (404,) * 8,
+    f"POST {R}/reparent": at("admin", 422),  # the new owner has no fork of it
+    f"POST {R}/reparent/accept": (404,) * 8,
+    f"POST {R}/reparent/reject": (404,) * 8,
     f"GET {R}/migration": at("admin", 404),  # it was not migrated
     f"POST {R}/migration": at("admin", 404),
     f"DELETE {R}/migration": at("admin", 404),
@@ -244,6 +247,7 @@ BODIES = {
     f"PATCH {R}": lambda: {"description": "new"},
     f"POST {R}/avatar": lambda: {"image": GIF},
     f"POST {R}/transfer": lambda: {"new_owner": "other"},
+    f"POST {R}/reparent": lambda: {"new_owner": "other"},
     f"POST {R}/branch_protections": lambda: {"rule_name": name()},
     f"POST {R}/branch_protections/priority": lambda: {"ids": []},
     f"POST {R}/tag_protections": lambda: {"name_pattern": name()},

@@ -57,7 +57,7 @@ from ingot_repos.commits.rules.signatures import Signatures
 from ingot_repos.files.api import contents, file_contents, issue_forms
 from ingot_repos.files.api import git_objects as git_data
 from ingot_repos.forks.api import creation as forks
-from ingot_repos.forks.api import upstreams
+from ingot_repos.forks.api import parents, upstreams
 from ingot_repos.forks.jobs import ForkJobs
 from ingot_repos.git.history.archive import Archives
 from ingot_repos.git.hooks.hook_questions import HookQuestions
@@ -180,6 +180,7 @@ ROUTES = Router(
         lfs_locks.ROUTES,
         *lfs_ssh.routes,
         *listings.routes,
+        *parents.routes,
         *mirrors.routes,
         *push_mirrors.routes,
         *release_assets.routes,

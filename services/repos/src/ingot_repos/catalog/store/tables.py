@@ -130,6 +130,16 @@ transfer = Table(
 )
 """Transfers that the new owner has neither accepted nor rejected yet."""
 
+reparent = Table(
+    "reparent",
+    metadata,
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
+    Column("parent_id", ForeignKey("repository.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("sender_id", BigInteger, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+"""Requests for a new parent that wait for an answer."""
+
 former_name = Table(
     "former_name",
     metadata,

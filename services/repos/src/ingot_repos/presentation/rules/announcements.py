@@ -5,6 +5,7 @@ from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict
 from ingot_contracts.identity.accounts import User
 from ingot_contracts.repos.events import RepositoryAbandoned, RepositoryEdited
+from ingot_contracts.repos.repositories import Repository
 from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
@@ -24,13 +25,23 @@ def is_hidden(row: RepositoryRow) -> bool:
     return row.private or row.owner_visibility != Visibility.PUBLIC
 
 
-async def announce_edit(tx: Tx, presenter: Presenter, before: RepositoryRow, sender: User) -> RepositoryRow:
-    """Announce the difference from ``before`` and return the present row. Raises Conflict."""
+async def announce_edit(
+    tx: Tx,
+    presenter: Presenter,
+    before: RepositoryRow,
+    sender: User,
+    *,
+    parent: Repository | None = None,
+) -> RepositoryRow:
+    """Announce the difference from ``before`` and return the present row. Raises Conflict.
+
+    ``parent`` is set if it changed.
+    """
     edited = await current_row(tx, before.id)
     former = f"{before.owner_login}/{before.name}"
     tx.emit(
         RepositoryEdited(
-            repository=presenter.repository(edited),
+            repository=presenter.repository(edited, parent=parent),
             sender=sender,
             previous_full_name=former if former != f"{edited.owner_login}/{edited.name}" else "",
         ),
