@@ -18,7 +18,6 @@ EXCERPTS = {
     "/": {"/repos/issues/search": "/issues", "/user/orgs": "All 51"},
     "/admin/auths/1": {"/admin/auths/1/scim_tokens": "at most 10 tokens"},
     "/ann/demo/compare/main...topic": {f"{HOME}/branches": '<input id="head"'},
-    **{f"/ann/demo/{kind}": {f"{HOME}/milestones": "All milestones"} for kind in ("issues", "pulls")},
     **{
         f"/ann/demo/pulls/1{tab}": {f"{HOME}/pulls/1/comments": "The oldest comments on lines are not shown"}
         for tab in ("", "/files")
