@@ -198,8 +198,9 @@ class FakeForge:
             await send({"type": "http.response.start", "status": 200 if answer else 204, "headers": []})
             await send({"type": "http.response.body", "body": msgspec.json.encode(answer) if answer else b""})
             return
-        if scope["path"].endswith("/issue-choices"):
-            answer = self._issue_choices(scope["path"])
+        if scope["path"].endswith(("/issue-choices", "/front-page")):
+            compose = self._issue_choices if scope["path"].endswith("/issue-choices") else self._front_page
+            answer = compose(scope["path"])
             await send({"type": "http.response.start", "status": 200 if answer else 404, "headers": []})
             await send({"type": "http.response.body", "body": msgspec.json.encode(answer)})
             return
@@ -240,6 +241,27 @@ class FakeForge:
             "labels": [plain(Label(id=0, name="", color="")) | one for one in labels],
             "milestones": states["open"][:CHOICES], "closed_milestones": states["closed"][:CLOSED],
             "milestone_total": len(states["open"]), "closed_total": len(states["closed"]),
+        }  # fmt: skip
+
+    def _front_page(self, path):
+        """Facts of a repository as repos has them for web; None where it has no files."""
+        home = path.removeprefix("/internal").removesuffix("/front-page")
+        if f"{home}/languages" in self.failures:
+            return None
+        commits = self.answers.get(f"{home}/commits", [])
+        latest = None
+        if commits and f"{home}/commits" not in self.failures:
+            row, content = commits[0], commits[0]["commit"]
+            author = row.get("author")
+            latest = {
+                "sha": row["sha"], "message": content["message"], "author_name": content.get("author", {}).get("name", ""),
+                "committed_at": content["committer"]["date"], "author": {"id": 0, "login": ""} | author if author else None,
+            }  # fmt: skip
+        starred = home.replace("/repos", "/user/starred", 1)
+        return {
+            "latest": latest, "commit_count": len(commits), "branch_count": len(self.answers.get(f"{home}/branches", [])),
+            "languages": self.answers.get(f"{home}/languages") or {},
+            "is_starred": starred not in self.failures, "is_watched": f"{home}/subscription" not in self.failures,
         }  # fmt: skip
 
     def _has_moved(self, call, path):

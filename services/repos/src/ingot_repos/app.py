@@ -120,6 +120,7 @@ from ingot_repos.repositories.api import (
 from ingot_repos.repositories.api import teams as team_repositories
 from ingot_repos.repositories.events import EventSubscriptions
 from ingot_repos.repositories.internal import former as internal_old
+from ingot_repos.repositories.internal import front_pages
 from ingot_repos.repositories.internal import lookups as internal
 from ingot_repos.repositories.internal import transfers as internal_transfers
 from ingot_repos.repositories.jobs import RepositoryJobs, RepositoryWorkers
@@ -175,6 +176,7 @@ ROUTES = Router(
         *internal_pulls.routes,
         *issue_forms.routes,
         *internal_ssh.routes,
+        *front_pages.routes,
         *internal_transfers.routes,
         lfs.ROUTES,
         lfs_locks.ROUTES,

@@ -24,6 +24,7 @@ from ingot_contracts.rendering import (
     RenderTexts,
     plain_html,
 )
+from ingot_contracts.repos.front_pages import FrontPage
 from ingot_contracts.repos.transfers import TransferOffers
 from ingot_web.clients.shapes import complete, shape_of
 
@@ -173,6 +174,23 @@ class Forge:
             )
         except NotFound:
             return TransferOffers()
+
+    async def front_page(self, repository: str) -> Any:
+        """Return the facts of ``FrontPage`` as plain values, with the latest commit as the API has commits.
+
+        None for NOTHING, or if repos runs an older release.
+        """
+        path = f"/internal/repos{repository}/front-page"
+        try:
+            page = msgspec.to_builtins(
+                await self._peers["repos"].get(path, FrontPage, principal=self._principal)
+            )
+        except NOTHING:
+            return None
+        if latest := page["latest"]:
+            author, committer = {"name": latest["author_name"]}, {"date": latest["committed_at"]}
+            latest["commit"] = {"message": latest["message"], "author": author, "committer": committer}
+        return page
 
     async def issue_choices(self, repository: str) -> Mapping[str, Any]:
         """Return labels and milestones that issues can get, as plain values of ``IssueChoices``.

@@ -96,31 +96,22 @@ async def _front_page(request: WebRequest) -> Response[Any]:
     """The files of the default branch, how to clone them, and the README."""
     frame = RepositoryFrame(request)
     forge = frame.forge
-    signed_in = request.principal.signed_in
     try:
-        (listed, total), commits, branches, languages, stars, watches = await frame.load(
-            _contents_if_there(frame),
-            forge.listing_if_there(
-                "repos", frame.api("commits"), limit=1, stat=False, files=False, verification=False
-            ),
-            forge.listing_if_there("repos", frame.api("branches"), limit=1),
-            forge.get_if_there("repos", frame.api("languages")),
-            forge.is_there("repos", "/user/starred" + frame.base) if signed_in else _no(),
-            forge.is_there("repos", frame.api("subscription")) if signed_in else _no(),
-        )
+        (listed, total), facts = await frame.load(_contents_if_there(frame), forge.front_page(frame.base))
     except Unavailable:
         if frame.repository is None or not frame.repository["empty"]:
             raise
         return await page_without_commits(frame, is_failed=False)
     if not frame.repository["has_code"]:
         return frame.first_page()
-    if frame.repository["empty"] and languages is None:
-        # A repository into which nothing was pushed yet has languages: none of them.
+    if frame.repository["empty"] and facts is None:
+        # A repository into which nothing was pushed yet has facts: it has no commits.
         return await page_without_commits(frame, is_failed=True)
     if request.wants_part:
         return request.reload()  # the commits that it waited for are there
     if frame.repository["empty"] or listed is None:
-        return frame.render("code/empty.html", tab="code", is_starred=stars, is_watched=watches)
+        return frame.render("code/empty.html", tab="code", **_marks(facts))
+    facts = facts or {}
     ref = NamedRef("branch", frame.repository["default_branch"], "")
     entries = _listed(frame, listed["dir_contents"])
     (readme, html), import_error, is_importing = await gather(
@@ -134,20 +125,20 @@ async def _front_page(request: WebRequest) -> Response[Any]:
         ref=ref,
         entries=entries,
         pages=request.pages_of(total, ENTRIES),
-        latest=commits.rows[0] if commits.rows else None,
-        commit_count=commits.total,
-        branches=branches,
-        languages=_shares(languages or {}),
-        is_starred=stars,
-        is_watched=watches,
+        latest=facts.get("latest"),
+        commit_count=facts.get("commit_count"),
+        branch_count=facts.get("branch_count"),
+        languages=_shares(facts.get("languages") or {}),
+        **_marks(facts),
         readme=readme,
         readme_html=html,
         is_home=True,
     )
 
 
-async def _no() -> bool:
-    return False
+def _marks(facts: Any) -> dict[str, bool]:
+    """Return whether the caller has starred and watches the repository."""
+    return {name: bool(facts and facts[name]) for name in ("is_starred", "is_watched")}
 
 
 def _listed(frame: RepositoryFrame, contents: list[Any]) -> list[Any]:
