@@ -73,7 +73,7 @@ def tracked() -> list[Path]:
 
 
 def called(node: ast.AST) -> str:
-    """The dotted name that ``node`` calls, such as ``asyncio.create_task``; empty if it calls nothing named."""
+    """Return the dotted name that ``node`` calls, such as ``asyncio.create_task``, or ""."""
     if not isinstance(node, ast.Call):
         return ""
     return dotted(node.func)

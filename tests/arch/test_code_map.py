@@ -1,4 +1,4 @@
-"""The code map of ARCHITECTURE.md names every module of the chassis, and none that is not there."""
+"""The code map of ARCHITECTURE.md names every module of the chassis, and no others."""
 
 import re
 

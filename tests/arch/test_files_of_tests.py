@@ -1,4 +1,4 @@
-"""Tests can be found: `test_<module>.py`, or the name of a package, beside the code that they are of."""
+"""Tests are easy to find: `test_<module>.py`, or the name of a package, next to the code that they test."""
 
 import re
 

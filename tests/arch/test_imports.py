@@ -1,7 +1,7 @@
 """Imports of tests, benchmarks and tools exist and are public.
 
-The type checker looks at the code of packages alone, and a test of another folder runs late: an import of a name that went
-is found here first. A private name may go whenever its module is changed.
+The type checker reads only the code of packages, and tests of other folders run late. These tests find an
+import of a deleted name first. A private name may be deleted with any change of its module.
 """
 
 import ast
@@ -70,7 +70,7 @@ def imports(source: Source) -> Iterator[Import]:
 
 
 def is_there(one: Import) -> bool:
-    """A module beside a package, or a name in a module."""
+    """True for a module in a package, or a name in a module."""
     return f"{one.module}/{one.name}" in modules() or one.name in names(one.module)
 
 

@@ -60,14 +60,16 @@ def outside(*prefixes: str):
 
 
 def test_only_the_chassis_commits():
-    """A commit elsewhere ends a transaction whose events are not in the outbox yet. Leave the `transaction()` block."""
+    """A commit elsewhere ends a transaction before its events are in the outbox. Leave the `transaction()`
+    block."""
     assert not lines_of(
         lambda node: bool(ENDS_TRANSACTION.search(called(node))), where=outside(CHASSIS, TESTING)
     )
 
 
 def test_only_settings_read_the_environment():
-    """A setting that is read elsewhere is neither checked at start nor documented. Add a field to settings.py."""
+    """A setting that is read elsewhere is not checked at start and not documented. Add a field to
+    settings.py."""
 
     def reads(node: ast.AST) -> bool:
         if isinstance(node, ast.ImportFrom):
@@ -81,7 +83,7 @@ def test_only_settings_read_the_environment():
 
 
 def test_git_is_started_in_its_own_package():
-    """Elsewhere nothing cleans its environment or keeps user values out of option positions. Use `run_git`."""
+    """Elsewhere its environment is not cleaned and user values may be taken as options. Use `run_git`."""
 
     def starts(node: ast.AST) -> bool:
         name = called(node)
@@ -126,7 +128,7 @@ def test_every_route_declares_its_policy():
 
 
 def test_only_the_relay_publishes():
-    """An event that is published before its transaction commits may tell of what never happened. Use `tx.emit`."""
+    """An event that is published before its commit may announce what is rolled back. Use `tx.emit`."""
     assert not lines_of(
         lambda node: called(node).endswith((".publish", ".publish_async")),
         where=lambda source: source.place not in PUBLISHES and "/testing/" not in source.place,
@@ -134,7 +136,7 @@ def test_only_the_relay_publishes():
 
 
 def test_every_task_has_an_owner():
-    """A task that nobody holds may be collected while it runs, and its error is seen by nobody."""
+    """A task without a reference may be collected while it runs, and its error is lost."""
     assert not lines_of(
         lambda node: (
             isinstance(node, ast.Expr) and called(node.value).endswith((".create_task", ".ensure_future"))

@@ -1,7 +1,7 @@
 """Names are the field's terms, not words of our own: docs/reference/glossary.md has them.
 
-Looked at are names where they are made: modules, classes, functions, parameters, variables and attributes. Names of
-test functions are sentences, so no words are looked for in them.
+Checked are definitions of modules, classes, functions, parameters, variables and attributes. Names of test
+functions are sentences, so their words are not checked.
 """
 
 import ast
@@ -66,7 +66,7 @@ GERUND = re.compile(r"^(?!.*(Setting|String|Rating|Missing|Thing)$)[A-Z]\w*ing$"
 """A class is a thing or an agent, not something that goes on."""
 
 ALLOWED = frozenset({"gone", "confined", "asked_at", "connection_made", "known_hosts"})
-"""Columns of tables and settings keep their names, so what shows them has them as well; methods of libraries, too."""
+"""Exceptions: columns of tables, settings, variables with their values, and methods of libraries."""
 
 
 def parts(name: str) -> set[str]:

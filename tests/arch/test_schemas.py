@@ -45,9 +45,9 @@ def test_migrations_make_the_declared_tables(migrated):
 
 
 def test_the_id_of_a_deleted_row_is_never_given_again(migrated):
-    """SQLite gives the id of a deleted last row to the next one, with all that was granted to it, unless told not to.
+    """By default SQLite reuses the id of a deleted last row. The new row would get its permissions.
 
-    Looked up in the database itself: a migration that copies a table forgets what is not written into it.
+    The test reads the database itself, because a migration that copies a table loses unnamed properties.
     """
     metadata, engine = migrated
     with engine.connect() as connection:
@@ -65,7 +65,8 @@ def test_the_id_of_a_deleted_row_is_never_given_again(migrated):
 
 
 def test_a_new_database_needs_no_change_of_its_journal(migrated):
-    """A connection that changes it is refused while others open, and they open together when a process starts."""
+    """A connection that changes the journal mode is rejected while others open, as they do when a process
+    starts."""
     _, engine = migrated
     with engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"

@@ -1,4 +1,4 @@
-"""The graph of services is the one that is written down, and every event is emitted and consumed as the table says."""
+"""The graph of services matches its documentation, and the table of events names every emitter and consumer."""
 
 import re
 

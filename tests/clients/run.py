@@ -1,8 +1,8 @@
 """Install client programs, run them against Ingot, and print a row for each.
 
 ``python -m tests.clients.run [--write] [NAME …]`` from the top of the repository. Programs are installed into
-``.tools/clients``, which git ignores. With ``--write`` the rows go into docs/reference/clients.md, where the rows of
-programs that did not run stay. Exit code 1 if a check failed.
+``.tools/clients``, which git ignores. With ``--write`` it writes the rows into docs/reference/clients.md and
+keeps the rows of programs that did not run. Exit code 1 if a check failed.
 """
 
 import argparse

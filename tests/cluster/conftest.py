@@ -42,7 +42,8 @@ class Cluster:
 
     @contextmanager
     def changed(self, settings: str = "", resource: str = "") -> Iterator[Path]:
-        """A copy of the overlay with other shared settings, or with something more; afterwards it is applied as it was."""
+        """Yield a copy of the overlay with other shared settings or one more resource. Apply the original
+        afterwards."""
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / "k8s"
             shutil.copytree(OVERLAY.parents[1], copy)
@@ -77,7 +78,7 @@ class Cluster:
             time.sleep(0.5)
 
     def evict(self, pod: str) -> None:
-        """As a drain of its node does. Raises AssertionError if the budget of its service does not allow it."""
+        """Evict a pod as a drain of its node does. Raises AssertionError if the disruption budget forbids it."""
         eviction = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",

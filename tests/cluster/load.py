@@ -1,7 +1,7 @@
-"""A load on an Ingot: reads, pages, issues, pushes and clones over HTTP and SSH, long downloads. Each failure is noted.
+"""A load on an Ingot: reads, pages, issues, pushes and clones over HTTP and SSH, and long downloads.
 
-Nothing is tried again here: whatever a person would see as failed is in ``failures``, and apart from them, in ``refused``, what
-was answered by 503 with `Retry-After`, or over SSH in the words for it. What was acknowledged is looked for at the end by ``lost``.
+It retries nothing: ``failures`` has every failure that a user would see. ``refused`` has the responses with
+503 and `Retry-After`, and their equivalent over SSH. At the end, ``lost`` checks every acknowledged write.
 """
 
 import asyncio
@@ -63,7 +63,8 @@ class Load:
         long_seconds: float = 10,
         pause: float = 0.3,
     ) -> None:
-        """``ssh``: where git over SSH is, as ssh://git@host:port; without it there is none. ``pause``: after each request."""
+        """``ssh`` is the address of git over SSH, as ssh://git@host:port, or empty. ``pause`` follows each
+        request."""
         self.url, self._folder = url.rstrip("/"), folder
         self._administrator, self._ssh, self._pause = administrator, ssh, pause
         self.name, self._password = f"load-{secrets.token_hex(4)}", secrets.token_hex(12)
@@ -72,9 +73,13 @@ class Load:
         self.failures: list[str] = []
         self.refused: list[str] = []
         self.refused_soon: list[str] = []
-        """Those of them that came before a call between services was given up: the machine was not just too busy."""
+        """Refused requests that did not wait for the timeout of a call. A busy machine alone does not explain
+        them."""
         self.slowest = self.slowest_calm = (0.0, "")
-        """Seconds and kind of the slowest request or command of git, without those that are slow on purpose: of now, and before."""
+        """Seconds and kind of the slowest request or git command: now, and before the disturbance.
+
+        Requests that are slow on purpose are left out.
+        """
         self._titles: set[str] = set()
         self._commits: defaultdict[str, list[str]] = defaultdict(list)
         self._ending = asyncio.Event()

@@ -37,9 +37,10 @@ CALM, REST = 15.0, 3.0
 async def loaded(
     cluster: Cluster, folder: Path, what: str, *, may_refuse: bool = False, may_fail: bool = False
 ) -> AsyncIterator[Load]:
-    """Meanwhile people use it. Nothing fails, nothing that was acknowledged is lost, and the figures are printed.
+    """Run the load during the block, and print its figures. Nothing fails, and no acknowledged write is lost.
 
-    ``may_refuse``: 503 with `Retry-After` is no failure. ``may_fail``: what runs is cut off, so failures are only counted.
+    With ``may_refuse`` a 503 with `Retry-After` is no failure. With ``may_fail`` failures are only counted,
+    because running requests are cut off.
     """
     work = Load(cluster.url, cluster.administrator, folder, ssh=SSH)
     await work.prepare()
@@ -57,7 +58,7 @@ async def loaded(
 
 
 async def call(function, *arguments):
-    """kubectl waits; the load goes on meanwhile."""
+    """Run kubectl in a thread, so the load goes on."""
     return await asyncio.to_thread(function, *arguments)
 
 
@@ -207,8 +208,11 @@ async def test_a_replica_on_another_shard_answers_while_the_shard_is_away(cluste
 
 
 async def test_a_drained_node_loses_nothing_that_was_acknowledged(cluster, tmp_path):
-    """The one with the shard, whose volume cannot be on two. PostgreSQL and NATS of the overlay have one pod each, and no budget:
-    where they go along, requests are refused meanwhile."""
+    """Drain the node of the shard, whose volume is on one node.
+
+    PostgreSQL and NATS of the overlay have one pod each and no budget. If they are on that node, requests are
+    refused while they move.
+    """
     if len(cluster.nodes()) < 2:
         pytest.skip("a node can be drained where there is another one")
     (pod,) = cluster.pods("repos")

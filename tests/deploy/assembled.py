@@ -38,7 +38,8 @@ def context(folder: Path) -> Path:
 
 
 def built(service: str, folder: Path) -> Path:
-    """The folder /app of the image of ``service``, made below ``folder`` with the commands of the Dockerfile."""
+    """Build the folder /app of the image of ``service`` below ``folder``, with the commands of the
+    Dockerfile."""
     stage = DOCKERFILE.read_text().split("\nFROM ")[1].replace("\\\n", " ").replace("${SERVICE}", service)
     image_context, work, app = context(folder / "context"), folder / "work", folder / "app"
     for line in re.findall(r"^COPY (.*)$", stage, re.MULTILINE):

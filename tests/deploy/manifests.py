@@ -29,8 +29,9 @@ def renderer() -> tuple[str, ...]:
 
 @cache
 def rendered(place: str, *, kustomization: str = "") -> list[Object]:
-    """The objects of deploy/k8s/``place``, with a kustomization that is there for now. The keys of the overlay dev are made for
-    the occasion.
+    """Return the objects of deploy/k8s/``place``, with a temporary kustomization.
+
+    The keys of the overlay dev are created for the test.
     """
     if not renderer():
         pytest.skip("nothing here renders: install kustomize or kubectl, or build one with `make kustomize`")

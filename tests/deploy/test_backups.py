@@ -1,4 +1,4 @@
-"""The backups of a cluster: what the manifests name is there, and their scripts save and restore databases."""
+"""The backups of a cluster: objects that manifests name exist, and scripts save and restore databases."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ INSTALLED = pytest.mark.parametrize("overlay", ["dev", "production"])
 
 @cache
 def with_backups(overlay: str) -> list[Object]:
-    """An overlay with the component, as one of somebody's own would have it; the secrets of dev have no values."""
+    """Return an overlay with the backup component, as operators write it. The secrets of dev have no values."""
     if not renderer():
         pytest.skip("nothing here renders: install kustomize or kubectl, or build one with `make kustomize`")
     with tempfile.TemporaryDirectory() as folder:

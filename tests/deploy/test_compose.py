@@ -1,4 +1,4 @@
-"""The Compose file joins the services as their code declares it; the files that it mounts do what they say."""
+"""The Compose file connects the services as their code declares, and the files that it mounts work."""
 
 import asyncio
 import importlib

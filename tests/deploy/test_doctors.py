@@ -1,4 +1,4 @@
-"""The doctor of a service without a database, as an operator runs it: which of those that it calls are ready."""
+"""The doctor of a service without a database, as an operator runs it: the readiness of the services it calls."""
 
 import asyncio
 import sys

@@ -1,7 +1,7 @@
-"""A release may only expand the schema of the one before it, whose processes go on on it (CONTRIBUTING.md, "A migration").
+"""A release may only expand the schema of the release before it, because its processes still use the schema.
 
-The same holds for all code that the schema says may run on it. Looked up in the databases themselves: one as that code made
-it, and the same after the migrations since.
+CONTRIBUTING.md has the rule under "A migration". It holds for all code that the schema allows. The tests
+compare two databases: one made by the old code, and one with the later migrations.
 """
 
 from collections.abc import Collection

@@ -1,7 +1,7 @@
-"""Each service runs from the folder that its image holds, with nothing else of this workspace within reach.
+"""Each service runs from the folder of its image, without access to the rest of this workspace.
 
-A folder takes sixteen seconds of processor. ``make check`` puts together the two that differ most, ``make deployable`` all
-(INGOT_TEST_IMAGES).
+A folder takes 16 seconds of CPU. ``make check`` builds the two that differ most, ``make deployable`` builds
+all (INGOT_TEST_IMAGES).
 """
 
 import os
@@ -29,8 +29,12 @@ TRIED = SERVICES if os.environ.get("INGOT_TEST_IMAGES") == "all" else ("repos", 
 MOST_MEGABYTES = {"repos": 260}
 """Of the files of an image; 200 for the others."""
 BASE_MEGABYTES = {"debian": 75, "python": 51, "git": 37}
-"""What is below /app: debian:bookworm-slim as its registry states it; python3 and ca-certificates with the bytecode that their
-installation writes, and git and openssh-client as the Dockerfile leaves them, as layers of images that were built on Debian 12."""
+"""Megabytes of the layers below /app, as measured in images on Debian 12.
+
+debian:bookworm-slim has the size that its registry states. The layer of python has python3 and
+ca-certificates with their bytecode. The layer of git has git and openssh-client as the Dockerfile installs
+them.
+"""
 PYTHON = subprocess.run(
     [ROOT / "tools" / "python"], capture_output=True, text=True, check=True
 ).stdout.strip()
@@ -38,7 +42,7 @@ PYTHON = subprocess.run(
 
 @contextmanager
 def started(command: list[str], variables: dict[str, str], url: str) -> Iterator[None]:
-    """A process that answers at ``url``, far away from the workspace; ended in order."""
+    """Run a process outside the workspace that answers at ``url``, and stop it in order."""
     process = subprocess.Popen(command, env=variables, cwd="/", stderr=subprocess.PIPE, text=True)
     try:
         deadline = time.monotonic() + PATIENCE
@@ -176,7 +180,7 @@ def test_the_image_is_not_roots_and_git_is_in_that_of_repos_alone():
 
 
 def test_a_builder_may_copy_what_the_image_is_made_of():
-    """The last pattern that names a path or a folder above it counts; buildah wants the copied folder itself."""
+    """The last pattern that matches a path or its parent decides. buildah needs the copied folder itself."""
     patterns = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and line[0] != "#"]
     copied = re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE.read_text(), re.MULTILINE)
     paths = [path for line in copied for path in line.replace("${SERVICE}", "issues").split()]

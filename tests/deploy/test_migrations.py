@@ -1,4 +1,5 @@
-"""A release meets a database of another age: it migrates under a lock, waits for a migration, runs on a newer one, or refuses."""
+"""Releases and databases of other ages: migrate under a lock, wait for a migration, run on a newer one,
+refuse."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Alerts, dashboards and scaling ask for what the code tells: metrics and labels that exist, tables that exist."""
+"""Alerts, dashboards and scaling use only metrics, labels and tables that exist in the code."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""The NetworkPolicies let through what `ingot_contracts.topology` says, the servers that a service needs, no more."""
+"""NetworkPolicies allow the calls of `ingot_contracts.topology` and the servers of a service, and no others."""
 
 import ipaddress
 import re
@@ -193,7 +193,7 @@ def test_every_process_sends_traces_and_gives_metrics_to_prometheus_alone(overla
 
 
 def jobs_of(manifests: list[Object], labels: Labels) -> dict[str, set[str]]:
-    """Under which jobs Prometheus collects a pod, by the name of the port: those of Services that a ServiceMonitor selects."""
+    """Return the Prometheus jobs of a pod by port name: those of Services that a ServiceMonitor selects."""
     jobs: dict[str, set[str]] = defaultdict(set)
     for monitor in (one["spec"] for one in manifests if one["kind"] == "ServiceMonitor"):
         collected = {endpoint["port"] for endpoint in monitor["endpoints"]}
@@ -208,7 +208,7 @@ def jobs_of(manifests: list[Object], labels: Labels) -> dict[str, set[str]]:
 
 
 def alerted(manifests: list[Object]) -> set[str]:
-    """The jobs that somebody is woken for when none of their processes answers."""
+    """Return the jobs with an alert for the case that none of their processes answers."""
     return {
         job
         for one in manifests

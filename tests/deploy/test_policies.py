@@ -184,14 +184,15 @@ def test_a_disruption_takes_one_pod_at_a_time_and_pods_are_spread(source):
             # A node that lacks the label of one constraint counts for none of them, and not every cluster has zones.
             topologies = ["kubernetes.io/hostname", "topology.kubernetes.io/zone"]
             assert [term["topologyKey"] for term in terms] == topologies
-            # Of one release: else the pods that come in a rolling update, beside those that go, may all be on one node.
+            # Spread the pods of one release. Otherwise all new pods of a rolling update may be on one node.
             keys = [] if selected["app.kubernetes.io/name"] == "repos" else ["pod-template-hash"]
             assert [term.get("matchLabelKeys", []) for term in terms] == [keys, keys]
 
 
 @pytest.mark.parametrize("source", ["dev", "production"])
 def test_requests_scale_and_a_shard_does_not(source):
-    """Each shard is a Deployment of one pod with a volume, and must be named, or nobody finds what it holds."""
+    """A shard is a Deployment of one pod with a volume and a name. Without a name, its repositories are not
+    found."""
     manifests = objects(source)
     targets = [
         (one["spec"]["scaleTargetRef"]["kind"], one["spec"]["scaleTargetRef"]["name"])
@@ -216,7 +217,8 @@ def test_requests_scale_and_a_shard_does_not(source):
         assert label.items() <= named(manifests, "Service", name)["spec"]["selector"].items()
         (claim,) = [v["persistentVolumeClaim"] for v in pod["spec"]["volumes"] if v["name"] == "storage"]
         assert named(manifests, "PersistentVolumeClaim", claim["claimName"])
-        # Where its old pod is, since the volume is mounted on one node; and the scheduler looks again when that has gone.
+        # The new pod goes to the node of the old one, where the volume is. The scheduler retries when the old
+        # pod ends.
         for kind, topology in (
             ("podAffinity", "kubernetes.io/hostname"),
             ("podAntiAffinity", "ingot-no-node"),
@@ -251,7 +253,8 @@ def test_a_rolling_update_of_dev_finds_room_on_two_cores():
 
 
 def test_no_secret_is_in_clear():
-    """Neither an object, nor a file that an overlay reads: secrets come from outside, or from a folder git ignores."""
+    """No object and no file of an overlay has a secret. They come from outside, or from a folder that git
+    ignores."""
     assert not [one["metadata"]["name"] for one in objects("written") if one["kind"] == "Secret"]
     for file in [*K8S.rglob("*"), *(ROOT / "deploy/compose").rglob("*")]:
         if file.is_file() and "keys" not in file.relative_to(ROOT / "deploy").parts:

@@ -1,4 +1,4 @@
-"""Every object is what its API takes: Kubernetes by its own schemas, custom resources and Compose by theirs."""
+"""Every object is valid: Kubernetes by its own schemas, custom resources and Compose by theirs."""
 
 import json
 from functools import cache

@@ -31,7 +31,10 @@ def settings_of(service: str) -> type[ServiceSettings]:
 
 
 def secret(manifests: list[Object], name: str) -> dict[str, str]:
-    """The keys of a Secret, with some value; ExternalSecrets name them, the operator of PostgreSQL makes its own."""
+    """Return the keys of a Secret with some values.
+
+    ExternalSecrets name their keys; the operator of PostgreSQL creates its own.
+    """
     for one in manifests:
         if one["kind"] == "Secret" and one["metadata"]["name"] == name:
             return dict.fromkeys(one["data"], "x")
@@ -162,7 +165,8 @@ def test_a_service_finds_the_services_it_calls(service, overlay):
 
 @pytest.mark.parametrize(("service", "setting"), REFUSED_SERVERS.items())
 def test_whoever_sends_outside_refuses_every_port_of_ingot_that_its_settings_do_not_name(service, setting):
-    """But for the Services of single shards, whose number is the operator's; the network policies hold for these."""
+    """Services of single shards are excepted, because the operator chooses their number. Network policies
+    cover them."""
     file = ROOT / "deploy" / "k8s" / "base" / service / "settings.env"
     settings = dict(line.split("=", 1) for line in file.read_text().splitlines())
     own_servers = {

@@ -1,7 +1,8 @@
 """The commands of tutorials and how-to guides work, in the order of their page.
 
-A comment before a block marks special ones. ``<!-- server -->``: it runs until it is stopped. ``<!-- needs: X -->``:
-it runs only where X is installed. ``<!-- after: PAGE -->`` at the top of a page runs a tutorial first.
+A comment before a block marks special ones. ``<!-- server -->``: it runs until it is stopped.
+``<!-- needs: X -->``: it runs only if X is installed. ``<!-- after: PAGE -->`` at the top of a page runs a
+tutorial first.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
-"""A load balancer as a cluster has one: every request goes to the next replica, whoever it comes from.
+"""A round-robin load balancer, as a cluster has one: each request goes to the next replica.
 
-``python balancer.py 8000=http://127.0.0.1:8001/,http://127.0.0.1:8002/ …``; a replica that is not there is skipped.
+``python balancer.py 8000=http://127.0.0.1:8001/,http://127.0.0.1:8002/ …``. It skips replicas that are down.
 """
 
 import asyncio
@@ -77,7 +77,7 @@ async def _body(receive: Receive) -> AsyncIterator[bytes]:
 
 
 async def listen(app: RoundRobin, port: int) -> asyncio.Server:
-    """Answer on ``port``. An unused connection stays for as long as at a service: its clients rely on that."""
+    """Listen on ``port``. An unused connection stays open as long as that of a service, as clients expect."""
     config = uvicorn.Config(
         app,
         interface="asgi3",

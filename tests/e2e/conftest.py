@@ -1,4 +1,4 @@
-"""The two deployments, and their logs beside every failure."""
+"""The two deployments, with their logs next to every failure."""
 
 import os
 from collections.abc import Callable, Generator, Iterator
@@ -68,9 +68,10 @@ def deployment(
     session_servers: SessionServers,
     backing_servers: Callable[[], BackingServers],
 ) -> Iterator[Deployment]:
-    """All in one process, with files in a folder, or two of everything behind round-robin, with files in S3-compatible storage.
+    """Start a deployment: all in one process, or two replicas of every service.
 
-    No test may need to meet one replica twice.
+    One process keeps its files in a folder. Replicas are behind round-robin, with files in S3-compatible
+    storage. No test may depend on reaching one replica twice.
     """
     folder = tmp_path_factory.mktemp(request.param.replace(" ", "-"))
     deployment: Deployment

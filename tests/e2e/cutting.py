@@ -9,7 +9,8 @@ from ingot_testing.wires import wire
 
 @asynccontextmanager
 async def cut_after(url: str, uploaded: int, happens: Callable[[], Awaitable[None]]) -> AsyncIterator[str]:
-    """A URL that leads to ``url``; once ``uploaded`` bytes went through, ``happens`` is awaited, then nothing passes."""
+    """Yield a URL that leads to ``url``. After ``uploaded`` bytes it awaits ``happens`` and passes nothing
+    on."""
     parts = urlsplit(url)
     passed, is_cut = 0, False
 

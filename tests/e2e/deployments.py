@@ -44,7 +44,7 @@ class Deployment(Protocol):
         """Start a killed process again; returns when it answers."""
 
     def stop_part(self, part: str) -> None:
-        """End one process as an update does: it answers what has begun. Raises AssertionError if it does not end well."""
+        """Stop one process gracefully, as an update does. Raises AssertionError if its exit is not clean."""
 
     def halt(self, part: str) -> None:
         """Stop one process with SIGSTOP: its connections stay open, and nothing answers."""
@@ -56,7 +56,7 @@ class Deployment(Protocol):
         """Return the present URL of its NATS."""
 
     def stop_nats(self) -> None:
-        """Let NATS answer nobody."""
+        """Stop NATS from answering."""
 
     def start_nats(self) -> None:
         """Let it answer again."""
@@ -65,7 +65,7 @@ class Deployment(Protocol):
         """Let one process, and those that it starts, write to no file, or to every file again."""
 
     def serve_ssh(self) -> int:
-        """Let somebody listen for git over SSH, and give the port."""
+        """Start git over SSH, and return its port."""
 
     def processes(self) -> Mapping[str, int]:
         """The ids of all that runs now, by name."""
@@ -181,9 +181,9 @@ class BackingServers:
 class Cluster:
     """`ingot-<service> serve`, each in a process of its own, or in ``replicas`` behind a balancer.
 
-    ``fronts``: where services are reached, if the caller has balancers of its own. A part is a service with
-    all of its replicas. Those of repos are shards: each has files that the others do not. ``separate_work``:
-    `serve` without background work, and `work` in a process of its own, which is the last replica of each service.
+    A part is a service with all of its replicas. Those of repos are shards with files of their own.
+    ``fronts`` has the addresses of services if the caller has its own balancers. With ``separate_work``,
+    `serve` runs without background work, and the last replica of each service is a process of `work`.
     """
 
     parts = SERVICES
@@ -284,7 +284,7 @@ class Cluster:
         migration.wait_done()
 
     def replicas(self, part: str) -> list[Part]:
-        """The processes of a service; whoever adds one to the list need not end it."""
+        """Return the processes of a service. A process that is added to the list is stopped with the others."""
         return self._parts[part]
 
     def halt(self, part: str) -> None:

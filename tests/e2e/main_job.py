@@ -1,4 +1,4 @@
-"""The main job of a forge, in named steps through its public interfaces; tests may act between any two of them."""
+"""The main job of a forge, in named steps through its public interfaces. Tests may act between steps."""
 
 import asyncio
 import base64
@@ -50,7 +50,7 @@ STEPS = (
 
 
 def check_signatures(secret: str, request: ReceivedRequest) -> None:
-    """However long ago it came: the whole job takes more than the five minutes for which `Webhook.verify` takes a delivery."""
+    """Check a delivery of any age. `Webhook.verify` accepts five minutes, and the whole job takes longer."""
     digest = hmac.new(secret.encode(), request.body, hashlib.sha256).hexdigest()
     assert request.headers["X-Hub-Signature-256"] == f"sha256={digest}"
     headers = {name.lower(): value for name, value in request.headers.items()}
@@ -246,7 +246,8 @@ class MainJob:
         self._merged = tip
 
     async def see_what_followed(self) -> None:
-        """The issue that the pull request fixes is closed, and the one that a commit of the fork names says so."""
+        """Check both effects: the pull request closes its issue, and the commit of the fork is mentioned in
+        the other."""
 
         async def has_followed() -> bool:
             rust = await self._ask(200, "GET", f"repos/{self.project}/issues/{self._rust}")
@@ -303,7 +304,7 @@ class MainJob:
     async def _send(
         self, method: str, path: str, who: Credential | None = None, body: Any = None
     ) -> httpx.Response:
-        """One request on a connection of its own. ``who`` is a name whose token is used, or name and password."""
+        """Send one request on a new connection. ``who``: a name with a token, or name and password."""
         headers = {"Authorization": f"token {self._tokens[who]}"} if isinstance(who, str) else {}
         basic = who if isinstance(who, tuple) else None
         async with httpx.AsyncClient(base_url=f"{self.url}api/v1/", timeout=DEADLINE) as client:

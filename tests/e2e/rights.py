@@ -1,4 +1,4 @@
-"""Rights that somebody has: what comes of each, and how it ends."""
+"""Rights of users: what each allows, and how it is revoked."""
 
 import asyncio
 import re
@@ -24,14 +24,14 @@ OF_GIT = {"Git-Protocol": "version=2", "Content-Type": "application/x-git-upload
 
 
 class Use(NamedTuple):
-    """Something that a right lets somebody do; ``is_allowed`` does it, and says whether that was allowed."""
+    """An action that a right allows. ``is_allowed`` does it, and returns True if it was allowed."""
 
     name: str
     is_allowed: Callable[[], Awaitable[bool]]
 
 
 class Right(NamedTuple):
-    """URLs that somebody has opened by it, and ``uses``. ``revoke`` ends it; ``others`` stay open."""
+    """URLs that were opened with a right, and its ``uses``. ``revoke`` ends it; ``others`` stay open."""
 
     opened: list[tuple[httpx.AsyncClient, list[str]]]
     revoke: Callable[[], Awaitable[httpx.Response]]
@@ -191,7 +191,8 @@ async def deleted_token(people):
 
 
 async def collaborator(people, permission):
-    """A repository, its owner, somebody else who may use it, and how that ends."""
+    """Return a repository, its owner, a collaborator with ``permission``, and the call that removes the
+    collaborator."""
     ann, bob = await people.two()
     full_name, name = await new_repository(ann), await login(bob)
     path = f"api/v1/repos/{full_name}/collaborators/{name}"
@@ -215,7 +216,7 @@ async def lowered_collaborator(people):
 
 
 async def private_repository(people):
-    """Somebody reads a public one, as everybody may."""
+    """Let a user read a repository that is public at first."""
     ann, bob = await people.two()
     full_name = await new_repository(ann, private=False)
     make_private = partial(ann.patch, f"api/v1/repos/{full_name}", json={"private": True})
@@ -225,7 +226,7 @@ async def private_repository(people):
 
 
 async def urls_of_watch(full_name, owner, person):
-    """Somebody watches a repository and has been notified: what they open of that."""
+    """Let a user watch a repository and be notified. Return the URLs that the notification opens."""
     repository = f"api/v1/repos/{full_name}"
     assert (await person.put(f"{repository}/subscription")).status_code == 200
     assert (await owner.post(f"{repository}/issues", json={"title": "two"})).status_code == 201
@@ -246,7 +247,7 @@ async def watch(people):
 
 
 async def pull_request(people):
-    """Of somebody who has a fork: that stays, as a clone of it would."""
+    """Open a pull request from a fork. The fork stays, like a clone."""
     full_name, _, bob, remove = await collaborator(people, "read")
     name = await login(bob)
     assert (await bob.post(f"api/v1/repos/{full_name}/forks", json={})).status_code == 202

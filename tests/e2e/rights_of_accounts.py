@@ -21,7 +21,8 @@ from .rights_of_keys import key_at, ssh_uses
 
 
 async def removed_collaborator(people):
-    """A repository, its owner, somebody else who administers it, and how that ends; so do the next two."""
+    """A repository, its owner, a collaborator who administers it, and how that ends. The next two do the
+    same."""
     return await collaborator(people, "admin")
 
 

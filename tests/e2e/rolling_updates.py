@@ -25,7 +25,7 @@ class Update:
         self.cluster, self._balancers = cluster, balancers
 
     async def begin(self, service: str, variables: Mapping[str, str] | None = None) -> None:
-        """Start the successor; when it is ready, it answers beside its predecessor."""
+        """Start the successor. When it is ready, both processes answer."""
         replicas, port = self.cluster.replicas(service), free_port()
         own = {f"INGOT_{service.upper()}_PORT": str(port)}
         successor = replicas[0].beside({**own, **(variables or {})}, url=f"http://127.0.0.1:{port}/")
@@ -35,7 +35,7 @@ class Update:
         self._send_to_all(service)
 
     async def end(self, service: str) -> None:
-        """Send nobody to the predecessor any more, and end it."""
+        """Send no more requests to the predecessor, and stop it."""
         predecessor = self.cluster.replicas(service).pop(0)
         self._send_to_all(service)
         try:

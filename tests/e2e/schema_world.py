@@ -128,10 +128,11 @@ class Creator:
 def create_world(
     server: Deployment, folder: Path, owner: tuple[str, str], *, names_all: bool = True
 ) -> tuple[str, str]:
-    """An organization with a team, and a repository with something of each kind, all of the owner's.
+    """Create an organization with a team, and a repository with one object of each kind, all owned by one
+    user.
 
-    Gives the options by which their names and ids are used in paths. Without ``names_all`` some parameters stay open,
-    so that more inputs are made.
+    Return the options with their names and ids for paths. Without ``names_all`` some parameters stay open, to
+    generate more inputs.
     """
     name = owner[0]
     create_user(server, f"{name}-friend", "what friends know")

@@ -1,6 +1,7 @@
-"""Every page in the machine's Chromium: axe-core finds no serious fault, in light, in dark and on a phone, where nothing is too wide.
+"""Every page in the machine's Chromium: axe-core finds no serious fault, in light, in dark and on a phone.
 
-The pages are those of the app of web, so a new one is among them: it needs a value for each placeholder of its path.
+On a phone, no page is too wide. The pages are those of the app of web, so new ones are included. Placeholders
+of their paths need values here.
 """
 
 import asyncio
@@ -96,7 +97,7 @@ SENT = (
     ("user/settings/applications", "Make the token", {"name": "made", "repository": "read"}, 200),
     ("user/settings/oauth2", "Register it", {"name": "app", "redirect_uris": "http://127.0.0.1/"}, 200),
 )
-"""A page, a button on it, what is filled in before that is pressed, and the status of the page that is the answer."""
+"""A page, a button on it, the fields to fill in before the click, and the status of the response."""
 IN_PLACE = (
     (
         "root/lit/issues/1",
@@ -317,7 +318,7 @@ def _peer(status, body):
 
 
 async def _ask_for_codes(url, name):
-    """Let the account ask for a code beside its password."""
+    """Turn on two-factor authentication for the account."""
     async with httpx.AsyncClient(base_url=f"{url}api/v1/user/", auth=(name, PASSWORD), timeout=60) as http:
         begun = (await http.post("two_factor")).json()
         confirmed = await http.post("two_factor/confirm", json={"code": _code_of(begun["secret"])})

@@ -18,7 +18,7 @@ async def http(deployment):
 
 @pytest.fixture
 async def ann(http):
-    """The name of somebody new."""
+    """Create a user and return the name."""
     name = f"ann-{secrets.token_hex(3)}"
     new = {"username": name, "email": f"{name}@example.org", "password": PASSWORD}
     assert (await http.post("admin/users", json=new, auth=ADMINISTRATOR)).status_code == 201

@@ -26,7 +26,7 @@ USER, PASSWORD = ADMINISTRATOR
 
 
 class Writer:
-    """Pushes a commit, opens an issue and adds a file to a release, again and again. Number n of ``commits`` is of turn n."""
+    """A loop that pushes a commit, opens an issue and adds a release file. ``commits[n]`` is from turn n."""
 
     def __init__(self, client: httpx.AsyncClient, remote: str, work: Path) -> None:
         self._client, self._remote, self._work = client, remote, work

@@ -1,4 +1,4 @@
-"""A disk that is really full (ENOSPC): what cannot be stored is refused whole and in words, and comes when there is room again."""
+"""A disk that is really full (ENOSPC): writes fail as a whole, with a message, until there is space."""
 
 import asyncio
 import contextlib
@@ -56,7 +56,7 @@ def fill(file):
 
 
 def test_a_full_disk_where_only_namespaces_may_mount(tmp_path):
-    """Whoever is not root may be it inside of namespaces of their own, where the machine lets them."""
+    """Other users may be root in namespaces of their own, if the machine allows it."""
     if MAY_MOUNT:
         pytest.skip("the other test has tried it")
     inside = (

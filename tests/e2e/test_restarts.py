@@ -1,7 +1,9 @@
-"""The processes of every service are replaced while people work: nothing fails and nothing is lost. How long a start takes is no matter.
+"""The processes of every service are replaced under load: nothing fails and nothing is lost, however slow the
+start.
 
-It takes minutes: `make restarts`. On a real cluster: tests/cluster, with the same load. What is answered by 503 after the seconds
-that a call between services has is no failure here: where ten processes share two busy cores, calls take as long without a restart.
+It takes minutes: `make restarts`. tests/cluster does it on a real cluster, with the same load. A 503 after
+the timeout of a call between services is no failure here. With ten processes on two busy cores, calls take as
+long without a restart.
 """
 
 import asyncio
@@ -46,7 +48,10 @@ async def test_each_service_is_replaced_under_load_and_nothing_fails(backing_ser
 
 
 def check_out_the_last_release(folder: Path) -> str:
-    """Its code, as a PYTHONPATH: the newest commit without a revision that came later, which is the last one if none did. Skips where the history is not here."""
+    """Check out the code of the last release, and return it as a PYTHONPATH. Skip without a history.
+
+    It is the newest commit without the newest migration, or the last commit if there is no new migration.
+    """
     later = [
         str(script.relative_to(ROOT))
         for service, revision in LAST_RELEASE.items()
@@ -88,13 +93,13 @@ SIDE_BY_SIDE = {
     "see_the_merge": "gateway",
     "push_to_the_organization": "",
 }
-"""From this step on the service has a process of each release, and the one before it only of the new one."""
+"""From this step on the service has a process of each release. The service before it has only the new one."""
 
 
 async def test_the_main_job_goes_on_while_services_come_from_the_last_release(
     backing_servers, tmp_path, receiver
 ):
-    """Whoever is called comes before who calls. Each service is migrated under its old process."""
+    """Callees are replaced before their callers. Each service is migrated while its old process runs."""
     release = tmp_path / "release"
     release.mkdir()
     old, servers = await asyncio.to_thread(check_out_the_last_release, release), backing_servers()

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.both_deployments
 
 
 class Person:
-    """Somebody with a password, or with a token."""
+    """A user with a password or a token."""
 
     def __init__(self, http: httpx.AsyncClient, credential: tuple[str, str] | str) -> None:
         self._http, self._credential = http, credential

@@ -1,4 +1,4 @@
-"""Revocation: whatever came of a right, what it allowed is refused within 5 seconds of its end, with NATS and without."""
+"""Revocation: everything that a right allowed is refused within 5 seconds of its end, with NATS and without."""
 
 import asyncio
 import contextlib
@@ -90,7 +90,7 @@ async def test_what_is_revoked_opens_nothing_without_nats(deployment, people):
 
 
 class Hooks(NamedTuple):
-    """Two of one repository: of its owner, and of somebody else who administers it. Each has a receiver of its own."""
+    """Two hooks of one repository, by its owner and by another administrator. Each has its own receiver."""
 
     owner: Receiver
     other: Receiver

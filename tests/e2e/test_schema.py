@@ -1,7 +1,8 @@
-"""The description of the API is valid, and nothing that it allows, or nearly allows, makes the server fail.
+"""The description of the API is valid, and no input that it allows, or nearly allows, makes the server fail.
 
-Nor is anything answered with a status that the description lacks. Most inputs go to one process on SQLite, some to a
-cluster on PostgreSQL. ``make soak`` tries more (INGOT_FUZZ, the inputs for each operation), and all of them on both.
+No response has a status that the description lacks. Most inputs go to one process on SQLite, some to a
+cluster on PostgreSQL. ``make soak`` tries more (INGOT_FUZZ, the inputs for each operation), and all of them
+on both.
 """
 
 import base64
@@ -118,7 +119,7 @@ def test_no_request_on_what_exists_makes_the_server_fail(server, tmp_path):
 @pytest.mark.skipif(bool(EXAMPLES), reason="all of the inputs go to one")
 @pytest.mark.parametrize("deployment", ["cluster of two"], indirect=True)
 def test_no_request_of_a_user_makes_a_cluster_fail(deployment, tmp_path):
-    """The cluster is that of other tests, so this is somebody who can do nothing to them."""
+    """Other tests use this cluster too, so the user has no permission on their objects."""
     someone = ("curious", "what curious knows")
     create_user(deployment, *someone)
     config = create_world(deployment, tmp_path, someone, names_all=False)
@@ -146,7 +147,7 @@ def test_no_request_of_a_user_makes_the_server_fail(server, tmp_path):
 
 @pytest.mark.parametrize(("role", "examples"), [("a stranger", "1"), ("nobody", "2")])
 def test_no_request_of_others_makes_the_server_fail(server, role, examples, tmp_path):
-    """At what somebody else has."""
+    """Requests go to objects of another user."""
     owner, someone = (f"owner-{len(role)}", "what owners know"), None
     create_user(server, *owner)
     if role == "a stranger":

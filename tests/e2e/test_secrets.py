@@ -1,4 +1,4 @@
-"""Secrets in a cluster: none of them stands in a log, a table of PostgreSQL, a value of Redis, a stream of NATS, or a process."""
+"""Secrets in a cluster: no log, table of PostgreSQL, value of Redis, stream of NATS or process has one."""
 
 import asyncpg
 import httpx

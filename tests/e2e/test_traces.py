@@ -1,4 +1,4 @@
-"""One trace from the first request to the last thing that follows from it, through every process it touches."""
+"""One trace from the first request to its last effect, through every process that takes part."""
 
 from collections.abc import Callable, Iterator
 

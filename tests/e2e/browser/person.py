@@ -1,4 +1,4 @@
-"""A person at a browser, who knows nothing but what a page says: links, buttons and fields are found by their words."""
+"""A user with a browser, who finds links, buttons and fields only by their words on the page."""
 
 import asyncio
 import json
@@ -111,7 +111,7 @@ class Person:
 
 @asynccontextmanager
 async def open_browser(url: str, folder: Path, *, javascript: bool = True) -> AsyncIterator[Person]:
-    """Whoever looks at the site with a browser of their own."""
+    """Start a user with a browser of their own on the site."""
     async with open_page(str(PROGRAM), folder) as page:
         await page.call("Emulation.setScriptExecutionDisabled", value=not javascript)
         yield Person(page, url)

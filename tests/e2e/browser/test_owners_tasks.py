@@ -1,4 +1,4 @@
-"""Tasks of those who own or run something, by somebody who has read no documentation: by the words on pages alone."""
+"""Tasks of owners and administrators, done by a user who has read no documentation: by the words on pages."""
 
 import base64
 import time
@@ -136,7 +136,7 @@ async def test_tasks_of_a_member_and_an_administrator_need_no_documentation(depl
         await person.read("Set it up")
         await person.sign_out(SAILOR[0])
 
-        # Lock somebody out, and see who did that.
+        # Lock out a user, and find the administrator who did it.
         await person.sign_in(*ADMINISTRATOR)
         await person.press(OWNER, within=BAR)
         await person.follow("Administration", within=BAR)
@@ -167,7 +167,8 @@ def _public_key():
 
 
 async def _fill(url, name):
-    """Make the sailor, who may sign in, and a repository with a pull request that conflicts and a hook that fails."""
+    """Create the sailor, who may sign in, and a repository. It has a conflicting pull request and a failing
+    hook."""
     async with api_of(url) as http:
         login, password = SAILOR
         if (await http.get(f"users/{login}")).status_code == 404:

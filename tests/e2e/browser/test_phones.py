@@ -1,4 +1,5 @@
-"""Pages on a phone: the bar is one row with a menu and with what waits, and rows of lists leave their texts room."""
+"""Pages on a phone: the bar is one row with a menu and the notifications, and rows of lists leave space for
+text."""
 
 import pytest
 from tests.e2e.deployments import ADMINISTRATOR

@@ -1,4 +1,4 @@
-"""What JavaScript spares a person: other pages for a preview and a comment. Without it the same forms lead to the same end."""
+"""JavaScript saves loading pages for a preview and a comment. Without it, the forms have the same result."""
 
 import base64
 import struct

@@ -1,4 +1,4 @@
-"""Ten tasks of somebody who has read no documentation: from the home page, by the words on links, buttons and fields alone."""
+"""Ten tasks of a user who has read no documentation: from the home page, by the words on the pages alone."""
 
 import asyncio
 
@@ -51,7 +51,7 @@ async def test_ten_tasks_need_no_documentation(deployment, tmp_path):
         for words in ("The fuse was gone.", "closed this"):
             await person.read(words)
 
-        # See what somebody wants to change, agree, and take it.
+        # See the proposed change of another user, approve it and merge it.
         await start("Pull requests", "Paint the door", "Files")
         await person.read("red")
         await person.press("Review")
@@ -62,7 +62,7 @@ async def test_ten_tasks_need_no_documentation(deployment, tmp_path):
         await person.follow("Merge", within="main form button")
         await person.read("Merged")
 
-        # Let somebody else in.
+        # Add a collaborator.
         await start("Settings", "Collaborators")
         await person.write("User name", "keeper")
         await person.follow("Save")

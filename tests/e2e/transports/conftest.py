@@ -38,7 +38,7 @@ async def bob(people):
 
 @dataclass
 class Project:
-    """A repository as the API shows it, its URL for its owner, and the owner's work tree with ``commits``, oldest first."""
+    """A repository as the API shows it, its URL, and its owner's work tree with ``commits``, oldest first."""
 
     repository: Any
     url: str

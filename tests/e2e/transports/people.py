@@ -1,4 +1,4 @@
-"""Somebody with a password and a key, who runs the real git over HTTP or over SSH."""
+"""A user with a password and a key, who runs the real git over HTTP or over SSH."""
 
 import asyncio
 import secrets

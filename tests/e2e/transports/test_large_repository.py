@@ -1,6 +1,7 @@
-"""A large repository is pushed and cloned over HTTP and SSH, and no process of Ingot has more than a small part of it.
+"""A large repository is pushed and cloned over HTTP and SSH. No process of Ingot holds more than a small
+part.
 
-INGOT_LARGE_MIB says how large; `make soak` takes 2 GiB.
+INGOT_LARGE_MIB is its size in MiB; `make soak` takes 2 GiB.
 """
 
 import os

@@ -1,6 +1,7 @@
-"""LFS through the gateway: its protocol by HTTP, and the real git-lfs, built by Go as ``git_lfs/go.mod`` pins it.
+"""LFS through the gateway: its protocol over HTTP, and the real git-lfs, built by Go as ``git_lfs/go.mod``
+pins it.
 
-Of a cluster the objects are in S3-compatible storage.
+A cluster keeps the objects in S3-compatible storage.
 """
 
 import hashlib

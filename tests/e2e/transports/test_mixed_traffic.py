@@ -1,6 +1,6 @@
-"""Many pushes and clones at once, over HTTP and SSH, while the repository is packed and forked: git finds nothing wrong.
+"""Many parallel pushes and clones over HTTP and SSH, during repacks and forks: git finds no damage.
 
-INGOT_TEST_GIT_EXCHANGES says how many there are; `make soak` takes 500.
+INGOT_TEST_GIT_EXCHANGES is their number; `make soak` takes 500.
 """
 
 import asyncio
@@ -22,7 +22,8 @@ LOOKS = 3
 
 
 class Traffic:
-    """Exchanges with the repository of ``url``, each with a number of its own, and what the server took of them."""
+    """Exchanges with the repository of ``url``, each with a number of its own, and the changes that were
+    accepted."""
 
     def __init__(self, folder):
         self._folder = folder
@@ -58,7 +59,7 @@ class Traffic:
         self.tips[branch] = (await git("rev-parse", "HEAD", cwd=copy)).strip()
 
     async def push_shared_branch(self, person, url, number):
-        """Push to a branch to which others push: whoever comes later rebases."""
+        """Push to a branch that others push to. The later push rebases."""
         copy = await self.clone(person, url, number, "--branch=shared")
         await self._commit(copy, number)
         while True:
@@ -98,7 +99,10 @@ def files_of(deployment, repository):
 
 
 async def damage(path):
-    """What git says after reading all objects. What moves meanwhile may look as if it were missing: damage is what each look finds."""
+    """Return what git reports after reading all objects.
+
+    Objects that move during a check may look missing, so only faults that every check finds are damage.
+    """
     said = ""
     for _ in range(LOOKS):
         try:
