@@ -122,8 +122,10 @@ LAYOUT = {"runOnly": TAGS, "rules": {"color-contrast": {"enabled": False}}}
 LOOKS = ((LIGHT, WIDE, ALL), (DARK, WIDE, COLORS), (LIGHT, PHONE, LAYOUT))
 """Each emulation, and the rules for what differs in it."""
 RUN = """axe.run(document, {...%s, resultTypes: ['violations']}).then(found => {
-  window.axeFound = JSON.stringify(found.violations.filter(one => ['serious', 'critical'].includes(one.impact))
-    .map(one => one.id + ': ' + one.nodes.slice(0, 3).map(node => node.html.slice(0, 200)).join(' | ')))}); 1"""
+  window.axeFound = JSON.stringify(found.violations
+    .filter(one => ['serious', 'critical'].includes(one.impact))
+    .map(one => one.id + ': '
+      + one.nodes.slice(0, 3).map(node => node.html.slice(0, 200)).join(' | ')))}); 1"""
 ANSWER = "performance.getEntriesByType('navigation')[0].responseStatus + ' ' + document.contentType"
 TOO_WIDE = f"document.documentElement.scrollWidth > {PHONE}"
 

@@ -50,7 +50,7 @@ async def test_each_service_is_replaced_under_load_and_nothing_fails(backing_ser
 def check_out_the_last_release(folder: Path) -> str:
     """Check out the code of the last release, and return it as a PYTHONPATH. Skip without a history.
 
-    It is the newest commit without the newest migration, or the last commit if there is no new migration.
+    It is the commit before the first migration since that release, or HEAD if there is none.
     """
     later = [
         str(script.relative_to(ROOT))

@@ -23,7 +23,10 @@ Payloads = list[tuple[str, dict[str, Any]]]
 
 
 def of_repository(ledger: Ledger, name: str, received: Iterable[ReceivedRequest]) -> Iterator[Claim]:
-    """Every issue, pull request, comment and merge once, every tip by a chain without gaps, all in the order of the hook."""
+    """Each issue, pull request, comment and merge arrived once, and each tip by an unbroken chain.
+
+    All arrived in the order of the hook.
+    """
     first = _first_attempts(received)
     sequences = [int(request.headers["X-Ingot-Sequence"]) for request in first]
     yield Claim(f"order of deliveries of {name}", sequences, list(range(1, len(sequences) + 1)))
@@ -86,9 +89,11 @@ def _chains(ledger: Ledger, name: str, payloads: Payloads) -> Iterator[Claim]:
 
 
 def of_forks(ledger: Ledger, received: Iterable[ReceivedRequest]) -> Iterator[Claim]:
-    """Every fork at the hook of its parent, and its creation and deletion in this order at that of the organization.
+    """Each fork arrived at the hook of its parent. Its creation and deletion arrived at the hook of its
+    organization.
 
-    A fork that was deleted before it was ready is told of to nobody, or as deleted only.
+    They arrived in this order. A fork that was deleted before it was ready is announced as deleted, or not at
+    all.
     """
     payloads = _payloads(_first_attempts(received))
     forked = [body["repository"]["name"] for event, body in payloads if event == "fork"]

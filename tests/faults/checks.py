@@ -75,7 +75,7 @@ ABANDONED = {
     "job WHERE state = 'failed'": ("identity", "repos", "issues", "hooks", "mail"),
     "repository WHERE state = 'failed'": ("repos",),
     "mail WHERE state = 'failed'": ("mail",),
-    # The receiver is never away, so each delivery arrives.
+    # The receiver never stops, so each delivery arrives.
     "delivery WHERE state <> 'delivered'": ("hooks",),
 }
 """Rows of what will never happen, by the services that have the table."""
@@ -88,14 +88,16 @@ COUNTED_REPOSITORIES = """
     WHERE state <> 'creating' GROUP BY 1, 2 ORDER BY 1, 2
 """
 MOST_SECONDS = 30
-"""No request waits for longer, also while something is away."""
+"""Longest wait of a request in seconds, also while a server is down."""
 TROUBLE = re.compile(
     r"unexpected error|was never (?:awaited|retrieved)"
     r"|^(?:  \+ Exception Group )?Traceback \(most recent call last\)"
     r'|"exception": ?"'
 )
-"""In a log for people, and of a process that fails, a traceback has lines of its own; in JSON it is a field. What a job that
-is tried again failed of stands in another field."""
+"""Lines of a traceback in text logs, and of a process that crashes. In JSON logs a traceback is a field.
+
+The error of a job that will be retried is in another field.
+"""
 
 
 class Checker:
@@ -143,7 +145,7 @@ class Checker:
                 self._expect(f"{service}: {what}", [str(row) for row in abandoned], [])
 
     def _log_lines(self) -> None:
-        """No process met what nobody had thought of."""
+        """No process logged an unexpected error."""
         for log in sorted(self._logs.glob("*.log")):
             lines = log.read_text(errors="replace").splitlines()
             self._expect(f"trouble in {log.name}", [line for line in lines if TROUBLE.search(line)][:3], [])
@@ -164,7 +166,7 @@ class Checker:
         return items
 
     async def _issues(self, name: str) -> None:
-        """Each acknowledged one has its title, and no number is missing or double, but of those that were deleted."""
+        """Each acknowledged issue has its title. No number is missing or double, except for deleted ones."""
         listed = await self._pages(f"repos/{OWNER}/{name}/issues?state=all&type=all")
         listed += await self._pages(f"repos/{OWNER}/{name}/pulls?state=all")
         titles = {issue["number"]: issue["title"] for issue in listed}
@@ -195,7 +197,7 @@ class Checker:
                     self._expect(f"comment {body} of {name}#{number}", body in bodies, deletion is None)
 
     async def _refs(self, name: str) -> None:
-        """API, disk and ledger of refs say the same; the tip is the last acknowledged one or was attempted after it."""
+        """API, disk and ledger of refs agree. The tip is the last acknowledged one, or a later attempt."""
         repository = (await self._client.get(f"repos/{OWNER}/{name}")).json()
         on_disk = await refs(self._path(repository["id"]))
         branches = await self._pages(f"repos/{OWNER}/{name}/branches")
@@ -248,9 +250,10 @@ class Checker:
             )
 
     async def _counters(self) -> None:
-        """Every counter is the number of its rows, also the copies that repos has of those of issues.
+        """Every counter equals the number of its rows, also repos' copies of the counters of issues.
 
-        What triggers note of repositories is exact here, as nobody changes who may see an owner.
+        The counts that triggers keep of repositories are exact here, because the visibility of owners never
+        changes.
         """
         for service, counters in COUNTED.items():
             for table, key, counter, counted in counters:

@@ -1,3 +1,3 @@
-"""The logs of a deployment beside every failure."""
+"""The logs of a deployment, next to every failure."""
 
-from ..e2e.conftest import pytest_runtest_makereport  # noqa: F401 - the folder above is no package with a name
+from ..e2e.conftest import pytest_runtest_makereport  # noqa: F401 - the parent folder is no package

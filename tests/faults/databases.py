@@ -1,4 +1,4 @@
-"""PostgreSQL that is away, for the databases of one test alone."""
+"""A PostgreSQL that stops, for the databases of one test only."""
 
 import asyncio
 from collections.abc import Collection

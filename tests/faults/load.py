@@ -1,7 +1,7 @@
-"""A mixed load on one Ingot, and the ledger of all that was acknowledged.
+"""A mixed load on one Ingot, and the ledger of all acknowledged writes.
 
-Each worker does one kind of thing again and again, and waits for nobody. What gets no answer may have happened or not: it
-goes into the ledger as an attempt. A worker that is refused by anything but a 5xx or a broken connection fails the test.
+Each worker repeats one kind of action and waits for no other. A write without a response may have happened or
+not: the ledger has it as an attempt. Any rejection except a 5xx or a broken connection fails the test.
 """
 
 import asyncio
@@ -33,7 +33,8 @@ REQUEST_SECONDS = 40
 """Longer than any request may take, so one that does is noticed."""
 PAUSE = 0.2
 TLS = ssl.create_default_context()
-"""Of no use here, but a client without one reads all certificates of the machine, which costs more than a request."""
+"""An unused context. Without one, each client reads all certificates of the machine, which costs more than a
+request."""
 
 
 @dataclass
@@ -45,16 +46,18 @@ class Ledger:
     attempted: set[str] = field(default_factory=set)
     """Titles of issues and texts of comments without an answer."""
     pushes: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
-    """The tips of a branch, in the order in which pushes of them began; the last acknowledged one is in ``tips``."""
+    """The tips of a branch, in the order in which their pushes began. ``tips`` has the last acknowledged one.
+    """
     tips: dict[tuple[str, str], str] = field(default_factory=dict)
     merged: dict[str, dict[int, str]] = field(default_factory=lambda: defaultdict(dict))
     """Pull request to the commit that it brought."""
     forks: dict[str, str] = field(default_factory=dict)
     deleted: list[str] = field(default_factory=list)
     deletions: dict[tuple[str, str, int | str], bool] = field(default_factory=dict)
-    """By repository, kind and number or name: issues, comments, branches and releases, and whether it was acknowledged."""
+    """Issues, comments, branches and releases by repository, kind and number or name. True if acknowledged.
+    """
     stars: dict[str, bool | None] = field(default_factory=dict)
-    """None while nobody knows, since the last change got no answer."""
+    """None while the state is unknown, because the last change got no response."""
     closed: dict[tuple[str, int], str] = field(default_factory=dict)
     """The milestone of each issue that was closed."""
     releases: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -97,7 +100,7 @@ class Load:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Work beside the block, and end what was begun; if the block fails, at once."""
+        """Work during the block, and finish running actions at its end; stop at once if the block fails."""
         async with asyncio.TaskGroup() as workers:
             for name in REPOSITORIES:
                 for work in (self._push, self._open_issues, self._merge, self._plan, self._release):
@@ -136,7 +139,8 @@ class Load:
         try:
             await git("push", "-q", "--force", url, f"{commit}:{branch}", cwd=work)
         except GitFailed as failure:
-            # A push that takes long is decided about again; while identity or PostgreSQL is away nobody can, and it is refused.
+            # A long push is authorized again, which fails while identity or PostgreSQL is down. Then the push
+            # is rejected.
             is_refused = "pre-receive hook declined" in str(failure) or "denied" in str(failure)
             if is_refused and UNKNOWN not in str(failure):
                 self.ledger.unexpected.append(str(failure))
@@ -262,7 +266,8 @@ class Load:
         until_ready: bool = False,
         accepted: int | None = None,
     ) -> httpx.Response:
-        """A success, or ``accepted``. Raises Unanswered. ``until_ready``: what is not ready yet is asked for again."""
+        """Return a successful response, or one of ``accepted``. Raises Unanswered. ``until_ready`` retries if
+        not ready."""
         headers = {} if auth else {"authorization": f"token {self._token}"}
         url = f"{self.url}api/v1/"
         async with httpx.AsyncClient(base_url=url, timeout=REQUEST_SECONDS, verify=TLS) as client:

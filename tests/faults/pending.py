@@ -35,7 +35,7 @@ WAITING = {
         "mail WHERE state IN ('pending', 'running')",
     ),
 }
-"""Rows that go away when everything is settled."""
+"""Rows that are deleted once all work is done."""
 
 
 async def rows(url: str, query: str) -> list[Any]:
@@ -75,7 +75,10 @@ async def waiting(databases: Mapping[str, str], nats_url: str) -> dict[str, int]
 
 
 async def wait_settled(databases: Mapping[str, str], nats_url: str) -> tuple[float, dict[str, int]]:
-    """Seconds until nothing waits any more, and what waited for too long. Raises AssertionError with the rows that wait on."""
+    """Wait until no work is pending. Return the seconds, and the counts of work that was pending too long.
+
+    Raises AssertionError with the rows that stay pending.
+    """
     start, late = time.monotonic(), dict[str, int]()
     while counts := await waiting(databases, nats_url):
         seconds = time.monotonic() - start

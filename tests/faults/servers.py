@@ -29,7 +29,7 @@ SETTINGS = POSTGRES_SETTINGS | {
 
 
 class OwnServer:
-    """One server; whoever starts it stops it."""
+    """One server. The code that starts it also stops it."""
 
     def __init__(
         self,
@@ -97,13 +97,13 @@ class NatsOfIngot:
         self.send_signal(signal.SIGKILL)
 
     def begin(self) -> None:
-        """Returns when another one starts. Ingot did that already, so one is killed as well. Raises ServerError."""
+        """Wait for the server of Ingot, kill it, and wait for the next one. Raises ServerError."""
         self.start()
         self.kill()
         self.start()
 
     def start(self) -> None:
-        """Returns when another one runs. Raises ServerError."""
+        """Wait until `ingot up` has started another server. Raises ServerError."""
         deadline = time.monotonic() + parts.PATIENCE  # Ingot may have to start before it
         while time.monotonic() < deadline:
             with contextlib.suppress(OSError, ValueError):  # the note of it is written just now

@@ -1,7 +1,8 @@
-"""A mixed load while processes and servers are killed, stopped and cut off, and disks are full: nothing acknowledged is lost or wrong.
+"""A mixed load during faults: no acknowledged write is lost or wrong.
 
-The gate has time for some of the kinds, other ones each day; ``make soak`` runs all of them, again and again
-(INGOT_FAULTS). A run says its seed, and INGOT_FAULTS_SEED makes it the same again.
+Processes and servers are killed, stopped and disconnected, and disks are full. The gate runs some of the
+kinds, other ones each day. ``make soak`` runs all of them repeatedly (INGOT_FAULTS). A run prints its seed;
+INGOT_FAULTS_SEED repeats it.
 """
 
 import asyncio
@@ -74,7 +75,8 @@ class Stage(NamedTuple):
     """The part that writes to a disk of its own."""
     servers: Mapping[str, Server]
     with_disk: Mapping[str, ServerWithDisk] = {}
-    """Those of the servers that write to a disk of their own, and run as the account of the test: only that may limit them."""
+    """Servers that write to a disk of their own and run as the user of the test. The test may limit only
+    these."""
 
 
 @pytest.fixture
@@ -106,7 +108,7 @@ Fault = Callable[[], Awaitable[None]]
 
 
 class Faults:
-    """The kinds of faults of one stage. Each part has its turn, and so has each server, in an order by chance."""
+    """The kinds of faults of one stage. Each part and each server has its turn, in a random order."""
 
     def __init__(self, stage: Stage, chance: random.Random) -> None:
         self._deployment, self._servers, self._chance = stage.deployment, stage.servers, chance

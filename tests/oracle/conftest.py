@@ -17,7 +17,7 @@ __all__ = ["backing_servers", "deployment"]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `INGOT_TEST_DEPLOYMENTS=turns` the deployment goes on with the day: there are too few tests for other turns."""
+    """With `INGOT_TEST_DEPLOYMENTS=turns` the deployment alternates by day, because these tests are few."""
     if os.environ.get("INGOT_TEST_DEPLOYMENTS", "both") == "both":
         return
     other = (STANDALONE, CLUSTER)[now().toordinal() % 2]

@@ -24,7 +24,7 @@ def _chain(values: Sequence[tuple[Sequence[int], int, dict[bytes, bytes]]]) -> t
 
 
 def _old_commits_follow(root: int) -> History:
-    """The base takes back what young commits set, by commits with old dates; ``root``: of which the head follows."""
+    """The base reverts young commits by commits with old dates. ``root`` is the parent of the head."""
     commits = [([], YOUNG, {F: b"0\n"}), ([0], YOUNG + DAY, {F: b"1\n"}), ([1], OLD, {F: b"0\n"})]
     commits += [([number - 1], OLD + number, {b"h": b"%d\n" % number}) for number in range(3, 11)]
     commits += [([root], YOUNG + 2 * DAY, {G: b"1\n"})]
@@ -145,7 +145,7 @@ def _texts() -> History:
 
 
 class Example(NamedTuple):
-    """A history, and the beginnings of the kinds of questions whose answers differed, and of some like them."""
+    """A history, and prefixes of the kinds of questions whose answers differed, with some similar ones."""
 
     history: History
     kinds: tuple[str, ...]

@@ -101,7 +101,8 @@ class Fetches:
         return self._question("id", f"{version[1]}: fetch {oid}", COMPLETE, ask)
 
     def _needs(self, copy: Path, oid: str) -> Any:
-        """COMPLETE if a copy has what a commit leads to, and nothing that the repository has not; else how it differs.
+        """Return COMPLETE if a copy has all objects of a commit, and none that the repository lacks; else the
+        difference.
 
         A server may send more than is needed, and git does so when it sends packs as they are.
         """
@@ -115,7 +116,8 @@ class Fetches:
         return copy
 
     def _shallow(self, depth: int) -> Question:
-        """The nearest commits of all branches; git marks where they end by depth, also a commit without parents."""
+        """The nearest commits of all branches. git marks where they end by depth, also a commit without
+        parents."""
         options = (*self._version(), "clone", "-q", "--bare", f"--depth={depth}", "--no-single-branch")
         return self._bounded("shallow", options, (), is_exact=True)
 
@@ -143,7 +145,8 @@ class Fetches:
         )  # fmt: skip
 
     def _partial(self, kind: str) -> Question:
-        """The same objects as from git with the same filter, except trees and blobs of tags: with bitmaps git sends them."""
+        """The objects that git sends for this filter, except trees and blobs of tags: git sends those if it
+        has bitmaps."""
         version = self._version()
         named = {
             oid
@@ -167,7 +170,8 @@ class Fetches:
         )
 
     def _single_branch(self) -> Question:
-        """One branch. Those whose names are those of other refs are left out: git clone takes the other one."""
+        """One branch. Branches with the name of another ref are left out, because git clone takes the other
+        ref."""
         names = [
             name.removeprefix("refs/heads/") for name in self.plain.refs if name.startswith("refs/heads/")
         ]
@@ -227,7 +231,8 @@ class Fetches:
         return self._part("exclude", f"--shallow-exclude={self.random.choice(names)}")
 
     def _part(self, kind: str, option: str) -> Question:
-        """A shallow clone that ends by dates or at a ref, then the rest; where dates run backwards git's own walk errs."""
+        """A shallow clone that ends by dates or at a ref, then the rest. If dates run backwards, git's own
+        walk is wrong."""
         options = (*self._version(), "clone", "-q", "--bare", "--no-single-branch", option)
         return self._bounded(
             kind, options, ("fetch", "-q", "--unshallow"), is_exact=not self.plain.graph.runs_backwards()
@@ -236,7 +241,8 @@ class Fetches:
     def _bounded(
         self, kind: str, clone: tuple[str, ...], then: tuple[str, ...], *, is_exact: bool
     ) -> Question:
-        """A shallow clone, as the same git makes it of the plain repository, and what a second fetch brings."""
+        """A shallow clone, as the same git makes it of the plain repository, and the result of a second
+        fetch."""
 
         def act(url: str) -> Any:
             copy = self._new()

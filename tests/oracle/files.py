@@ -211,7 +211,7 @@ class Files:
         return answer if isinstance(answer, Status) else _members(answer)
 
     def trees_of_tags(self) -> Iterator[Question]:
-        """Tags of trees: the tree is there, but what names a commit finds none. Tags of blobs have neither."""
+        """Tags of trees: the tree exists, but requests for a commit find none. Tags of blobs have neither."""
         for name, oid in self.plain.refs.items():
             if not name.startswith("refs/tags/") or self.plain.peeled(oid):
                 continue

@@ -1,7 +1,7 @@
 """Reachability in a history by brute force, independent of the dates of commits.
 
-git stops its own walks early, by dates, where it has no commit-graph: `git rev-list X ^Y` lists too much where they run
-backwards.
+Without a commit-graph, git stops its own walks early, by dates. If dates run backwards, `git rev-list X ^Y`
+lists too much.
 """
 
 import heapq
@@ -55,9 +55,11 @@ class Graph:
     def changing(
         self, oid: str, content: Callable[[str], object], hidden: frozenset[str] = frozenset()
     ) -> list[str]:
-        """Commits that change what ``content`` gives, as git-log(1), "History Simplification", by default.
+        """Return the commits that change the result of ``content``, as git-log(1), "History Simplification",
+        by default.
 
-        Of the parents that have the same only the first is followed. A hidden parent explains a change, and ends nothing.
+        If parents have the same result, only the first is followed. A hidden parent explains a change, and
+        ends nothing.
         """
         listed = set()
 

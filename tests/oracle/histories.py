@@ -57,8 +57,11 @@ class Commit:
 class Tag:
     """A tag object if it has a ``message``, else a lightweight tag.
 
-    ``number`` is that of a commit, or with ``kind`` tag that of an earlier tag. A tree is that of the commit, a blob its first
-    file, a lookalike a blob whose id begins like that of the commit.
+    ``number`` is a commit, or with ``kind`` tag an earlier tag. ``kind`` selects the target:
+
+    - tree: the tree of the commit.
+    - blob: the first file of the commit.
+    - lookalike: a blob whose id begins like the id of the commit.
     """
 
     name: str

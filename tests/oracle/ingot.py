@@ -73,7 +73,7 @@ class Repository:
         return f"repos/{self.owner}/{self.name}"
 
     def get(self, *path: str, **query: str | int) -> httpx.Response:
-        """The answer for a path below the repository, whose parts may have any characters but keep their slashes."""
+        """Return the response for a path below the repository. Its parts are escaped, except for slashes."""
         url = "/".join((self.api, *(quote(part) for part in path)))
         parameters = {key.rstrip("_"): value for key, value in query.items()}
         return self.ingot.http.get(url, params=parameters or None)
@@ -102,7 +102,7 @@ class Repository:
         return {name: oid for name, oid in listed.items() if not name.startswith("refs/pull/")}
 
     def refs_of_fork(self) -> Any:
-        """The branches and tags of a new fork, which goes away again."""
+        """Return the branches and tags of a new fork, and delete the fork."""
         name = f"{self.name}-fork-{secrets.token_hex(3)}"
         answer = self.post("forks", {"name": name, "organization": self.ingot.organization})
         if answer.status_code != 202:
@@ -146,7 +146,7 @@ class Repository:
             time.sleep(0.2)
 
     def is_packed(self) -> bool:
-        """True once a bitmap is there, and nobody packs any longer: what packs holds a lock."""
+        """True if a bitmap exists and no packing runs: packing holds a lock."""
         objects = self.folder() / "objects"
         if not any(objects.glob("pack/*.bitmap")):
             return False

@@ -235,9 +235,10 @@ class Plain:
         return {}
 
     def merged_tree(self, ours: str, theirs: str) -> str | None:
-        """The tree of a merge, None if there is a conflict (git-merge-tree(1)). Attributes are those of ``ours``.
+        """Return the tree of a merge, None if there is a conflict (git-merge-tree(1)). Attributes are those
+        of ``ours``.
 
-        As for git-merge(1) where ``ours`` is checked out: git reads attributes in a work tree.
+        git-merge(1) behaves so if ``ours`` is checked out: git reads attributes from the work tree.
         """
         if (ours, theirs) not in self._merged_trees:
             self._merged_trees[ours, theirs] = self._merge(ours, theirs)

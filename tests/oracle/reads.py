@@ -41,7 +41,8 @@ class Reads:
         return [*self.some(names, 3), *self.some(short, 4), *ids]
 
     def is_plain_name(self, ref: str) -> bool:
-        """True if the short name means this ref: no branch is before the tag, and it looks like no full ref."""
+        """True if the short name means this ref: no branch precedes the tag, and it does not look like a full
+        ref."""
         short = ref.removeprefix("refs/heads/").removeprefix("refs/tags/")
         if ref.startswith("refs/tags/") and f"refs/heads/{short}" in self.plain.refs:
             return False

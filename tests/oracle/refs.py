@@ -134,7 +134,8 @@ class Refs:
                 )  # fmt: skip
 
     def _shortened(self, short: str) -> Any:
-        """The only reachable commit whose id begins so: what no ref leads to is not there for Ingot."""
+        """Return the only reachable commit with this prefix of its id. For Ingot, unreachable commits do not
+        exist."""
         fitting = [oid for oid in self.plain.objects.commits if oid.startswith(short)]
         return fitting[0] if len(fitting) == 1 else MISSING
 

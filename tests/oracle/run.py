@@ -1,4 +1,7 @@
-"""A run over many histories: each is pushed, read, cloned and merged, before and after upkeep, and compared with git's own."""
+"""A run over many histories: each is pushed, read, cloned and merged, and compared with git's own results.
+
+The comparison runs before and after upkeep.
+"""
 
 import itertools
 import random
@@ -48,8 +51,8 @@ class Case:
 class Run:
     """Histories at one deployment.
 
-    ``folder`` is for repositories and clones, ``seed`` decides what is asked, and ``kinds`` are the beginnings of those kinds of
-    questions that are asked; empty for all.
+    ``folder`` is for repositories and clones, and ``seed`` selects the questions. ``kinds`` has prefixes of
+    the kinds of questions; empty for all.
     """
 
     ingot: Ingot

@@ -1,8 +1,10 @@
-"""Every answer about git is git's answer: over the API, in clones, and in merges.
+"""Every response about git equals git's own result: over the API, in clones, and in merges.
 
-``INGOT_GIT_ORACLE`` is the number of comparisons. ``INGOT_GIT_ORACLE_SEED`` repeats a run, by default the seed is today's date, and
-``INGOT_GIT_ORACLE_FROM`` begins at the history of that number. ``INGOT_GIT_ORACLE_KINDS`` has the beginnings of the kinds of questions to ask,
-separated by commas. With ``INGOT_GIT_ORACLE_SHRINK=yes`` a failure shows a smaller history for each kind.
+- ``INGOT_GIT_ORACLE`` is the number of comparisons.
+- ``INGOT_GIT_ORACLE_SEED`` repeats a run. By default the seed is today's date.
+- ``INGOT_GIT_ORACLE_FROM`` begins at the history of that number.
+- ``INGOT_GIT_ORACLE_KINDS`` has prefixes of the kinds of questions, separated by commas.
+- With ``INGOT_GIT_ORACLE_SHRINK=yes`` a failure shows a smaller history for each kind.
 """
 
 import itertools

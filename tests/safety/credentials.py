@@ -22,7 +22,7 @@ _HIDDEN = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)">')
 
 
 def session(url: str, name: str, password: str) -> dict[str, str]:
-    """The header with the cookies of a browser in which somebody has signed in."""
+    """Sign in with a browser, and return the header with its cookies."""
     with httpx.Client(base_url=url, timeout=60) as browser:
         _submit(browser, browser.get("login"), username=name, password=password)
         return {"cookie": "; ".join(f"{name}={value}" for name, value in browser.cookies.items())}
@@ -31,7 +31,7 @@ def session(url: str, name: str, password: str) -> dict[str, str]:
 def application_token(
     url: str, name: str, password: str, client_id: str, redirect_uri: str, scopes: Iterable[str]
 ) -> dict[str, str]:
-    """The header with an access token that somebody gave to a public application."""
+    """Authorize a public application, and return the header with its access token."""
     challenge = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
     query = {
         "response_type": "code", "client_id": client_id, "redirect_uri": redirect_uri,

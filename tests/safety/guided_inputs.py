@@ -1,8 +1,8 @@
-"""Inputs that are guided by what the parser did with the ones before: `make fuzz`, with atheris (libFuzzer).
+"""Coverage-guided inputs for parsers: `make fuzz`, with atheris (libFuzzer).
 
-``python tests/safety/guided_inputs.py push|token|upload -max_total_time=SECONDS`` ends with a code other than 0 and
-shows the input when a parser raises what it does not promise. Test_parsers.py tries the same three in the gate,
-without guidance and so without atheris.
+``python tests/safety/guided_inputs.py push|token|upload -max_total_time=SECONDS`` exits with an error and
+shows the input if a parser raises an undocumented exception. In the gate, ``test_parsers.py`` tests these
+three parsers without guidance and so without atheris.
 """
 
 import asyncio
@@ -64,7 +64,7 @@ async def fetch_keys() -> Jwks:
 
 
 def token(data: bytes) -> None:
-    """A token of a principal with one of its three parts replaced: nobody but identity can make one."""
+    """A principal token with one of its three parts replaced. Only identity can make a valid one."""
     verifier = PrincipalVerifier("repos", fetch_keys)
     replaced = list(TOKEN_PARTS)
     replaced[data[0] % 3 if data else 0] = data[1:].decode("latin-1")

@@ -1,7 +1,8 @@
-"""A small internet: a name server that lies, a public address, and private ones that nothing may be sent to.
+"""A small internet: a name server that lies, a public address, and private ones that must get no request.
 
-`test_egress` runs this file as a program in a network namespace of its own, where the name server stands in resolv.conf.
-It starts Ingot there, has it call every name in every way there is, and prints one line of JSON: what arrived where.
+`test_egress` runs this file as a program in a network namespace of its own, where resolv.conf names this name
+server. The program starts Ingot there and makes it call every name in every possible way. It prints one line
+of JSON with the requests that each address got.
 """
 
 import hashlib
@@ -50,7 +51,7 @@ OBJECT = hashlib.sha256(b"abc").hexdigest()
 
 
 class NameServer(socketserver.ThreadingUDPServer):
-    """Answers questions for the addresses of ``NAMES``; nobody may remember an answer."""
+    """A name server for the addresses of ``NAMES``. Its answers must not be cached."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 53), _Question)

@@ -11,9 +11,9 @@ _KINDS = {"!": "action", "-": "unaudited"}
 
 
 class Route(NamedTuple):
-    """``path`` is as the gateway takes it, with its placeholders; ``scope`` is what a token needs.
+    """A route. ``path`` is as the gateway takes it, with its placeholders; ``scope`` is required of a token.
 
-    ``action`` is what the audit log calls it, ``unaudited`` why it is not there.
+    ``action`` is its name in the audit log, ``unaudited`` the reason for its absence there.
     """
 
     method: str

@@ -6,20 +6,26 @@ from typing import Literal
 from .routes import Route
 
 Outcome = Literal["open", "refused", "sign in", "shut", "absent", "either", "as the owner", "page"]
-"""``refused`` is 403, ``sign in`` 401, ``shut`` one of these or 404, ``absent`` what is answered where nothing is;
+"""Expected results of a request.
 
-``either`` is open or refused (403), ``as the owner`` what of these the owner gets; a ``page`` takes no credential of the API,
-and says itself who may.
+- ``open``: allowed.
+- ``refused``: 403.
+- ``sign in``: 401.
+- ``shut``: 401, 403 or 404.
+- ``absent``: the response for a missing object.
+- ``either``: allowed, or 403.
+- ``as the owner``: one of these, the one that the owner gets.
+- ``page``: takes no credential of the API and decides by itself.
 """
 
 
 @dataclass(frozen=True)
 class Caller:
-    """``person`` is empty for nobody; ``scopes`` are those of a token, None without one; ``blocked`` may do nothing.
+    """A caller. ``person`` is empty for an anonymous one. ``scopes`` are those of a token, None without one.
 
-    ``restricted`` says to what a token is restricted: the targets, or something else. ``by`` is where a credential that
-    is neither a token of the person's own nor a password comes from. Who is ``rare`` differs from
-    another caller in the credential alone: the gate tries them at every fifth route.
+    ``blocked`` callers may do nothing. A token is ``restricted`` to the targets, or to other objects. ``by``
+    is the origin of a credential, unless it is the person's own token or password. A ``rare`` caller differs
+    from another only in the credential: the gate tries it at every fifth route.
     """
 
     name: str
@@ -46,7 +52,8 @@ class Caller:
 
 READ, WRITE, ADMIN, OWN = 1, 2, 3, 4
 COLLABORATORS = {"rita": READ, "will": WRITE, "adam": ADMIN}
-"""Of every repository. Ann owns all of them, Tess and Mia are in all organizations, Tess in their team that may write."""
+"""Collaborators of every repository. Ann owns all. Tess and Mia are in all organizations, Tess in a writing
+team."""
 MEMBERS = ("tess", "mia", "ann")
 OWNER, SITE_ADMINISTRATOR = "ann", "root"
 NEEDED = {"write": WRITE, "author": WRITE, "push": WRITE, "poster": ADMIN, "admin": ADMIN, "owner": OWN}
@@ -57,7 +64,8 @@ NEEDED |= {"repository teams": ADMIN, "teams": ADMIN, "collaborator": ADMIN}
 
 @dataclass(frozen=True)
 class Target:
-    """A repository ``owner/repo``, or an organization (``repo`` is empty). ``visible_to``: all, people, or members."""
+    """A repository ``owner/repo``, or an organization (``repo`` is empty). ``visible_to``: all, people, or
+    members."""
 
     name: str
     owner: str
@@ -133,7 +141,7 @@ def _is_visible(person: str, target: Target) -> bool:
 def expected(route: Route, caller: Caller, target: Target | None) -> Outcome:
     """Return the expected result of the caller."""
     if route.policy == "whoever":
-        return "open"  # nobody looks who is calling
+        return "open"  # the route does not check its caller
     if route.policy == "scim":
         return "sign in"  # it takes a token of a source alone
     if caller.by == "deploy key" and "/info/lfs/" in route.path:
@@ -180,7 +188,7 @@ def _of_repository(route: Route, caller: Caller, target: Target) -> Outcome:
         return "refused" if route.policy == "recipient" or target.of_organization else "either"
     needed = NEEDED.get(route.policy, READ)
     if route.path.endswith("git-receive-pack"):
-        needed = READ  # whoever may read may propose commits
+        needed = READ  # readers may propose commits
     if route.policy == "collaborator" and caller.person == "rita":
         needed = READ
     if route.policy == "teams" and target.of_organization and caller.person in MEMBERS:
@@ -190,7 +198,7 @@ def _of_repository(route: Route, caller: Caller, target: Target) -> Outcome:
             return "refused"
         return "either" if target.archived else "open"
     if has < needed:
-        # The teams of a repository that has none do not exist, whoever asks.
+        # For every caller, a repository without teams has no route for teams.
         return "either" if "teams" in route.policy and not target.of_organization else "refused"
     if target.archived and route.method != "GET":
         return "as the owner"

@@ -34,7 +34,7 @@ def actions_in_docs() -> set[str]:
 
 
 def code_of(function: Callable[..., Any], read: set[object]) -> str:
-    """Its source, and that of the functions of Ingot which it names, however far away; each is read once."""
+    """Return the source of a function and of all functions of Ingot that it reaches; each is read once."""
     if not isinstance(function, FunctionType) or function in read or "ingot_" not in function.__module__:
         return ""
     read.add(function)

@@ -42,7 +42,8 @@ MENTIONS = " ".join(f"@u{n} #{n} ann/worst#{n} {n:040x}" for n in range(1500))
 
 
 class Request(NamedTuple):
-    """One request with its worst input; without ``body`` anonymous, with one by the owner of the repository."""
+    """One request with its worst input. With a ``body`` the owner of the repository sends it, else it is
+    anonymous."""
 
     kind: str
     worst: str
@@ -151,7 +152,7 @@ class Server:
         return process.stdout.decode().strip()
 
     def _wait_until_idle(self) -> float:
-        """CPU seconds per second while nothing is asked, as soon as the work that follows from a push is done."""
+        """Wait until the work after a push is done. Return the CPU seconds per second without requests."""
         for _ in range(60):
             before, began = cpu_seconds(self._process), time.monotonic()
             self._client.get("readyz")

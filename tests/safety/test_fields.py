@@ -1,8 +1,8 @@
-"""Fields in bodies and queries that name objects of others: answered like missing objects, without a change.
+"""Fields in bodies and queries that name objects of others: the response is that for missing objects.
 
-Which fields an operation has is read in the description of the API; for LFS, which is not there, it is said here. Sam names, at his own repository and organization,
-what Ann has in private ones, and again what nobody has. A field that looks as if it named something, and of which this
-file knows nothing, fails the test.
+Nothing changes either. The description of the API lists the fields of each operation; for LFS, this file
+does. At his own repository and organization, Sam names Ann's private objects, and then missing ones. The test
+fails for a field that seems to name an object if this file does not list it.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ NEW_EACH_TIME = re.compile(r'(?<="Authorization":")[^"]+|(?<="Lfs-Token":")[^"]+
 
 
 class Claim(NamedTuple):
-    """``fields`` and what they say. A text has the name of the thing at ``{}``; a list has the thing in it."""
+    """Values of ``fields``. A text has the name of the object at ``{}``; a list contains the object."""
 
     fields: Mapping[str, Any]
     hidden: int | str
@@ -59,7 +59,8 @@ class Claim(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """``hidden`` names a thing of Ann, ``absent`` in its place nothing; both are for ``where``: the query or the body."""
+    """``hidden`` names an object of Ann, ``absent`` a missing one. Both are for ``where``: the query or the
+    body."""
 
     route: Route
     where: str
@@ -92,7 +93,7 @@ def kinds_of(schema: Mapping[str, Any]) -> tuple[set[str], bool]:
 
 
 def claims(world: World) -> list[Claim]:
-    """Ann gets what nobody else may know of, and everything that can name it is here."""
+    """Create Ann's hidden objects. Return every claim that can name them."""
     closed, vault = f"repos/{CLOSED.owner}/{CLOSED.repo}", f"orgs/{VAULT.owner}"
     label = world.do("ann", "POST", f"{closed}/labels", name=f"{HIDDEN}-label", color="#ee0701")["id"]
     milestone = world.do("ann", "POST", f"{closed}/milestones", title=f"{HIDDEN}-milestone")["id"]
@@ -218,7 +219,8 @@ async def attempts_of_lfs(world: World, client: httpx.AsyncClient) -> list[Attem
 
 
 def fields_of_lfs(oid: str, path: str, lock_id: str) -> list[tuple[str, str, dict[str, Any]]]:
-    """The operation, ``params`` or ``json``, and what can name a large file, a path that is locked or a lock."""
+    """The operation, ``params`` or ``json``, and the fields that can name a large file, a locked path or a
+    lock."""
     large_file = {"oid": oid, "size": len(LARGE_FILE)}
     return [
         (f"GET {LFS}/locks", "params", {"path": path}),
@@ -256,7 +258,10 @@ class Sam:
         self._by_password = by_name["stranger by password"]
 
     async def send(self, one: Attempt, said: dict[str, Any]) -> tuple[Any, ...]:
-        """The answer without what it repeats of the request: in full where nothing changes or all is refused."""
+        """Return the response without the text it repeats from the request.
+
+        It is complete if nothing changes or if all is rejected.
+        """
         self._count += 1
         route, fresh = one.route, f"fresh{self._count}"
         values: dict[str, Any] = {**BODY, "owner": OURS.owner, "rule_name": "fresh", "name_pattern": "fresh"}

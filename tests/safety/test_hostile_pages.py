@@ -1,6 +1,7 @@
-"""Hostile names in addresses, queries and forms of every page of web, with all services behind it: none fails.
+"""Hostile names in addresses, queries and forms of every page of web, on all services: no page fails.
 
-In the gate each is tried at a third of the places, by ``make soak`` at all, and with more values (INGOT_SAFETY).
+The gate tries each at a third of the pages. ``make soak`` tries each at all pages, with more values
+(INGOT_SAFETY).
 """
 
 import re
@@ -57,7 +58,7 @@ def url(tmp_path: Path) -> Iterator[str]:
 
 
 async def sign_up(client: httpx.AsyncClient) -> str:
-    """Somebody signs in who owns a repository with an issue, and an organization; the token of their forms."""
+    """Sign in a user who owns a repository with an issue, and an organization. Return the token of forms."""
     person = {"username": "hugo", "email": "hugo@example.org", "password": "what hugo knows well"}
     answer = await client.post("api/v1/admin/users", json=person, auth=ADMINISTRATOR)
     assert answer.status_code == 201, answer.text

@@ -1,6 +1,8 @@
-"""Ids of somebody else's things in addresses of pages and in forms, below one's own: the same as ids of nothing.
+"""Ids of another user's objects in pages and forms below one's own path: the response is that for missing
+ids.
 
-Sam opens the pages and sends the forms of his repository, his organization and his account with what Ann has in private ones.
+Sam opens the pages and sends the forms of his repository, his organization and his account, with ids of Ann's
+private objects.
 """
 
 import re
@@ -35,7 +37,8 @@ FIELDS = (
 
 
 class Attempt(NamedTuple):
-    """``id_`` is of a thing of Ann, ``absent`` of nothing; in the address, and of a form in the ``field`` if there is one."""
+    """``id_`` is of an object of Ann, ``absent`` of none. Both go into the address, and into the ``field`` of
+    a form."""
 
     page: Page
     placeholder: str
@@ -91,7 +94,8 @@ async def test_ids_of_others_are_ids_of_nothing_in_pages_and_forms(world):
         async def attempt(one: Attempt) -> None:
             there, absent = [await send(world, people["sam"], one, id_) for id_ in (one.id_, one.absent)]
             deletes = one.page.path.endswith("/delete") or one.field == "remove"
-            # The API deletes what is not there without a word, too; that nothing changed is looked at below.
+            # The API also deletes missing objects without an error. The test checks below that nothing
+            # changed.
             expected = (303, 404) if deletes else range(400, 500)
             if there != absent or there[0] not in expected:
                 name = f"{one.page.method} {one.page.path} | {one.placeholder or one.field}"

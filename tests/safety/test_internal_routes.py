@@ -1,4 +1,4 @@
-"""Routes between services: each answers the services that ``internal_routes.txt`` names, and nobody else."""
+"""Routes between services: each serves only the services that ``internal_routes.txt`` names."""
 
 import re
 from functools import partial
@@ -25,7 +25,7 @@ from .test_matrix import AT_ONCE, WHOLE, comparable, in_turn
 PUBLIC = "GET /internal/jwks"
 """Public keys: without them no service could verify who is calling."""
 DESCRIBED = "/internal/described"
-"""Litestar's own pages of its description: routes without a policy, which answer nobody."""
+"""Litestar's own pages of its description: routes without a policy, which reject every caller."""
 VALUES = {
     "command": "git-upload-pack",
     "branch": "main",
@@ -64,7 +64,8 @@ def filled(path: str) -> str:
 
 
 def impostors(service: str, named: set[str]) -> dict[str, dict[str, str]]:
-    """The headers of whoever is not one of the named services, and of these where they say it wrongly."""
+    """Return the headers of callers that are not named services, and of named services with invalid
+    credentials."""
     one = min(named)
     person = Principal(id=1, name="root", admin=True)
     others = {

@@ -1,7 +1,7 @@
-"""Every address of a page that an answer of the API or the payload of a hook has leads to that page, and to its anchor there.
+"""Every page address in a response of the API or a payload of a hook leads to that page and its anchor.
 
-Each operation that reads is asked, with everything there that it could show. One whose description promises a page
-and that shows none fails the test, unless ``SHOWS_NONE`` says why.
+Each read operation is called with every kind of object in its data. It fails the test if its description
+promises a page and its response has none, unless ``SHOWS_NONE`` gives a reason.
 """
 
 import asyncio

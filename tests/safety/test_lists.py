@@ -1,6 +1,6 @@
-"""Lists that name no place: whoever may not see a target finds its name in none of them, and the count is what the pages have.
+"""Lists without a target in their path: they hide targets that the caller may not see, and count correctly.
 
-A user with all rights has starred and watched it all before, so lists of theirs have something to hide.
+A user with all rights has starred and watched every target before, so lists of theirs have something to hide.
 The gate tries callers that are not ``rare``; ``make soak`` tries all.
 """
 
@@ -79,9 +79,9 @@ def attempts(world: World) -> Iterator[Attempt]:
 
 
 def prepare(world: World) -> None:
-    """Rita, who may read everything, stars and watches it; everything that can have one gets a topic of its own.
+    """Let Rita, who may read all targets, star and watch them. Add a topic of its own to each repository.
 
-    A stranger names what they may not see, as another test of this folder does.
+    A stranger names hidden targets, as another test of this folder does.
     """
     world.do("sam", "POST", "repos/ann/open/issues", title="text", body="fixes ann/closed#2")
     for target in REPOSITORIES:

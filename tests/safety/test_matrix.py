@@ -1,9 +1,8 @@
 """Every public route, tried by every caller at every kind of target, through the gateway of a running Ingot.
 
-All of it are some 44,000 cells. The gate tries every pair of a route and a caller,
-of a route and a kind of target,
-and of a caller and a kind of target (callers who are ``rare``: at a fifth of the routes); ``make soak``
-tries all.
+There are some 44,000 combinations. The gate tries every pair of a route and a caller, of a route and a kind
+of target, and of a caller and a kind of target. It tries ``rare`` callers at a fifth of the routes.
+``make soak`` tries all.
 """
 
 import asyncio
@@ -146,10 +145,10 @@ class Attempts:
             self.wrong.append(f"{cell.name}: {answer.status_code} and not {statuses}: {answer.text[:200]}")
 
     async def opened(self, cell: Cell, outcome: str) -> None:
-        """With nothing that could change: without a readable body, and with names of nothing below the target.
+        """Send a request that cannot change anything: its body is unreadable, and names below the target are
+        missing.
 
-        Where such a name is in the path there is 404,
-        to who may call the route as to the owner of the target.
+        A path with such a name has the response 404, for allowed callers as for the owner of the target.
         """
         route, caller, target = cell
         if route.name in NOT_OPENED:
@@ -204,7 +203,7 @@ def absent_target(route: Route) -> dict[str, Any]:
 
 
 def absent_things(route: Route) -> dict[str, Any]:
-    """Names of nothing for what is below the target, but for names of the caller."""
+    """Return names of missing objects below the target, except for names of the caller."""
     target_names = {"owner", "repo", "org", "team_id", "repository_id", "user"}
     if route.policy in ("own membership", "own tokens"):
         target_names.add("username")
@@ -216,7 +215,7 @@ def absent_things(route: Route) -> dict[str, Any]:
 
 
 def comparable(answer: httpx.Response, path: str) -> tuple[int, str, list[tuple[str, str]]]:
-    """All of an answer that must be the same for another path."""
+    """Return the parts of a response that may not depend on the path."""
     headers = [(name, value) for name, value in answer.headers.multi_items() if name not in VARIES]
     return answer.status_code, answer.text.replace(path, ""), sorted(headers)
 

@@ -1,7 +1,8 @@
-"""Ids of somebody else's things below one's own path: answered like what is not there, and nothing changes.
+"""Ids of another user's objects below one's own path: the response is that for missing ids, and nothing
+changes.
 
-Sam owns a repository and an organization, and names below them, and below ``/user``, what Ann has in private ones. So do
-a team of his with her repository, and his repository with a team of hers.
+Sam owns a repository and an organization. Below them, and below ``/user``, he names Ann's private objects.
+The same is tested with his team and her repository, and with his repository and her team.
 """
 
 import hashlib

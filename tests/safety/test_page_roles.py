@@ -1,7 +1,7 @@
-"""Every page and form of web, tried by people of each role at each kind of target: who may see or send it is in ``pages.txt``.
+"""Every page and form of web, tried by users of each role at each kind of target.
 
-The gate tries pairs, as ``test_matrix`` does; ``make soak`` tries all. A form is sent only by those who may not: what it
-does for the others is in the tests of web.
+``pages.txt`` has the roles that may see or send each. The gate tries pairs, as ``test_matrix`` does;
+``make soak`` tries all. Only users without permission send forms. Tests of web cover the others.
 """
 
 import re
@@ -151,7 +151,8 @@ def address(world: World, page: Page, target: Target) -> str:
 
 
 class Visitor:
-    """Somebody with the session of a browser, or nobody; ``form`` is right for every page, and has the token of one."""
+    """A user with a browser session, or an anonymous one. ``form`` is valid for every page, with the token of
+    one."""
 
     def __init__(self, client: httpx.AsyncClient, token: str) -> None:
         self.client, self._token = client, token

@@ -1,4 +1,4 @@
-"""Parsers of files that anybody pushes and a service reads: any text is read, or refused by the error that is for it."""
+"""Parsers of pushed files that services read: any text is parsed, or rejected with the documented error."""
 
 import contextlib
 

@@ -1,6 +1,6 @@
-"""Secrets that are given to Ingot, or that it gives, stay where they belong.
+"""Secrets that Ingot gets or gives are not exposed.
 
-Each is handed over in every way there is, rightly and wrongly. Afterwards none of them stands in a log line, a trace,
+Each is sent in every possible way, validly and invalidly. Afterwards none of them is in a log line, a trace,
 the body of an error, a list of processes, the files of a database, the streams of NATS, or a backup.
 """
 
@@ -36,7 +36,8 @@ CODE = "X-Gitea-OTP"
 
 
 class Outside:
-    """Everything outside of Ingot: collector of traces, endpoint of hooks, and a remote that asks for a password."""
+    """The servers outside of Ingot: a collector of traces, an endpoint of hooks, and a remote with a
+    password."""
 
     def __init__(self) -> None:
         self.traces: list[bytes] = []
@@ -209,7 +210,7 @@ async def hand_over(visitor: Visitor, outside: Outside, ssh_port: int) -> dict[s
 
 
 async def codes_of_second_factor(visitor: Visitor, api: str) -> dict[str, str]:
-    """Recovery codes of somebody else: who has a second factor signs in with nothing but a code."""
+    """Return recovery codes of another user. With two-factor authentication, a code alone signs in."""
     name, password = "dana", "canary-password-of-dana-3Ff"
     new = {"username": name, "email": "dana@example.org", "password": password}
     await visitor.ask("POST", f"{api}admin/users", auth=ADMINISTRATOR, json=new)

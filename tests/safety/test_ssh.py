@@ -1,4 +1,4 @@
-"""Every command of git over SSH, by every kind of key, at every kind of repository: what HTTP allows, and nothing else.
+"""Every git command over SSH, with every kind of key, at every kind of repository: as over HTTP, and no more.
 
 The gate tries pairs, as the matrix of routes does; ``INGOT_SAFETY=whole`` all combinations.
 """
@@ -31,7 +31,8 @@ Outcome = Literal["open", "refused", "absent", "no sign-in"]
 
 
 class Holder(NamedTuple):
-    """Of a key: of a ``person``, or without one of a deploy key that has ``access`` to the targets, or to another."""
+    """The holder of a key: a ``person``, or a deploy key that has ``access`` to the targets or to another
+    repository."""
 
     name: str
     person: str = ""

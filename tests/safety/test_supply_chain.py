@@ -34,7 +34,7 @@ def test_every_package_of_a_lock_has_one_version_and_hashes(lock):
 
 
 def test_what_scripts_install_by_name_comes_from_a_lock_by_hash():
-    """`pip install` of anything but the workspace's own packages says --require-hashes in the same command."""
+    """`pip install` of anything but the workspace's own packages has --require-hashes in the same command."""
     scripts = [TOP / "Makefile", TOP / ".ci/run", *(TOP / "tools").iterdir(), *(TOP / "deploy").rglob("*")]
     commands = [
         (script.name, command)
@@ -94,7 +94,7 @@ def test_the_bill_of_materials_has_every_locked_package():
 
 
 async def vulnerabilities(url):
-    """The exit code of `make vulnerabilities`, and what it prints, with the database of advisories at the URL."""
+    """Return the exit code and the output of `make vulnerabilities`, with the advisory database at the URL."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         TOP / "tools/vulnerabilities.py",

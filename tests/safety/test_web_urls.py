@@ -1,4 +1,4 @@
-"""Fields with addresses: a request cannot store one of a kind that runs something, and a page links to no other."""
+"""Fields with URLs: a request cannot store a scheme that runs code, and pages link to no such URL."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A running Ingot with a repository and an organization of each kind, everything that paths name, and its people."""
+"""A running Ingot with a repository and an organization of each kind, all objects of paths, and its users."""
 
 import base64
 import re

@@ -1,4 +1,4 @@
-"""A repository whose branches are the worst that a push may bring for each kind of read, as text for git-fast-import(1)."""
+"""A repository with branches that are the worst push for each kind of read, as text for git-fast-import(1)."""
 
 import random
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,7 @@
 """Update ``routes.txt`` from the routes of the services: ``python -m tests.safety.write_routes``.
 
-Lines of routes that are gone are removed. New routes come below ``[?]``, with the scope that they declare: move each
-below the policy that it should have, and add the word about the audit log. Policies are written by hand alone.
+It removes lines of deleted routes. New routes go below ``[?]``, with the scope that they declare. Move each
+below its policy, and add the word about the audit log. Policies are always written by hand.
 """
 
 import tempfile

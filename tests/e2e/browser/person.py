@@ -11,9 +11,11 @@ from ingot_testing.browser import PATIENCE, Page, chromium, open_page
 PROGRAM = chromium()
 FIND = """(() => {
   const text = element => (element.ariaLabel || element.innerText).trim().replace(/\\s+/g, " ");
-  const controls = [...document.querySelectorAll(%s)].filter(one => one.checkVisibility() && document.readyState === "complete");
+  const controls = [...document.querySelectorAll(%s)]
+    .filter(one => one.checkVisibility() && document.readyState === "complete");
   const words = %s;
-  window.control = controls.find(one => text(one) === words) || controls.find(one => text(one).startsWith(words));
+  window.control = controls.find(one => text(one) === words)
+    || controls.find(one => text(one).startsWith(words));
   return !!window.control;
 })()"""
 """The first of some elements that a person sees and whose words are those, or begin with them."""
