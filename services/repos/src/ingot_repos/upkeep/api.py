@@ -20,7 +20,7 @@ from ingot_repos.placement.clients import Shards
 from ingot_repos.placement.rules.owners import OnAnotherShard
 from ingot_repos.placement.store import shards
 from ingot_repos.presentation.rules.presenter import Presenter
-from ingot_repos.repositories.rules.creation import NewRepository, RepositoryCreator
+from ingot_repos.repositories.rules.creation import InitialFields, NewRepository, RepositoryCreator
 from ingot_repos.upkeep.rules import unadopted
 
 Pattern = Annotated[str, QueryParameter(max_length=NAME_CHARACTERS)]
@@ -75,7 +75,8 @@ async def adopt(request: RepositoryRequest, owner: str, repo: str) -> None:
 
         async with unadopted.staged_copy(request.storage, folder) as staged:
             main = unadopted.main_branch(staged, request.settings.default_branch)
-            new = NewRepository(name=name, private=True, default_branch=main, staged=staged.path)
+            fields = InitialFields(private=True)
+            new = NewRepository(name=name, fields=fields, default_branch=main, staged=staged.path)
             creators = RepositoryCreator(
                 request.db,
                 request.storage,
