@@ -118,7 +118,10 @@ class BorrowedHead:
             UnsafeObject: a push may not contain one of the objects.
             GitFailed, GitTimedOut: the commits could not be fetched.
         """
-        publish = partial(self._storage.call, self._target_id, self._act, partial(_publish, oid))
+
+        async def publish() -> None:
+            await self._storage.call(self._target_id, self._act, partial(_publish, oid))
+
         if self._source_id == self._target_id:
             return await publish()
         ref = f"refs/scratch/{secrets.token_hex(8)}"

@@ -136,7 +136,7 @@ async def _front_page(request: WebRequest) -> Response[Any]:
     )
 
 
-def _marks(facts: Any) -> dict[str, bool]:
+def _marks(facts: Any) -> dict[str, Any]:
     """Return whether the caller has starred and watches the repository."""
     return {name: bool(facts and facts[name]) for name in ("is_starred", "is_watched")}
 
