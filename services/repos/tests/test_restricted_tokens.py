@@ -87,6 +87,8 @@ async def test_it_makes_no_repositories_and_gives_none_away(world):
         ("/repos/bob/public/forks", {}),
         ("/repos/ann/named/forks", {"organization": "acme"}),
         ("/repos/ann/named/transfer", {"new_owner": "acme"}),
+        ("/repos/ann/named/reparent", {"new_owner": "acme"}),
+        ("/admin/unadopted/ann/more", {}),
     ]
     before = await world.rows("repository")
     for path, body in attempts:

@@ -155,6 +155,9 @@ async def test_only_site_administrators_see_and_change_folders(world, root, ann,
     for person in (ann, bob):
         for method, rest in (("GET", ""), ("POST", "/bob/brought"), ("DELETE", "/bob/brought")):
             assert (await person.call(method, f"/api/v1{LIST}{rest}")).status_code == 403
+    restricted = root.but(restricted_to=[1])
+    for method, rest in (("GET", ""), ("POST", "/bob/brought"), ("DELETE", "/bob/brought")):
+        assert (await restricted.call(method, f"/api/v1{LIST}{rest}")).status_code == 403
     assert path.exists()
 
 

@@ -12,6 +12,7 @@ from ingot_chassis.http.policy import admin
 from ingot_contracts.limits import NAME_CHARACTERS
 from ingot_repos.access.api.policies import own_account
 from ingot_repos.access.api.request import RepositoryRequest
+from ingot_repos.access.rules import levels as access
 from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.catalog.rules import names
 from ingot_repos.clients.identity import HttpIdentity
@@ -38,6 +39,7 @@ async def list_folders(request: RepositoryRequest, pattern: Pattern = "") -> Res
     Operators copy them to `unadopted/<owner>/<name>.git` of the storage. `-/<id>` is a folder that belongs to
     no repository any more. `pattern` is a glob for owners, or for `owner/name`.
     """
+    access.require_unrestricted(request.principal)
     page = request.page()
     listed = await unadopted.list_unadopted(request.db, request.storage)
     for shard in await _other_shards(request):
@@ -61,6 +63,7 @@ async def adopt(request: RepositoryRequest, owner: str, repo: str) -> None:
     A folder `-/<id>` becomes a repository of the caller, named by its id. The folder goes to the trash, which
     is emptied after two days.
     """
+    access.require_unrestricted(request.principal)
     request.acquire_slot()
     async with unadopted.alone(request.db, request.settings.shard):
         folder = await _find(request, owner, repo)
@@ -97,6 +100,7 @@ async def adopt(request: RepositoryRequest, owner: str, repo: str) -> None:
 )
 async def remove(request: RepositoryRequest, owner: str, repo: str) -> None:
     """Delete a folder without a row. It goes to the trash, which is emptied after two days."""
+    access.require_unrestricted(request.principal)
     async with unadopted.alone(request.db, request.settings.shard):
         folder = await _find(request, owner, repo)
         async with request.db.transaction() as tx:
