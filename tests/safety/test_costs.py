@@ -115,6 +115,15 @@ REQUESTS = [
     Request("page of an issue", "6 comments of 120 KB of footnotes", "GET", "ann/files/issues/1"),
     Request("update of a pull request", "the same 800 files, by rebase", "POST",
             f"{REPOSITORY}/pulls/3/update?style=rebase", {}),
+    Request("revert", "a commit that renames the same 800 files", "POST",
+            f"{REPOSITORY}/commits/{{renamed-theirs}}/revert", {"branch": "renamed-ours"}),
+    Request("update of a fork", "the same 800 files", "POST", "api/v1/repos/forks/worst/merge-upstream", {
+        "branch": "diverged"}),
+    Request("pull request", "500 commits", "POST", f"{REPOSITORY}/pulls", {
+        "head": "replayed", "base": "replayed-base", "title": "x"}),
+    Request("update of a pull request", "500 commits, by rebase, each signed by ssh-keygen", "POST",
+            f"{REPOSITORY}/pulls/4/update?style=rebase", {}),
+    # The last one: a job goes on with it.
     Request("merge", "the same 800 files", "POST", f"{REPOSITORY}/pulls/3/merge", {"do": "merge"}),
 ]  # fmt: skip
 
@@ -137,9 +146,21 @@ class Server:
         subprocess.run(["git", "init", "-q", "--bare", str(self._repository)], check=True)
         self._git("fast-import", "--quiet", text=b"".join(worst_repository.stream()))
         self._git("push", "-q", f"{address}ann/worst.git", "refs/*:refs/*")
+        self._fork(f"{address}ann/worst.git")
         for path in ("ann/files", "ann/worst/commits/branch/settings", f"{REPOSITORY}/archive/settings.zip"):
             self._client.get(path)  # the first request of a process loads modules
         self._idle = self._wait_until_idle()
+
+    def _fork(self, address: str) -> None:
+        """A fork whose branch `diverged` renames other files than that of its parent."""
+        self._git("push", "-q", address, "+refs/heads/renamed-ours:refs/heads/diverged")
+        self._do("orgs", username="forks")
+        self._do("repos/ann/worst/forks", organization="forks")
+        for _ in range(600):
+            if self._client.get("api/v1/repos/forks/worst/branches/diverged").is_success:
+                break
+            time.sleep(0.1)  # until a job has made it
+        self._git("push", "-q", address, "+refs/heads/diverged:refs/heads/diverged")
 
     def _do(self, path: str, auth: tuple[str, str] = ("ann", PASSWORD), **body: Any) -> None:
         answer = self._client.post(f"api/v1/{path}", json=body, auth=auth)
@@ -164,7 +185,7 @@ class Server:
 
     def cost(self, request: Request) -> tuple[float, int]:
         """CPU seconds of all processes, without those of an idle server, and the status."""
-        path = re.sub(r"{(\w+)}", lambda match: self._git("rev-parse", match[1]), request.path)
+        path = re.sub(r"{([\w-]+)}", lambda match: self._git("rev-parse", match[1]), request.path)
         body: dict[str, Any] = {}
         if request.body is not None:
             is_raw = isinstance(request.body, bytes)
@@ -181,7 +202,10 @@ class Server:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("costs")
-    deployment = Standalone(folder, CHEAP_PASSWORDS)
+    key = folder / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    signing = {"INGOT_REPOS_SIGNING_KEY": str(key), "INGOT_REPOS_SIGNING_EMAIL": "ingot@example.org"}
+    deployment = Standalone(folder, CHEAP_PASSWORDS | signing)
     with running(deployment):
         yield Server(deployment, folder)
 

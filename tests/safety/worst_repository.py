@@ -12,6 +12,7 @@ ENTRIES, CHANGES = 10_000, 400
 FAR_LINES = 100_000
 REFS = 500
 RENAMED = 800
+REPLAYED = 500
 
 
 def stream(seed: int = 1) -> Iterator[bytes]:
@@ -24,6 +25,7 @@ def stream(seed: int = 1) -> Iterator[bytes]:
     yield from _rewritten()
     yield from _alike(chance)
     yield from _renamed(chance)
+    yield from _replayed()
     yield from _folder()
     yield from _settings()
     yield from _far()
@@ -109,6 +111,16 @@ def _renamed(chance: random.Random) -> Iterator[bytes]:
     for side in ("ours", "theirs"):
         files = (_inline(f"{side}/{side}{number}", old + text(60)) for number, old in enumerate(texts))
         yield _commit(f"renamed-{side}", ["deleteall\n", *files], from_="refs/heads/renamed")
+    yield _commit("diverged", [_inline("x", "x\n")], from_="refs/heads/renamed-theirs")
+
+
+def _replayed() -> Iterator[bytes]:
+    """A long branch, and a base with another commit, so an update replays and signs each commit."""
+    yield _commit("replayed-base", [_inline("f", "0\n")])
+    for number in range(REPLAYED):
+        start = "" if number else "refs/heads/replayed-base"
+        yield _commit("replayed", [_inline("f", f"{number + 1}\n")], from_=start)
+    yield _commit("replayed-base", [_inline("m", "1\n")])
 
 
 def _folder() -> Iterator[bytes]:

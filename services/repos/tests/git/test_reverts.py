@@ -2,9 +2,11 @@
 
 import pytest
 
+from ingot_repos.git.changes import tree_merges
+
 from ..changes.test_files import files_of, text_of
 from ..code_world import opened, repository_with_history
-from ..git_builders import commit, set_branches
+from ..git_builders import commit, costly_merge, set_branches
 
 
 @pytest.fixture
@@ -61,6 +63,15 @@ async def test_the_subject_is_behind_blank_lines(world, ann, app):
     set_branches(repo, blank=commit(repo, {"a": b"1"}, [app["third"]], "\n\n \nsubject\n\nbody\n"))
     answer = await ann.call("POST", path_of("blank"), {"branch": "blank"})
     assert answer.json()["commit"]["message"].startswith('Revert "subject"\n\nThis')
+
+
+async def test_what_would_take_too_long_to_take_back_is_said(world, ann, app, monkeypatch):
+    monkeypatch.setattr(tree_merges, "CPU_SECONDS", 0.2)
+    repo = opened(world, app["id"])
+    ours, theirs = costly_merge(repo)
+    set_branches(repo, ours=ours, theirs=theirs)
+    answer = await ann.call("POST", path_of(theirs), {"branch": "ours"})
+    assert (answer.status_code, "computing time" in answer.text) == (409, True)
 
 
 async def test_what_cannot_be_taken_back_is_said_and_moves_nothing(world, ann, app):

@@ -11,7 +11,7 @@ from ingot_repos.git.changes.file_changes import (
 )
 from ingot_repos.git.changes.replays import merged_tree
 from ingot_repos.git.history.commits import commit_info, find_commit
-from ingot_repos.git.process.errors import MergeConflict
+from ingot_repos.git.process.errors import MergeConflict, MergeTooExpensive
 from ingot_repos.git.refs.refs import BRANCHES, RefChange
 from ingot_repos.git.refs.trees import EMPTY_TREE
 from ingot_repos.git.storage.scratch import ScratchRepository, staged
@@ -29,6 +29,8 @@ def prepare_revert(repo: pygit2.Repository, new: NewCommit, *, oid: str) -> Prep
     with staged(repo) as view:
         try:
             tree = _reverted_tree(view, tip, oid)
+        except MergeTooExpensive as error:
+            raise ChangeRefused("conflict", "", str(error)) from None
         except MergeConflict as error:
             paths = ", ".join(error.paths[:3]) + (" and more" if error.paths[3:] else "")
             where = f" in {paths}" if paths else ""
