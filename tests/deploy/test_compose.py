@@ -78,8 +78,8 @@ def test_a_container_has_the_settings_of_its_service(service, keys):
 def test_one_variable_gives_mail_its_server_and_tells_all_services():
     services = composed()
     assert services["mail"]["environment"]["INGOT_MAIL_SMTP_HOST"] == "${INGOT_MAIL_SMTP_HOST:-}"
-    told = {services[name]["environment"]["INGOT_SENDS_MAIL"] for name in SERVICES}
-    assert told == {"${INGOT_MAIL_SMTP_HOST:+true}"}
+    sent = {services[name]["environment"]["INGOT_SENDS_MAIL"] for name in SERVICES}
+    assert sent == {"${INGOT_MAIL_SMTP_HOST:+true}"}
 
 
 @pytest.mark.parametrize(("service", "setting"), REFUSED_SERVERS.items())

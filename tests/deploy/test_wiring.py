@@ -102,8 +102,8 @@ def test_every_service_knows_whether_mail_has_an_smtp_server(overlay):
     manifests = rendered(f"overlays/{overlay}")
     values = {s: [environment(manifests, c) for _, c in of_service(manifests, s)] for s in SERVICES}
     has_server = {bool(one.get("INGOT_MAIL_SMTP_HOST")) for one in values["mail"] if "INGOT_MAIL_HOST" in one}
-    told = {one["INGOT_SENDS_MAIL"] == "true" for of in values.values() for one in non_empty(of)}
-    assert told == has_server == {overlay == "production"}
+    sent = {one["INGOT_SENDS_MAIL"] == "true" for of in values.values() for one in non_empty(of)}
+    assert sent == has_server == {overlay == "production"}
 
 
 @pytest.mark.parametrize("overlay", INSTALLED)

@@ -52,6 +52,7 @@ NOTHING_THERE = {
         GET /orgs/{org}/actions/variables/{name}, GET /orgs/{org}/blocks/{username},
         GET /orgs/{org}/hooks/{hook_id}/deliveries/{delivery_id}, GET ~/signing-key.gpg,
         GET ~/signing-key.pub, GET /signing-key.gpg, GET /signing-key.pub,
+        DELETE /orgs/{org}/teams/{team_id}/invitations/{invitation_id}, DELETE ~/invitations/{invitation_id},
         GET /teams/{team_id}/members/{username}, GET /users/{username}/following/{followee},
         GET /admin/hooks/{hook_id}, GET /admin/hooks/{hook_id}/deliveries, GET /admin/users/{username}/purge,
         GET /admin/hooks/{hook_id}/deliveries/{delivery_id}, GET /admin/mails/{mail_id},

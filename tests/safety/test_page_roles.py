@@ -39,8 +39,8 @@ PEOPLE = (NOBODY, "sam", "rita", "will", "adam", "tess", "mia", OWNER, SITE_ADMI
 RARE = {"adam", "tess", "mia", SITE_ADMINISTRATOR}
 """They are tried at every third page."""
 FOR_PROGRAMS = re.compile(r"/(internal/.*|livez|readyz|metrics|robots\.txt|favicon\.ico|-/.*)")
-ABSENT_BELOW = ("{delivery_id}", "/apply", "/settings/migrate")
-"""The world has no delivery and no suggestion."""
+ABSENT_BELOW = ("{delivery_id}", "/apply", "/settings/migrate", "/user/invitation")
+"""The world has no delivery, no suggestion and no invitation."""
 ROLES = {"organization member": 1, "organization owner": 2, "team owner": 2}
 SHOWN, HIDDEN, REFUSED, SIGN_IN = {200, 303}, {404}, {403}, {401}
 

@@ -131,6 +131,9 @@ MATRIX = {
     "GET /orgs/{org}/teams": (401, 403, 200, 200, 200),
     "GET /orgs/{org}/teams/search": (401, 403, 200, 200, 200),
     "POST /orgs/{org}/teams": (401, 403, 403, 201, 201),
+    "POST /orgs/{org}/teams/{team}/members": (401, 404, 404, 201, 201),
+    "GET /orgs/{org}/teams/{team}/invitations": (401, 404, 404, 200, 200),
+    "DELETE /orgs/{org}/teams/{team}/invitations/{invitation}": (401, 404, 404, 204, 204),
     "GET /teams/{team}": (401, 404, 200, 200, 200),
     "PATCH /teams/{team}": (401, 404, 404, 200, 200),
     "DELETE /teams/{team}": (401, 404, 404, 204, 204),
@@ -170,6 +173,7 @@ BODIES = {
     "POST /orgs": lambda n, _who: {"username": f"n{n}"},
     "POST /orgs/{org}/rename": lambda n, _who: {"new_name": f"n{n}"},
     "POST /orgs/{org}/teams": lambda n, _who: {"name": f"n{n}"},
+    "POST /orgs/{org}/teams/{team}/members": lambda n, _who: {"email": f"n{n}@x.io"},
 }
 
 
@@ -246,6 +250,11 @@ class Things:
         for name in ("user", "key", "pgp", "org", "team", "public"):
             if "{" + name + "}" in path and name not in self._names:
                 await getattr(self, f"_{name}")(f"x{next(self.numbers)}")
+        if "{invitation}" in path:
+            members = f"/orgs/{self._names['org']}/teams/{self._names['team']}/members"
+            body = {"email": f"n{next(self.numbers)}@x.io"}
+            answer = await self._identity.call("POST", members, body, as_="ann")
+            self._names["invitation"] = answer.json()["id"]
         self._names["fresh"] = f"v{next(self.numbers)}"
         if "{variable}" in path:
             self._names["variable"] = f"v{next(self.numbers)}"

@@ -31,7 +31,7 @@ async def started_world(database_url: str, **changes: Any) -> AsyncIterator[Worl
         database_url=database_url,
         private_key=PRIVATE_KEY,
         sealing_key=SEALING_KEY,
-        public_keys=GATEWAY.public_keys("gateway") | REPOS.public_keys("repos", "mail"),
+        public_keys=GATEWAY.public_keys("gateway") | REPOS.public_keys("repos", "mail", "web"),
         background=False,
         admin_password=PASSWORD,
         password_memory_kib=32,

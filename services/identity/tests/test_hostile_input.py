@@ -54,6 +54,7 @@ READING = [
     "POST /orgs/{org}/actions/variables/{fresh}",
     "PUT /orgs/{org}/actions/variables/{variable}",
     "POST /orgs/{org}/teams",
+    "POST /orgs/{org}/teams/{team}/members",
     "PATCH /teams/{team}",
 ]
 """Routes of the matrix that read a body and that somebody in it may use."""
@@ -74,6 +75,13 @@ UNREADABLE = ["\ud800", 2**64, -(2**64)]
 
 UNSTORABLE = ["\x00", "a\x00b", *UNREADABLE]
 STRANGE = [5, 1.5, True, "", "x", "x" * 100_000, "\u202e\U0001f4a9", [], [[]], [5], {}, {"a": "b"}]
+
+
+@pytest.fixture
+async def world(make_world):
+    """A server that sends mail, so people can be invited."""
+    async with make_world(sends_mail=True) as world:
+        yield world
 
 
 def read_by(app, route):

@@ -15,7 +15,9 @@ from ingot_identity.actions.store import action_variable
 from ingot_identity.badges.store import badge, user_badge
 from ingot_identity.blocks.store import block
 from ingot_identity.emails.store import email
+from ingot_identity.invitations.store import invitation
 from ingot_identity.keys.store.tables import gpg_key, ssh_key
+from ingot_identity.messages.components import MessageComponents
 from ingot_identity.oauth2.store.tables import oauth2_application, oauth2_grant
 from ingot_identity.repositories.store import owned_repository
 from ingot_identity.scim.store.tables import scim_token
@@ -61,6 +63,7 @@ LISTS = {
     "/orgs/acme/members": "ann",
     "/orgs/acme/public_members": "",
     "/orgs/acme/teams": "ann",
+    "/orgs/acme/teams/1/invitations": "ann",
     "/teams/1/members": "ann",
     "/users/ann/tokens": "ann",
 }
@@ -72,7 +75,7 @@ TABLES = sorted(name for name in metadata.tables if name not in SMALL)
 async def fill(world, numbers):
     """Give ann one more of everything for each number."""
     ids = {"ann": 2, "acme": 3}
-    db = world.database
+    db, sealed = world.database, world.part(MessageComponents).messages.seal("x@x.io")
     async with db.transaction() as tx:
         for kind, base in (("user", 10_000), ("organization", 20_000)):
             rows = [
@@ -202,6 +205,17 @@ async def fill(world, numbers):
             ),
             (badge, lambda n: {"id": 100 + n, "slug": f"b{n}"}),
             (user_badge, lambda n: {"account_id": ids["ann"], "badge_id": 100 + n}),
+            (
+                invitation,
+                lambda n: {
+                    "team_id": 1,
+                    "inviter_id": ids["ann"],
+                    "address_digest": n.to_bytes(32),
+                    "sealed_address": sealed,
+                    "created_at": now(),
+                    "expires_at": now() + timedelta(hours=1),
+                },
+            ),
             (owned_repository, lambda n: {"repository_id": n, "owner_id": ids["ann"], "name": f"r{n}"}),
             (token_repository, lambda n: {"token_id": 100 + n, "repository_id": n}),
         ):

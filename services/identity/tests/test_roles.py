@@ -22,6 +22,13 @@ KINDS = ("basic", "token", "narrow", "reading", "other", "sudo", "restricted")
 with another, ``restricted`` one that is restricted to a repository."""
 
 
+@pytest.fixture
+async def world(make_world):
+    """A server that sends mail, so people can be invited."""
+    async with make_world(sends_mail=True) as world:
+        yield world
+
+
 def scopes_of(kind, policy):
     """Those of a token of that kind for a route with that policy."""
     return {

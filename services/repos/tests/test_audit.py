@@ -11,6 +11,14 @@ BRANCH, TAG, KEYS = (f"{REPOSITORY}/{name}" for name in ("branch_protections", "
 
 JOURNEY = [
     ("PUT", f"{REPOSITORY}/collaborators/bob", {"permission": "write"}, "collaborator.add", {"user": "bob"}),
+    (
+        "POST",
+        f"{REPOSITORY}/collaborators",
+        {"email": "x@x.io"},
+        "collaborator.invite",
+        {"id": 1, "email": "x@x.io", "permission": "write"},
+    ),
+    ("DELETE", f"{REPOSITORY}/invitations/1", None, "collaborator.withdraw_invitation", {"id": 1}),
     ("DELETE", f"{REPOSITORY}/collaborators/bob", None, "collaborator.remove", {"user": "bob"}),
     ("DELETE", f"{REPOSITORY}/collaborators/bob", None, "", {}),
     ("PUT", f"{REPOSITORY}/teams/devs", None, "team.add", {"team": "devs"}),

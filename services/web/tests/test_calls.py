@@ -40,6 +40,11 @@ TEAM = {
 }  # fmt: skip
 
 
+INVITATION = {
+    "email": "zoe@x.example", "permission": "", "inviter": ANN_USER, "created_at": MOMENT, "expires_at": MOMENT,
+}  # fmt: skip
+
+
 def lists_of(count):
     """Return answers of the API in which every list has ``count`` rows."""
     numbers = range(1, count + 1)
@@ -82,6 +87,7 @@ def lists_of(count):
         }),
         "/orgs": rows(ORGANIZATION), "/admin/orgs": rows(ORGANIZATION), "/user/orgs": rows(ORGANIZATION),
         "/users/ann/orgs": rows(ORGANIZATION), "/orgs/crew/teams": rows(TEAM), f"{HOME}/teams": rows(TEAM),
+        **dict.fromkeys(("/orgs/crew/teams/1/invitations", f"{HOME}/invitations"), rows(INVITATION)),
         "/user/gpg_keys": rows(GPG_KEY), "/user/keys": rows(key), f"{HOME}/keys": rows(key),
         "/users/root/tokens": rows({}, name="t"), "/user/sessions": rows({"user_agent": "x", "address": "1",
                                                                           "created_at": MOMENT,

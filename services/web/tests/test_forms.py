@@ -125,8 +125,8 @@ PARAMETERS = {
     "rule_id": "1", "comment_id": "5", "tag": "v1", "source_id": "1", "review_id": "7", "sha": "1" * 40,
     "page": "Home",
 }  # fmt: skip
-OTHERS = ("/admin/tasks", "/admin/events", "/admin/jobs", "/ann/demo/pulls/1/viewed")
-"""Their answers do not come from the public API: see test_operations and test_file_views."""
+OTHERS = ("/admin/tasks", "/admin/events", "/admin/jobs", "/ann/demo/pulls/1/viewed", "/user/invitation")
+"""Their answers do not come from the public API: see test_operations, test_file_views and test_invitations."""
 FIELDS = {
     "/ann/demo/settings/delete": {"name": "ann/demo"},
     "/ann/demo/settings/transfer": {"name": "ann/demo"},
@@ -287,6 +287,7 @@ FILLED = (
     ("/org/crew/settings/teams", "", "Make the team", {"name": "A", "description": "B", "permission": "write",
                                                        "includes_all_repositories": "1"}),
     ("/org/crew/settings/teams/1", "", "Take them in", {"login": "zoe"}),
+    ("/org/crew/settings/teams/1", "", "Invite person", {"email": "z@x.example"}),
     ("/org/crew/settings/teams/1", "", "Add it", {"repository": "other"}),
     ("/admin/users", "", "Make the account", {"username": "zoe", "email": "a@b.example", "full_name": "Z"}),
     ("/admin/users/bob", "", "Save", {"full_name": "B", "email": "a@b.example", "admin": "1",
@@ -294,6 +295,7 @@ FILLED = (
     ("/admin/users/bob", "", "Rename", {"new_name": "robert"}),
     ("/admin/users/bob", "", "Delete the account", {"typed": "other"}),
     ("/ann/demo/settings/collaboration", "", "Save", {"login": "zoe", "permission": "admin"}),
+    ("/ann/demo/settings/collaboration", "", "Invite person", {"email": "z@x.example", "permission": "admin"}),
     ("/ann/demo/settings/teams", "", "Let the team in", {"team": "crew"}),
     ("/ann/demo/settings/keys", "", "Add the key", {"title": "A", "key": "ssh-ed25519 A", "writable": "1"}),
     ("/ann/demo/settings/transfer", "", "Hand it over", {"new_owner": "zoe", "name": "other"}),

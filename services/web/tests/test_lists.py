@@ -2,6 +2,7 @@
 
 import re
 from html import unescape
+from itertools import combinations
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import pytest
@@ -53,10 +54,10 @@ async def test_links_to_the_next_page_lead_to_every_row_of_a_list(pages, forge, 
     assert cut.keys() == excerpts.keys(), cut
 
 
-async def test_two_lists_of_one_page_have_pages_of_their_own(pages, forge):
+async def test_lists_of_one_page_have_pages_of_their_own(pages, forge):
     forge.answers |= ANSWERS | lists_of(ROWS)
     chosen = {frozenset(parse_qsl(urlsplit(address).query)) for address in await _walk(pages, TEAM)}
-    people, repositories = ("page", "2"), ("repositories", "2")
-    assert chosen == {frozenset(both) for both in ((), (people,), (repositories,), (people, repositories))}
+    lists = [("page", "2"), ("invitations", "2"), ("repositories", "2")]
+    assert chosen == {frozenset(some) for size in range(4) for some in combinations(lists, size)}
     labels = re.findall(r'<nav class="pages" aria-label="([^"]*)"', (await pages.get(TEAM, ROOT)).text)
-    assert labels == ["Pages of members", "Pages of repositories"]
+    assert labels == ["Pages of members", "Pages of invitations", "Pages of repositories"]

@@ -103,6 +103,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/login/oauth/userinfo", "identity"),
     Route("/user/confirm_address", "identity", signs_in=True),
     Route("/user/forgot_password", "identity", signs_in=True),
+    Route("/user/invited", "identity", signs_in=True),
     Route("/user/reset_password", "identity", signs_in=True),
     Route("/scim/v2/*", "identity", signs_in=True),
     Route("/.well-known/openid-configuration", "identity"),

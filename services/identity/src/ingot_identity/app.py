@@ -34,6 +34,10 @@ from ingot_identity.emails import internal as email_internal
 from ingot_identity.emails.api import admin as email_admin
 from ingot_identity.emails.api import own as emails
 from ingot_identity.follows import api as follows
+from ingot_identity.invitations import api as invitations
+from ingot_identity.invitations import internal as invitation_internal
+from ingot_identity.invitations import jobs as invitation_jobs
+from ingot_identity.invitations.components import InvitationComponents
 from ingot_identity.keys import internal as key_internal
 from ingot_identity.keys.api import gpg as gpg_keys
 from ingot_identity.keys.api import ssh as ssh_keys
@@ -68,6 +72,8 @@ from ingot_identity.recovery import internal as recovery_internal
 from ingot_identity.recovery.api import addresses as address_confirmation
 from ingot_identity.recovery.api import passwords as forgotten_passwords
 from ingot_identity.recovery.components import MOST_REQUESTS, RecoveryComponents
+from ingot_identity.registrations.api import invited
+from ingot_identity.registrations.components import MOST_REGISTRATIONS, RegistrationComponents
 from ingot_identity.scim import jobs as scim_jobs
 from ingot_identity.scim.api import discovery as scim_discovery
 from ingot_identity.scim.api import groups as scim_groups
@@ -117,6 +123,9 @@ ROUTES = [
     *follows.routes,
     *forgotten_passwords.routes,
     *gpg_keys.routes,
+    *invitation_internal.routes,
+    *invitations.routes,
+    *invited.routes,
     *key_internal.routes,
     *mappings.routes,
     *member_internal.routes,
@@ -205,6 +214,8 @@ def create_app(
         SourceComponents(secrets),
         ProviderComponents(published, PersonReader(http, published), Envelope(settings.sealing_key)),
         MessageComponents(Messages(settings.sealing_key, settings.public_url, is_on=settings.sends_mail)),
+        InvitationComponents(may_register=settings.invitations_register),
+        RegistrationComponents(NetworkQuota(values, most=MOST_REGISTRATIONS)),
         RecoveryComponents(NetworkQuota(values, most=MOST_REQUESTS)),
         OAuth2Components(id_token_keys, issuer=settings.public_url.rstrip("/")),
     )
@@ -243,6 +254,7 @@ def create_app(
     parts.tasks += [
         PeriodicTask("identity_rotate_signing_keys", ROTATE_EVERY, signing_keys.rotate),
         PeriodicTask("identity_rotate_id_token_keys", ROTATE_EVERY, id_token_keys.rotate),
+        *invitation_jobs.tasks(database),
         *message_jobs.tasks(database),
         *oauth2_jobs.tasks(database),
         *session_jobs.tasks(database),

@@ -36,7 +36,7 @@ from ingot_contracts.repos.events import (
     MirrorPushRequested,
     MirrorSyncRequested,
 )
-from ingot_repos.access.api import collaborators, deploy_keys, failures, repository_teams
+from ingot_repos.access.api import collaborators, deploy_keys, failures, invitations, repository_teams
 from ingot_repos.access.api.request import RepositoryRequest, release_slots
 from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.access.rules.admission import ARCHIVES_AT_ONCE, WAITING_ARCHIVES, Admission, LongRequests
@@ -159,6 +159,7 @@ ROUTES = Router(
         *compare.routes,
         *contents.routes,
         *deploy_keys.routes,
+        *invitations.routes,
         *feeds.routes,
         *file_changes.routes,
         *file_contents.routes,

@@ -24,6 +24,7 @@ from ingot_web.forms.store import open_digests
 from ingot_web.history import api as history
 from ingot_web.history.rules import references
 from ingot_web.home import api as home
+from ingot_web.invitations import api as invitations
 from ingot_web.issues import api as issues
 from ingot_web.labels import api as labels
 from ingot_web.milestones import api as milestones
@@ -51,6 +52,7 @@ ROUTES = [
     *diffs.routes,
     *history.routes,
     *home.routes,
+    *invitations.routes,
     *issues.routes,
     *labels.routes,
     *milestones.routes,

@@ -7,13 +7,20 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from ingot_contracts.identity.accounts import Account, Ownership, Profile
+from ingot_contracts.identity.accounts import Account, Ownership, Profile, User
 from ingot_contracts.identity.credentials import (
     Authenticate,
     Authenticated,
     FindSignatureKeys,
     RenewPrincipal,
     SignatureKey,
+)
+from ingot_contracts.identity.invitations import (
+    Invitation,
+    InvitationCode,
+    Invitations,
+    InviteToRepository,
+    LinkedInvitation,
 )
 from ingot_contracts.identity.messages import MailRecipient, Message
 from ingot_contracts.identity.teams import FindMembers, Team
@@ -67,6 +74,10 @@ class FakeIdentity:
         """Confirmed addresses of users, by their ids."""
         self.messages: dict[int, Message] = {}
         """Messages that are due, by their ids."""
+        self.invitations: dict[str, LinkedInvitation] = {}
+        """Invitations by the secrets of their links. Those to repositories are ``invited``, too."""
+        self.invited: dict[int, tuple[int, Invitation]] = {}
+        """Invitations to repositories by their ids, each with the id of its repository."""
         self.unavailable = False
         """True: every request gets 503."""
         self.paths: list[str] = []
@@ -157,10 +168,10 @@ class FakeIdentity:
 
     def _routed(self, method: str, path: str, query: str, body: bytes) -> tuple[int, Any]:
         match method, *path.strip("/").split("/"):
+            case _, "internal", "repositories", repository_id, "invitations", *ids if id_of(repository_id):
+                return _answer_or_404(self._invitations_of(method, id_of(repository_id), ids, body))
             case "GET", "internal", "ssh-keys":
                 return self._owner_of_ssh_key(parse_qs(query))
-            case "GET", "internal", "administrators":
-                return 200, [one.id for _, one in sorted(self.accounts.items()) if one.admin and one.active]
             case "GET", *_:
                 return _answer_or_404(self._get(path, query))
             case "POST", "internal", *names:
@@ -173,6 +184,9 @@ class FakeIdentity:
         match names:
             case ["authenticate"]:
                 return self._authenticate(body)
+            case ["repository-invitations"]:
+                code = msgspec.json.decode(body, type=InvitationCode).code
+                return _answer_or_404(self.invitations.pop(code, None))
             case ["principals"]:
                 return self._renew(body)
             case ["signature-keys"]:
@@ -180,6 +194,27 @@ class FakeIdentity:
             case "organizations", organization_id, "members" if id_of(organization_id):
                 return self._find_members(id_of(organization_id), body)
         return _not_found()
+
+    def _invitations_of(self, method: str, repository_id: int, ids: list[str], body: bytes) -> Any:
+        """Return the body, or None if the invitation does not exist."""
+        answer: Any = None
+        if method == "GET":
+            rows = [one for of, one in self.invited.values() if of == repository_id]
+            answer = Invitations(rows=rows, total=len(rows))
+        elif method == "POST":
+            sent = msgspec.json.decode(body, type=InviteToRepository)
+            answer = Invitation(
+                id=len(self.invited) + 1,
+                email=sent.email,
+                permission=sent.permission,
+                inviter=User(id=sent.inviter_id, login=self.accounts[sent.inviter_id].login),
+                created_at=CREATED,
+                expires_at=CREATED,
+            )
+            self.invited[answer.id] = (repository_id, answer)
+        elif self.invited.get(id_of(ids[0]), (0,))[0] == repository_id:
+            _, answer = self.invited.pop(id_of(ids[0]))
+        return answer
 
     def _get(self, path: str, query: str) -> Any:
         """Return the body, or None if the object does not exist."""
@@ -202,6 +237,8 @@ class FakeIdentity:
                 )
             case "internal", "accounts", account_id, "mail-recipient":
                 answer = self.recipients.get(id_of(account_id))
+            case "internal", "administrators" | "invitations" as what:
+                answer = self._administrators() if what == "administrators" else self._linked(query)
             case "internal", "messages", message_id if id_of(message_id):
                 answer = self.messages.get(id_of(message_id))
             case "internal", "organizations" | "teams", *_:
@@ -221,6 +258,12 @@ class FakeIdentity:
             case "internal", "organizations", organization_id, "teams" if id_of(organization_id):
                 answer = self._teams(id_of(organization_id), parse_qs(query))
         return answer
+
+    def _administrators(self) -> list[int]:
+        return [one.id for _, one in sorted(self.accounts.items()) if one.admin and one.active]
+
+    def _linked(self, query: str) -> LinkedInvitation | None:
+        return self.invitations.get(parse_qs(query).get("code", [""])[0])
 
     def _by_name(self, login: str, *, former: bool) -> Account | None:
         named = (account for account in self.accounts.values() if account.login.lower() == login.lower())

@@ -103,6 +103,15 @@ def of_team(level: Level, scope: str) -> Policy:
     )
 
 
+def of_team_in_organization(scope: str) -> Policy:
+    """An owner of the organization ``{org}``, which has the team ``{team_id}``."""
+    return _naming(
+        lambda db, principal, path: access.owned_team(db, principal, path["org"], path["team_id"]),
+        SignIn.REQUIRED,
+        scope,
+    )
+
+
 def _naming(find: Find, sign_in: SignIn, scope: str, *, reads_own_account: bool = False) -> Policy:
     """For callers who are signed in so; ``request.resource`` is what ``find`` gives."""
 

@@ -128,6 +128,15 @@ async def team(db: Executor, principal: Principal, team_id: int, level: Level) -
     return row
 
 
+async def owned_team(db: Executor, principal: Principal, organization_login: str, team_id: int) -> TeamRow:
+    """The team of an organization that the caller owns. Raises NotFound."""
+    row = await team_rows.get_named(db, organization_login, team_id)
+    if row is None:
+        raise NotFound
+    await require_team_owner(db, principal, row)
+    return row
+
+
 async def require_team_owner(db: Executor, principal: Principal, row: TeamRow) -> None:
     """Raises NotFound unless the caller owns the organization of the team, or administers the site."""
     if not principal.admin and not await team_rows.is_owner(db, row.organization_id, principal.id):

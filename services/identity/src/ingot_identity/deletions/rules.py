@@ -34,6 +34,7 @@ from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import AccountKind, AccountRow
 from ingot_identity.deletions import store
 from ingot_identity.deletions.store import TombstoneRow
+from ingot_identity.invitations import store as invitations
 from ingot_identity.members import rules as members
 from ingot_identity.members import store as memberships
 from ingot_identity.organizations import rules as organizations
@@ -87,6 +88,7 @@ async def purge_user(tx: Tx, presenter: Presenter, account_id: int, requested_by
 
 async def forget_repository(tx: Tx, repository_id: int) -> None:
     """Remove a deleted repository. If it was the last one of an account to purge, delete the account."""
+    await invitations.remove_of_repository(tx, repository_id)
     owner_id = await repositories.remove(tx, repository_id)
     if owner_id is not None:
         await finish_purge(tx, owner_id)

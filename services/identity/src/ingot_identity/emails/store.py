@@ -169,6 +169,13 @@ async def remove_primary(db: Executor, account_id: int) -> None:
     await db.execute(delete(email).where(email.c.account_id == account_id, email.c.is_primary))
 
 
+async def remove_claims(db: Executor, address: str) -> None:
+    """Remove an address from an account that claims it alone. A primary one stays."""
+    await db.execute(
+        delete(email).where(email.c.address == address, email.c.confirmed_at.is_(None), ~email.c.is_primary)
+    )
+
+
 async def get_by_email(db: Executor, address: str) -> AccountRow | None:
     """The user whose primary address it is."""
     statement = (

@@ -25,16 +25,20 @@ from ingot_identity.messages.store import MessageRow
 PAGES: Mapping[str, str] = {
     "address_confirmation": "/user/confirm_address",
     "password_reset": "/user/reset_password",
+    "invitation": "/user/invitation",
 }
 """Pages behind the links of messages."""
 LIFETIMES: Mapping[str, timedelta] = {
     "address_confirmation": timedelta(days=1),
     "password_reset": timedelta(hours=1),
+    "invitation": timedelta(days=7),
 }
 """Lifetimes of links. Other messages are due for ``NOTE_LIFETIME``."""
 NOTE_LIFETIME = timedelta(days=7)
 PER_ADDRESS = 3
 """Messages of a kind with a link, to one address within an hour."""
+INVITATIONS_PER_ADDRESS = 20
+"""Invitations to one address within an hour: several people may invite the same one."""
 PER_ACCOUNT = 20
 """Messages of a kind with a link, of one account within an hour."""
 
@@ -61,7 +65,7 @@ class Messages:
     ) -> None:
         """Add a message to ``address`` or, without one, to the primary address of the account.
 
-        With a link, an address that got ``PER_ADDRESS`` of the kind gets no more; nothing tells that. Raises
+        With a link, an address that got its most of the kind gets no more; nothing tells that. Raises
         TooManyRequests if the account has requested ``PER_ACCOUNT``.
         """
         if not self.is_on:
@@ -70,7 +74,8 @@ class Messages:
         has_link = kind in PAGES
         if has_link and account_id and await store.count_of_account(tx, kind, account_id) >= PER_ACCOUNT:
             raise TooManyRequests("too many messages; try again later", headers={"Retry-After": "3600"})
-        if has_link and digest and await store.count_of_address(tx, kind, digest) >= PER_ADDRESS:
+        most = INVITATIONS_PER_ADDRESS if kind == "invitation" else PER_ADDRESS
+        if has_link and digest and await store.count_of_address(tx, kind, digest) >= most:
             return
         secret = secrets.token_urlsafe(32) if has_link else ""
         message_id = await store.add(
@@ -93,6 +98,12 @@ class Messages:
 
     def address_of(self, row: MessageRow) -> str:
         return self._seal.open(row.sealed_address)
+
+    def seal(self, address: str) -> bytes:
+        return self._seal.close(address) or b""
+
+    def unseal(self, sealed_address: bytes) -> str:
+        return self._seal.open(sealed_address)
 
     def fields_of(self, row: MessageRow) -> dict[str, str]:
         """Texts of a message, with its link and its end if it has a link."""

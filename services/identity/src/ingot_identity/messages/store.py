@@ -103,6 +103,12 @@ async def remove_of_address(db: Executor, kind: str, address_digest: bytes) -> N
     )
 
 
+async def end_of_subject(db: Executor, kind: str, subject_id: int) -> None:
+    """End the messages about something. Their rows stay, because they count against limits."""
+    statement = update(message).where(message.c.kind == kind, message.c.subject_id == subject_id)
+    await db.execute(statement.where(message.c.expires_at > now()).values(expires_at=now()))
+
+
 async def count_of_address(db: Executor, kind: str, address_digest: bytes) -> int:
     """Messages to the address within the last hour."""
     return await _count(db, kind, message.c.address_digest == address_digest)

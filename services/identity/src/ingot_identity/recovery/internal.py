@@ -9,6 +9,7 @@ from ingot_contracts.identity.messages import Message
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.emails import store as emails
 from ingot_identity.emails.internal import recipient_of, user_of
+from ingot_identity.invitations import rules as invitations
 from ingot_identity.messages import store
 from ingot_identity.messages.components import MessageComponents
 from ingot_identity.messages.store import MessageRow
@@ -26,7 +27,17 @@ async def get_message(request: IdentityRequest, message_id: int) -> Message:
             raise NotFound
         if row.kind == "password_reset":
             return await _reset(request, tx, row)
+        if row.kind == invitations.KIND:
+            return await _invitation(request, tx, row)
         return await _message(request, tx, row)
+
+
+async def _invitation(request: IdentityRequest, db: Executor, row: MessageRow) -> Message:
+    """An invitation that has not ended. It is the same with and without an account of the address."""
+    if not await invitations.is_due(db, row):
+        raise NotFound
+    messages = request.part(MessageComponents).messages
+    return Message(kind=row.kind, address=messages.address_of(row), fields=messages.fields_of(row))
 
 
 async def _message(request: IdentityRequest, db: Executor, row: MessageRow) -> Message:

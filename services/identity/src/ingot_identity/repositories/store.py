@@ -23,7 +23,7 @@ from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedWrite
-from ingot_chassis.db.rows import TypedRow, fetch_all
+from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.tables import BigId
 from ingot_chassis.security.principal import Principal
 from ingot_identity.access.store.memberships import membership
@@ -138,6 +138,16 @@ async def count_owned(db: Executor, account_ids: Collection[int]) -> int:
     return int((await db.execute(statement)).scalar_one())
 
 
+async def get_named(db: Executor, repository_id: int) -> NamedRepositoryRow | None:
+    """A repository with its owner."""
+    statement = (
+        select(owned_repository, account.c.login, account.c.lower_login)
+        .select_from(NAMED)
+        .where(owned_repository.c.repository_id == repository_id)
+    )
+    return await fetch_first(db, statement, NamedRepositoryRow)
+
+
 async def named(
     db: Executor, names: Collection[tuple[str, str]], principal: Principal
 ) -> dict[tuple[str, str], NamedRepositoryRow]:
@@ -158,17 +168,32 @@ def visible(principal: Principal) -> ColumnElement[bool]:
     """Condition on ``NAMED`` for repositories that a user may see; repos decides by the same rules."""
     if principal.admin:
         return true()
-    user_id = principal.id
-    organizations = select(membership.c.organization_id).where(membership.c.user_id == user_id)
-    teams = select(team_member.c.team_id).where(team_member.c.user_id == user_id)
-    entire = select(team.c.organization_id).where(team.c.id.in_(teams), has_everything())
+    organizations = select(membership.c.organization_id).where(membership.c.user_id == principal.id)
     visible_owner = or_(
         account.c.visibility.in_((AccountVisibility.PUBLIC, AccountVisibility.LIMITED)),
-        account.c.id == user_id,
+        account.c.id == principal.id,
         account.c.id.in_(organizations),
     )
+    return or_(and_(~owned_repository.c.private, visible_owner), _granted(principal))
+
+
+async def is_granted(db: Executor, repository_id: int, principal: Principal) -> bool:
+    """True if a user owns the repository, or was given access to it."""
+    statement = (
+        select(owned_repository.c.repository_id)
+        .select_from(NAMED)
+        .where(owned_repository.c.repository_id == repository_id, _granted(principal))
+    )
+    return (await db.execute(statement)).first() is not None
+
+
+def _granted(principal: Principal) -> ColumnElement[bool]:
+    if principal.admin:
+        return true()
+    user_id = principal.id
+    teams = select(team_member.c.team_id).where(team_member.c.user_id == user_id)
+    entire = select(team.c.organization_id).where(team.c.id.in_(teams), has_everything())
     return or_(
-        and_(~owned_repository.c.private, visible_owner),
         account.c.id == user_id,
         account.c.id.in_(entire),
         _has_access(repository_collaborator, repository_collaborator.c.user_id == user_id),

@@ -9,6 +9,13 @@ from ingot_chassis.peers.peers import NoRoute, Peer, segment
 from ingot_chassis.security.principal import Membership, Principal
 from ingot_contracts.identity.accounts import Account, Ownership
 from ingot_contracts.identity.credentials import FindSignatureKeys, RenewPrincipal, SignatureKey
+from ingot_contracts.identity.invitations import (
+    Invitation,
+    InvitationCode,
+    Invitations,
+    InviteToRepository,
+    LinkedInvitation,
+)
 from ingot_contracts.identity.teams import FindMembers, Team
 from ingot_contracts.identity.units import Unit
 
@@ -112,6 +119,27 @@ class HttpIdentity:
     async def is_blocked(self, account_id: int, user_id: int) -> bool:
         """Return True if the account blocks the user."""
         return await self._peer.get(f"/internal/accounts/{account_id}/blocks/{user_id}", bool)
+
+    async def invite(self, repository_id: int, invitation: InviteToRepository) -> Invitation:
+        """Invite an address to a repository. Raises Invalid, TooManyRequests."""
+        path = f"/internal/repositories/{repository_id}/invitations"
+        return await self._peer.post(path, invitation, Invitation)
+
+    async def invitations(self, repository_id: int, page: int, limit: int) -> Invitations:
+        """Return a page of the invitations to a repository."""
+        path = f"/internal/repositories/{repository_id}/invitations?page={page}&limit={limit}"
+        return await self._peer.get(path, Invitations)
+
+    async def withdraw_invitation(self, repository_id: int, invitation_id: int) -> None:
+        await self._peer.call("DELETE", f"/internal/repositories/{repository_id}/invitations/{invitation_id}")
+
+    async def invitation(self, code: str) -> LinkedInvitation:
+        """Return the invitation behind a link."""
+        return await self._peer.get(f"/internal/invitations?{urlencode({'code': code})}", LinkedInvitation)
+
+    async def accept_invitation(self, code: InvitationCode) -> LinkedInvitation:
+        """End the link of an invitation to a repository. Raises Denied if the inviter has no access."""
+        return await self._peer.post("/internal/repository-invitations", code, LinkedInvitation)
 
     async def own(self, repository_id: int, ownership: Ownership) -> None:
         """Record the owner of a repository. Raises NotFound when the owner was deleted."""

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from ingot_chassis.errors import Conflict, Denied, Invalid, NotAllowed, NotFound, Unauthenticated
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.peers.transports import PeerAnswer
+from ingot_contracts.identity.invitations import InvitationCode, LinkedInvitation
 from ingot_contracts.issues.choices import IssueChoices
 from ingot_contracts.issues.file_views import FileViews, ViewFile
 from ingot_contracts.issues.rights import IssueRights
@@ -204,6 +205,31 @@ class Forge:
             choices = IssueChoices()
         values: Mapping[str, Any] = msgspec.to_builtins(choices)
         return values
+
+    async def invitation(self, code: str) -> LinkedInvitation | None:
+        """Return the invitation behind a link; None if it has ended, or if identity runs an older release."""
+        path = f"/internal/invitations?{urlencode({'code': code})}"
+        try:
+            return await self._peers["identity"].get(path, LinkedInvitation, principal=self._principal)
+        except NotFound:
+            return None
+
+    async def accept_invitation(self, code: str) -> LinkedInvitation:
+        """Let the caller follow the link of an invitation, which ends.
+
+        Raises NotFound if it has ended, and Denied if the inviter may not invite any more.
+        """
+        linked = await self.invitation(code)
+        if linked is None:
+            raise NotFound
+        is_to_team = linked.kind == "team"
+        service = "identity" if is_to_team else "repos"
+        path = "/internal/team-invitations" if is_to_team else "/internal/invitations"
+        answer = await self._peers[service].post(
+            path, InvitationCode(code=code), LinkedInvitation, principal=self._principal
+        )
+        self._on_change()
+        return answer
 
     async def may_edit(self, repository: str, number: int) -> bool:
         """True if the caller may change an issue.

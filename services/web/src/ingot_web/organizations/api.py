@@ -33,8 +33,8 @@ TEAM_FLAGS = {
 }
 VISIBILITIES = (("public", "Everybody"), ("limited", "Who is signed in"), ("private", "Members only"))
 SETTINGS = "/org/{org:str}/settings"
-REPOSITORIES_PAGE = "repositories"
-"""In the query: which page of the repositories of a team."""
+REPOSITORIES_PAGE, INVITATIONS_PAGE = "repositories", "invitations"
+"""In the query: which page of the repositories, and of the invitations, of a team."""
 
 
 @get("/org/create", policy=anyone(), include_in_schema=False)
@@ -284,10 +284,17 @@ async def _team(
     pages: OrganizationPages, team_id: int, form: Form, problem: ApiError | None = None
 ) -> Response[str]:
     path, request = at("teams", team_id), pages.request
-    shown, people, repositories = await pages.load(
+    shown, people, repositories, invitations = await pages.load(
         pages.forge.get("identity", path),
         pages.forge.listing("identity", f"{path}/members", page=request.number, limit=SHOWN),
         pages.forge.listing("repos", f"{path}/repos", page=request.number_of(REPOSITORIES_PAGE), limit=SHOWN),
+        # Only owners see these.
+        pages.forge.listing_if_there(
+            "identity",
+            pages.api("teams", team_id, "invitations"),
+            page=request.number_of(INVITATIONS_PAGE),
+            limit=SHOWN,
+        ),
     )
     values = {
         "team": shown,
@@ -297,6 +304,8 @@ async def _team(
         "people_pages": request.pages_of(people.total, SHOWN),
         "repositories": repositories,
         "repository_pages": request.pages_of(repositories.total, SHOWN, REPOSITORIES_PAGE),
+        "invitations": invitations,
+        "invitation_pages": request.pages_of(invitations.total, SHOWN, INVITATIONS_PAGE),
         "flags": TEAM_FLAGS,
         # An administrator of a single repository adds it to a team in the settings of that repository.
         "gives_repositories": pages.is_administrator and not shown["includes_all_repositories"],
@@ -311,11 +320,17 @@ def is_mixed(team: Any) -> bool:
 
 @post(f"{SETTINGS}/teams/{{team:int}}", policy=anyone(), include_in_schema=False)
 async def change_team(request: WebRequest, org: str, team: int) -> Response[Any]:
-    """Add a person or repository to a team, or remove it."""
+    """Add a person or repository to a team, or remove it; invite a person, or withdraw an invitation."""
     form, pages = await request.sent_form(), OrganizationPages(request, org)
     method = "DELETE" if form.has("remove") else "PUT"
     try:
-        if form.has("login"):
+        if form.has("withdraw"):
+            path = pages.api("teams", team, "invitations", form.text("withdraw"))
+            await pages.forge.send("DELETE", "identity", path)
+        elif "email" in form:
+            path = pages.api("teams", team, "members")
+            await pages.forge.send("POST", "identity", path, {"email": form.text("email")})
+        elif form.has("login"):
             path = at("teams", team, "members", form.text("login"))
             await pages.forge.send(method, "identity", path)
         else:

@@ -18,7 +18,7 @@ from sqlalchemy import (
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_first
 from ingot_chassis.db.tables import LASTING_IDS, BigId
-from ingot_identity.accounts.store.tables import metadata
+from ingot_identity.accounts.store.tables import account, metadata
 
 
 class TeamPermission(StrEnum):
@@ -75,6 +75,13 @@ team_member = Table(
 
 async def get(db: Executor, team_id: int) -> TeamRow | None:
     return await fetch_first(db, select(team).where(team.c.id == team_id), TeamRow)
+
+
+async def get_named(db: Executor, organization: str, team_id: int) -> TeamRow | None:
+    """The team, if the organization of that name has it."""
+    statement = select(team).join(account, account.c.id == team.c.organization_id)
+    named = account.c.lower_login == organization.lower()
+    return await fetch_first(db, statement.where(team.c.id == team_id, named), TeamRow)
 
 
 def has_everything() -> ColumnElement[bool]:

@@ -13,6 +13,8 @@ from ingot_web.pages.api.request import WebRequest
 from ingot_web.repositories.api.frames import RepositoryFrame
 
 SHOWN = 50
+INVITATIONS_PAGE = "invitations"
+"""In the query: which page of the invitations."""
 SHARED = "/{owner:str}/{repo:str}/settings"
 LEVELS = (("read", "Read"), ("write", "Read and write"), ("admin", "Administer"))
 TEXTS = ("name", "description", "website", "default_branch", "default_merge_style", "default_update_style")
@@ -175,9 +177,13 @@ async def collaborators(request: WebRequest) -> Response[str]:
 async def _collaborators_page(
     frame: RepositoryFrame, form: Form, problem: ApiError | None = None
 ) -> Response[str]:
-    (listing,) = await load_own(
+    request = frame.request
+    listing, invitations = await load_own(
         frame,
-        frame.forge.listing("repos", frame.api("collaborators"), page=frame.request.number, limit=SHOWN),
+        frame.forge.listing("repos", frame.api("collaborators"), page=request.number, limit=SHOWN),
+        frame.forge.listing_if_there(
+            "repos", frame.api("invitations"), page=request.number_of(INVITATIONS_PAGE), limit=SHOWN
+        ),
     )
     return frame.render(
         "repository_settings/collaborators.html",
@@ -188,17 +194,24 @@ async def _collaborators_page(
         form=form,
         listing=listing,
         levels=LEVELS,
-        pages=frame.request.pages_of(listing.total, SHOWN),
+        invitations=invitations,
+        invitation_pages=request.pages_of(invitations.total, SHOWN, INVITATIONS_PAGE),
+        pages=request.pages_of(listing.total, SHOWN),
     )
 
 
 @post("/{owner:str}/{repo:str}/settings/collaboration", policy=anyone(), include_in_schema=False)
 async def change_collaborator(request: WebRequest) -> Response[Any]:
-    """Add a collaborator, change the access of one, or remove one."""
+    """Add, change or remove a collaborator; invite a person, or withdraw an invitation."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     path = frame.api("collaborators", form.text("login"))
     try:
-        if form.has("remove"):
+        if form.has("withdraw"):
+            await frame.forge.send("DELETE", "repos", frame.api("invitations", form.text("withdraw")))
+        elif "email" in form:
+            body = {name: form.text(name) for name in ("email", "permission")}
+            await frame.forge.send("POST", "repos", frame.api("collaborators"), body)
+        elif form.has("remove"):
             await frame.forge.send("DELETE", "repos", path)
         else:
             await frame.forge.send("PUT", "repos", path, {"permission": form.text("permission")})

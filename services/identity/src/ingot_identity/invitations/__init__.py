@@ -1,0 +1,1 @@
+"""Invitations to teams and repositories: links for addresses, with or without an account."""

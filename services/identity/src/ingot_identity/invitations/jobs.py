@@ -1,0 +1,15 @@
+"""Deletion of invitations that have ended."""
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
+from ingot_identity.invitations import store
+
+
+def tasks(database: Database) -> list[PeriodicTask]:
+    """Delete them every hour."""
+
+    async def delete_ended_invitations() -> None:
+        async with database.transaction() as tx:
+            await store.remove_ended(tx)
+
+    return [PeriodicTask("identity_delete_ended_invitations", CLEANUP, delete_ended_invitations)]

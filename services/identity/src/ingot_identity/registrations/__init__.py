@@ -1,0 +1,1 @@
+"""Pages where people make an account of their own."""

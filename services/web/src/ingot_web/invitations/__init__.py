@@ -1,0 +1,1 @@
+"""The page behind the link of an invitation."""
