@@ -1,4 +1,4 @@
-"""Choices for an issue or a pull request, as pages offer them."""
+"""Choices for issues, as pages offer them."""
 
 import msgspec
 

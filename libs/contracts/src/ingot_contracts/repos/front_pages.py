@@ -1,4 +1,4 @@
-"""What the first page of a repository shows besides its files."""
+"""Facts that the first page of a repository shows next to its files."""
 
 from datetime import datetime
 

@@ -1,7 +1,4 @@
-"""Choices for an issue or pull request: labels, assignees, reviewers, milestone, date.
-
-They are forms in menus, or pages.
-"""
+"""Choices for an issue or pull request: labels, assignees, reviewers, milestone, date; in menus or as pages."""
 
 from asyncio import gather
 from collections.abc import Awaitable, Callable, Mapping
@@ -182,6 +179,6 @@ SAVERS: dict[str, Callable[[RepositoryFrame, int, Form], Awaitable[None]]] = {
     "due": _save_due,
     "reviewers": _save_reviewers,
 }
-"""Changes by a form of each kind."""
+"""The change that a form of each kind makes."""
 
 routes = [choices, choose]
