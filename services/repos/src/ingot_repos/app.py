@@ -407,6 +407,7 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
         LfsFiles(database, objects),
         lfs_pushes,
         SourcePages(database, presenter, opener, storage),
+        opener,
         reads,
         pushes,
         server_keys,

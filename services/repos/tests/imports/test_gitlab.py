@@ -362,3 +362,43 @@ async def test_a_wrong_answer_is_a_clear_error_and_the_import_goes_on_later(
 )
 def test_numbers_of_merge_requests_leave_room_for_issues(highest, offset):
     assert offset_above(highest) == offset
+
+
+async def test_a_dry_run_reports_and_creates_nothing(world, copied, bob, source):
+    form = {"clone_addr": source.url("group/sub/proj.git"), "repo_name": "copy", "dry_run": True, **ALL}
+    answer = await bob.but(admin=True).post("/repos/migrate", form)
+    assert answer.status_code == 200, answer.text
+    report = answer.json()
+    assert report["counts"] == {
+        "labels": 1, "milestones": 1, "issues": 2, "pulls": 1, "comments": 0, "times": 0,
+        "dependencies": 0, "releases": 0,
+    }  # fmt: skip
+    assert (report["people"], report["unmapped"], report["pull_offset"]) == (2, ["cat"], 1000)
+    assert 10 < report["requests"] < 30
+    assert (await bob.get("/repos/bob/copy")).status_code == 404
+    assert await world.rows("migration") == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (status("401 Unauthorized"), "unauthorized"),
+        (status("429 Too Many Requests"), "busy"),
+        (status("302 Found", "Location: http://10.0.0.1/"), "address"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>", "forge-answer"),
+    ],
+)
+async def test_a_dry_run_of_a_source_that_fails_is_refused(bob, source, answer, reason):
+    async def wrong(_parts, _headers):
+        return answer
+
+    source.first = wrong
+    form = {"clone_addr": source.url("group/sub/proj.git"), "repo_name": "copy", "dry_run": True, **ALL}
+    refused = await bob.post("/repos/migrate", form)
+    assert (refused.status_code, refused.json()["errors"][0]["code"]) == (422, reason)
+
+
+async def test_a_dry_run_is_about_data_next_to_git(bob, source):
+    form = {"clone_addr": source.url("group/sub/proj.git"), "repo_name": "copy", "dry_run": True}
+    refused = await bob.post("/repos/migrate", form)
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "dry_run")

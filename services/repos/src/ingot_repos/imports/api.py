@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Literal, cast
 
 import msgspec
-from litestar import delete, get, post
+from litestar import Response, delete, get, post
 
 from ingot_chassis.errors import ApiError, Denied, Invalid, NotFound
 from ingot_chassis.http.policy import MAX_ID, Connection, Policy, resource, signed_in
@@ -43,7 +43,9 @@ from ingot_repos.imports import store as sources
 from ingot_repos.imports.clients.source import SOURCES, Kind
 from ingot_repos.imports.rules import lifecycle as imports
 from ingot_repos.imports.rules import progress
+from ingot_repos.imports.rules.dry_runs import ImportReport, try_import
 from ingot_repos.imports.rules.lifecycle import NewImport, NewSource
+from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.store import Counts
 from ingot_repos.placement.api.forwarding import require_accepting
 from ingot_repos.presentation.rules.intervals import read_interval
@@ -81,7 +83,8 @@ class MigrateRepoForm(msgspec.Struct, kw_only=True):
     ghost; ``original_author`` names them. With ``lfs``, objects that the history points to are imported, too.
     They come from ``lfs_endpoint`` or from the LFS server of the remote. Switches for other data are ignored
     for plain git and mirrors. Other data of a ``service`` is refused. ``mirror_interval`` is for mirrors and
-    ignored otherwise. The keys of AWS are ignored: git uses ``auth_username`` and ``auth_password``.
+    ignored otherwise. The keys of AWS are ignored: git uses ``auth_username`` and ``auth_password``. With
+    ``dry_run`` nothing is created, and the answer is a report.
     """
 
     clone_addr: Description
@@ -103,6 +106,7 @@ class MigrateRepoForm(msgspec.Struct, kw_only=True):
     releases: bool = False
     wiki: bool = False
     map_logins: bool = False
+    dry_run: bool = False
     lfs: bool = False
     lfs_endpoint: Description = ""
     aws_access_key_id: Secret = ""
@@ -149,8 +153,8 @@ class Migration(msgspec.Struct):
     tags=["repository"],
     status_code=201,
 )
-async def migrate(request: RepositoryRequest, data: MigrateRepoForm) -> Repository:
-    """Import a repository.
+async def migrate(request: RepositoryRequest, data: MigrateRepoForm) -> Response[Repository | ImportReport]:
+    """Import a repository, or answer 200 with a report about an import.
 
     The response waits for a while. If the import takes longer, the commits are still being fetched.
     """
@@ -161,6 +165,12 @@ async def migrate(request: RepositoryRequest, data: MigrateRepoForm) -> Reposito
     remote = await _remote_url(request, data)
     if source is not None and remote.scheme not in ("http", "https"):
         raise Invalid.field("clone_addr", "scheme", f"the API of {source.service} needs an address of https")
+    if data.dry_run:
+        if source is None:
+            raise Invalid.field("dry_run", "unsupported", "only data next to git has a report")
+        database, opener = request.db, request.part(SourceOpener)
+        report = await try_import(database, opener, source, remote, importer_id=request.principal.id)
+        return Response(report, status_code=200)
     new = NewImport(
         name=names.check_repository(data.repo_name),
         description=data.description,
@@ -193,7 +203,8 @@ async def migrate(request: RepositoryRequest, data: MigrateRepoForm) -> Reposito
         row = await repositories.get_unfiltered(db, added.id)
     if row is None:
         raise NotFound("it was deleted during the import")
-    return await present(request, ResolvedRepository(row, AccessLevel(level="admin" if mode else "owner")))
+    level = AccessLevel(level="admin" if mode else "owner")
+    return Response(await present(request, ResolvedRepository(row, level)), status_code=201)
 
 
 def _source(request: RepositoryRequest, data: MigrateRepoForm) -> NewSource | None:

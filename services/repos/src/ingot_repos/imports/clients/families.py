@@ -11,7 +11,7 @@ from ingot_repos.git.refs.pull_heads import PULLS
 from ingot_repos.imports.clients import gitea, github, gitlab
 from ingot_repos.imports.clients.addresses import Address, group_address, site_address
 from ingot_repos.imports.clients.http import SourceHttp
-from ingot_repos.imports.clients.source import Source
+from ingot_repos.imports.clients.source import Kind, Source
 
 
 class Family(NamedTuple):
@@ -21,7 +21,7 @@ class Family(NamedTuple):
     ``open`` returns the repository with the offset of its pull requests, or None. Below ``heads`` git has
     their heads, by number. ``token_scheme`` stands before a token (RFC 9110, section 11.4). Only
     ``with_passwords`` are user names and passwords sent; otherwise the password is a token, too.
-    ``headers`` are sent with each request.
+    ``headers`` are sent with each request. ``costs`` are about the requests for an object of each kind.
     """
 
     address_of: Callable[[str], Address]
@@ -31,6 +31,7 @@ class Family(NamedTuple):
     token_scheme: str = "Bearer"  # noqa: S105 - no secret
     with_passwords: bool = False
     headers: Mapping[str, str] = MappingProxyType({})
+    costs: Mapping[Kind, float] = MappingProxyType({})
 
 
 def _open_gitea(http: SourceHttp, address: Address, _pull_offset: int | None) -> Source:
@@ -53,11 +54,14 @@ def _open_gitlab(http: SourceHttp, address: Address, pull_offset: int | None) ->
 _GITEA = Family(site_address, gitea.api_root, _open_gitea)._replace(
     token_scheme="token",  # noqa: S106 - no secret
     with_passwords=True,
+    costs=gitea.COSTS,
 )
 FAMILIES: Mapping[str, Family] = {
     "gitea": _GITEA,
     "forgejo": _GITEA,
     "gogs": _GITEA._replace(open=_open_gogs),
-    "github": Family(site_address, github.api_root, _open_github, headers=github.HEADERS),
-    "gitlab": Family(group_address, gitlab.api_root, _open_gitlab, heads="refs/merge-requests/"),
+    "github": Family(site_address, github.api_root, _open_github, headers=github.HEADERS, costs=github.COSTS),
+    "gitlab": Family(
+        group_address, gitlab.api_root, _open_gitlab, heads="refs/merge-requests/", costs=gitlab.COSTS
+    ),
 }

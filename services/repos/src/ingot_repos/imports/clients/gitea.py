@@ -106,6 +106,19 @@ def api_root(site: str) -> str:
     return f"{site}/api/v1"
 
 
+COSTS: Mapping[Kind, float] = {
+    "labels": 1 / PAGE_SIZE,
+    "milestones": 1 / PAGE_SIZE,
+    "issues": 1 + 1 / PAGE_SIZE,
+    "pulls": 4 + 1 / DETAILED_PAGE_SIZE,
+    "comments": 1 + 1 / PAGE_SIZE,
+    "times": 1 / PAGE_SIZE,
+    "dependencies": 1 + 1 / DETAILED_PAGE_SIZE,
+    "releases": 1 / PAGE_SIZE,
+}
+"""About the requests for an object: its page, its reactions, and the reviews of a pull request."""
+
+
 class GiteaRepository:
     """A repository of a Gitea."""
 

@@ -33,7 +33,7 @@ from ingot_repos.imports.clients.github_answers import (
     release_of,
 )
 from ingot_repos.imports.clients.http import SourceHttp, each
-from ingot_repos.imports.clients.linked_pages import LinkedPages, ListPage, Query
+from ingot_repos.imports.clients.linked_pages import PAGE_SIZE, LinkedPages, ListPage, Query
 from ingot_repos.imports.clients.source import Kind, PersonKey, SourcePage
 
 HEADERS = {"X-GitHub-Api-Version": "2022-11-28"}
@@ -50,6 +50,18 @@ _LISTS: Mapping[Kind, ListPage] = {
     "releases": ListPage("/releases", {}),
 }
 """Lists below the path of the repository. GitHub tracks no times."""
+
+
+COSTS: Mapping[Kind, float] = {
+    "labels": 1 / PAGE_SIZE,
+    "milestones": 1 / PAGE_SIZE,
+    "issues": 1 / PAGE_SIZE,
+    "pulls": 5 + 1 / DETAILED_PAGE_SIZE,
+    "comments": 1 / PAGE_SIZE,
+    "dependencies": 1 / PAGE_SIZE,
+    "releases": 1 / PAGE_SIZE,
+}
+"""About the requests for an object, without reactions."""
 
 
 class _Listed(Protocol):

@@ -33,7 +33,7 @@ from ingot_repos.imports.clients.gitlab_answers import (
     times_of,
 )
 from ingot_repos.imports.clients.http import SourceHttp, each
-from ingot_repos.imports.clients.linked_pages import LinkedPages, ListPage, Query
+from ingot_repos.imports.clients.linked_pages import PAGE_SIZE, LinkedPages, ListPage, Query
 from ingot_repos.imports.clients.source import Kind, PersonKey, SourcePage
 
 LEAST_OFFSET = 1_000
@@ -49,6 +49,16 @@ _LISTS: Mapping[Kind, ListPage] = {
     "releases": ListPage("/releases", {"order_by": "created_at", "sort": "asc"}),
 }
 """Lists below the path of the project. Comments and times come with issues and merge requests."""
+
+
+COSTS: Mapping[Kind, float] = {
+    "labels": 1 / PAGE_SIZE,
+    "milestones": 1 / PAGE_SIZE,
+    "issues": 2 + 1 / 20,
+    "pulls": 4 + 1 / 10,
+    "releases": 1 / PAGE_SIZE,
+}
+"""About the requests for an object, without the reactions to notes, which have one each."""
 
 
 class _Listed(Protocol):

@@ -108,7 +108,7 @@ class DiffRefs(msgspec.Struct):
 
 
 class MergeCommits(msgspec.Struct):
-    """What a list of merge requests lacks of one. Only the list has the ids of labels."""
+    """The part of a merge request that lists lack. Only lists have the ids of labels."""
 
     diff_refs: DiffRefs | None = None
 

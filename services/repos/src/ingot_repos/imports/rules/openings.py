@@ -9,9 +9,10 @@ from ingot_chassis.security.own_servers import OwnServers
 from ingot_chassis.security.sealing import Seal
 from ingot_repos.imports.clients.addresses import Address
 from ingot_repos.imports.clients.memory import SourceMemory
-from ingot_repos.imports.clients.source import Source
+from ingot_repos.imports.clients.source import Kind, Source
 from ingot_repos.imports.store import SourceRow
 from ingot_repos.remotes.rules.credentials import TOKEN_USERNAME, open_credentials
+from ingot_repos.remotes.rules.urls import RemoteUrl
 from ingot_repos.remotes.store import RemoteRow
 from ingot_repos.settings import Settings
 
@@ -46,15 +47,43 @@ class SourceOpener:
 
         return FAMILIES[source.service].heads
 
+    def costs(self, service: str) -> dict[Kind, float]:
+        """Return about how many requests an object of each kind takes at a source."""
+        from ingot_repos.imports.clients.families import FAMILIES
+
+        return dict(FAMILIES[service].costs)
+
     @asynccontextmanager
     async def open(self, source: SourceRow, remote: RemoteRow) -> AsyncIterator[Source]:
-        """Open the API of a source. Raises SourceFailed, Unreadable."""
+        """Open the API of the source of an import. Raises SourceFailed, Unreadable."""
+        login = open_credentials(self._seal, remote.sealed)
+        memory = self._memory(remote.repository_id)
+        async with self._open(source.service, remote.url, login, memory, source.pull_offset) as there:
+            yield there
+
+    @asynccontextmanager
+    async def open_new(self, service: str, remote: RemoteUrl) -> AsyncIterator[Source]:
+        """Open the API of a source before an import. Raises SourceFailed."""
+        login = None
+        if remote.username or remote.password:
+            login = (remote.username or TOKEN_USERNAME, remote.password)
+        async with self._open(service, remote.url, login, SourceMemory(), None) as there:
+            yield there
+
+    @asynccontextmanager
+    async def _open(
+        self,
+        service: str,
+        url: str,
+        login: tuple[str, str] | None,
+        memory: SourceMemory,
+        pull_offset: int | None,
+    ) -> AsyncIterator[Source]:
         from ingot_repos.imports.clients.families import FAMILIES
         from ingot_repos.imports.clients.http import open_source_http
         from ingot_repos.remotes.clients.http import basic_authorization
 
-        family = FAMILIES[source.service]
-        login = open_credentials(self._seal, remote.sealed)
+        family = FAMILIES[service]
         headers = dict(family.headers)
         if login is not None:
             username, password = login
@@ -62,13 +91,13 @@ class SourceOpener:
             headers["Authorization"] = (
                 f"{family.token_scheme} {password}" if is_token else basic_authorization(username, password)
             )
-        address = family.address_of(remote.url)
+        address = family.address_of(url)
         async with open_source_http(
             family.api_root(address.site),
             self._egress,
             self._own_servers,
             headers=headers,
-            memory=self._memory(remote.repository_id),
+            memory=memory,
             authorities=self._settings.remote_authorities,
         ) as http:
-            yield family.open(http, address, source.pull_offset)
+            yield family.open(http, address, pull_offset)

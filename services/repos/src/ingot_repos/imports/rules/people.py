@@ -7,6 +7,7 @@ from ingot_repos.catalog.store import accounts
 from ingot_repos.catalog.store.states import AccountKind
 from ingot_repos.commits.store.authors import users_by_email
 from ingot_repos.imports.clients.source import PersonKey, SourcePage
+from ingot_repos.imports.rules.lifecycle import NewSource
 from ingot_repos.imports.store import SourceRow
 
 
@@ -17,7 +18,7 @@ async def logins_of(db: Executor, people: Mapping[PersonKey, int]) -> dict[str, 
 
 
 async def accounts_of(
-    db: Executor, page: SourcePage, source: SourceRow, *, importer_id: int
+    db: Executor, page: SourcePage, source: SourceRow | NewSource, *, importer_id: int
 ) -> dict[PersonKey, int]:
     """Return the accounts of users of the source, by their keys.
 

@@ -63,17 +63,16 @@ class References:
         return msgspec.structs.replace(value, **changes)
 
     def _replacement(self, match: re.Match[str]) -> str:
-        groups = match.groupdict()
+        groups, replacement = match.groupdict(), match[0]
         if groups["kind"]:
             is_issue, number = groups["kind"].lower() == "issues", int(groups["number"])
-            return f"{self._url}/{'issues' if is_issue else 'pulls'}/{number if is_issue else number + self._offset}"
-        if groups["commit"]:
-            return f"{self._url}/commit/{groups['commit']}"
-        if groups["own"]:
-            return f"#{groups['own']}"
-        if groups.get("merge"):
-            return f"#{int(groups['merge']) + self._offset}"
-        if groups["login"]:
-            login = self._logins.get(groups["login"].lower())
-            return f"@{login}" if login else match[0]
-        return match[0]
+            replacement = self._url + (f"/issues/{number}" if is_issue else f"/pulls/{number + self._offset}")
+        elif groups["commit"]:
+            replacement = f"{self._url}/commit/{groups['commit']}"
+        elif groups["own"]:
+            replacement = f"#{groups['own']}"
+        elif groups.get("merge"):
+            replacement = f"#{int(groups['merge']) + self._offset}"
+        elif groups["login"] and groups["login"].lower() in self._logins:
+            replacement = f"@{self._logins[groups['login'].lower()]}"
+        return replacement
