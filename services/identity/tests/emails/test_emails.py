@@ -134,6 +134,23 @@ async def test_an_address_is_shown_as_it_was_given_and_compared_in_lower_case(wo
     assert (await world.authenticate(name="ann@EXAMPLE.com", password=PASSWORD)).json()["user_id"]
 
 
+@pytest.mark.parametrize("who", ["chief", "bob"])
+async def test_a_claim_does_not_keep_an_address_from_the_account_that_is_given_it(world, who):
+    for name in ("ann", "bob"):
+        await world.add_user(name)
+    await world.call("POST", "/user/emails", {"emails": ["Chief@x.io", "other@x.io"]}, as_="ann")
+    body = {"username": "chief", "password": PASSWORD, "email": "chief@x.io"}
+    if who == "bob":
+        answer = await world.call("PATCH", "/admin/users/bob", {"email": "chief@x.io"}, as_="root")
+    else:
+        answer = await world.call("POST", "/admin/users", body, as_="root")
+    assert answer.status_code in (200, 201), answer.text
+    assert await addresses(world) == ["ann@example.com", "other@x.io"]
+    assert await addresses(world, who) == ["chief@x.io"]
+    again = await world.call("PATCH", "/admin/users/ann", {"email": "chief@x.io"}, as_="root")
+    assert again.status_code == 422, "a confirmed address stays"
+
+
 async def test_an_address_is_confirmed_by_an_administrator_alone(world):
     async def verified():
         shown = (await world.call("GET", "/user/emails", as_="ann")).json()

@@ -58,7 +58,14 @@ class EmailRow(TypedRow):
 async def add(
     db: Executor, account_id: int, spellings: Mapping[str, str], *, is_primary: bool, confirmed: bool
 ) -> Sequence[EmailRow]:
-    """Insert addresses in lower case, each with its spelling; the rows of the new ones."""
+    """Insert addresses in lower case, each with its spelling; the rows of the new ones.
+
+    A confirmed address is taken from an account that only claims it, unless it is the primary one there:
+    otherwise everybody could keep it from its owner.
+    """
+    if confirmed:
+        is_claim = (email.c.confirmed_at.is_(None), ~email.c.is_primary, email.c.account_id != account_id)
+        await db.execute(delete(email).where(email.c.address.in_(list(spellings)), *is_claim))
     statement = (
         insert(db, email)
         .values(
