@@ -136,6 +136,19 @@ async def test_an_administrator_of_this_site_is_not_changed(world, client, is_li
     assert (await account(world, "boss"))["is_admin"] is True
 
 
+async def test_a_group_of_administrators_gives_no_power_over_those_of_this_site(world):
+    client = await make_client(world, groups_from="scim", admin_groups=["admins"])
+    boss, deputy = await client.user("boss"), await client.user("deputy")
+    await world.call("PATCH", "/admin/users/boss", {"admin": True}, as_="root")
+    group = await client.group("admins", boss, deputy)
+    off = {"op": "replace", "path": "active", "value": False}
+    statuses = [(await client.patch(f"Users/{one['id']}", off)).status_code for one in (boss, deputy)]
+    assert statuses == [403, 200]
+    await client.call("DELETE", f"Groups/{group['id']}")
+    shown = [(await account(world, name))["is_admin"] for name in ("boss", "deputy")]
+    assert shown == [True, False]
+
+
 async def test_a_linked_account_of_this_site_keeps_its_name_and_address(world, client):
     bob = await world.add_user("bob")
     source_id = client.source_id

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 import structlog
 
 from ingot_chassis.db.database import Database
+from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid
 from ingot_identity.access.store import teams as team_rows
@@ -116,8 +117,11 @@ async def _apply_admin(
     async with db.read() as reader:
         link = await identities.get_of_account(reader, account_id, source.id)
         row = await accounts.get(reader, account_id)
+        is_by_hand = row is not None and row.admin and not await _has_admin_of_source(reader, account_id)
     if link is None or row is None or is_in_admin_group == link.gave_admin:
         return {}
+    if is_by_hand:
+        return {}  # marked as given, it would be the source's to take, and the account to change
     try:
         async with db.transaction() as tx:
             await accounts.lock_administrators(tx)
@@ -133,8 +137,8 @@ async def _apply_admin(
     return {"admin": [str(is_in_admin_group).lower()]}
 
 
-async def _has_admin_of_source(tx: Tx, account_id: int) -> bool:
-    return bool(await mapped_members.source_of_column(tx, account_id, "admin"))
+async def _has_admin_of_source(db: Executor, account_id: int) -> bool:
+    return bool(await mapped_members.source_of_column(db, account_id, "admin"))
 
 
 def groups_of(value: object) -> Sequence[str]:
