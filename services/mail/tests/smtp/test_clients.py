@@ -178,3 +178,23 @@ async def test_a_server_that_is_down_is_tried_later():
         with pytest.raises(SmtpError) as raised:
             await pool.send(MAIL, allow)
     assert raised.value.retried
+
+
+class _Scanner(Mailbox):
+    """A server that refuses mails for the links in them, and quotes these."""
+
+    async def handle_DATA(self, server, session, envelope):  # noqa: N802 - named by aiosmtpd
+        _, _, body = envelope.content.decode().partition("\r\n\r\n")
+        return f"554 5.7.1 blocked: {' '.join(body.split())} is not allowed"
+
+
+@pytest.mark.parametrize("link", ["https://forge.test/user/reset_password?code={}", "/user/x?a=b&code={}"])
+async def test_an_error_that_quotes_a_link_does_not_tell_its_secret(link):
+    """Administrators read it, and others who get the history."""
+    mail = MAIL._replace(content=b"Subject: a\r\n\r\n" + link.format("the-secret").encode() + b"\r\n")
+    async with serve(_Scanner()) as port, pool_of(settings_for(port)) as pool:
+        with pytest.raises(SmtpError) as error:
+            await pool.send(mail, allow)
+    assert "the-secret" not in error.value.reason
+    assert error.value.reason.startswith("the mail was refused: 554 5.7.1 blocked:")
+    assert error.value.reason.endswith("is not allowed")

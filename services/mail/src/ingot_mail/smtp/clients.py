@@ -5,6 +5,7 @@ the content, the server may have the mail: ``UnconfirmedError``.
 """
 
 import asyncio
+import re
 import ssl
 import time
 from collections.abc import Awaitable, Callable
@@ -18,6 +19,7 @@ from ingot_mail.settings import Settings
 
 RETRIED_CODES = range(400, 500)
 TOKEN_MARGIN = 60.0
+_QUERY = re.compile(r"[?&]\w+=\S*")
 
 
 class SmtpError(Exception):
@@ -196,7 +198,11 @@ class SmtpPool:
 
 
 def _text(error: Exception) -> str:
-    """The error for the history, in one line."""
+    """The error for the history, in one line, without the queries of links that some servers quote."""
     if isinstance(error, aiosmtplib.SMTPResponseException):
-        return f"{error.code} {' '.join(error.message.split())[:300]}"
-    return " ".join((str(error) or type(error).__name__).split())[:300]
+        return f"{error.code} {_line(error.message)}"
+    return _line(str(error) or type(error).__name__)
+
+
+def _line(text: str) -> str:
+    return " ".join(_QUERY.sub("?…", text).split())[:300]
