@@ -44,7 +44,8 @@ def write_history(world: World, repository_id: int) -> dict[str, str]:
 async def repository_with_history(
     world: World, person: Any, name: str = "app", **fields: Any
 ) -> dict[str, Any]:
-    """A repository of a person with that history, as the ledger knows it too; ids by name, its own as ``id``."""
+    """Create a repository with that history, also in the ledger of refs. Return ids by name, its own as
+    ``id``."""
     created = await person.create(name, default_branch="master", **fields)
     oids = write_history(world, created["id"])
     names = ["refs/heads/master", "refs/heads/feature/side", "refs/tags/light", "refs/tags/v1.0"]

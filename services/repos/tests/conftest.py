@@ -18,9 +18,10 @@ def settings():
 
 @pytest.fixture
 def arrangement(request, settings):
-    """Return the function that `arranged_world` runs to arrange the world before the test; None for nothing.
+    """Return the function with which `arranged_world` prepares the world before the test; None for no
+    preparation.
 
-    Also where settings are others than those of the world that it runs in: a file of tests says when they do no harm.
+    It also runs if settings differ from those of its world: a test file says when they are harmless.
     """
     if settings:
         return None
@@ -99,7 +100,7 @@ def git_log(tmp_path, monkeypatch):
 
 
 async def old_commits(world, folder):
-    """ann/app with two commits on master, and one that was on a branch; its id, and those of its objects by name."""
+    """ann/app with two commits on master, one on a deleted branch. Return its id and object ids by name."""
     ann = world.user(1, "ann", full_name="Ann")
     created = await ann.create("app")
     work = await work_tree(folder)

@@ -86,7 +86,8 @@ def costly_merge(repo: pygit2.Repository) -> tuple[str, str]:
 
 
 def diverged_branches(repo: pygit2.Repository) -> tuple[str, str, str]:
-    """Ids of the common commit, of main (a changed), and of topic with two commits (b changed, then c added)."""
+    """Return the ids of the common commit, of main (a changed), and of topic (two commits: b changed, c
+    added)."""
     base = commit(repo, {"a": LINES, "b": LINES}, message="base\n")
     main = commit(repo, {"a": LINES + b"main\n", "b": LINES}, [base], "main\n")
     first = commit(repo, {"a": LINES, "b": LINES + b"topic\n"}, [base], "first\n")

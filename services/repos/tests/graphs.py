@@ -58,7 +58,7 @@ def written_graph(
     *,
     with_files: bool = False,
 ) -> Graph:
-    """Write a graph of these parents and dates; ``with_files`` each commit has another file than the others."""
+    """Write a graph of these parents and dates. ``with_files`` gives each commit a file of its own."""
     graph, builder = Graph(), repo.TreeBuilder()
     for own, date in zip(parents, dates, strict=True):
         if with_files:
@@ -68,7 +68,8 @@ def written_graph(
 
 
 def random_graph(repo: pygit2.Repository, rng: random.Random) -> Graph:
-    """Write a graph of 3 to 70 commits with merges of two and three, several roots, and dates of one of five kinds."""
+    """Write a graph of 3 to 70 commits with several roots, merges of two and three, and one of five kinds of
+    dates."""
     size = rng.choice([rng.randint(3, 26), rng.randint(20, 70)])
     straight = rng.choice([0, 0, 16])
     date_of = _DATES[rng.choice(list(_DATES))]
@@ -81,5 +82,5 @@ def random_graph(repo: pygit2.Repository, rng: random.Random) -> Graph:
         own = sorted({rng.randint(max(0, number - reach), number - 1) for _ in range(count)})
         rng.shuffle(own)
         parents.append(own)
-    # The message of a commit is its number in the graph, so equal beginnings of two graphs are the same commits.
+    # The message of a commit is its number in the graph. So graphs that begin equally share these commits.
     return written_graph(repo, parents, [date_of(rng, number) for number in range(size)])

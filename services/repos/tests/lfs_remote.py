@@ -1,4 +1,4 @@
-"""The LFS server beside the git of a `Remote`, which misbehaves on demand."""
+"""The LFS server of a `Remote`, next to its git. It misbehaves on demand."""
 
 import json
 
@@ -15,11 +15,11 @@ def redirect(url):
 
 
 class LfsServer:
-    """An ``answer`` of a remote: what it says about LFS; None leaves the request to git.
+    """An ``answer`` of a remote for requests of LFS; None leaves the request to git.
 
-    ``href`` and ``header`` make the action of an object of its oid; ``contents`` is the bytes of each object by its oid.
-    ``batch`` and ``download`` replace the answers to these requests; ``refusals`` counts how often the URL of an object is
-    refused before it works.
+    ``href`` and ``header`` build the action of an object from its oid; ``contents`` has the bytes of objects
+    by oid. ``batch`` and ``download`` replace the responses to these requests. ``refusals`` is the number of
+    times that an object's URL is rejected before it works.
     """
 
     def __init__(self, remote, *contents):

@@ -1,7 +1,7 @@
-"""A server in a process of its own, whose memory can be measured: ``python lone_repos.py <settings as JSON>``.
+"""A server in a process of its own, to measure its memory: ``python lone_repos.py <settings as JSON>``.
 
-It prints one line of JSON: its port, the headers of a caller and the path below which a release takes files. Then it
-serves until it is terminated.
+It prints one line of JSON: its port, the headers of a caller, and the path for uploads of release files. Then
+it serves until it is terminated.
 """
 
 import asyncio

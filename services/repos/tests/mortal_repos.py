@@ -1,10 +1,11 @@
 """A worker of repos that kills itself between two steps of a fork, an import or a sync.
 
-Started once as ``python mortal_repos.py``; each line on stdin is one life, as JSON: ``database``, ``folder``, ``source``
-(a bare repository), ``kind``, ``begin`` (whether to ask for the work first) and ``kill_at``, the number of the step
-before which the process gets SIGKILL (0: it lives). It answers ``killed`` or ``lived``. Every life is a fork.
+Started once as ``python mortal_repos.py``. Each line on stdin is one life, as JSON: ``database``, ``folder``,
+``source`` (a bare repository), ``kind``, ``begin`` (true to request the work first) and ``kill_at``. The
+process gets SIGKILL before the step of that number; with 0 it survives. It answers ``killed`` or ``lived``.
+Every life is a fork of this process.
 
-A step is a statement sent to the database, a commit, a program that is started, and any change of the disk.
+A step is a statement sent to the database, a commit, the start of a program, or any change of the disk.
 """
 
 import asyncio

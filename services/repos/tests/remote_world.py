@@ -25,10 +25,12 @@ def files_limited_to(size):
 
 
 class Remote:
-    """Serves the bare repositories of a folder. ``answer`` may answer a request by itself, with raw bytes or by hand.
+    """A server for the bare repositories of a folder. ``answer`` may respond itself, with raw bytes or by
+    hand.
 
-    ``answer(method, path, headers, writer)`` is awaited first; what it returns is sent, and None leaves the request
-    to git; ``body`` is that of the request. ``chunk`` and ``pause`` slow git's answers down. ``tls`` makes it https.
+    ``answer(method, path, headers, writer)`` is awaited first. Its result is sent; None leaves the request to
+    git. ``body`` is the body of the request. ``chunk`` and ``pause`` slow git's responses down. ``tls`` makes it
+    https.
     """
 
     def __init__(self, folder: Path, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"):
@@ -140,7 +142,7 @@ def wanting(user, password):
 
 
 def advertisement(refs):
-    """A whole answer to the first request of a fetch, as version 0 of the protocol has it (gitprotocol-http(5))."""
+    """Return a whole response to the first request of a fetch, in protocol version 0 (gitprotocol-http(5))."""
 
     def line(text):
         return b"%04x" % (len(text) + 4) + text

@@ -36,7 +36,7 @@ class Key:
 
 
 class Client:
-    """Somebody with ssh and git."""
+    """A client with ssh and git."""
 
     def __init__(self, folder: Path, port: int, key: Key, *options: str) -> None:
         self.folder, self.port, self.key, self.options = folder, port, key, options

@@ -22,7 +22,7 @@ PATIENCE = 20
 
 @pytest.fixture
 def started(make_database, tmp_path, nats_url):
-    """A world whose loops run while its app's lifespan is entered (which the test must do, in its own task)."""
+    """A world whose loops run during its app's lifespan. The test must enter the lifespan in its own task."""
     world = World(make_database("repos", migrate), tmp_path, nats=nats_url)
     world.settings.background = True
     return world

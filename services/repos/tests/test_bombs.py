@@ -1,6 +1,6 @@
-"""Small pushes that are large inside: few objects that unfold to billions of files, deep folders, very many refs.
+"""Small pushes that expand: few objects that unfold to billions of files, deep folders, very many refs.
 
-Whatever is asked of them, the answer comes, at a bounded cost, and this process never holds them whole.
+Every request for them gets a response at a bounded cost, and this process never holds them whole.
 """
 
 import os

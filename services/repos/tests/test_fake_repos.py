@@ -1,4 +1,5 @@
-"""``FakeRepos``, which other services test with, answers as the internal API does: one table of cases against both."""
+"""``FakeRepos``, the fake for tests of other services, behaves like the internal API: one table of cases for
+both."""
 
 import httpx
 import msgspec
@@ -128,7 +129,8 @@ def people_of(world):
 
 
 async def two_repositories(world, folder):
-    """Ann's repositories app (with a branch that is ahead) and secret, which bob may write to; ids and tips by name."""
+    """Ann's repositories app (with a branch ahead of main) and secret, which bob may write to. Ids and tips
+    by name."""
     ann = people_of(world)["ann"]
     app, secret = await ann.create("app"), await ann.create("secret", private=True, auto_init=True)
     await ann.call("PUT", "/api/v1/repos/ann/secret/collaborators/bob", {"permission": "write"})

@@ -244,7 +244,7 @@ COUNTED_LISTS = {
 
 
 async def test_what_is_before_a_page_is_counted_by_an_index(world):
-    """The page in the middle takes a walk along half of the index more than the first one, for which all are counted."""
+    """The middle page walks along half of the index. The first page walks along none, but counts all rows."""
     await fill_lists(world.database, 1, MANY)
     for name, listed in COUNTED_LISTS.items():
         costs = await page_costs(world.database, listed, MANY)

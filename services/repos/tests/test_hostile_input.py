@@ -1,6 +1,7 @@
-"""Hostile names in every parameter of every route: those of the API, of git, of LFS, and those between services.
+"""Hostile names in every parameter of every route: those of the API, of git, of LFS, and those between
+services.
 
-Whatever is sent, the answer is no failure of the server, and git never finds any of it where it looks for options.
+No input makes the server fail, and git never takes any of it as an option.
 """
 
 import itertools
@@ -75,7 +76,7 @@ def routes(world):
 
 
 def as_peer(services):
-    """Options of a call by one of those services; by nobody else where none are named."""
+    """Return the options of a call by one of those services, or of a call without a service."""
     if "repos" in services:
         return {"headers": {SERVICE_HEADER: ServiceIdentity("repos", REPOS_KEY).token("repos")}}
     return {"peer": next((one for one in ("issues", "web") if one in services), "")}
@@ -100,7 +101,7 @@ def checked(answer, what):
 
 
 async def run_jobs(world):
-    """All that was asked for and is done later, with what was stored: forks, imports, mirrors, packs. How many there were."""
+    """Run all jobs that wait: forks, imports, mirrors, packs. Return their number."""
     components = world.components
     upkeep = Workers("repos", components.jobs, on_shard(world.components.upkeep.work(), world.settings.shard))
     every = (
@@ -156,7 +157,7 @@ async def test_in_commands_over_ssh(world, app, git_log, tmp_path):
 
 @everywhere
 async def test_in_bodies_that_are_not_described(world, ann, app, git_log, values):
-    """Of LFS, and of what services ask each other: each field by itself, beside good values of the others."""
+    """Bodies of LFS and of calls between services: each field in turn, with valid values in the others."""
     good = {
         "base_branch": "master",
         "head_branch": "master",
@@ -225,7 +226,7 @@ async def test_in_what_jobs_find(world, ann, bob, app, git_log, value):
         checked(await ann.post("/repos/ann/app/push_mirrors", mirror | more), more)
     checked(await bob.post("/repos/ann/app/forks", {"name": value}), "fork")
     checked(await ann.post("/repos/ann/app/branches", {"new_branch_name": value}), "branch")
-    # And as they ordinarily are, for the values that nobody takes.
+    # Then with valid bodies, for the rejected values.
     for path, body in (
         ("/repos/migrate", {"clone_addr": NOBODY, "repo_name": "copy"}),
         ("/repos/ann/app/push_mirrors", {"remote_address": NOBODY, "interval": "8h"}),
@@ -239,7 +240,7 @@ async def test_in_what_jobs_find(world, ann, bob, app, git_log, value):
 
 
 def fields(world):
-    """Method, path, names in the path, and the fields of the body that hold text, of every route that has one."""
+    """Yield method, path, names in the path, and text fields of the body, for every route with such fields."""
     document = openapi_description(world.app)
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
@@ -253,7 +254,7 @@ def fields(world):
 
 @everywhere
 async def test_in_fields_of_bodies(world, ann, app, git_log, values):
-    """Each field by itself, beside good values of the required ones."""
+    """Each field in turn, with valid values in the required ones."""
     good = {
         "name": "made",
         "state": "success",
@@ -291,7 +292,7 @@ async def test_in_fields_of_bodies(world, ann, app, git_log, values):
 
 
 async def in_objects_and_lists(world, ann, app, value):
-    """Each field of those in bodies, beside good values; how many were sent."""
+    """Send each nested field in turn, with valid values in the others. Return the number of requests."""
     new = {"operation": "create", "path": "made", "content": "eA=="}
     person = {"name": "Ann", "email": "ann@example.org"}
     good = {"files": [new], "content": "eA==", "author": person, "committer": person}

@@ -20,14 +20,14 @@ LISTS = {
     "/teams/50/repos": 2,
     "/repos/search": 3,
 }
-"""Path -> statements: the rows and how many there are, what they were forked from; one more for what the path names.
+"""Statements by path: the rows, their number, their parents; one more for a name in the path.
 
-On PostgreSQL all go past SQLAlchemy (ADR 12), whose statements are counted.
+On PostgreSQL all bypass SQLAlchemy (ADR 12), whose statements are counted.
 """
 
 
 async def fill(world, count):
-    """That many repositories of ann and of acme, all of them forks of ann/origin that ann starred and watches."""
+    """Add ``count`` repositories of ann and of acme: forks of ann/origin that ann has starred and watches."""
     tables = world.database.metadata.tables
     at = now()
     async with world.database.transaction() as tx:

@@ -1,7 +1,7 @@
-"""No text of a request is stored, or only read, without a limit: every field of every body, from the description.
+"""Every text of a request has a limit, whether it is stored or only read: all body fields in the description.
 
-LFS is in no description: its bodies are described here. A field that has no limit is accepted here, or refused for another
-reason, and fails.
+LFS is in no description, so its bodies are described here. A field without a limit fails the test: it is
+accepted, or rejected for another reason.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Tokens that are restricted to some repositories: towards all others their owner is nobody."""
+"""Tokens that are restricted to some repositories: for all others their owner is anonymous."""
 
 import pytest
 

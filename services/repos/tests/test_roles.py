@@ -1,7 +1,7 @@
 """Access to every public route, by role and by kind of credential.
 
-A change takes another repository afterwards, which costs more than the call: of those who may make one the gate lets the
-first and one more, ``make soak`` all (INGOT_SAFETY).
+An allowed change needs a new repository, which costs more than the call. So the gate tries only two of the
+allowed callers, ``make soak`` tries all (INGOT_SAFETY).
 """
 
 import base64
@@ -214,7 +214,8 @@ MATRIX = {
     "POST //{repo}.git/info/lfs/locks/verify": GIT_WRITE,
     "POST //{repo}.git/info/lfs/locks/1/unlock": (401, *at("write", 404)[1:]),
 }
-"""``METHOD path`` -> what each role gets with a password, in the order of ``ROLES``. ``//`` is not the API."""
+"""``METHOD path`` -> the results of the roles with a password, in the order of ``ROLES``. ``//`` is not the
+API."""
 
 MATRIX |= {key: at("read", success) for key, success in code_matrix.READ.items()}
 MATRIX |= {key: at("write", success) for key, success in code_matrix.WRITE.items()}

@@ -1,4 +1,5 @@
-"""A repos service on a real database and a real disk, beside a fake of identity; and the real git as its client."""
+"""A repos service on a real database and a real disk, with a fake of identity, and the real git as its
+client."""
 
 import asyncio
 import base64
@@ -208,7 +209,7 @@ class World:
 
 
 class Person:
-    """Somebody who sends requests. ``peer`` makes them come through another service."""
+    """A user who sends requests. ``peer`` sends them through another service."""
 
     def __init__(self, world: World, principal: Principal) -> None:
         self.world, self.principal = world, principal
@@ -295,7 +296,7 @@ def migrate(url: str) -> None:
 
 Arrange = Callable[["World", Path], Awaitable[Any]]
 _ARRANGED: dict[str, tuple[Path, FakeIdentity, Any]] = {}
-"""For the name of an arrangement and a kind of database: the folder, the identity and what the arrangement returned."""
+"""Folder, identity and result of an arrangement, by its name and the kind of database."""
 
 
 def arranged_world(
@@ -305,10 +306,10 @@ def arranged_world(
     arrange: Arrange,
     **settings: Any,
 ) -> "World":
-    """A world in ``folder`` as ``arrange(world, <a folder for work trees>)`` left it; ``world.arranged`` is its result.
+    """Return a world in ``folder``, as ``arrange(world, <a folder for work trees>)`` left it.
 
-    It runs once per worker and kind of database, in a folder of ``new_folder(name)``, without ``settings``; each test gets
-    copies.
+    ``world.arranged`` is its result. It runs once per worker and kind of database, in a folder of
+    ``new_folder(name)``, without ``settings``; each test gets copies.
     """
     name = f"{arrange.__module__}-{arrange.__name__}"
 

@@ -1,4 +1,4 @@
-"""Git runs only so often at once: whoever comes later waits, and is told to come again after a while."""
+"""The number of concurrent git operations is limited: later requests wait, then get Retry-After."""
 
 import asyncio
 from contextlib import AsyncExitStack

@@ -159,7 +159,7 @@ async def test_a_fork_of_a_damaged_repository_fails_in_words(world, ann, bob, gi
 
 
 def missing_at_first(monkeypatch, target, file):
-    """The file is away until the function ``target`` has failed for want of it."""
+    """Hide the file until the function ``target`` has failed because of it."""
     owner, name = target
     real, hidden = getattr(owner, name), file.with_suffix(".hidden")
 
@@ -178,7 +178,7 @@ def missing_at_first(monkeypatch, target, file):
 
 @pytest.fixture
 async def restarted(world, ann, git_url, tmp_path):
-    """Another process on the same data, which has read nothing yet, and the index of the one pack of `ann/app`."""
+    """Return another process on the same data with empty caches, and the index of the one pack of `ann/app`."""
     created = await ann.create("app")
     work = await work_tree(tmp_path)
     await commit(work, "f.txt", "hello " * 10)

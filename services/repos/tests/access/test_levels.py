@@ -13,7 +13,8 @@ ALL = {9: Membership(teams={53: "write"}, everywhere="write")}
 
 @pytest.fixture
 async def acme(world, ann):
-    """ann owns acme, which is private. Its team all (53) has every repository, makers (54) creates some. acme/app."""
+    """ann owns the private acme with acme/app. Team all (53) has every repository, team makers (54) may
+    create some."""
     world.organization(9, "acme", visibility="private")
     world.identity.join(1, 9, owner=True, teams={50: "owner"})
     world.identity.add_team(50, 9, "owner", name="Owners")

@@ -1,4 +1,4 @@
-"""A download that takes long: who may not read any more gets nothing more of an archive, a file, or a large file."""
+"""Long downloads end with the reader's permission: of an archive, a file and a large file."""
 
 import asyncio
 import contextlib
@@ -104,7 +104,7 @@ def closed_at_the_end(writer):
 
 
 async def ends_with_the_right(world, ann, headers, git_url, path, change):
-    """A long answer is whole when nothing changes, else cut off, also while nobody reads it."""
+    """A long response is complete if nothing changes, else cut off, also if the client stops reading."""
     reader, writer = await begin(f"GET {path}", headers, git_url)
     with closed_at_the_end(writer):
         await decided_again(world, reader.at_eof)

@@ -7,7 +7,8 @@ from ingot_chassis.security.principal import Membership
 
 @pytest.fixture
 async def acme(world, ann):
-    """ann owns acme; mia is in its team ops (51); acme has docs (52), too. It owns the private acme/app; its id."""
+    """ann owns acme with the private acme/app. mia is in its team ops (51); docs is team 52. Return the id of
+    acme/app."""
     world.organization(9, "acme")
     world.user(3, "mia")
     world.identity.join(1, 9, owner=True, teams={50: "owner"})

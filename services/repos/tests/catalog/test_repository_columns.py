@@ -15,7 +15,7 @@ pytestmark = pytest.mark.both_databases
 
 @pytest.fixture
 async def work(world, ann, git_url, tmp_path):
-    """A working tree whose two branches are in the repository app, the row of which is as a migration leaves it."""
+    """A work tree with two branches, both in the repository app. Its row is as a migration leaves it."""
     await ann.create("app")
     path = await work_tree(tmp_path)
     await commit(path, "LICENSE", LICENSES["MIT"])

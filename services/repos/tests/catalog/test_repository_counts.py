@@ -32,8 +32,8 @@ FILL = """
         mirror, default_branch, fork_of, size, stars_count, forks_count, watchers_count, open_issues_count,
         state, shard, ref_version, created_at, updated_at)
     WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 2000)
-    SELECT 1, 'r' || n, 'r' || n, '', '', false, true, false, false, 'master', NULL, n, n % 7, 0, 0, 0, 'ready',
-        'shard-0', 0, '2026-01-01 00:00:00+00', '2026-01-01 00:00:00+00'
+    SELECT 1, 'r' || n, 'r' || n, '', '', false, true, false, false, 'master', NULL, n, n % 7, 0, 0, 0,
+        'ready', 'shard-0', 0, '2026-01-01 00:00:00+00', '2026-01-01 00:00:00+00'
     FROM n
 """
 

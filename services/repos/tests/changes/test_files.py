@@ -1,4 +1,4 @@
-"""Files are created, changed and deleted by the API, and nobody's change is lost."""
+"""The API creates, changes and deletes files, and no concurrent change is lost."""
 
 import asyncio
 import base64

@@ -109,7 +109,7 @@ async def test_a_signature_is_verified_by_a_key_of_who_has_the_address(world, an
         "pgp of who has another address": "no_gpg_keys_found",
         (
             "of another text by who has another address"
-        ): "probable_bad_signature",  # nobody learns whose address it is
+        ): "probable_bad_signature",  # the owner of the address stays secret
         "of nobody": "no_gpg_keys_found",
         "pgp that is cut short": "extract_sign",
         "ssh that is cut short": "extract_sign",
@@ -120,13 +120,13 @@ async def test_a_signature_is_verified_by_a_key_of_who_has_the_address(world, an
     assert shown["ssh"]["signature"].startswith("-----BEGIN SSH")
     assert shown["ssh"]["payload"].startswith("tree ")
 
-    # Issues gets the same for the commits of a pull request, where it asks.
+    # The internal route of issues returns them for the commits of a pull request.
     history = f"{created['id']}/commits?base=&head={tip}&limit=100"
     for query, verifications in (("&verification=true", shown), ("", dict.fromkeys(shown))):
         commits = (await ann.internal("GET", history + query)).json()["commits"]
         assert {one["message"].strip(): one["verification"] for one in commits} == verifications
 
-    # A key that nobody has any more verifies nothing, and without identity nothing is called verified.
+    # A deleted key verifies nothing. Without identity, no commit is verified.
     set_branches(repo, one=commit(repo, "x", pgp.sign))
     branch = "/repos/ann/app/branches/one"
     assert (await ann.get(branch)).json()["commit"]["verification"]["verified"] is True

@@ -126,7 +126,7 @@ async def test_a_fork_deleted_before_it_was_ready_leaves_nothing(world, bob, par
 async def test_a_fork_whose_files_are_removed_while_it_is_copied_says_nothing_of_its_parent(
     world, bob, parent, monkeypatch
 ):
-    """A fork that was never ready is removed at once when it is deleted, maybe by another worker than that which copies."""
+    """A fork that was never ready is removed at once, even by a worker that does not copy it."""
     storage = world.components.storage
     storage.open(parent["id"]).create_blob(b"no ref needs it, so git packs what is needed")
     await git("repack", "-dq", "--geometric=2", cwd=storage.path(parent["id"]))
@@ -214,7 +214,7 @@ async def test_two_forks_asked_for_at_once_are_one(bob, parent):
 async def test_a_commit_is_served_by_the_repository_alone_whose_refs_reach_it(
     world, ann, bob, parent, git_url, tmp_path
 ):
-    """A deleted branch leaves its objects in the parent, which shows nothing of them; its fork does not have them."""
+    """A deleted branch leaves hidden objects in the parent. The fork does not have them."""
     work = await work_tree(tmp_path)
     await git("pull", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
     await git("switch", "-q", "-c", "doomed", cwd=work)

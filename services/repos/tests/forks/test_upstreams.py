@@ -71,7 +71,7 @@ async def test_of_what_does_not_follow_nothing_stays(world, ann, bob, fork):
     ],
 )
 async def test_of_what_a_rule_refuses_nothing_comes(world, ann, bob, fork, rule, status):
-    """Whoever may push to the fork could name it there."""
+    """Otherwise writers of the fork could read it there by its id."""
     await write(bob, "bob/app", "own.txt")
     newest = await write(ann, "ann/app", "new/file.txt")
     await protect(bob, "master", repository="bob/app", **rule)

@@ -1,4 +1,4 @@
-"""Packs of clones without upload-pack: the same objects as with it, and what a client sees while they are made."""
+"""Packs of clones without upload-pack: they have the same objects, and clients see the same progress."""
 
 import asyncio
 import subprocess

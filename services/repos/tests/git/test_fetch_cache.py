@@ -1,4 +1,4 @@
-"""Identical fetches: git runs once for them; what is kept, for how long it holds, and how many bytes it takes."""
+"""Identical fetches start git once. The tests cover the content, the lifetime and the size of the cache."""
 
 import asyncio
 import contextlib

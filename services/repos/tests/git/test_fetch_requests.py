@@ -275,7 +275,7 @@ async def test_a_walk_ends_when_its_client_leaves(world, history, ann, tmp_path,
         return {"type": "http.disconnect"}
 
     async def send(_message):
-        """Nobody reads it."""
+        """Drop the message of a client that does not read."""
 
     headers = {"git-protocol": "version=2", "content-type": "application/x-git-upload-pack-request"}
     scope = {

@@ -33,7 +33,8 @@ def repo(tmp_path):
 
 @pytest.fixture
 def sides(repo):
-    """Old commits from a young root to main; the commit 13 has the root past them as well, and nothing but itself more."""
+    """Old commits lead from a young root to main. Commit 13 also has the root as a parent, and adds nothing
+    else."""
     parents = [[], *([number] for number in range(11)), [0], [12, 11]]
     graph = written_graph(
         repo, parents, [YOUNG, *range(LONG_AGO, LONG_AGO + 11), YOUNG + 1, YOUNG + 2], with_files=True

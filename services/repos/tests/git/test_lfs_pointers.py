@@ -55,7 +55,7 @@ def test_another_file_is_no_pointer(data):
 
 @pytest.fixture
 async def app(ann, git_url, tmp_path):
-    """ann/app with a pointer to FILE as large.txt and one to a file that nobody uploaded."""
+    """ann/app with a pointer to FILE as large.txt, and one to a file that was never uploaded."""
     created = await ann.create("app", private=True)
     work = await work_tree(tmp_path)
     await commit(work, "plain.txt", "plain\n")

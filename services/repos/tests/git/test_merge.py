@@ -278,8 +278,8 @@ ENVIRONMENT = {
 }
 START = {name: tuple(f"{name}{n}" for n in range(12)) for name in "abc"}
 
-# An edit changes a line of a file, or writes or removes a file. Lines that only one side changes are at least three
-# lines away from those of the other side, or they are the same lines: for these the result of diff3 is well defined.
+# An edit changes a line of a file, or writes or removes a file. Different edits of two sides are at least
+# three lines apart, or they change the same lines. For these the result of diff3 is well defined.
 line = st.sampled_from([0, 5, 11])
 edit = st.one_of(
     st.tuples(st.just("change"), st.sampled_from("abc"), line, st.sampled_from(["x", "y"])),
@@ -323,7 +323,8 @@ def commit_edits(repo, start, commits):
 
 
 def run_in_work_tree(bare, folder, base, *arguments):
-    """The tree of HEAD after a git command, None for a conflict; and how many commits HEAD has that main has not."""
+    """Return the tree of HEAD after a git command, None for a conflict; and the number of commits in
+    main..HEAD."""
     work = Path(folder) / "work"
 
     def git(*words):

@@ -1,4 +1,4 @@
-"""Names like git resolves them. What no visible ref leads to: no route shows it, and no push takes it from elsewhere."""
+"""Names resolve as in git. No route shows an object without a visible ref, and no push copies it."""
 
 import hashlib
 import subprocess
@@ -160,7 +160,7 @@ async def test_what_was_compared_with_a_private_fork_is_not_taken_from_it_by_a_p
         for repository, person in (("ann/app", ann), ("bob/app", ann)):
             assert "ok refs/heads/mine" not in await push_by_hand(person, repository, "refs/heads/mine", oid)
     assert (await ann.get(f"{R}/branches/mine")).status_code == 404
-    # Under the number of a pull request it is kept: whoever opened that has shown it.
+    # The ref of a pull request keeps it: its author has published it.
     await bob.internal("POST", f"{app['id']}/compare", question | {"number": 7})
     assert (await ann.get(f"{R}/git/commits/{tip}")).status_code == 200
 

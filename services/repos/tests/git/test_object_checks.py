@@ -1,4 +1,4 @@
-"""Objects that the service writes are judged as those of a push are; receive-pack itself is asked about each of them."""
+"""Objects that the service writes pass the checks of a push. receive-pack checks each of them here."""
 
 import pygit2
 import pytest
@@ -78,7 +78,7 @@ def push_succeeds(target, *builds):
 
 
 def is_written(storage, build):
-    """The refusal of the service; nothing if the objects that ``build`` makes are in the repository afterwards."""
+    """Return the service's error, or nothing if it has written the objects that ``build`` creates."""
     repo = storage.open(1)
     commit, error = None, None
     try:
@@ -92,7 +92,7 @@ def is_written(storage, build):
 
 
 def refusals(storage, builds):
-    """Of each name what the service refuses. All that it writes can be pushed, and nothing that it refuses."""
+    """Return the service's errors by name. A push accepts exactly the objects that the service writes."""
     storage.create(1, "main")
     target = storage.create(2, "main")
     refused = {name: error for name, build in builds.items() if (error := is_written(storage, build))}

@@ -1,4 +1,4 @@
-"""Pushes beside a packing, which removes folders and packs: none fails for it, and nothing that came is lost."""
+"""Pushes during a repack that removes folders and packs: no push fails, and nothing is lost."""
 
 import os
 from datetime import timedelta
@@ -35,9 +35,9 @@ async def objects_of(index):
 
 
 def take_folders_away(path):
-    """Let every folder of loose objects be as one that git has found or made, and that a packing has removed since.
+    """Make every folder of loose objects look as if a repack has removed it since git created or found it.
 
-    For mkdir(2) such a link is a folder that is there; link(2), rename(2) and open(2) find none behind it.
+    For mkdir(2) such a link is an existing folder. For link(2), rename(2) and open(2) it is missing.
     """
     for number in range(256):
         (path / "objects" / f"{number:02x}").symlink_to("removed")
@@ -68,7 +68,10 @@ async def test_a_push_over_ssh_does_not_need_it_either(world, ann, path, tmp_pat
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("is_needed", [True, False])
 async def test_what_a_push_holds_is_packed_as_well(ann, path, git_url, tmp_path, is_needed):
-    """git lists what it removes before it looks which packs are held: one that is held since then would be removed unpacked."""
+    """git lists the packs to remove before it reads which packs are kept.
+
+    A pack that a push keeps in between would be removed, and its objects not repacked.
+    """
     pack_repository(path, grace=DAY)
     before, url, work = set(packs(path)), f"{git_url}/ann/app.git", tmp_path / "work"
     for name in ("c", "d"):
@@ -90,7 +93,10 @@ async def test_what_a_push_holds_is_packed_as_well(ann, path, git_url, tmp_path,
 
 
 async def two_pushes_of_one_branch(ann, path, git_url, tmp_path):
-    """A branch was pushed, deleted, and has waited to be pruned for longer than a day; its tip, and its pack, which a second push would bring."""
+    """Return a tip and its pack, which a second push would bring again.
+
+    Its branch was pushed and deleted, and has been waiting to be pruned for longer than a day.
+    """
     pack_repository(path, grace=DAY)
     before = set(packs(path))
     tip = await commit(tmp_path / "work", "c.txt")
@@ -112,7 +118,8 @@ async def two_pushes_of_one_branch(ann, path, git_url, tmp_path):
 async def test_a_pack_that_is_pushed_again_while_it_is_pruned_is_there(
     ann, path, git_url, tmp_path, monkeypatch, ends
 ):
-    """git keeps the file that is there and drops the one that came, so only the refs, or that the push goes on, tell of it."""
+    """git keeps the existing file and drops the new one. Only the refs or the running push show that it is
+    needed."""
     tip = await two_pushes_of_one_branch(ann, path, git_url, tmp_path)
     run, push = ingot_repos.git.storage.packs._run, in_use(path)
 
@@ -165,7 +172,7 @@ async def test_what_comes_while_git_packs_is_no_failure_and_stays(path, monkeypa
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 async def test_what_no_ref_needs_is_set_apart_also_under_the_name_of_its_pack(ann, path, git_url, tmp_path):
-    """git makes the pack of a push once more, byte for byte, and a file with the times of its objects."""
+    """git writes the pack of a push again, byte for byte, with a file for the times of its objects."""
     pack_repository(path, grace=DAY)
     before, url = set(packs(path)), f"{git_url}/ann/app.git"
     await commit(tmp_path / "work", "c.txt")

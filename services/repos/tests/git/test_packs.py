@@ -223,7 +223,7 @@ async def test_nothing_is_pruned_under_a_slow_fetch(ann, base, path, git_url, tm
         while b"PACK" not in answer:
             answer += await anext(parts)
         update_refs(path, [RefChange("refs/heads/topic", tip, ZERO_OID)])
-        with in_use(path):  # a second one waits for nobody
+        with in_use(path):  # a second one does not wait
             pass
         assert await asyncio.to_thread(pack_repository, path, grace=timedelta(0))
         answer = b"".join([answer, *[part async for part in parts]])
@@ -479,7 +479,7 @@ async def test_what_is_pushed_while_git_looks_is_no_damage(base, path, monkeypat
     index, looks, run = packs(path, "idx")[0], [], ingot_repos.git.storage.packs._run
 
     def look(*args):
-        """The first time a commit of which git has read the ref is not among the objects that it has listed."""
+        """On the first call, git has read a ref whose commit is not in its list of objects."""
         looks.append(index.rename(path / "aside") if not looks else None)
         try:
             run(*args)

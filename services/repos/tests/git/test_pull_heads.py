@@ -1,4 +1,5 @@
-"""The heads of pull requests: one that was closed without a merge is shown, and not fetched, until it is open again."""
+"""The heads of pull requests: one that was closed without a merge is shown, but not fetched until it is
+reopened."""
 
 import pytest
 

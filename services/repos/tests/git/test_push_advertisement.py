@@ -1,4 +1,4 @@
-"""The refs that a client of a push is told, beside what git says itself."""
+"""The refs that a pushing client gets, compared with git's own."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
-"""Histories without another one, compared with sets of ancestors in plain Python.
+"""Histories without another history, compared with sets of ancestors in plain Python.
 
-``INGOT_ORACLE_HISTORIES`` is the number of random pairs. ``INGOT_ORACLE_SEED`` repeats a run; by default the seed is
-today's date.
+``INGOT_ORACLE_HISTORIES`` is the number of random pairs. ``INGOT_ORACLE_SEED`` repeats a run; by default the
+seed is today's date.
 """
 
 import os
@@ -38,7 +38,7 @@ CRISS_CROSS = [[], [0], [0], [1, 2], [2, 1], [3], [4]]
 BEHIND = [[], [0], [1], [0, 2], [1, 3], [3], [5], [6]]
 """libgit2 counts too many commits of 7 that 4 lacks."""
 SIDE_BY_SIDE = [[], *([number] for number in range(9)), [9], [0], [10, 11], [10]]
-"""Nine old commits lead from the merge base 10 to the young root; 12 reaches the root past them as well."""
+"""Nine old commits lead from the merge base 10 to the young root. 12 also has the root as a parent."""
 YOUNG_ROOT = [10_000, *range(10, 19), 9_000, 10_001, 10_002, 10_003]
 
 

@@ -1,4 +1,4 @@
-"""A process that does not come back from libgit2 ends, and nobody reads the repository until git finds it sound."""
+"""A process ends if libgit2 does not return. The repository is not read until git finds it sound."""
 
 import asyncio
 import contextlib

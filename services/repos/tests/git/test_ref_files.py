@@ -1,4 +1,4 @@
-"""Refs as they are read from files, beside what git reads."""
+"""Refs read from files, compared with git's own."""
 
 import subprocess
 

@@ -292,7 +292,8 @@ def test_what_a_killed_process_left_of_packed_refs_is_removed_after_a_minute(rep
 
 
 def test_a_lock_is_not_removed_by_two_processes_at_once(repo):
-    """The second would find the lock that somebody takes after the first has removed the old one."""
+    """The second process would remove the new lock, which a third took after the first had removed the old
+    one."""
     lock = Path(repo.path, "refs/heads/main.lock")
     lock.touch()
     os.utime(lock, (time.time() - 60,) * 2)

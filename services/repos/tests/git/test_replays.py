@@ -50,7 +50,7 @@ def dated(repo, files, parents, when, message="x\n"):
 
 
 def backwards(repo):
-    """Main, which takes back what two young commits did and goes on with old dates; and a head that changes g alone."""
+    """main, which reverts two young commits and continues with old dates; and a head that changes only g."""
     first = dated(repo, {"f": b"0\n", "g": LINES}, [], YOUNG)
     young = dated(repo, {"f": b"1\n", "g": LINES}, [first], YOUNG + 1)
     main = dated(repo, {"f": b"0\n", "g": LINES}, [young], OLD)

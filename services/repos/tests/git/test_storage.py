@@ -65,7 +65,8 @@ def test_create_makes_a_repository_that_git_accepts_as_bare(storage):
 
 
 def test_a_repository_is_on_disk_before_it_is_there(storage, monkeypatch):
-    """Of what this package writes itself; it is not there before its files are, and then its name is on disk, too."""
+    """For the files that this package writes itself. The repository appears after its files, and its name is
+    synced."""
     flushed: list[Path] = []
     fsync = os.fsync
 

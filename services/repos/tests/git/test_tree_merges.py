@@ -1,6 +1,7 @@
-"""All small merges of files, folders, links, modes and submodules give the result of git, or a sample of them.
+"""All small merges of files, folders, links, modes and submodules, or a sample: the results are those of git.
 
-``INGOT_MERGES`` is the number of merges, or ``all``. ``INGOT_MERGES_SEED`` repeats a run; by default the seed is today's date.
+``INGOT_MERGES`` is the number of merges, or ``all``. ``INGOT_MERGES_SEED`` repeats a run; by default the seed
+is today's date.
 """
 
 import os
@@ -220,7 +221,7 @@ def merged_in_work_tree(bare, work, ours, theirs):
 
 
 def test_attributes_start_no_program(repo, tmp_path):
-    """Not even one that the configuration of the repository names as a merge driver: the service writes that alone."""
+    """Not even a merge driver in the configuration of the repository, which only the service writes."""
     ours, theirs = attribute("*.txt merge=evil filter=evil diff=evil\n")(repo)
     assert mergeable(repo, ours, theirs).clean
     assert not list(tmp_path.rglob("evil*"))
@@ -350,7 +351,7 @@ def tree_of(repo, entries):
 
 
 class Histories:
-    """A repository with a commit for each tree, and one with each tree on top of those that are asked for."""
+    """A repository with a commit for each tree, and with a commit of each tree on top of the requested ones."""
 
     def __init__(self, folder):
         self.storage = Storage(folder / "root")
@@ -394,7 +395,8 @@ def results(repo, ours, heads):
 
 
 def results_of_git(clone, ours, heads):
-    """The same of git in a clone, by a process of its own; a conflict where git finds a bug of its own and aborts."""
+    """Return git's results in a clone, by processes of their own. A crash of git by a bug counts as a
+    conflict."""
     process = subprocess.run(
         ["git", "merge-tree", "--write-tree", "--stdin", "-z", "--name-only", "--no-messages"],
         cwd=clone, env=ENVIRONMENT, input="".join(f"{ours} {head}\n" for head in heads).encode(),

@@ -1,4 +1,4 @@
-"""An archive that git makes for a client: what may be asked for, and that nothing is pruned meanwhile."""
+"""An archive that git makes for a client: allowed requests, and no pruning while it runs."""
 
 import contextlib
 

@@ -69,7 +69,7 @@ async def tip(history, tmp_path):
 
 
 async def commit_of_lost_history(path, ids, message):
-    """A hidden commit whose parent is not there."""
+    """Add a hidden commit with a missing parent."""
     text = await git("cat-file", "commit", ids["gone"], cwd=path)
     file = path.parent / "lost"
     file.write_text(text.replace("parent ", f"parent {NOWHERE}\nparent ", 1) + message)
@@ -234,7 +234,7 @@ async def commit_alone(clone, count):
 async def test_somebody_with_hidden_commits_and_own_ones_gets_only_what_is_new(
     history, ann, tmp_path, fetcher
 ):
-    """After a push by force, say: they have a commit that no branch has any more, and commits of their own."""
+    """After a forced push, for example: they have a commit without a branch, and commits of their own."""
     _, ids, path = history
     update_refs(path, [RefChange("refs/heads/topic", ZERO_OID, ids["gone"])])
     clone = await fetcher.clone()

@@ -1,4 +1,4 @@
-"""Objects of LFS over their life: forks, transfers, deletions, quotas, and what is left of a process that died."""
+"""The life of LFS objects: forks, transfers, deletions, quotas, and leftovers of a dead process."""
 
 import asyncio
 from datetime import timedelta
@@ -183,7 +183,7 @@ async def test_a_merge_gives_the_base_what_the_fork_has(world, ann, bob, app, gi
 async def test_what_no_commit_points_to_for_long_is_taken_from_the_repository(
     world, ann, app, git_url, tmp_path
 ):
-    """Not what is pushed again meanwhile, and nothing while a branch or pull request points to it."""
+    """An object stays if a branch or pull request needs it, or if it is pushed during the check."""
     work, url = await work_tree(tmp_path), f"{git_url}/ann/app.git"
     contents = b"in a pull request", b"in a branch", b"in another push"
     for number, content in enumerate(contents):

@@ -33,7 +33,7 @@ async def nothing():
 
 
 async def release(world, app):
-    """Take from the repository what no commit points to, as two checks do between which the grace has passed."""
+    """Remove unreferenced objects from the repository, as two checks do before and after the grace period."""
     async with world.database.read() as db:
         row = await repositories.get_unfiltered(db, app)
     links = world.database.metadata.tables["lfs_link"]

@@ -19,7 +19,7 @@ async def app(ann):
 
 @pytest.fixture
 async def client_of(world, tmp_path):
-    """A client with a new key: of a user, or of nobody."""
+    """Return a client with a new key, of a user or of no account."""
     async with ssh_before(world) as port:
 
         def make(name, *, account=0):

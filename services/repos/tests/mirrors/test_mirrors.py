@@ -295,7 +295,7 @@ async def test_a_mirror_cannot_keep_branches_that_its_remote_deleted(bob, mirror
 
 
 async def test_many_late_mirrors_are_each_taken_once_the_latest_first(world, bob):
-    """Selection alone: what is due comes in order, in a constant number of statements, and nothing is left out."""
+    """Only selects mirrors: it returns all due ones in order, with a constant number of statements."""
     count = 1000
     tables = world.database.metadata.tables
     due = now() - timedelta(hours=2)

@@ -115,7 +115,8 @@ async def test_what_a_reader_may_not_push(world, bob, base, url, work, ref, reas
 
 
 async def test_several_refs_of_one_push(world, ann, base, url, work):
-    """Of one who may write: a branch moves, one topic is proposed, one has nothing new, one is there twice."""
+    """A writer pushes: one branch moves, one topic is proposed, one has no new commits, and one appears
+    twice."""
     code, said = await git(
         *("push", url, "HEAD:mine", "HEAD:refs/for/master/a", "master:refs/for/master/b"),
         *("-o", "topic=a", "HEAD:refs/for/master"),
@@ -148,7 +149,7 @@ async def test_over_ssh_a_reader_proposes_and_pushes_nothing_else(world, bob, ba
 
 
 async def test_nobody_names_what_proposals_keep(world, ann, bob, base, url, work, tmp_path):
-    """Neither who may write nor a deploy key, alone or beside a proposal; and no archive shows it."""
+    """Writers and deploy keys cannot push their ids, alone or with a proposal, and no archive shows them."""
     robot, key = Key(tmp_path, "robot"), {"title": "robot", "read_only": False}
     await ann.post("/repos/ann/app/keys", key | {"key": robot.public.content})
     await git("push", url, "HEAD:refs/for/master", cwd=work, person=bob)
@@ -182,7 +183,7 @@ async def test_strangers_and_the_blocked_propose_nothing(world, ann, bob, base, 
 
 
 async def test_hidden_objects_do_not_become_proposals(world, ann, bob, base, url, work):
-    """Neither by id, nor below a new commit, nor as the base of a delta; what everybody sees may be below."""
+    """They are rejected by id, below a new commit, and as the base of a delta. Public objects are accepted."""
     hidden = await commit(work, "secret.txt")
     empty = (await git("commit-tree", "-p", "master", "-m", "no changes", "master^{tree}", cwd=work)).strip()
     refs = ("HEAD:refs/for/master/x", f"{empty}:refs/for/master/y")
@@ -351,7 +352,7 @@ async def test_pushes_to_one_topic_at_once_are_one_proposal(world, bob, base, ur
 async def test_a_push_that_is_taken_back_takes_no_other_of_its_topic_along(
     world, ann, base, work, is_announced
 ):
-    """Two pushes have the same topic. One finds nothing to propose; the other is announced before that, or after."""
+    """Two pushes have the same topic. One proposes nothing, before or after the other is announced."""
     storage = world.components.storage
     tip = (await git("rev-parse", "HEAD", cwd=work)).strip()
     await git("push", "-q", str(storage.path(base)), "HEAD:refs/heads/mine", cwd=work)

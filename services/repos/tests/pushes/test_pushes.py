@@ -1,4 +1,4 @@
-"""Pushing and cloning with the real git, what is announced, and what happens when a process dies in between."""
+"""Pushes and clones with the real git, their events, and processes that die in between."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,5 @@
-"""A push that takes long: what was taken away while it was on its way moves no ref, over HTTP and over SSH."""
+"""A push that takes long: if its permission is revoked while it runs, it moves no ref, over HTTP and over
+SSH."""
 
 import asyncio
 import subprocess
@@ -27,7 +28,7 @@ WRITER = "/repos/ann/app/collaborators/bob"
 
 @pytest.fixture
 async def app(world, ann, bob, git_url, tmp_path):
-    """ann/app with a commit, where bob may write: its id, and the push of bob's next commit as git sends it."""
+    """Return the id of ann/app, which bob may write to, and the push of bob's next commit as git sends it."""
     created = await ann.create("app", private=True)
     assert (await ann.call("PUT", f"/api/v1{WRITER}", {"permission": "write"})).status_code == 204
     work = await work_tree(tmp_path)
@@ -102,7 +103,7 @@ async def delete(world, ann):
 
 
 async def rename(world, ann):
-    """Another repository, which nobody else may see, gets the name."""
+    """Give the name to another repository, which only its owner may see."""
     assert (await ann.call("PATCH", "/api/v1/repos/ann/app", {"name": "old"})).status_code == 200
     await ann.create("app", private=True)
 

@@ -1,4 +1,4 @@
-"""A file of any size goes through a server that does not grow with it, as that of a release or an object of LFS."""
+"""Files of any size pass through a server with constant memory: release files and LFS objects."""
 
 import hashlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Remotes that lie, hang, redirect or send without end: each gives one of a few texts, and nothing is left."""
+"""Remotes that lie, hang, redirect or send without end: each gives one of a few errors, and leaves no files."""
 
 import asyncio
 import random
@@ -195,7 +195,8 @@ async def test_ssh_goes_through_the_proxy_and_asks_for_known_hosts(world, bob):
 
 
 async def test_a_password_is_nowhere_to_be_found(world, bob, remote, capfd):
-    """Neither on disk nor in logs, answers, events, arguments or environments, while it is used and afterwards."""
+    """The password is not on disk or in logs, responses, events, arguments or environments, during its use or
+    after."""
     canary = "Kanarienvogel-7f3a"
     structlog.reset_defaults()
 

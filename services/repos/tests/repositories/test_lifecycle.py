@@ -346,7 +346,8 @@ async def test_a_repository_counts_open_pull_requests_and_releases(world, ann):
 
 
 async def test_the_former_name_of_an_owner_leads_to_the_repository(world, ann, bob):
-    """Identity keeps the name for a time; whether a repository is there is still for those alone who may see it."""
+    """Identity keeps the name for a time. Callers without access still do not learn that the repository
+    exists."""
     await ann.create("app")
     await ann.create("secret", private=True)
     await ann.call("PATCH", "/api/v1/repos/ann/app", {"name": "tool"})

@@ -32,7 +32,7 @@ FILL = f"""
 
 @pytest.fixture
 async def filled(world):
-    """A hundred thousand repositories of fifty users; every thousandth is a needle, every fourth of these private."""
+    """Add 100,000 repositories of fifty users. Every thousandth is a needle, every fourth of these private."""
     accounts = metadata.tables["account"]
     async with world.database.transaction() as tx:
         await tx.execute(
@@ -98,7 +98,8 @@ def test_searches_of_one_shape_share_their_statements():
 
 @pytest.fixture
 async def shelf(world, ann, bob):
-    """Repositories of two people, one private, one shared, a fork; and two of organizations that bob reaches."""
+    """Repositories of two users: one private, one shared, one fork; and two of organizations that bob has
+    access to."""
     await ann.create("alpha", description="x")
     await ann.create("alphabet", private=True)
     await ann.create("shared", private=True)

@@ -7,7 +7,7 @@ from ingot_chassis.security.principal import Membership
 
 @pytest.fixture
 async def acme(world, ann):
-    """An organization: ann owns it, mia is a member of team 51 (write), team 50 is Owners. It owns acme/app."""
+    """An organization with acme/app: ann owns it, mia is in team 51 (write), team 50 is Owners."""
     world.organization(9, "acme")
     world.user(3, "mia")
     world.identity.join(1, 9, owner=True, teams={50: "owner"})

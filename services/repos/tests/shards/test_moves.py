@@ -305,7 +305,7 @@ async def test_who_came_before_a_move_does_all_of_it_where_the_repository_is(wor
     await request_move(a, app["id"], "b", "a")
     with in_use(a.components.storage.path(app["id"])):
         await a.components.move_workers.step()
-    assert await shard_of(a, app["id"]) == "b"  # somebody still reads the old files
+    assert await shard_of(a, app["id"]) == "b"  # a reader still uses the old files
     await make_due(a)
     move_before_journal(b, a, app["id"])
     renamed = await there.call("PATCH", "/api/v1/repos/ann/app/branches/dev", {"name": "trunk"})

@@ -1,4 +1,4 @@
-"""Copies of repositories on other shards answer reads, and never with less than what was acknowledged before."""
+"""Replicas on other shards serve reads. They never serve less than the acknowledged state."""
 
 import asyncio
 import shutil
@@ -253,7 +253,7 @@ async def test_what_moves_no_ref_leaves_replicas_as_they_are(worlds, ann, tmp_pa
         assert not await is_current(a, app)
         await pushes.settle(push_id)
     assert await bring_up(worlds[1]) == (0, 1)
-    # Of a reader, whom nobody lets push but to propose.
+    # A push by a reader, who may only propose.
     work = await work_tree(tmp_path)
     await git("pull", "-q", f"{urls[0]}/ann/app.git", "master", cwd=work, person=ann)
     await commit(work)
@@ -336,7 +336,7 @@ async def test_a_replica_that_is_suspect_is_checked_and_copied_anew_when_it_is_d
 
 @no_sql
 async def test_a_damaged_replica_is_not_copied_onto_its_damage(worlds, ann):
-    """Its files can be put away only at the second time."""
+    """The first attempt to discard its files fails, the second succeeds."""
     _, b, _ = worlds
     app = await replicated(worlds, ann)
     storage = b.components.storage

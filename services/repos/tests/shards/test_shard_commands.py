@@ -23,7 +23,7 @@ async def worlds(make_database, tmp_path):
 
 
 async def said(lines, *workers):
-    """The lines of a command, beside which the workers work."""
+    """Run the workers while a command runs. Return the output lines of the command."""
 
     async def work():
         while True:
@@ -71,7 +71,7 @@ async def test_a_shard_is_filled_drained_and_removed(worlds):
     ]
     assert await said(commands.move("ann/one", "b")) == ["ann/one is on b already"]
     assert await refusal(commands.move("ann/one", "a")) == "a takes no repositories"
-    # A new repository lies where repositories may be, whoever is asked.
+    # Every shard places a new repository on a shard that accepts repositories.
     new = await ann.create("five", auto_init=True)
     assert await shard_of(a, new["id"]) == "b"
     assert (await Person(b, ann.principal).get("/repos/ann/five/raw/README.md")).status_code == 200

@@ -35,14 +35,15 @@ from ..world import REPOS_KEY, commit, git, work_tree
 pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 PATIENCE = 60
 NOISE = 16 * 1024 * 1024
-"""Bytes of a file: more than connections hold that nobody reads."""
+"""Bytes of a file: more than connections buffer while the client reads nothing."""
 WHOLE = b"0\r\n\r\n"
 """The end of an answer in chunks."""
 LIST_REFS = pkt_line(b"command=ls-refs\n") + b"0000"
 
 
 async def first_tip(ann, git_url, tmp_path, size):
-    """That of the private ann/app, which bob may read. It has a file of that many bytes that cannot be packed smaller."""
+    """Return the tip of the private ann/app, which bob may read. It has an incompressible file of ``size``
+    bytes."""
     await ann.create("app", private=True)
     assert (await ann.call("PUT", f"/api/v1{WRITER}", {"permission": "read"})).status_code == 204
     work = await work_tree(tmp_path)
@@ -157,7 +158,7 @@ async def cut_off(lines):
 
 
 async def begin(line, headers, git_url, body=b""):
-    """The connection, when the answer to a request has begun. Nobody reads more of it yet."""
+    """Return the connection after the first bytes of a response. The rest is not read yet."""
     url = urlsplit(git_url)
     reader, writer = await asyncio.open_connection(url.hostname, url.port)
     headers |= {"host": url.netloc, "connection": "close"}
@@ -308,7 +309,10 @@ async def test_a_bundle_that_takes_as_long_as_no_fetch_may_is_broken_off(
 
 
 async def leave_in_the_middle(world, method, path, headers, body, beginning):
-    """Send the parts of a body, and leave when the ``beginning`` of the answer comes, of which nothing is read. Returns when it ends."""
+    """Send the parts of a body, and disconnect when the ``beginning`` of the response arrives.
+
+    Nothing after it is read. Return when the request has ended.
+    """
     messages = asyncio.Queue()
     for part in body:
         messages.put_nowait({"type": "http.request", "body": part, "more_body": bool(part)})
@@ -349,7 +353,7 @@ async def test_who_is_refused_and_leaves_does_not_interrupt_how_the_answer_ends(
         return {"type": "http.disconnect"}
 
     async def send(_message):
-        """Nobody reads it."""
+        """Drop the message of a client that does not read."""
 
     async def refuse():
         raise NotFound
@@ -360,7 +364,7 @@ async def test_who_is_refused_and_leaves_does_not_interrupt_how_the_answer_ends(
             await asyncio.Event().wait()
         finally:
             leaves.set()
-            for _ in range(20):  # meanwhile it is noticed
+            for _ in range(20):  # the server notices it in this time
                 await asyncio.sleep(0)
             ended.append(True)
 

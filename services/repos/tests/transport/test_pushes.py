@@ -15,7 +15,8 @@ from ..lone_process import lone_repos
 from ..world import commit, git, migrate, work_tree
 
 BEFORE_THE_STOP = 200_000
-"""Bytes that pass in one direction; the server waits for the rest of a push, or for room for the rest of a clone."""
+"""Bytes to pass in one direction. Then the server waits for the rest of a push, or to send the rest of a
+clone."""
 SIZE = 12_000_000
 """More than the sockets on the way of a clone hold."""
 MEMORY = 12 * 1024 * 1024
@@ -33,7 +34,8 @@ async def server_that_ends(make_database, folder):
 
 @contextlib.asynccontextmanager
 async def wire_beside_the_end(process, caller, direction):
-    """The URL of a wire to the server, which ends when some bytes have gone up (or down); then the wire goes on."""
+    """Yield the URL of a proxy to the server. It stops the server after some bytes up or down, and then
+    passes on."""
     passed, has_ended = 0, False
 
     async def take(part):
@@ -48,7 +50,7 @@ async def wire_beside_the_end(process, caller, direction):
     async with wire("127.0.0.1", caller["port"], receive_buffer=65_536, **{direction: take}) as port:
         yield f"http://127.0.0.1:{port}/ann/app.git"
     assert has_ended
-    await process.wait()  # a signal to a process that just ended would take its exit status away
+    await process.wait()  # a signal to a process that just ended would lose its exit status
 
 
 def options(caller):

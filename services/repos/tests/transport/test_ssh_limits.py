@@ -1,4 +1,4 @@
-"""Slow and greedy clients of SSH: they hold no more than the limits allow, and not for ever. The clock is the test's own."""
+"""Slow and greedy clients of SSH: limits bound their number and their time. The clock is the test's own."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,7 @@ def settings():
 
 @pytest.fixture
 async def login(world, ann, tmp_path):
-    """Of somebody with a key, who owns ann/app."""
+    """Return the login of a user with a key, who owns ann/app."""
     await ann.create("app")
     key = Key(tmp_path, "ann")
     world.identity.ssh_keys[key.public.fingerprint] = (1, "laptop")
@@ -68,7 +68,7 @@ def command(number):
 
 @asynccontextmanager
 async def pushing(port, login):
-    """Somebody who has begun to push, and has read what is there."""
+    """Begin a push, and read the advertised refs."""
     async with asyncssh.connect("127.0.0.1", port, **login) as connection:
         process = await connection.create_process("git-receive-pack 'ann/app'")
         await process.stdout.read(4)

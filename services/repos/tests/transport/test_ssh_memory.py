@@ -14,7 +14,8 @@ PUSH = 24 * WINDOW
 
 
 class SlowUpstream:
-    """Takes the next part of a push when the client can send no more for now; notes how much waited then."""
+    """An upstream that reads the next part of a push when the client is blocked. It records the buffered
+    bytes."""
 
     def __init__(self, world):
         self.app = AppUpstream(world.app)

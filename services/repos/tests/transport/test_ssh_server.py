@@ -28,7 +28,7 @@ async def port(world):
 
 @pytest.fixture
 def client_of(world, tmp_path, port):
-    """A client with a new key: of a user, or of nobody."""
+    """Return a client with a new key, of a user or of no account."""
 
     def make(name, *options, account=0):
         key = Key(tmp_path, name)

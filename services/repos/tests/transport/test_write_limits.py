@@ -1,4 +1,4 @@
-"""Clients of SSH that read nothing, or hold up an agreement on keys: what waits for them is bounded, and goes on afterwards."""
+"""Clients of SSH that read nothing or stall a key exchange: their buffers are bounded, and they can go on."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ from ..ssh_world import Key, served
 pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 PART, PARTS = 128 * 1024, 192
 ANSWER = PART * PARTS
-"""More than sockets hold that nobody reads."""
+"""More bytes than sockets buffer while the client reads nothing."""
 WINDOW = 4 * ANSWER
 ANSWERS = 512 * 1024
 """More bytes than the answers to what the server reads at once, which is half of that."""
@@ -90,7 +90,7 @@ async def begin(ssh, **options):
 
 
 async def whole_answer(port, login):
-    """Somebody else gets everything."""
+    """Return the whole response, as another client reads it."""
     async with asyncssh.connect("127.0.0.1", port, **login) as ssh:
         channel, reader = await begin(ssh)
         await channel.wait_closed()

@@ -1,4 +1,4 @@
-"""Backups of one shard: whole or not there, linked to the one before, and restored to a shard that has nothing."""
+"""Backups of one shard: complete or absent, linked to the last one, and restored to an empty shard."""
 
 import shutil
 import subprocess
@@ -74,7 +74,7 @@ async def pass_time(world, time):
 
 
 async def test_what_moves_during_a_backup_of_many_hours_is_in_it(make_database, tmp_path):
-    """The backup of the shard that got it was over before, and that of the one that had it comes to it last."""
+    """The backup of the target shard ended before the move, and that of the source shard reads it last."""
     async with two_shards(make_database("repos", migrate), tmp_path) as (a, b, _):
         ann = a.user(1, "ann")
         app = (await ann.create("app", auto_init=True))["id"]

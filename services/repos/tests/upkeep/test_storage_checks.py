@@ -144,12 +144,12 @@ async def test_a_push_that_is_never_settled_is_found_and_hides_nothing(world, ba
 
     assert await examine() == []  # it runs
     await change(lease_until=now() - timedelta(seconds=50))
-    assert await examine() == []  # somebody is about to settle it
+    assert await examine() == []  # a worker is about to settle it
     await change(lease_until=now() - timedelta(seconds=90))
     moved, locks = await examine()
     assert "refs/heads/topic" in moved
     assert "refs/heads/master.lock" in locks
-    # Whoever tries to settle it extends its lease each time.
+    # Each attempt to settle it extends its lease.
     began = now() - timedelta(minutes=61)
     await change(lease_until=now() + timedelta(minutes=1), created_at=began)
     old, *others = await examine()
