@@ -116,8 +116,8 @@ class MessageReader:
 def read_exchanges(record: list[tuple[str, bytes]]) -> tuple[list[Message], list[Message]]:
     """Return the requests and the responses of a recorded connection.
 
-    A request begins only after the end of the previous response and of the previous request, and never after
-    surplus bytes. Raises StreamError.
+    A request begins only after the end of the previous request and its response. It never follows surplus
+    bytes. Raises StreamError.
     """
     methods: list[str] = []
     requests, responses = MessageReader(), MessageReader(methods)

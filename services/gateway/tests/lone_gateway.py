@@ -1,7 +1,7 @@
-"""A process of its own with a gateway in it, on the event loop of production, so its memory can be measured.
+"""A gateway in a process of its own, on the event loop of production, to measure its memory.
 
-Arguments are ``transport`` and, over sockets, the URL of repos. It prints the gateway's port and serves until it is
-terminated. Run it as a module: ``python -m tests.lone_gateway``.
+Arguments are ``transport`` and, over sockets, the URL of repos. It prints the gateway's port and serves until
+it is terminated. Run it as a module: ``python -m tests.lone_gateway``.
 """
 
 import sys

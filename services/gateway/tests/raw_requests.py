@@ -37,11 +37,16 @@ HOST = "Host: ingot.test"
 
 @dataclass(slots=True)
 class Attempt:
-    """One request, or bytes that are none.
+    """One request, or bytes that are no request.
 
-    Outcomes: ``answered`` by the service; ``refused`` by the gateway, and the connection goes on;
-    ``rejected`` by the gateway, and the connection ends; ``lenient``: answered or rejected; ``cut``: its end
-    is never sent; ``ignored``: sent after the last request of the connection.
+    Outcomes:
+
+    - ``answered``: by the service.
+    - ``refused``: by the gateway, and the connection stays open.
+    - ``rejected``: by the gateway, and the connection is closed.
+    - ``lenient``: answered or rejected.
+    - ``cut``: the end of the request is never sent.
+    - ``ignored``: sent after the last request of the connection.
     """
 
     kind: str

@@ -318,7 +318,7 @@ async def test_events_arrive_over_nats(authenticator, nats_url):
     listening = asyncio.create_task(bus.listen(TOPIC, on_message))
     publisher = await nats.connect(nats_url)
     async with asyncio.timeout(20):
-        while not received.is_set():  # core NATS keeps nothing for a subscription that is not there yet
+        while not received.is_set():  # core NATS keeps no messages for a later subscription
             await publisher.publish(
                 "ingot.identity.credentials.revoked.v1", message_of(CredentialsRevoked(user_id=7))
             )

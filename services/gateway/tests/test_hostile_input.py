@@ -1,6 +1,6 @@
-"""Hostile names at every place of a request that the gateway reads: each is answered, and not by a failure.
+"""Hostile names in every part of a request that the gateway reads: no response is a server error.
 
-Nor does a client get a header of its own into an answer, or into what only the gateway says to services.
+A client cannot add headers to a response, or to the headers that only the gateway sends to services.
 """
 
 import asyncio
@@ -78,7 +78,10 @@ def filled(place: str, value: str) -> str:
 
 
 def requests(values: list[str]) -> Iterator[bytes]:
-    """In lines both as they are and encoded, in headers as they are: what has an end of line in it are two headers."""
+    """Yield requests with each value: in request lines both raw and encoded, in headers only raw.
+
+    A header value with a line break becomes two headers.
+    """
     for number, line in enumerate(LINES):
         for value in values:
             if is_turn_of(value, number):

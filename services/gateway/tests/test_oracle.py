@@ -1,6 +1,7 @@
-"""h11 reads what the gateway and a service send to each other, and agrees on each message and on its sender.
+"""h11 reads the traffic of the gateway and a service, and agrees on each message and on its sender.
 
-``INGOT_ORACLE`` is the number of requests. ``INGOT_ORACLE_SEED`` repeats a run; by default the seed is today's date.
+``INGOT_ORACLE`` is the number of requests. ``INGOT_ORACLE_SEED`` repeats a run; by default the seed is
+today's date.
 """
 
 import asyncio

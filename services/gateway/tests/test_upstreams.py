@@ -97,7 +97,8 @@ async def test_a_service_that_falls_silent_in_the_middle_of_an_answer_ends_it(fe
         assert answer.status == 200
         with pytest.raises(aiohttp.ClientPayloadError):
             await read(answer)
-    # Of a clone the last bytes may be missing: the socket wakes nobody for a few of a chunk (SO_RCVLOWAT).
+    # The last bytes of a clone may be missing: the socket does not wake its reader for a small rest
+    # (SO_RCVLOWAT).
     assert part.startswith(received)
     assert fetches or len(received) == len(part)
     assert received

@@ -54,7 +54,7 @@ async def test_services_that_become_slow_to_list_their_operations_are_not_waited
 
 
 class Services:
-    """Repos has a search and something inner, the others nothing. ``old`` ones describe it, and do not list it."""
+    """Services: only repos has operations, a search and an internal one. ``old`` ones have no list of them."""
 
     def __init__(self, *, old: bool = False) -> None:
         self.old, self.unavailable = old, False

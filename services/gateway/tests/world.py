@@ -1,4 +1,4 @@
-"""A gateway on a real port. Each service behind it is a small app that answers as the query of a request says."""
+"""A gateway on a real port. Each service is a small app that responds as the query of a request says."""
 
 import asyncio
 import hashlib
@@ -38,7 +38,8 @@ STREAM = random.Random(1).randbytes(12_000_000)
 
 @asynccontextmanager
 async def serve_bounded(app: Any, *, port: int = 0) -> AsyncIterator[str]:
-    """The URL of ``app`` behind the HTTP protocol of production. It ends at once, without uvicorn's pauses."""
+    """Serve ``app`` with the HTTP protocol of production, and yield its URL. It stops without uvicorn's
+    delays."""
     config = uvicorn.Config(
         app,
         interface="asgi3",
@@ -252,7 +253,10 @@ def gateway_settings(**fields: Any) -> Settings:
 
 @asynccontextmanager
 async def open_world(transport: str, *, away: str = "", **settings: Any) -> AsyncIterator[World]:
-    """A gateway on a port, which reaches its services by ``transport``: ``http`` or ``asgi``; but for the one that is ``away``."""
+    """Start a gateway that reaches its services by ``transport``: ``http`` or ``asgi``.
+
+    The service ``away`` is down.
+    """
     identity = EchoIdentity()
     services = {"identity": identity, **{name: EchoService(name) for name in SERVICES[1:]}}
     configuration = gateway_settings(**settings)
