@@ -1,6 +1,7 @@
 """The service and a receiver of deliveries, each in a process of its own that can be killed.
 
-``python child_processes.py hooks <settings as JSON>`` or ``python child_processes.py receiver <port> <log> [hangs]``.
+``python child_processes.py hooks <settings as JSON>`` or
+``python child_processes.py receiver <port> <log> [hangs]``.
 """
 
 import asyncio
@@ -14,7 +15,10 @@ HANGS = b"/hang"
 
 
 class Endpoint(asyncio.Protocol):
-    """Logs each request and answers 204; if it hangs, not below /hang. It reads only as much of HTTP as that needs."""
+    """A receiver that logs each request and answers 204. If it hangs, it does not answer below /hang.
+
+    It parses only as much of HTTP as it needs.
+    """
 
     def __init__(self, log: int, *, hangs: bool) -> None:
         self._log, self._hangs, self._buffer = log, hangs, b""

@@ -1,7 +1,7 @@
-"""Payloads as receivers know them: the fields of the interface, their order and their types.
+"""Payloads as receivers expect them: the fields of the interface, their order and their types.
 
-A type is str, int, bool, time or map, the name of a shape, or one in brackets for a list.
-Null is allowed after ``?``, and absence after ``~``. A payload may have more fields than these.
+A type is str, int, bool, time or map, or the name of a shape. Brackets make a list. ``?`` allows null, and
+``~`` allows absence. A payload may have more fields than these.
 """
 
 from collections.abc import Mapping
@@ -134,7 +134,8 @@ PLAIN = {"str": str, "int": int, "bool": bool, "time": str, "map": dict}
 def differences(
     event: str, payload: Any, later: Mapping[str, str] = LATER, shapes: set[str] | None = None
 ) -> list[str]:
-    """Return where ``payload`` differs from the interface. Adds the names of compared shapes to ``shapes``."""
+    """Return the differences of ``payload`` from the interface. Adds the names of compared shapes to
+    ``shapes``."""
     return _Comparison(later, set() if shapes is None else shapes).of_fields(
         event, PAYLOADS[event], payload, event
     )

@@ -1,4 +1,4 @@
-"""A rig for soaks and measurements: hooks and a receiver as processes, real NATS, and events that the rig publishes."""
+"""A rig for soaks and measurements: processes of hooks and a receiver, real NATS, and an event publisher."""
 
 import asyncio
 import random
@@ -143,7 +143,8 @@ class Rig:
                 )
 
     def envelope(self, repository_id: int, branch: str, *, new: bool) -> tuple[str, str, bytes]:
-        """Subject, message id and message of a push, as repos publishes it. Its deliveries are added to ``expected``."""
+        """Return subject, message id and message of a push, as repos publishes it. Adds deliveries to
+        ``expected``."""
         self._sequence += 1
         name = f"{self._sequence:06d}"
         repository = Repository(
@@ -185,7 +186,7 @@ class Rig:
                         self._has_stream = True
                     await self.bus.publish(messages[start : start + BATCH])
                     break
-                except (BusUnavailable, TimeoutError, OSError, Exception):  # noqa: BLE001 - NATS is killed on purpose
+                except (BusUnavailable, TimeoutError, OSError, Exception):  # noqa: BLE001 - NATS is killed
                     self._has_stream = False
                     await asyncio.sleep(0.2)
 
@@ -206,7 +207,10 @@ class Rig:
         return {(arrival.event, arrival.path, arrival.delivery_id) for arrival in self.arrivals()}
 
     async def until_all_arrived(self, *, seconds: float, hurry: bool = False, missing: int = 0) -> None:
-        """Return when at most ``missing`` deliveries are missing. Raises TimeoutError when none arrives in ``seconds``."""
+        """Wait until at most ``missing`` deliveries are missing.
+
+        Raises TimeoutError if none arrives in ``seconds``.
+        """
         left = self.missing()
         while left > missing:
             async with asyncio.timeout(seconds):
@@ -263,7 +267,10 @@ def varied_hooks(repositories: int, count: int) -> list[RigHook]:
 
 
 async def soak(rig: Rig, nats, *, events: int, hook_count: int, kills: int, seed: int = 1) -> str:
-    """Publish while hooks, NATS and the receiver are killed at random. Raises AssertionError when a promise is broken."""
+    """Publish events while hooks, NATS and the receiver are killed at random.
+
+    Raises AssertionError if a delivery is lost or wrong.
+    """
     chance = random.Random(seed)
     repositories = max(1, hook_count // 4)
     await rig.create_hooks(varied_hooks(repositories, hook_count))
@@ -300,7 +307,8 @@ async def soak(rig: Rig, nats, *, events: int, hook_count: int, kills: int, seed
 
 
 def check_arrivals(rig: Rig) -> str:
-    """Nothing is missing, nothing arrived at a wrong path, and copies have the same id. Raises AssertionError."""
+    """Check that all deliveries arrived, each at its path, and that copies have equal ids. Raises
+    AssertionError."""
     arrivals, distinct = rig.arrivals(), rig.distinct_arrivals()
     assert rig.missing() == 0
     assert {path for event, path, _ in distinct if path not in rig.expected[event]} == set()

@@ -51,7 +51,7 @@ async def test_lists_look_at_as_many_rows_among_twenty_times_as_many(world):
 
 
 async def fill_deliveries(db, number, body=b"x" * 3_000):
-    """So many deliveries of one hook, and now and then one of another, with bodies as large as those of pushes."""
+    """Add ``number`` deliveries of one hook, and some of another, with bodies as large as those of pushes."""
     at = now()
     values = {
         "repository_id": 7, "event": "push", "action": "", "manual": False,
@@ -73,7 +73,7 @@ async def fill_deliveries(db, number, body=b"x" * 3_000):
 
 
 async def test_deliveries_before_a_page_are_counted_by_an_index(world):
-    """The page in the middle takes a walk along half of the index more than the first one, for which all are counted."""
+    """The middle page walks along half of the index. The first page walks along none, but counts all rows."""
     await fill_deliveries(world.db, MANY)
 
     def deliveries_of_hook(tx, page):

@@ -1,4 +1,5 @@
-"""Every text and every list of a request has a limit: each that the description names is sent far too long."""
+"""Every text and every list of a request has a limit: a far too long value is sent for each in the
+description."""
 
 import re
 from itertools import groupby

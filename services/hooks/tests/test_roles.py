@@ -22,7 +22,7 @@ REFUSALS = {
     "/orgs/acme": {"anonymous": 401, "stranger": 403, "reader": 403, "writer": 403, "restricted": 403},
     "/orgs/secret": {"anonymous": 401, "stranger": 404, "reader": 403, "writer": 403, "restricted": 404},
 }
-"""The status by owner and role. ``restricted``: with a token of the owner that is restricted to another repository."""
+"""The status by owner and role. ``restricted``: a token of the owner, restricted to another repository."""
 
 IDS = {"/repos/ann/app": 7, "/repos/ann/other": 8, "/orgs/acme": 50, "/orgs/secret": 51}
 

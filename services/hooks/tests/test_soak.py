@@ -1,4 +1,4 @@
-"""Every delivery arrives although processes are killed. The full size: ``python benchmarks/deliveries.py --soak``."""
+"""Every delivery arrives though processes die. Full size: ``python benchmarks/deliveries.py --soak``."""
 
 import pytest
 

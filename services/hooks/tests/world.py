@@ -50,8 +50,8 @@ FOUR_PER_ENDPOINT = per_endpoint(4)
 class World:
     """One running service. ann (1) owns the public repository ann/app (7) and the private ann/other (8).
 
-    bob (2) is another user, acme (50) a public organization and secret (51) a private one. The workers run when a
-    test calls their ``step``, or in the lifespan of the app when ``settings.background`` is true.
+    bob (2) is another user, acme (50) a public organization and secret (51) a private one. The workers run
+    when a test calls their ``step``, or in the lifespan of the app if ``settings.background`` is true.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -111,7 +111,7 @@ class World:
     async def call(
         self, method: str, path: str, body: Any = None, *, user: int = 1, **principal: Any
     ) -> httpx.Response:
-        """Send a request as the user; 0 is nobody. ``principal``: more fields of the principal."""
+        """Send a request as the user; 0 is an anonymous caller. ``principal``: more fields of the principal."""
         caller = (
             Principal(id=user, name=f"user{user}", **{"via": "token", **principal}) if user else Principal()
         )

@@ -1,6 +1,6 @@
-"""Writes the golden payload of each new event: ``python -m tests.write_golden``, in the folder of the service.
+"""Write the golden payload of each new event: ``python -m tests.write_golden``, in the folder of the service.
 
-An existing file is never written again: receivers rely on its fields.
+Existing files are never changed: receivers rely on their fields.
 """
 
 from ingot_hooks.payloads.rules import notices

@@ -1,4 +1,5 @@
-"""Secrets of hooks: the rotation of the signing secret, and the Authorization header, which the API never shows."""
+"""Secrets of hooks: rotation of the signing secret, and the Authorization header, which the API never
+returns."""
 
 from datetime import timedelta
 from typing import Any

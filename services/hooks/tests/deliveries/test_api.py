@@ -66,7 +66,7 @@ async def test_a_delivery_in_a_final_state_can_be_sent_again(world, receiver):
 
 
 async def test_a_delivery_that_waits_for_its_next_attempt_can_be_sent_at_once(world, receiver):
-    """As somebody does who has mended the receiver."""
+    """A user does so after repairing the receiver."""
     hook_id = await world.create_hook(receiver.url)
     receiver.answer(500)
     await world.deliver(push())

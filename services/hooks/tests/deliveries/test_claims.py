@@ -32,8 +32,10 @@ async def change_url(world: World, hook_id: int, url: str) -> None:
 
 
 async def rows_read(tx: Tx) -> int:
-    """Rows of deliveries that PostgreSQL has read for this connection. Also those of a transaction that ended a moment
-    ago: they are added to the statistics of the table once a second."""
+    """Return the rows of deliveries that PostgreSQL has read for this connection.
+
+    It includes transactions that ended just now: they are added to the table's statistics once a second.
+    """
     statement = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'delivery'"
     return (await tx.execute(text(statement))).scalar_one()
 
@@ -133,8 +135,8 @@ async def test_many_lanes_of_a_full_endpoint_are_passed_over_at_once(world):
 @pytest.mark.parametrize("analyzed", [False, True])
 @pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
 async def test_a_claim_and_its_outcome_look_at_their_own_lane(world, analyzed):
-    """The planner would rather read all that is due, running or pending, in a table of which it knows nothing, and in
-    one of which it knows that nothing was under way."""
+    """Without statistics, or with those of an idle table, the planner prefers all due, running or pending
+    rows."""
     await world.create_hook(BEFORE)
     await world.deliver(push())
     (row,) = await world.rows("delivery")

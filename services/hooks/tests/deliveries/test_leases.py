@@ -1,4 +1,4 @@
-"""Leases of deliveries: short, renewed while a worker works, and lost to whoever claims after their end."""
+"""Leases of deliveries: they are short, renewed by a running worker, and can be claimed after their end."""
 
 import asyncio
 from datetime import timedelta

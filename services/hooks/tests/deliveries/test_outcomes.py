@@ -131,7 +131,8 @@ async def test_running_deliveries_are_locked_in_order(world, what):
 
     async def act() -> None:
         async with world.db.transaction() as tx:
-            # The planner may read the table in any order, and does so here in that of the rows on the disk.
+            # The planner may read the table in any order. This makes it use the order of the rows on the
+            # disk.
             await tx.execute(text("SET LOCAL enable_indexscan = off"))
             await tx.execute(text("SET LOCAL enable_bitmapscan = off"))
             if what == "record":

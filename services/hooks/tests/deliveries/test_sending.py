@@ -313,7 +313,7 @@ async def test_a_lane_goes_on_when_its_pause_is_over(world, receiver):
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_the_order_holds_while_peers_come_and_go(world, receiver, seed):
-    """Two processes, and a peer that is away at every second moment."""
+    """Two processes, and a peer that is down every second time."""
     chance = random.Random(seed)
     await world.create_hook(receiver.url)
     workers = [world.new_worker(lane_pause=0.02) for _ in range(2)]

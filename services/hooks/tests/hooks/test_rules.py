@@ -1,4 +1,4 @@
-"""Hooks of a user's own repositories, and hooks of the server: for every repository, or copied into new ones."""
+"""Hooks of a user's own repositories, and of the server: for every repository, or copied into new ones."""
 
 import json
 
