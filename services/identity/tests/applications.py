@@ -62,7 +62,7 @@ class App:
 
 
 class Person:
-    """A browser with cookies of its own, and somebody who reads the pages and fills in forms."""
+    """A user with a browser, who reads pages and fills in forms. It has cookies of its own."""
 
     def __init__(self, world, name):
         self.name = name

@@ -1,4 +1,4 @@
-"""Every public route of identity: what each role gets with a password, good bodies, and what the placeholders stand for."""
+"""Every public route of identity: the result of each role with a password, valid bodies, and values in paths."""
 
 import itertools
 

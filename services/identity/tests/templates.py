@@ -20,7 +20,7 @@ from ingot_testing.lifespan import started
 from .world import GATEWAY, PASSWORD, REPOS, World
 
 PRIVATE_KEY, SEALING_KEY = SigningKey.generate().text(), Fernet.generate_key().decode()
-"""The same for all tests: what a template holds is sealed with them."""
+"""The keys of all tests, because a template's secrets are sealed with them."""
 _ACME: dict[str, tuple[int, int]] = {}
 """The ids of the teams of acme, by kind of database."""
 
@@ -47,7 +47,7 @@ async def started_world(database_url: str, **changes: Any) -> AsyncIterator[Worl
 
 
 async def without_rows(database_url: str) -> None:
-    """As nobody has started on it yet."""
+    """Delete the rows of a database, as before the first start of a service."""
     await upgrade(database_url, SCRIPTS)
 
 

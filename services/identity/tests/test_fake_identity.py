@@ -1,4 +1,4 @@
-"""``FakeIdentity``, which other services test with, answers as the internal API does: one table of cases against both."""
+"""``FakeIdentity``, the fake for tests of other services, behaves like the internal API: one table of cases."""
 
 import base64
 from urllib.parse import quote
@@ -211,7 +211,8 @@ def fake_of(ids):
 
 
 def shape(value):
-    """The keys and types of a JSON value; of lists that of their items, of an error not the fields' texts."""
+    """Return the keys and types of a JSON value: of a list those of its items, of an error without texts of
+    fields."""
     if isinstance(value, dict):
         return {key: shape(inner) for key, inner in value.items() if key != "errors"}
     if isinstance(value, list):

@@ -199,7 +199,7 @@ async def test_a_text_is_counted_up_to_a_bound(world):
 
 
 RELATIONS = [
-    # As they come in time: somebody follows the administrator, who follows them.
+    # In order of time: a user follows the administrator, who follows back.
     """
     INSERT INTO follow (id, follower_id, followed_id)
     SELECT 2 * id + n, CASE n WHEN 1 THEN id ELSE {root} END, CASE n WHEN 1 THEN {root} ELSE id END
@@ -283,7 +283,7 @@ async def check_order(world, name, list_page, total):
 
 
 async def test_what_is_before_a_page_is_counted_by_an_index(world, crowd):
-    """The page in the middle takes a walk along half of the index more than the first one, for which all are counted."""
+    """The middle page walks along half of the index. The first page walks along none, but counts all rows."""
     for name, (list_of, total) in LISTS.items():
         costs = await page_costs(world.database, list_of(crowd), total)
         assert costs.last <= 1.2 * costs.first + CONSTANT, name

@@ -1,6 +1,7 @@
-"""Bodies of every route that reads one: whatever they hold, the answer names the field and nothing changes.
+"""Bodies of every route that reads one: for any content, the response names the field and nothing changes.
 
-And hostile names, also at the routes that the description leaves out: between services, of sign-ins, of pictures.
+Hostile names are tried as well, also at routes without a description: between services, of sign-ins, of
+pictures.
 """
 
 import json
@@ -57,7 +58,7 @@ READING = [
     "POST /orgs/{org}/teams/{team}/members",
     "PATCH /teams/{team}",
 ]
-"""Routes of the matrix that read a body and that somebody in it may use."""
+"""Routes of the matrix that read a body and that some role in it may use."""
 
 NO_OBJECTS = [
     b"[5]",
@@ -154,7 +155,7 @@ GOOD = {"key_ids": ["0"], "fingerprints": ["0"], "owner_id": 1, "name": "app", "
 
 
 def headers(services):
-    """Of one of those services; of nobody where none are named."""
+    """Return the headers of one of those services, or of an anonymous caller without any."""
     if "repos" in services:
         return REPOS.headers(ANONYMOUS, peer="repos")
     return GATEWAY.headers(ANONYMOUS, peer="gateway") if "gateway" in services else {}

@@ -271,7 +271,7 @@ async def test_a_list_of_a_thousand_costs_as_many_statements_as_one_of_ten(full)
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 async def test_an_index_serves_every_list(full):
-    """No list looks at a whole table, by the plans of SQLite; nor does its total, but for the notes of these."""
+    """By the plans of SQLite, no list and no total scans a whole table. A page may walk along an index."""
     wrong = []
     for path, caller in LISTS.items():
         with full.count_statements() as statements:

@@ -1,4 +1,5 @@
-"""No text and no list of a request is without a limit: every one that the description names is sent far too long."""
+"""No text and no list of a request is without a limit: a far too long value is sent for each in the
+description."""
 
 from itertools import groupby
 
@@ -20,7 +21,7 @@ async def test_whatever_is_too_long_is_refused_by_its_field(world):
     for (method, path), group in groupby(fields, lambda field: (field.method, field.path)):
         route = routes[shape(f"{method} {path.removeprefix('/api/v1')}")]
         roles = [role for role, status in zip(ROLES, MATRIX[route], strict=True) if status < 300]
-        if not roles:  # a code for a second factor that nobody in the matrix has
+        if not roles:  # a code for a second factor, which no user of the matrix has
             continue
         caller = NAMES[roles[0]]
         target = await things.filled(route.split(" ")[1], caller)

@@ -1,7 +1,7 @@
 """Access to every public route, by role and by kind of credential.
 
-The gate tries each route with each role by password, and with each other kind of credential by some role; ``make soak``
-tries all (INGOT_SAFETY).
+The gate tries each route with each role by password, and with each other kind of credential by some role.
+``make soak`` tries all (INGOT_SAFETY).
 """
 
 import secrets
@@ -18,8 +18,13 @@ from .matrix import BODIES, MATRIX, NAMES, ROLES, Things, public_routes, shape
 from .world import PASSWORD
 
 KINDS = ("basic", "token", "narrow", "reading", "other", "sudo", "restricted")
-"""``narrow`` is a token with the scope of the route alone, ``reading`` one with its reading scope, ``other`` one
-with another, ``restricted`` one that is restricted to a repository."""
+"""Kinds of credentials. These are tokens:
+
+- ``narrow``: with the scope of the route only.
+- ``reading``: with the read scope of the route.
+- ``other``: with another scope.
+- ``restricted``: restricted to a repository.
+"""
 
 
 @pytest.fixture
@@ -75,7 +80,8 @@ def expected(policy, kind, by_password, method, path, *, anonymous):
 
 
 def attempts(route):
-    """Role and kind of credential of those who call a route: every kind of the first role that may, two of each other one."""
+    """Return roles and kinds of credentials for a route: every kind of the first allowed role, two of each
+    other one."""
     first, others = crc32(route.encode()), KINDS[1:]
     allowed = [
         role
@@ -124,7 +130,8 @@ async def test_a_route_answers_each_role_as_the_matrix_says(world, part):
 
 
 async def answers_of(world, things, statements, route, policy):
-    """The status that each role gets with each kind of credential; ``statements`` keeps what identity handed out."""
+    """Return the status for each role and kind of credential. Adds the principal tokens of identity to
+    ``statements``."""
     method, path = route.split(" ")
     answers = {}
     for role, kind in [("anonymous", ""), *attempts(route)]:

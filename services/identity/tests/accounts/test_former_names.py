@@ -28,7 +28,7 @@ async def end_reservations(world):
 
 
 async def take(world, how, name):
-    """Let somebody else take ``name``."""
+    """Let another user take ``name``."""
     if how == "new user":
         body = {"username": name, "email": f"{name}@x.io", "password": PASSWORD}
         return await world.call("POST", "/admin/users", body, as_="root")

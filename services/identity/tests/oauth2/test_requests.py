@@ -1,4 +1,4 @@
-"""Attacks on the provider of OAuth2: codes and tokens that were stolen, requests that were changed on their way, forged pages."""
+"""Attacks on the OAuth2 provider: stolen codes and tokens, modified requests, forged pages."""
 
 import asyncio
 import base64
@@ -56,7 +56,7 @@ def basic(app):
     "changes", [{"scope": "everything"}, {"response_type": "token"}, {"code_challenge_method": "plain"}]
 )
 async def test_nobody_is_sent_to_another_site_before_they_have_signed_in(world, app, changes):
-    """Whoever registers an application would have links of this server that lead anywhere."""
+    """Otherwise the owner of an application could make links of this server lead to any site."""
     evil = await make_app(world, as_="mallory", redirect_uris=[EVIL])
     person = Person(world, "bob")
     query = evil.query(redirect_uri=EVIL, **changes)
@@ -112,7 +112,7 @@ async def test_a_code_of_the_attacker_is_of_no_use_in_the_session_of_a_victim(wo
 
 
 async def test_a_challenge_that_is_taken_away_or_added_on_the_way_gives_no_tokens(world, app, bob):
-    """PKCE downgrade: what the person allowed is what the form sends, and a verifier without a challenge is refused."""
+    """PKCE downgrade: the form sends what the user allowed. A verifier without challenge is rejected."""
     page = await bob.get(AUTHORIZE, app.query())
     action, fields = forms(page.text)[0]
     without = action.replace(f"&code_challenge={CHALLENGE}&code_challenge_method=S256", "")

@@ -178,7 +178,8 @@ async def counted(world):
         await tx.execute(update(account).values(password_hash="").where(account.c.login == "returned"))
 
     async def work(name, password):
-        """The answer, the parameters of each hash that was computed, the length of its password, the statements."""
+        """Return the response, the parameters of each computed hash, the length of its password, and the
+        statements."""
         passwords.verified.clear()
         with world.count_statements() as statements:
             answer = await guess(world, name, password=password)
@@ -223,7 +224,7 @@ async def test_tokens_are_never_slowed(world):
 
 @pytest.fixture(params=["redis", "away"])
 async def replicas(request, make_world, redis_url):
-    """Two replicas on one database and one Redis; away, nobody listens where that should be."""
+    """Two replicas on one database and one Redis. With `away`, no server listens at its address."""
     store_url = redis_url if request.param == "redis" else "redis://127.0.0.1:1"
     async with make_world(store_url=store_url) as one, make_world(store_url=store_url) as another:
         yield [one, another]
@@ -244,7 +245,7 @@ async def test_guesses_sent_at_once_to_two_replicas_get_no_more_than_those_to_on
     answers = await asyncio.gather(
         *(guess(replicas[n % 2], name.format(n), address.format(n)) for n in range(free * 2 + 20))
     )
-    # While Redis is away each of them counts alone: nobody is locked out, and nobody guesses for ever.
+    # While Redis is down each replica counts alone: no user is locked out, and guesses are still limited.
     accepted = free if "redis" in request.node.callspec.id.split("-") else free * 2
     assert sorted(a.status_code for a in answers) == [200] * accepted + [429] * (free * 2 + 20 - accepted)
 
