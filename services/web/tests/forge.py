@@ -131,10 +131,12 @@ def _names(shape):
 
 
 class FakeForge:
-    """The public API of all services. ``answers`` has what paths answer to GET; others answer an empty list. Lists come in pages.
-    A path may end in ``?ref=`` and a name, for that ref alone, or in ``?output=`` or ``?state=``.
+    """The public API of all services. ``answers`` has the responses by path; other paths return an empty
+    list.
 
-    What changes something is kept in ``sent``, and answers what ``answers`` has for its method and path.
+    Lists are paginated. A path may end in ``?ref=`` and a name, for that ref only, or in ``?output=`` or
+    ``?state=``. Requests that change something are recorded in ``sent``. Their responses are in ``answers``
+    by method and path.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Every form: after a change the browser is sent on, and what is refused is a page that says why, with its status."""
+"""Every form: a change redirects the browser, and a rejection is a page with the reason and its status."""
 
 import re
 import time
@@ -307,7 +307,7 @@ FILLED = (
     ("/ann/demo/issues/1/facts", "", "It blocks this one", {"issue": "#7"}),
     ("/ann/demo/issues/1/facts", "", "Add the time", {"hours": "2", "minutes": "30"}),
 )  # fmt: skip
-"""A page, how the address of one of its forms ends, the button, and what somebody fills in."""
+"""A page, the end of the address of one of its forms, the button, and the fields that a user fills in."""
 CHOICES = {
     f"{HOME}/issues/1": issue(pull_request={"merged": False},
                               labels=[{"id": 1, "name": "bug", "color": "ffffff"}]),

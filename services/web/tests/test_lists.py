@@ -1,4 +1,4 @@
-"""No page cuts a list in silence: whoever follows its links to the next page sees every row."""
+"""No page truncates a list silently: its links to the next page lead to every row."""
 
 import re
 from html import unescape
@@ -24,7 +24,7 @@ EXCERPTS = {
         for tab in ("", "/files")
     },
 }
-"""Lists of which a page shows the first or the latest rows alone, and what it says, or where the others are named."""
+"""Lists of which a page shows only the first or the latest rows, with its note or link about the others."""
 _NEXT = re.compile(r'<a [^>]*rel="next" href="([^"]*)"')
 
 

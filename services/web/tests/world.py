@@ -22,7 +22,7 @@ BOB = Principal(id=2, name="bob", via="session", session_id=12)
 
 
 class World:
-    """One running service, whose pages are asked for by ``caller``; with a ``forge`` it stands for all peers."""
+    """One running service. ``caller`` requests its pages; with a ``forge`` it stands for all peers."""
 
     def __init__(self, forge=None, *, callers=None, **settings) -> None:
         self.callers = callers or Callers("web")

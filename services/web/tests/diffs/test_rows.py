@@ -1,4 +1,4 @@
-"""Rows of diffs: what is in them is escaped, numbers lead to comments, and what is said stands below its line."""
+"""Rows of diffs: their content is escaped, numbers link to comments, and comments stand below their lines."""
 
 import pytest
 from markupsafe import Markup

@@ -41,7 +41,7 @@ def test_where_a_field_ends_counts():
 
 @pytest.fixture(params=["redis", "away"])
 async def replicas(request, forge, redis_url):
-    """Two processes with one Redis; away, nobody listens where that should be."""
+    """Two processes with one Redis. With `away`, no server listens at its address."""
     forge.answers |= ANSWERS
     forge.changed = CHANGED_ANSWER
     settings = {
@@ -66,7 +66,8 @@ def _form(world, body):
 async def test_a_form_that_reaches_another_process_changes_nothing_again(request, replicas, forge):
     form = _form(replicas[0], "so")
     answers = [await _send(world, form) for world in (*replicas, *replicas)]
-    # While Redis is away each process knows its own: a form goes through, rather than that nobody can change anything.
+    # While Redis is down each process knows only its own forms: a repeated form is accepted, so changes stay
+    # possible.
     is_shared = "redis" in request.node.callspec.id.split("-")
     assert answers == ([303, 409, 409, 409] if is_shared else [303, 303, 409, 409])
     assert [call[:2] for call in forge.sent] == [("POST", f"{HOME}/issues/1/comments")] * answers.count(303)

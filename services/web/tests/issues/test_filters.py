@@ -1,4 +1,4 @@
-"""Lists of issues and of pull requests, narrowed to what somebody looks for."""
+"""Lists of issues and of pull requests, with filters."""
 
 import re
 from html import unescape

@@ -1,4 +1,4 @@
-"""Forms with JavaScript: their routes answer previews and refusals to htmx as parts of a page, which the page takes in."""
+"""Forms with JavaScript: htmx gets previews and errors as parts of a page, and inserts them."""
 
 import time
 

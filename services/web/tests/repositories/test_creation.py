@@ -44,7 +44,8 @@ async def test_the_way_to_a_template_stands_on_its_pages_alone(pages, forge):
 
 
 async def test_the_form_has_the_organization_from_which_somebody_comes(pages, forge):
-    """Else the browser would choose another owner without a word; administrators come from those of others, too."""
+    """Else the browser would silently choose another owner. Administrators also come from other users'
+    organizations."""
     forge.answers["/user/orgs"] = [{"username": "crew"}]
     for chosen in ("crew", "lamps"):
         shown = (await pages.get(f"/repo/create?org={chosen}", ANN)).text

@@ -1,4 +1,4 @@
-"""Files of a pull request that somebody has looked at."""
+"""Files of a pull request that a reviewer has marked as viewed."""
 
 import re
 

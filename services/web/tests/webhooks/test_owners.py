@@ -61,7 +61,7 @@ async def test_a_delivery_that_waits_for_its_next_attempt_can_be_sent_now(
     )
     shown = (await pages.get("/user/settings/hooks/3/deliveries/d1", ANN)).text
     assert ("Send it now" in shown, "It is being sent" in shown) == (can_send, not can_send)
-    # What failed and is tried again is no delivery that merely waits; what is being sent can be looked at again.
+    # A retried delivery is not only pending. The page of a running delivery can be reloaded.
     assert (">Failing<" in shown, "tried again at" in shown) == (can_send, can_send)
     assert ('href="/user/settings/hooks/3/deliveries/d1">Look again' in shown) is not can_send
 
