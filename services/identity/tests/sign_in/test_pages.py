@@ -361,11 +361,11 @@ async def test_an_application_may_want_a_new_sign_in(world, app, bob):
 
 async def test_an_old_session_gives_an_application_nothing_new(world, app, bob):
     """A consent makes tokens, so it needs a recent proof as the form for tokens does."""
-    asked = await bob.get(AUTHORIZE, app.query())
+    page = await bob.get(AUTHORIZE, app.query())
     old = now() - timedelta(hours=2)
     async with world.database.transaction() as tx:
         await tx.execute(update(browser_session).values(created_at=old, proved_at=old))
-    refused = await bob.submit(asked, decision="allow")
+    refused = await bob.submit(page, decision="allow")
     assert (refused.status_code, "Password" in refused.text) == (200, True)
     page = await bob.get(AUTHORIZE, app.query())
     assert ("Password" in page.text, "Do not allow" in page.text) == (True, False)

@@ -107,7 +107,7 @@ class BorrowedHead:
         """
         return await self._storage.call(self._target_id, self._act, function)
 
-    async def publish(self, oid: str) -> None:
+    async def store(self, oid: str) -> None:
         """Give the target a commit (full id) that ``act`` has written, with all that it needs.
 
         The history of the tip is fetched first. No ref keeps it: a user who may push to the target can
@@ -119,16 +119,16 @@ class BorrowedHead:
             GitFailed, GitTimedOut: the commits could not be fetched.
         """
 
-        async def publish() -> None:
-            await self._storage.call(self._target_id, self._act, partial(_publish, oid))
+        async def store() -> None:
+            await self._storage.call(self._target_id, self._act, partial(_store, oid))
 
         if self._source_id == self._target_id:
-            return await publish()
+            return await store()
         ref = f"refs/scratch/{secrets.token_hex(8)}"
         paths = self._storage.path(self._target_id), self._storage.path(self._source_id)
         try:
             await asyncio.to_thread(fetch_from, *paths, self.tip, ref)
-            await publish()
+            await store()
         finally:
             await self._storage.call(self._target_id, delete_ref, ref)
 
@@ -200,10 +200,10 @@ async def with_borrowed_head(
         return await head.act(act)
 
 
-def _publish(oid: str, view: pygit2.Repository, _tip: str) -> None:
+def _store(oid: str, view: pygit2.Repository, _tip: str) -> None:
     if isinstance(view, ScratchRepository):
         view.keep(oid)
-        view.publish()
+        view.store()
 
 
 def alternate_environment(alternate: Path | None) -> dict[str, str] | None:

@@ -54,10 +54,10 @@ class ScratchRepository(pygit2.Repository):
             yield Path(folder)
 
     def keep(self, oid: str) -> None:
-        """Mark a commit: `staged` publishes it with all objects that it needs."""
+        """Mark a commit: `staged` stores it with all objects that it needs."""
         self._roots.append(oid)
 
-    def publish(self) -> None:
+    def store(self) -> None:
         """Move the marked objects to the repository, without other new objects.
 
         Raises UnsafeObject if a push may not contain an object; then none is moved.
@@ -106,14 +106,14 @@ def scratch(repo: pygit2.Repository) -> Iterator[ScratchRepository]:
 
 @contextlib.contextmanager
 def staged(repo: pygit2.Repository) -> Iterator[ScratchRepository]:
-    """Yield a view of the repository; publish the marked objects at the end. An error publishes nothing.
+    """Yield a view of the repository; store the marked objects at the end. An error stores nothing.
 
-    Raises UnsafeObject if a push may not contain an object; then nothing is published either.
+    Raises UnsafeObject if a push may not contain an object; then nothing is stored either.
     """
     with scratch(repo) as view:
         yield view
         if view is not repo:
-            view.publish()
+            view.store()
 
 
 def _remove(folder: Path) -> None:

@@ -110,7 +110,7 @@ async def _front_page(request: WebRequest) -> Response[Any]:
     if request.wants_part:
         return request.reload()  # the commits that it waited for are there
     if frame.repository["empty"] or listed is None:
-        return frame.render("code/empty.html", tab="code", **_marks(facts))
+        return frame.render("code/empty.html", tab="code", **_relations(facts))
     facts = facts or {}
     ref = NamedRef("branch", frame.repository["default_branch"], "")
     entries = _listed(frame, listed["dir_contents"])
@@ -129,14 +129,14 @@ async def _front_page(request: WebRequest) -> Response[Any]:
         commit_count=facts.get("commit_count"),
         branch_count=facts.get("branch_count"),
         languages=_shares(facts.get("languages") or {}),
-        **_marks(facts),
+        **_relations(facts),
         readme=readme,
         readme_html=html,
         is_home=True,
     )
 
 
-def _marks(facts: Any) -> dict[str, Any]:
+def _relations(facts: Any) -> dict[str, Any]:
     """Return whether the caller has starred and watches the repository."""
     return {name: bool(facts and facts[name]) for name in ("is_starred", "is_watched")}
 

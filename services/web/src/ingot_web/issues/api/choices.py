@@ -81,7 +81,7 @@ async def _rows(frame: RepositoryFrame, index: int, kind: str) -> Any:
     return []
 
 
-def _present(issue: Any, kind: str, rows: Any) -> tuple[list[Any], list[Any], list[Any]]:
+def _present(issue: Any, kind: str, listed: Any) -> tuple[list[Any], list[Any], list[Any]]:
     """Return the chosen values, the choices and teams to choose from.
 
     Choices that the issue has and the lists lack are added: without them the form would remove them.
@@ -89,15 +89,15 @@ def _present(issue: Any, kind: str, rows: Any) -> tuple[list[Any], list[Any], li
     match kind:
         case "labels":
             own = issue["labels"] or []
-            return [one["id"] for one in own], _with(rows, own), []
+            return [one["id"] for one in own], _with(listed, own), []
         case "assignees":
             own = issue["assignees"] or []
-            return [one["login"] for one in own], _with(rows, own), []
+            return [one["login"] for one in own], _with(listed, own), []
         case "milestone":
             own = [issue["milestone"]] if issue["milestone"] else []
-            return [one["id"] for one in own], _with(rows, own), []
+            return [one["id"] for one in own], _with(listed, own), []
         case "reviewers":
-            pull, people, teams = rows
+            pull, people, teams = listed
             requested, requested_teams = (
                 pull.get(name) or [] for name in ("requested_reviewers", "requested_reviewers_teams")
             )
