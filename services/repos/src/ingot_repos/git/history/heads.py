@@ -118,17 +118,15 @@ class BorrowedHead:
             UnsafeObject: a push may not contain one of the objects.
             GitFailed, GitTimedOut: the commits could not be fetched.
         """
-
-        async def store() -> None:
-            await self._storage.call(self._target_id, self._act, partial(_store, oid))
-
+        store = partial(_store, oid)
         if self._source_id == self._target_id:
-            return await store()
+            await self.act(store)
+            return
         ref = f"refs/scratch/{secrets.token_hex(8)}"
         paths = self._storage.path(self._target_id), self._storage.path(self._source_id)
         try:
             await asyncio.to_thread(fetch_from, *paths, self.tip, ref)
-            await store()
+            await self.act(store)
         finally:
             await self._storage.call(self._target_id, delete_ref, ref)
 
