@@ -47,6 +47,7 @@ from ingot_identity.members import internal as member_internal
 from ingot_identity.messages import jobs as message_jobs
 from ingot_identity.messages.components import MessageComponents
 from ingot_identity.messages.rules import Messages
+from ingot_identity.networks import jobs as network_jobs
 from ingot_identity.oauth2 import jobs as oauth2_jobs
 from ingot_identity.oauth2.api import applications as oauth2_applications
 from ingot_identity.oauth2.api import grants as oauth2_grants
@@ -256,6 +257,7 @@ def create_app(
         PeriodicTask("identity_rotate_id_token_keys", ROTATE_EVERY, id_token_keys.rotate),
         *invitation_jobs.tasks(database),
         *message_jobs.tasks(database),
+        *network_jobs.tasks(database),
         *oauth2_jobs.tasks(database),
         *session_jobs.tasks(database),
         *scim_jobs.tasks(database, presenter),

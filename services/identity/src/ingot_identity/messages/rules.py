@@ -40,7 +40,7 @@ PER_ADDRESS = 3
 INVITATIONS_PER_ADDRESS = 20
 """Invitations to one address within an hour: several people may invite the same one."""
 PER_ACCOUNT = 20
-"""Messages of a kind with a link, of one account within an hour."""
+"""Messages of a kind, of one account within an hour."""
 
 
 class Messages:
@@ -72,6 +72,8 @@ class Messages:
             return
         digest = self.digest_of(address) if address else None
         has_link = kind in PAGES
+        if not has_link and account_id and await store.count_of_account(tx, kind, account_id) >= PER_ACCOUNT:
+            return
         if has_link and account_id and await store.count_of_account(tx, kind, account_id) >= PER_ACCOUNT:
             raise TooManyRequests("too many messages; try again later", headers={"Retry-After": "3600"})
         most = INVITATIONS_PER_ADDRESS if kind == "invitation" else PER_ADDRESS
@@ -91,6 +93,14 @@ class Messages:
             expires_at=now() + LIFETIMES.get(kind, NOTE_LIFETIME),
         )
         tx.emit(MessageRequested(message_id=message_id, kind=kind), key=f"message {message_id}")
+
+    async def notify(self, tx: Tx, kind: MessageKind, account_id: int, *, page: str, **fields: str) -> None:
+        """Add a message about an account to its primary address. ``page`` is where the person can undo it.
+
+        An account that got ``PER_ACCOUNT`` of the kind within an hour gets no more.
+        """
+        url = f"{self._public_url}{page}"
+        await self.request(tx, kind, account_id=account_id, fields={**fields, "url": url})
 
     async def get_by_code(self, db: Executor, kind: MessageKind, code: str) -> MessageRow | None:
         """The message whose link has ``code``, if it is still valid."""

@@ -17,6 +17,7 @@ from ingot_contracts.limits import Name
 from ingot_identity.access.api import own_tokens, present_token
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.accounts.rules.presenter import whole_seconds
+from ingot_identity.messages.components import MessageComponents
 from ingot_identity.tokens import rules as tokens
 from ingot_identity.tokens import store
 from ingot_identity.tokens.store import TokenRow
@@ -89,6 +90,14 @@ async def create_token(request: IdentityRequest, data: CreateAccessTokenOption) 
         )
     async with request.db.transaction() as tx:
         token_id, secret = await tokens.create(tx, request.principal.id, name, scopes, expires_at, restricted)
+        await request.part(MessageComponents).messages.notify(
+            tx,
+            "new_token",
+            request.principal.id,
+            page="/user/settings/applications",
+            name=name,
+            scopes=", ".join(scopes),
+        )
         await request.audit(
             tx,
             "token.create",

@@ -20,6 +20,7 @@ from ingot_identity.accounts.store import queries as store
 from ingot_identity.accounts.store.tables import AccountKind, AccountRow
 from ingot_identity.emails import rules as emails
 from ingot_identity.emails import store as email_store
+from ingot_identity.messages.rules import Messages
 from ingot_identity.oauth2.rules import flow
 from ingot_identity.passwords.rules.hashing import Passwords
 from ingot_identity.sources.rules import identities
@@ -139,15 +140,25 @@ async def edit_user(tx: Tx, presenter: Presenter, account_id: int, changes: dict
 
 
 async def edit_user_by_hand(
-    tx: Tx, presenter: Presenter, account_id: int, changes: dict[str, Any]
+    tx: Tx, presenter: Presenter, messages: Messages, account_id: int, changes: dict[str, Any]
 ) -> AccountRow:
-    """Repeat ``edit_user``, and raise Conflict for a change of a right that groups of a source gave."""
+    """Repeat ``edit_user``, and send a mail about a new address to the former one.
+
+    Raises Conflict for a change of a right that groups of a source gave.
+    """
     row = await get_account(tx, account_id)
     if changes.get("admin", row.admin) != row.admin and (
         title := await mapped_members.source_of_column(tx, account_id, "admin")
     ):
         raise Conflict(f"the groups of {title} make this user an administrator; change them there")
-    return await edit_user(tx, presenter, account_id, changes)
+    former = await email_store.get_primary(tx, account_id)
+    edited = await edit_user(tx, presenter, account_id, changes)
+    if former is not None and former.confirmed_at is not None and former.address != edited.email:
+        fields = {"new_address": edited.email}
+        await messages.request(
+            tx, "address_changed", address=former.address, account_id=account_id, fields=fields
+        )
+    return edited
 
 
 async def rename_user(

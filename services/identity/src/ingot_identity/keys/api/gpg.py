@@ -21,6 +21,7 @@ from ingot_identity.keys.rules import gpg as gpg_keys
 from ingot_identity.keys.rules.gpg_proofs import ProofTokens
 from ingot_identity.keys.store import gpg as store
 from ingot_identity.keys.store.tables import GpgKeyRow
+from ingot_identity.messages.components import MessageComponents
 
 NEVER = datetime(1, 1, 1, tzinfo=UTC)
 Proof = Annotated[str, msgspec.Meta(max_length=gpg_keys.LONGEST_PROOF)]
@@ -109,6 +110,13 @@ async def add_gpg_key(request: IdentityRequest, data: CreateGPGKeyOption) -> GPG
     async with request.db.transaction() as tx:
         row = await gpg_keys.add(tx, request.principal.id, keys, tokens, verified=verified)
         await request.audit(tx, "gpg_key.add", f"user {request.principal.name}", key_id=row.key_id)
+        await request.part(MessageComponents).messages.notify(
+            tx,
+            "new_key",
+            request.principal.id,
+            page="/user/settings/gpg_keys",
+            name=f"OpenPGP key {row.key_id}",
+        )
         return (await _present_keys(tx, [row], request.principal.id))[0]
 
 

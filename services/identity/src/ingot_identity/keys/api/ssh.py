@@ -21,6 +21,7 @@ from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.keys.rules import ssh as ssh_keys
 from ingot_identity.keys.store import ssh as store
 from ingot_identity.keys.store.tables import SshKeyRow
+from ingot_identity.messages.components import MessageComponents
 
 
 class CreateKeyOption(msgspec.Struct):
@@ -167,6 +168,14 @@ async def _add(
 ) -> PublicKey:
     row = await ssh_keys.add(tx, account_id, title=data.title, key=data.key, read_only=data.read_only is True)
     await _audit(request, tx, "ssh_key.add", login, row)
+    await request.part(MessageComponents).messages.notify(
+        tx,
+        "new_key",
+        account_id,
+        page="/user/settings/keys",
+        name=f"SSH key {row.title}",
+        fingerprint=row.fingerprint,
+    )
     return (await _present_keys(request, tx, [row]))[0]
 
 

@@ -22,6 +22,8 @@ from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.mappings import rules as mappings
+from ingot_identity.messages.components import MessageComponents
+from ingot_identity.networks.rules import note_sign_in
 from ingot_identity.oauth2.rules import redirect_uris
 from ingot_identity.passkeys.rules.ceremonies import InvalidPasskey
 from ingot_identity.passwords.rules.proofs import require_password
@@ -461,6 +463,13 @@ async def _start_session(
             last_sign_in_at=now(),
         )
         await accounts.mark_signed_in(tx, row.id)
+        await note_sign_in(
+            tx,
+            request.part(MessageComponents).messages,
+            row.id,
+            address=address,
+            user_agent=request.headers.get("user-agent", ""),
+        )
         await add_entry(tx, actor, "session.start", f"user {row.login}", {"source": source.name})
     to = ticket.to if not ticket.query else f"/login/oauth/authorize?{ticket.query}"
     cookies = [browser.session_cookie(secret), browser.attempt_cookie("", 0)]

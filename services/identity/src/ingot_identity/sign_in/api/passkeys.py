@@ -12,6 +12,7 @@ from ingot_chassis.http.policy import anyone
 from ingot_chassis.telemetry import client_address
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.accounts.store import queries as accounts
+from ingot_identity.messages.components import MessageComponents
 from ingot_identity.oauth2.rules.protocol import Answer
 from ingot_identity.oauth2.rules.requests import Consent
 from ingot_identity.passkeys import store
@@ -171,6 +172,9 @@ async def _change(
             async with request.db.transaction() as tx:
                 passkey_id, codes = await add_passkey(tx, session.id, new, name)
                 await add_entry(tx, actor, "passkey.add", subject, {"id": passkey_id, "name": name})
+                await request.part(MessageComponents).messages.notify(
+                    tx, "new_key", session.id, page=PASSKEYS, name=f"passkey {name}"
+                )
             return codes
         case "rename":
             name = _name(form.get("name", ""))

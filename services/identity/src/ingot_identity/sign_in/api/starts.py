@@ -5,6 +5,8 @@ from ingot_chassis.telemetry import client_address
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import AccountRow
+from ingot_identity.messages.components import MessageComponents
+from ingot_identity.networks.rules import note_sign_in
 from ingot_identity.sessions import rules as browser_sessions
 from ingot_identity.sessions.rules import stamp_of
 from ingot_identity.sign_in.api.browser import Browser
@@ -21,6 +23,13 @@ async def start_session(request: IdentityRequest, browser: Browser, actor: Actor
             actor.id,
             password_stamp,
             replaced=browser.session_secret,
+            address=client_address(),
+            user_agent=request.headers.get("user-agent", ""),
+        )
+        await note_sign_in(
+            tx,
+            request.part(MessageComponents).messages,
+            actor.id,
             address=client_address(),
             user_agent=request.headers.get("user-agent", ""),
         )

@@ -18,6 +18,7 @@ from ingot_identity.access.rules import SignIn
 from ingot_identity.accounts.api.fields import Text50, Text100
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.accounts.rules.presenter import UserProfile
+from ingot_identity.messages.components import MessageComponents
 from ingot_identity.passwords.components import PasswordComponents
 from ingot_identity.passwords.rules.hashing import LONGEST, Passwords
 from ingot_identity.sources.store.tables import LOCAL
@@ -132,7 +133,8 @@ async def edit_user(request: IdentityRequest, data: EditUserOption) -> UserProfi
         access.require_other_password(request.principal, request.account)
     changes = await data.columns(request.part(PasswordComponents).checks.passwords)
     async with request.db.transaction() as tx:
-        row = await accounts.edit_user_by_hand(tx, request.presenter, request.account.id, changes)
+        messages = request.part(MessageComponents).messages
+        row = await accounts.edit_user_by_hand(tx, request.presenter, messages, request.account.id, changes)
         details = {name: changes[name] for name in SHOWN_CHANGES & changes.keys()}
         await request.audit(tx, "user.edit", f"user {row.login}", fields=sorted(set_fields(data)), **details)
         return await request.present_user(tx, row)

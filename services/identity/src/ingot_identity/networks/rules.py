@@ -1,0 +1,47 @@
+"""Sign-ins from new networks.
+
+A network is 256 addresses of IPv4, or what one customer gets of IPv6. Browsers are not told apart: their names
+change with each update, and a thief can send any name.
+"""
+
+import ipaddress
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.transaction import Tx
+from ingot_identity.messages.rules import Messages, in_words
+from ingot_identity.networks import store
+
+SESSIONS = "/user/settings/security"
+"""The page where people end their sessions and change their password."""
+IPV4_NETWORK, IPV6_NETWORK = 24, 64
+
+
+async def note_sign_in(tx: Tx, messages: Messages, account_id: int, *, address: str, user_agent: str) -> None:
+    """Note the network of a sign-in, and send a mail about a new one. The first network is no news."""
+    if not messages.is_on:
+        return
+    digest = messages.digest_of(f"network {network_of(address)}")
+    earlier = await store.list_of(tx, account_id)
+    await store.save(tx, account_id, digest)
+    if earlier and digest not in earlier:
+        await messages.notify(
+            tx,
+            "new_sign_in",
+            account_id,
+            page=SESSIONS,
+            time=in_words(now()),
+            address=address,
+            program=user_agent[:200],
+        )
+
+
+def network_of(address: str) -> str:
+    """The network of an address. Other texts are returned unchanged."""
+    try:
+        ip = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is not None:
+        ip = ip.ipv4_mapped
+    length = IPV4_NETWORK if ip.version == 4 else IPV6_NETWORK
+    return str(ipaddress.ip_network((ip, length), strict=False))
