@@ -253,18 +253,23 @@ class FakeForge:
         commits = self.answers.get(f"{home}/commits", [])
         latest = None
         if commits and f"{home}/commits" not in self.failures:
-            row, content = commits[0], commits[0]["commit"]
-            author = row.get("author")
+            content, author = commits[0]["commit"], commits[0].get("author")
             latest = {
-                "sha": row["sha"], "message": content["message"], "author_name": content.get("author", {}).get("name", ""),
-                "committed_at": content["committer"]["date"], "author": {"id": 0, "login": ""} | author if author else None,
-            }  # fmt: skip
+                "sha": commits[0]["sha"],
+                "message": content["message"],
+                "author_name": content.get("author", {}).get("name", ""),
+                "committed_at": content["committer"]["date"],
+                "author": {"id": 0, "login": ""} | author if author else None,
+            }
         starred = home.replace("/repos", "/user/starred", 1)
         return {
-            "latest": latest, "commit_count": len(commits), "branch_count": len(self.answers.get(f"{home}/branches", [])),
+            "latest": latest,
+            "commit_count": len(commits),
+            "branch_count": len(self.answers.get(f"{home}/branches", [])),
             "languages": self.answers.get(f"{home}/languages") or {},
-            "is_starred": starred not in self.failures, "is_watched": f"{home}/subscription" not in self.failures,
-        }  # fmt: skip
+            "is_starred": starred not in self.failures,
+            "is_watched": f"{home}/subscription" not in self.failures,
+        }
 
     def _has_moved(self, call, path):
         """True if a request for the changes of a pull request names others than the present ones."""

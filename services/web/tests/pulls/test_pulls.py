@@ -342,8 +342,9 @@ async def test_what_was_merged_by_hand_is_said_with_its_commit_where_the_reposit
 
 
 @pytest.mark.parametrize(
-    ("caller", "pushes", "declines"), [(ANN, True, False), (ANN, False, False), (BOB, False, True), (None, False, False)]
-)  # fmt: skip
+    ("caller", "pushes", "declines"),
+    [(ANN, True, False), (ANN, False, False), (BOB, False, True), (None, False, False)],
+)
 async def test_who_was_asked_for_a_review_stands_beside_and_may_decline(
     pages, forge, caller, pushes, declines
 ):

@@ -1,4 +1,4 @@
-"""Choices for an issue or pull request: labels, assignees, reviewers, milestone, date; in menus or as pages."""
+"""Choices for an issue or pull request: labels, assignees, reviewers, milestone, date."""
 
 from asyncio import gather
 from collections.abc import Awaitable, Callable, Mapping

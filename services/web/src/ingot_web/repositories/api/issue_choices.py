@@ -8,9 +8,7 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 
 
 async def offered_choices(frame: RepositoryFrame, unit: str) -> dict[str, Any]:
-    """Return what the caller may give a new issue or pull request.
-
-    Authors request reviews, writers do the rest.
+    """Return choices of the caller for a new issue or pull request. Only writers get more than reviewers.
 
     Needs ``load``.
     """
