@@ -27,6 +27,17 @@ async def test_the_first_page_leads_to_own_organizations(pages, forge):
     assert "/user/orgs" not in forge.read_paths
 
 
+async def test_what_waits_for_the_caller_comes_before_repositories(pages, forge):
+    forge.answers |= {"/notifications/new": {"new": 0}, "/repos/issues/search": []}
+    assert "No review, assigned issue or mention waits for you." in (await pages.get("/", ANN)).text
+    row = issue(title="Look", repository={"full_name": "ann/demo"})
+    forge.answers["/repos/issues/search"] = [row] * 8
+    shown = (await pages.get("/", ANN)).text
+    places = [shown.index(f"<h3>{words}") for words in ("To review", "Assigned to you", "Mentions you")]
+    assert [*places, shown.index("Your repositories")] == sorted([*places, shown.index("Your repositories")])
+    assert (shown.count(">Look</a>"), shown.count("All 8:")) == (18, 3)
+
+
 @pytest.mark.parametrize(
     ("url", "name", "flags"),
     [("http://forge/", "ingot-session", set()), ("https://forge/", "__Host-ingot-session", {"secure"})],

@@ -38,3 +38,24 @@ async def test_the_address_of_a_milestone_leads_to_its_issues(pages, forge, call
     forge.answers[f"{HOME}/milestones/3"] = MILESTONE
     answer = await pages.get("/ann/demo/milestone/3", caller)
     assert answer.headers["location"] == "/ann/demo/issues?milestone=One+%26+two&state=all"
+
+
+@pytest.mark.parametrize(
+    ("changed", "overdue"),
+    [
+        ({}, False),
+        ({"due_on": "2020-01-02T23:59:59Z"}, True),
+        ({"due_on": "2020-01-02T23:59:59Z", "state": "closed"}, False),
+    ],
+)
+async def test_a_milestone_shows_how_much_is_closed_and_what_is_overdue(pages, forge, changed, overdue):
+    path = f"{HOME}/milestones"
+    forge.answers[path] = [MILESTONE | {"open_issues": 2, "closed_issues": 1} | changed]
+    shown = (await pages.get("/ann/demo/milestones", ANN)).text
+    assert ('<progress max="3" value="1"' in shown, "33 %" in shown, "Overdue" in shown) == (
+        True,
+        True,
+        overdue,
+    )
+    forge.answers[path] = []
+    assert "New milestone" in (await pages.get("/ann/demo/milestones", ANN)).text

@@ -32,10 +32,11 @@ async def home(request: WebRequest) -> Response[str]:
         latest = await forge.listing("repos", "/repos/search", sort="updated", order="desc", limit=PAGE_SIZE)
         return request.render("home/home.html", title="Start", latest=latest)
     search = "/repos/issues/search"
-    own, assigned, reviews, unread, organizations, offers = await gather(
+    own, assigned, reviews, mentions, unread, organizations, offers = await gather(
         forge.listing("repos", "/user/repos", page=request.number, limit=PAGE_SIZE),
         forge.listing("issues", search, assigned=True, state="open", limit=SHOWN),
         forge.listing("issues", search, review_requested=True, state="open", type="pulls", limit=SHOWN),
+        forge.listing("issues", search, mentioned=True, state="open", limit=SHOWN),
         forge.get("issues", "/notifications/new"),
         forge.listing("identity", "/user/orgs", limit=ORGANIZATIONS),
         forge.offers(),
@@ -48,6 +49,7 @@ async def home(request: WebRequest) -> Response[str]:
         pages=request.pages_of(own.total),
         assigned=assigned,
         reviews=reviews,
+        mentions=mentions,
         unread=unread["new"],
         offers=offers,
     )

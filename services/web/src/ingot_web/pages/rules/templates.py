@@ -90,7 +90,7 @@ def _environment(
         "shell": shlex.quote,
         **{function.__name__: function for function in filters},
     }
-    environment.tests["web_url"] = is_web_url
+    environment.tests |= {"web_url": is_web_url, "past": is_past}
     frame = PageFrame(root, site_name)
     environment.globals |= {
         "skip": Markup(SKIP),  # noqa: S704 - of our own
@@ -133,6 +133,11 @@ def ago(time: str) -> str:
             words = f"{count} {unit}{'s' if count > 1 else ''}"
             return f"{words} ago" if seconds > 0 else f"in {words}"
     return "just now"
+
+
+def is_past(time: str) -> bool:
+    """Return whether a time in a response is over."""
+    return _parsed(time) < now()
 
 
 def time_element(time: str) -> Markup:
