@@ -389,7 +389,7 @@ async def answer_of(raw):
     [
         (status("401 Unauthorized"), "unauthorized"),
         (status("403 Forbidden"), "unauthorized"),
-        (status("404 Not Found"), "not-value"),
+        (status("404 Not Found"), "not-found"),
         (b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>", "forge-answer"),
         (b'HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n[{"id": "five"', "forge-answer"),
         (status("302 Found", "Location: http://10.0.0.1/api/v3/"), "address"),
