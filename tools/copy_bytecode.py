@@ -1,7 +1,7 @@
-"""Copies what is compiled in one environment to another one that has the same files.
+"""Copy the bytecode of one environment to another one with the same files: `tools/copy_bytecode.py FROM TO`.
 
-`tools/copy_bytecode.py FROM TO`: uv installs links to the files of its cache, so bytecode that names their time and size
-holds in every environment. Without it each process of a first test run would compile hundreds of modules again.
+uv installs links to the files of its cache. Their time and size are equal, so their bytecode is valid in
+every environment. Without it each process of a first test run would compile hundreds of modules again.
 """
 
 import shutil

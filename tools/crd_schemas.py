@@ -1,7 +1,7 @@
-"""Write tests/deploy/schemas: what the custom resources and the Compose file in deploy/ may look like.
+"""Write tests/deploy/schemas: the schemas of the custom resources and of the Compose file in deploy/.
 
-The schemas are those that the projects publish in their Go modules, without descriptions; Go has to be on PATH.
-Usage: python tools/crd_schemas.py
+The projects publish these schemas in their Go modules. Descriptions are removed. Go must be on PATH. Usage:
+python tools/crd_schemas.py
 """
 
 import json
@@ -87,7 +87,7 @@ def stripped(schema: Any, *, inside_names: bool = False) -> Any:
 
 
 def closed(schema: Any) -> Any:
-    """The schema of a custom resource as JSON Schema: no unknown fields, extensions in their standard form."""
+    """Return a custom resource's schema as JSON Schema: no unknown fields, extensions in standard form."""
     if isinstance(schema, list):
         return [closed(part) for part in schema]
     if not isinstance(schema, dict):

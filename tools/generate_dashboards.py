@@ -1,4 +1,4 @@
-"""The Grafana dashboards of the services: what each one shows, written down once, as `make docs` writes it to JSON."""
+"""The Grafana dashboards of the services. `make docs` writes them to JSON."""
 
 import json
 from collections.abc import Iterator

@@ -1,6 +1,7 @@
-"""Write pages and parts of docs/reference, pictures of docs/explanation, and dashboards from the code.
+"""Write generated pages and sections of docs/reference, pictures of docs/explanation, and dashboards.
 
-Usage: python tools/generate_docs.py [--check]. With --check, write nothing and exit with 1 if a page is stale.
+Usage: python tools/generate_docs.py [--check]. With --check, write nothing and exit with 1 if a page is
+stale.
 """
 
 import argparse

@@ -1,7 +1,8 @@
-"""Writes the Helm chart in deploy/helm/ingot from the Kustomize bases, which are the one source: `python tools/helm_chart.py`.
+"""Write the Helm chart in deploy/helm/ingot from the Kustomize bases: `python tools/helm_chart.py`.
 
-What it renders is overlays/dev without its patches, with backups: the bases, and the bundled servers. Where an operator may want another value,
-it puts an expression into the objects. It needs kustomize or kubectl. tests/deploy/test_helm.py holds both against each other.
+The chart renders the bases, the bundled servers and backups, as overlays/dev without its patches. Values that
+an operator may change become expressions. It needs kustomize or kubectl. tests/deploy/test_helm.py compares
+both.
 """
 
 import re

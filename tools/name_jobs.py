@@ -1,8 +1,8 @@
-"""Names the migration Jobs of overlays/production by a hash of what they run: a Job cannot be changed, only replaced.
+"""Name the migration Jobs of overlays/production by a hash of their content: a Job can only be replaced.
 
-It also writes the checksum of the shared settings, by which their change makes new pods. Run it after a change of an image,
-a tag, a Job or the settings of the platform: ``.venv/bin/python tools/name_jobs.py``. ``--check`` changes nothing and
-ends with 1 if something is not that of its content. It needs kustomize or kubectl.
+It also writes the checksum of the shared settings, so a change of them replaces the pods. Run it after a
+change of an image, a tag, a Job or the settings of the platform: ``.venv/bin/python tools/name_jobs.py``.
+``--check`` changes nothing and exits with 1 if a hash is stale. It needs kustomize or kubectl.
 """
 
 import hashlib

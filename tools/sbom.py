@@ -1,4 +1,4 @@
-"""Prints what Ingot is made of as a CycloneDX 1.6 document: every package of requirements.lock with its hashes."""
+"""Print the bill of materials of Ingot (CycloneDX 1.6): every package of requirements.lock with its hashes."""
 
 import json
 import re

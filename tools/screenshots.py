@@ -1,7 +1,8 @@
 """Take the pictures of docs/explanation/pages.md: `python tools/screenshots.py [name …]`, else all.
 
-It starts an `ingot up` of its own on a free port, fills it through the API with a small world, and looks at it with the
-machine's Chromium. It ends with code 2 where there is none, and with code 1 when a page had a fault in the browser or a picture is too large.
+It starts an `ingot up` of its own on a free port, fills it through the API, and opens it with the machine's
+Chromium. It exits with code 2 if there is no Chromium. It exits with code 1 if a page had a browser error
+or a picture is too large.
 """
 
 import asyncio
@@ -30,7 +31,20 @@ MOST_BYTES = 120_000
 PATIENCE = 60.0
 PASSWORD = "the tide comes in"
 BASE, CODE = "harbour/tides", "src/tides/forecast.py"
-README = '# Tides\n\nWhen is high water, and how high does it rise? *Tides* answers for 40 harbours, without a network.\n\n```python\nfrom tides import forecast\n\nfor water in forecast("north-quay", days=2):\n    print(water.time, water.height)\n```\n\n| harbour | heights since | mean range |\n|---|---|---|\n| North Quay | 1998 | 3.1 m |\n| Old Lock | 2004 | 2.7 m |\n\n[How to use it](docs/usage.md) says more.\n'
+README = (
+    "# Tides\n\n"
+    "When is high water, and how high does it rise? *Tides* answers for 40 harbours, without a network.\n\n"
+    "```python\n"
+    "from tides import forecast\n\n"
+    'for water in forecast("north-quay", days=2):\n'
+    "    print(water.time, water.height)\n"
+    "```\n\n"
+    "| harbour | heights since | mean range |\n"
+    "|---|---|---|\n"
+    "| North Quay | 1998 | 3.1 m |\n"
+    "| Old Lock | 2004 | 2.7 m |\n\n"
+    "[How to use it](docs/usage.md) says more.\n"
+)
 HARMONICS = (
     '"""The parts of which a tide is the sum."""\n\nPERIODS = {"M2": 12.4206, "S2": 12.0, "N2": 12.6583}\n'
 )
@@ -45,31 +59,58 @@ def height(parts, hours):
     """Metres above the chart's zero, `hours` after midnight."""
     return sum(size * cos(tau * hours / PERIODS[name]) for name, size in parts)
 '''
-HIGH_WATERS = '\n\ndef high_waters(parts, days=1):\n    """The hours at which the water stops rising."""\n    steps = [number / 4 for number in range(days * 96)]\n    heights = [height(parts, hours) for hours in steps]\n    inner = range(1, len(steps) - 1)\n    tops = [top for top in inner if heights[top] == max(heights[top - 1 : top + 2])]\n    return [steps[top] for top in tops]\n'
+HIGH_WATERS = (
+    "\n\ndef high_waters(parts, days=1):\n"
+    '    """The hours at which the water stops rising."""\n'
+    "    steps = [number / 4 for number in range(days * 96)]\n"
+    "    heights = [height(parts, hours) for hours in steps]\n"
+    "    inner = range(1, len(steps) - 1)\n"
+    "    tops = [top for top in inner if heights[top] == max(heights[top - 1 : top + 2])]\n"
+    "    return [steps[top] for top in tops]\n"
+)
 EXACT = HIGH_WATERS.replace("/ 4", "/ 10").replace("* 96", "* 240")
 NAMED = HIGH_WATERS.replace("/ 4", "/ STEPS").replace("* 96", "* 24 * STEPS")
 RANGE = "\n\ndef mean_range(heights):\n    return max(heights) - min(heights)\n"
-LOW_WATERS = '\n\ndef low_waters(parts, days=1):\n    """The hours at which the water stops falling."""\n    upside_down = [(name, -size) for name, size in parts]\n    return high_waters(upside_down, days)\n'
+LOW_WATERS = (
+    "\n\ndef low_waters(parts, days=1):\n"
+    '    """The hours at which the water stops falling."""\n'
+    "    upside_down = [(name, -size) for name, size in parts]\n"
+    "    return high_waters(upside_down, days)\n"
+)
 USAGE = "# Usage\n\n`forecast(harbour, days)` gives each high water with its time and height.\n"
-TEST = "from tides.forecast import high_waters\n\n\ndef test_one_in_half_a_day():\n    assert len(high_waters([('M2', 1.5)])) == 1\n"
+TEST = (
+    "from tides.forecast import high_waters\n\n\n"
+    "def test_one_in_half_a_day():\n"
+    "    assert len(high_waters([('M2', 1.5)])) == 1\n"
+)
 COMMITS = (
-    (40, "ann", "Forecast heights from three parts", "", {"README.md": README.partition("| harb")[0], "src/tides/harmonics.py": HARMONICS, CODE: HEIGHT}),
-    (31, "kim", "Find the high waters of a day", "", {CODE: HEIGHT + HIGH_WATERS, "tests/test_forecast.py": TEST}),
+    (40, "ann", "Forecast heights from three parts", "",
+     {"README.md": README.partition("| harb")[0], "src/tides/harmonics.py": HARMONICS, CODE: HEIGHT}),
+    (31, "kim", "Find the high waters of a day", "",
+     {CODE: HEIGHT + HIGH_WATERS, "tests/test_forecast.py": TEST}),
     (17, "ann", "Say how it is used", "", {"docs/usage.md": USAGE, "README.md": README}),
     (9, "ann", "Measure the mean range", "", {CODE: HEIGHT + HIGH_WATERS + RANGE}),
-    (2, "kim", "Look every six minutes instead of every quarter of an hour", "", {CODE: HEIGHT + EXACT + RANGE}),
-    (1, "kim", "Find the low waters as well", "low-waters", {CODE: HEIGHT.replace("PERIODS\n", "PERIODS\n\nSTEPS = 10\n", 1) + NAMED + LOW_WATERS + RANGE, "docs/usage.md": USAGE + "`low_waters(parts, days)` gives the hours of low water.\n"}),
+    (2, "kim", "Look every six minutes instead of every quarter of an hour", "",
+     {CODE: HEIGHT + EXACT + RANGE}),
+    (1, "kim", "Find the low waters as well", "low-waters",
+     {CODE: HEIGHT.replace("PERIODS\n", "PERIODS\n\nSTEPS = 10\n", 1) + NAMED + LOW_WATERS + RANGE,
+      "docs/usage.md": USAGE + "`low_waters(parts, days)` gives the hours of low water.\n"}),
     (0, "kim", "Draw a day as a curve", "curve", {"docs/curve.md": "# The curve of a day\n"}),
 )  # fmt: skip
 """Days ago, who, the message, the branch if it is not main, and the files."""
 ISSUES = (
     ("ann", "The table of harbours lacks Old Lock", ["documentation"], "It is measured since 2004."),
-    ("kim", "Low waters are missing", ["feature", "forecast"], "High waters alone do not say when the **lock** opens.\n\n- [x] find the hours\n- [ ] find the heights\n- [ ] say so in `docs/usage.md`\n\n> At low water the gate stays shut."),
+    ("kim", "Low waters are missing", ["feature", "forecast"],
+     (
+         "High waters alone do not say when the **lock** opens.\n\n- [x] find the hours\n"
+         "- [ ] find the heights\n- [ ] say so in `docs/usage.md`\n\n> At low water the gate stays shut."
+     )),
     ("kim", "Heights are 10 cm too low in spring", ["bug", "forecast"], "Seen at North Quay in March."),
     ("ann", "Read the parts of a harbour from a file", ["feature"], "One TOML file for each harbour."),
     ("kim", "Which zero do the heights count from?", ["question"], "The chart's, or the mean?"),
 )  # fmt: skip
-LABELS = {"bug": "#d73a4a", "documentation": "#0075ca", "feature": "#1a7f37", "forecast": "#8250df", "question": "#bf8700"}  # fmt: skip
+LABELS = {"bug": "#d73a4a", "documentation": "#0075ca", "feature": "#1a7f37", "forecast": "#8250df",
+          "question": "#bf8700"}  # fmt: skip
 WIDE, PHONE = 1280, 360
 
 
@@ -123,7 +164,7 @@ class Receiver(BaseHTTPRequestHandler):
 
 @contextmanager
 def receiver() -> Iterator[str]:
-    """The URL of a receiver that runs meanwhile."""
+    """Run a receiver during the block, and yield its URL."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/deploy"
@@ -161,7 +202,8 @@ class World:
             address = f"{name}@example.org"
             await self.make("admin/users", by=root, username=name, email=address, password=PASSWORD)
         await self.make("orgs", username="harbour", full_name="The harbour office")
-        for name, text in (("charts", "Depths of the harbour, by year"), ("tides", "Forecasts of high and low water")):  # fmt: skip
+        for name, text in (("charts", "Depths of the harbour, by year"),
+                           ("tides", "Forecasts of high and low water")):  # fmt: skip
             await self.make("orgs/harbour/repos", name=name, description=text, auto_init=name == "charts")
         await self.make("user/repos", name="notes", description="What is worth a line", auto_init=True)
         await self.make(f"repos/{BASE}/collaborators/kim", method="PUT", permission="write")
@@ -177,7 +219,8 @@ class World:
             await self.make(f"repos/{BASE}/issues", by=by, title=title, body=text, labels=ids)
         await self._discuss()
         await self._review(shas[5], labels["feature"])
-        await self.make(f"repos/{BASE}/releases", tag_name="v1.0", name="First forecast", body="High waters of 40 harbours.")  # fmt: skip
+        await self.make(f"repos/{BASE}/releases", tag_name="v1.0", name="First forecast",
+                        body="High waters of 40 harbours.")  # fmt: skip
         async with asyncio.timeout(PATIENCE):
             while not await self._is_released(f"repos/{BASE}/hooks/{hook['id']}/deliveries"):
                 await asyncio.sleep(0.2)
@@ -187,7 +230,11 @@ class World:
         issue = f"repos/{BASE}/issues/2"
         await self.make(f"repos/{BASE}/milestones", title="Second forecast", due_on="2030-06-01T00:00:00Z")
         await self.make(issue, method="PATCH", assignees=["ann"], milestone=1)
-        await self.make(f"{issue}/comments", body="The heights are those of high water, upside down:\n\n```python\nlow = [(name, -size) for name, size in parts]\n```")  # fmt: skip
+        await self.make(f"{issue}/comments",
+                        body=(
+                            "The heights are those of high water, upside down:\n\n```python\n"
+                            "low = [(name, -size) for name, size in parts]\n```"
+                        ))  # fmt: skip
         await self.make(f"{issue}/comments", by="kim", body="Good, I try that. @ann, do you look at it?")
         for content, by in (("heart", "kim"), ("heart", "ann"), ("laugh", "kim")):
             await self.make(f"{issue}/reactions", by=by, content=content)
@@ -196,11 +243,19 @@ class World:
     async def _review(self, sha: str, label: int) -> None:
         text = "The hours at which the water stops falling, from the same parts.\n\nCloses #2"
         pulls = f"repos/{BASE}/pulls"
-        await self.make(pulls, by="kim", title="Find the low waters as well", head="low-waters", base="main", body=text, labels=[label])  # fmt: skip
-        await self.make(f"repos/{BASE}/statuses/{sha}", by="kim", state="success", context="tests", description="24 tests in 3 seconds")  # fmt: skip
-        comment = {"path": CODE, "new_position": 26, "body": "A shorter name would do:\n\n```suggestion\n    negative = [(name, -size) for name, size in parts]\n```"}  # fmt: skip
-        await self.make(f"{pulls}/6/reviews", event="COMMENT", body="Nearly there. One name, and it can go in.", comments=[comment])  # fmt: skip
-        await self.make(f"repos/{BASE}/issues/6/comments", by="kim", body="Thank you! I keep the long one: it says what happens.")  # fmt: skip
+        await self.make(pulls, by="kim", title="Find the low waters as well", head="low-waters", base="main",
+                        body=text, labels=[label])  # fmt: skip
+        await self.make(f"repos/{BASE}/statuses/{sha}", by="kim", state="success", context="tests",
+                        description="24 tests in 3 seconds")  # fmt: skip
+        comment = {"path": CODE, "new_position": 26,
+                   "body": (
+                       "A shorter name would do:\n\n```suggestion\n    negative = [(name, -size) for name, "
+                       "size in parts]\n```"
+                   )}  # fmt: skip
+        await self.make(f"{pulls}/6/reviews", event="COMMENT",
+                        body="Nearly there. One name, and it can go in.", comments=[comment])  # fmt: skip
+        await self.make(f"repos/{BASE}/issues/6/comments", by="kim",
+                        body="Thank you! I keep the long one: it says what happens.")  # fmt: skip
         await self.make(f"{pulls}/6/reviews", event="APPROVED", body="That is a reason.")
         await self.make(pulls, by="kim", title="WIP: Draw a day as a curve", head="curve", base="main")
         await self.make(f"{pulls}/7/requested_reviewers", by="kim", reviewers=["ann"])

@@ -1,6 +1,7 @@
-"""Put a release of Swagger UI into the gateway: `npm pack swagger-ui-dist@5`, then this with the file it wrote.
+"""Put a release of Swagger UI into the gateway.
 
-Of the package only what the page loads is taken, compressed so that the same release always gives the same bytes.
+Run `npm pack swagger-ui-dist@5`, then this program with the file it wrote. It takes only the files that the
+page loads. The same release always compresses to the same bytes.
 """
 
 import gzip

@@ -1,6 +1,7 @@
-"""Asks a database of advisories (OSV) about every package of requirements.lock; says so when it cannot be reached.
+"""Check every package of requirements.lock in an advisory database (OSV), or report that it is unreachable.
 
-The exit code is 1 when a package has a known vulnerability. OSV_URL names another server with the same interface.
+The exit code is 1 if a package has a known vulnerability. OSV_URL names another server with the same
+interface.
 """
 
 import json
