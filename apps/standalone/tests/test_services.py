@@ -1,4 +1,4 @@
-"""The six services in one process: webhooks reach what the operator names on this machine, and never Ingot itself."""
+"""The six services in one process: webhooks reach local servers that the operator names, never Ingot."""
 
 import threading
 import time

@@ -94,11 +94,11 @@ def test_without_the_default_port_there_is_no_ssh(folder):
             try:
                 stack.enter_context(socket.create_server(("127.0.0.1", 2222)))
                 is_other = False
-            except OSError:  # who has it already is as good, as long as he has it
+            except OSError:  # another process has the port, which is enough while it runs
                 is_other = True
             result = ingot("up", "--port", "0", "--data", str(folder))
         if not is_other or " off: " in result.out:
-            break  # else whoever had it has ended meanwhile
+            break  # otherwise the other process has released it
     assert "SSH            off: port 2222 is taken; choose another with --ssh-port" in result.out
     assert "secrets.json is missing" in result.err
 
