@@ -66,7 +66,7 @@ class ProxiedExchange:
         self._cancelled = self._finished = False
         self.started = False
         self.watches_client = False
-        """Set by an upstream that does not itself notice that the client disconnects."""
+        """True if the upstream cannot detect that the client disconnects, so the gateway has to."""
 
     async def __aenter__(self) -> Self:
         self._timer = self._loop.call_later(min(FIRST_CHECK_SECONDS, self._limits.silence), self._check)

@@ -93,7 +93,7 @@ def encode_row(row: EventRow) -> bytes:
 
 
 class Relay:
-    """Moves the outbox of ``service``. Any number of relays may run; one works at a time."""
+    """A publisher of the outbox of ``service``. Any number of relays may run; one publishes at a time."""
 
     def __init__(self, service: str, database: Database, bus: Bus) -> None:
         self._service, self._db, self._bus = service, database, bus

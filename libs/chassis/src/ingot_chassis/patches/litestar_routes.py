@@ -63,7 +63,7 @@ def _plain_arguments(route: HTTPRoute, handler: HTTPRouteHandler) -> tuple[str, 
 
 
 def _arguments(route: HTTPRoute, handler: HTTPRouteHandler) -> tuple[str, ...] | None:
-    """Return the arguments other than the request. None: one is not in the path, or needs conversion."""
+    """Return the arguments other than the request, or None if one is not in the path or needs conversion."""
     parameters = dict(handler.parsed_fn_signature.parameters)
     if parameters.pop("request", None) is None:
         return None

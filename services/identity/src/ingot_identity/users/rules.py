@@ -116,7 +116,7 @@ async def ensure_administrator(
 
 
 async def edit_user(tx: Tx, presenter: Presenter, account_id: int, changes: dict[str, Any]) -> AccountRow:
-    """Change the columns named in ``changes`` and no others; the new row. Raises Invalid, NotFound."""
+    """Change only the columns named in ``changes``, and return the new row. Raises Invalid, NotFound."""
     if not (changes.get("admin", True) and changes.get("active", True)) or changes.get("login_prohibited"):
         await require_another_administrator(tx, account_id)
     before = await lock_for_update(tx, account_id)

@@ -52,7 +52,7 @@ class GPGKeyEmail(msgspec.Struct):
 class GPGKey(msgspec.Struct, kw_only=True):
     """`emails` are addresses of the owner; empty for others if the owner hides them.
 
-    `expires_at` is in the year 1 for a key that never does. `verified`: the owner has signed a token with it.
+    `expires_at` is in the year 1 if the key never expires. `verified`: the owner has signed a token with it.
     """
 
     id: int

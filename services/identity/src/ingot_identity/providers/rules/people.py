@@ -18,7 +18,7 @@ _NO_LOGIN = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
-    """A person by verified tokens. ``email`` is in lower case, and empty unless it looks like an address."""
+    """A person, as verified tokens describe it. ``email`` is in lower case; empty if it is invalid."""
 
     subject: str
     login: str = ""
@@ -57,7 +57,7 @@ def claim(claims: Mapping[str, Any], name: str) -> Any:
 
 
 def person_of(config: OidcConfig, claims: Mapping[str, Any], id_token: str) -> Person:
-    """The person whom verified claims describe. Raises InvalidToken without an id of the person."""
+    """Return the person of verified claims. Raises InvalidToken if they have no id of the person."""
     email, is_verified = _email(config, claims)
     groups = list(groups_of(claim(claims, config.groups_claim)))
     person = Person(

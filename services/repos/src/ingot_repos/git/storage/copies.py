@@ -1,7 +1,8 @@
-"""Copies repositories to another volume, file by file: objects are immutable, and refs are a list.
+"""Copy repositories to another volume, file by file.
 
-So an interrupted copy continues with the missing files, and a repeated copy transfers only new ones. Files
-that git can recreate (commit-graphs, multi-pack-indexes) are not copied. Everything here blocks.
+Objects are immutable, and refs are copied as one list. So an interrupted copy continues with the missing
+files, and a repeated copy transfers only new ones. Files that git can recreate (commit-graphs,
+multi-pack-indexes) are not copied. All functions block.
 """
 
 import hashlib

@@ -327,7 +327,7 @@ def _path_of_head(names: str) -> str:
 
 
 def _unquoted(path: str) -> str:
-    """Return a path from git's quotes, in which bytes of other characters are octal."""
+    """Return the path in a quoted path of git. Its octal escapes are bytes."""
     if not (path.startswith('"') and path.endswith('"') and len(path) > 1):
         return path
     raw = path[1:-1].encode("utf-8", "surrogateescape").decode("unicode_escape")
