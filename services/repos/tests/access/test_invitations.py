@@ -12,7 +12,7 @@ CODE = {"code": "secret"}
 
 @pytest.fixture
 async def app(world, ann, bob):
-    """ann/app with bob as administrator, and cat, who is nobody there."""
+    """ann/app with bob as administrator, and cat, who has no access."""
     world.user(3, "cat")
     created = await ann.create("app", private=True)
     await ann.call("PUT", f"/api/v1{R}/collaborators/bob", {"permission": "admin"})

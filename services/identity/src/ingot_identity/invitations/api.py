@@ -50,7 +50,7 @@ async def invite(request: IdentityRequest, data: InviteOption) -> Invitation:
     tags=["organization"],
 )
 async def list_invitations(request: IdentityRequest) -> Response[list[Invitation]]:
-    """Invitations to a team that nobody has accepted yet, the oldest first."""
+    """Invitations to a team that are still open, the oldest first."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_page(db, Invited(team_id=request.resource.id), page)

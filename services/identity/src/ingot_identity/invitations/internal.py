@@ -35,7 +35,7 @@ async def invite(request: IdentityRequest, repository_id: int, data: InviteToRep
 
 @get(REPOSITORY, policy=services("repos"), include_in_schema=False)
 async def list_invitations(request: IdentityRequest, repository_id: int) -> Invitations:
-    """Invitations to a repository that nobody has accepted yet, the oldest first."""
+    """Invitations to a repository that are still open, the oldest first."""
     page, messages = request.page(), request.part(MessageComponents).messages
     async with request.db.read() as db:
         rows, total = await store.list_page(db, Invited(repository_id=repository_id), page)

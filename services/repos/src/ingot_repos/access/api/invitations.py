@@ -72,7 +72,7 @@ async def invite(request: RepositoryRequest, data: InviteCollaboratorOption) -> 
     tags=["repository"],
 )
 async def list_invitations(request: RepositoryRequest) -> Response[list[Invitation]]:
-    """List invitations to a repository that nobody has accepted yet, the oldest first."""
+    """List invitations to a repository that are still open, the oldest first."""
     page = request.page()
     listed = await request.part(HttpIdentity).invitations(request.resource.id, page.number, page.limit)
     return Response(list(listed.rows), headers=request.page_headers(page, listed.total))
