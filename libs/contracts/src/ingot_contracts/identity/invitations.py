@@ -16,7 +16,7 @@ InvitationKind = Literal["team", "repository"]
 
 
 class Invitation(msgspec.Struct, frozen=True, kw_only=True):
-    """An invitation that are still open. `permission` is empty for a team, which has its own."""
+    """An invitation that is still open. `permission` is empty for a team, which has its own."""
 
     id: int
     email: str

@@ -1,6 +1,6 @@
 """Sign-ins from new networks.
 
-A network is 256 addresses of IPv4, or what one customer gets of IPv6. Browsers are not told apart: their names
+A network is 256 addresses of IPv4, or what one customer gets of IPv6. Browsers are not compared. Their names
 change with each update, and a thief can send any name.
 """
 
