@@ -178,6 +178,7 @@ bench: .venv/.dev ## Measure: requests, git operations, starts, resident memory,
 	@$(BIN)/python benchmarks/events.py $(filter --check,$(ARGS))
 	@$(BIN)/python benchmarks/deliveries.py --rate $(filter --check,$(ARGS))
 	@$(BIN)/python benchmarks/sign_ins.py
+	@$(BIN)/python benchmarks/imports.py
 	@$(BIN)/python benchmarks/start.py $(filter --check,$(ARGS))
 	@$(BIN)/python benchmarks/forks.py
 	@$(BIN)/python benchmarks/coordination.py $(filter --check,$(ARGS))

@@ -29,8 +29,8 @@ class Remote:
     hand.
 
     ``answer(method, path, headers, writer)`` is awaited first. Its result is sent; None leaves the request to
-    git. ``body`` is the body of the request. ``chunk`` and ``pause`` slow git's responses down. ``tls`` makes it
-    https.
+    git. ``body`` is the body of the request. With ``keeps_open`` the connection stays open after such an
+    answer. ``chunk`` and ``pause`` slow git's responses down. ``tls`` makes it https.
     """
 
     def __init__(self, folder: Path, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"):
@@ -40,6 +40,7 @@ class Remote:
         self.answer = None
         self.chunk, self.pause, self.pauses = 65536, 0.0, 0
         self.cut = None
+        self.keeps_open = False
 
     async def __aenter__(self):
         self.folder.mkdir(exist_ok=True)
@@ -69,6 +70,8 @@ class Remote:
                 writer.write(raw if raw is not None else b"")
                 if raw is not None:
                     await writer.drain()
+                    if self.keeps_open:
+                        continue
                     return
                 await self._git(method, target, headers, body, writer)
 

@@ -16,6 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import aiohttp
 import msgspec
+from aiohttp.helpers import is_ip_address
 from yarl import URL
 
 from ingot_chassis.clock import now
@@ -66,6 +67,7 @@ class SourceHttp:
     ) -> None:
         self._root, self._session, self._addresses = URL(root), session, addresses
         self._headers, self.memory = headers, memory
+        self._allowed = set[tuple[str, int]]()
 
     async def get(self, path: str, query: Mapping[str, str | int] | str, answer: type[_T]) -> Answer[_T]:
         """GET ``path`` below the root, and decode the answer. Raises SourceFailed, SourceBusy."""
@@ -96,13 +98,23 @@ class SourceHttp:
                 response = await stack.enter_async_context(self._follow(url, _FILE, FILE_SECONDS))
             yield _chunks(response), response.content_length
 
+    async def _require_allowed(self, url: URL) -> None:
+        """Judge the address in a URL, once for each session. Raises AddressFailed.
+
+        aiohttp asks its resolver, which judges every connection, only about names.
+        """
+        place = (url.raw_host or "", url.port or 0)
+        if is_ip_address(place[0]) and place not in self._allowed:
+            await self._addresses.resolve(*place)
+            self._allowed.add(place)
+
     @asynccontextmanager
     async def _follow(
         self, url: URL, headers: Mapping[str, str], seconds: float
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Open the successful response behind redirects, for ``seconds``."""
         for _ in range(MOST_REDIRECTS + 1):
-            await self._addresses.resolve(url.raw_host or "", url.port or 0)
+            await self._require_allowed(url)
             sent = {"User-Agent": "Ingot", **headers}
             if place_of(url) == place_of(self._root):
                 sent = {**self._headers, **sent}

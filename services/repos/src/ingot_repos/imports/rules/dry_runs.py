@@ -31,7 +31,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
 
     ``counts`` has all that the source counts, by kind, or null. ``requests`` are those to the source, about,
     and ``seconds`` their time; null if the source does not count its objects. ``people`` are those on the
-    first page of each kind, ``unmapped`` the names of those without an account here, at most 100.
+    first page of each kind. ``unmapped`` are the names of those without an account here, at most 100.
     ``pull_offset`` is added to numbers of pull requests.
     """
 
