@@ -290,7 +290,7 @@ async def test_an_account_that_may_not_sign_in_does_not(world, app):
 
 
 async def test_an_account_that_may_not_sign_in_gets_no_session_for_its_code(world):
-    """Between the password and the code it was prohibited; the session would work when it is allowed again."""
+    """It was prohibited after its password; the session would work when it is allowed again."""
     await world.add_user("ann")
     secret, _ = await enrol(world)
     ann = Person(world, "ann")
