@@ -1,5 +1,7 @@
 """The first push of a large repository, next to the same push to plain bare repositories in the same run.
 
+One of them is reached through git's own HTTP backend, since the client itself does more over HTTP.
+
 ``python benchmarks/first_push.py [--commits N] [--files N] [--branches N] [--check]``. Half of the branches
 have a commit of their own. One repos serves in this process, on SQLite. CPU is of the client, the server and
 all processes of git; on a busy machine, trust it more than the time. With --check it exits with code 1 if a
@@ -18,11 +20,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "services" / "repos" / "tests"))
+sys.path[:0] = [str(HERE), str(HERE.parent / "services" / "repos")]
 
 import uvicorn  # noqa: E402
 from forks import fast_import  # noqa: E402
-from world import World  # noqa: E402
+from tests.remote_world import Remote  # noqa: E402
+from tests.world import World  # noqa: E402
 
 from ingot_chassis.db.migrations import upgrade  # noqa: E402
 from ingot_chassis.telemetry import configure_logging  # noqa: E402
@@ -64,6 +67,12 @@ def prepare(source: Path, plain: Path, stream: Iterator[bytes]) -> None:
         subprocess.run(["git", "init", "-q", "--bare", str(path)], check=True)
     fast_import(source, stream)
     subprocess.run(["git", f"--git-dir={source}", "repack", "-adq"], check=True)
+
+
+def prepare_served(path: Path) -> None:
+    """Make an empty repository that receives over git-http-backend(1)."""
+    subprocess.run(["git", "init", "-q", "--bare", str(path)], check=True)
+    subprocess.run(["git", f"--git-dir={path}", "config", "http.receivepack", "true"], check=True)
 
 
 def prepare_checking(path: Path) -> None:
@@ -114,6 +123,8 @@ async def measure(folder: Path, commits: int, files: int, branches: int) -> bool
     source, plain, checking = (folder / name for name in ("source.git", "plain.git", "checking.git"))
     await asyncio.to_thread(prepare, source, plain, history(commits, files, branches))
     await asyncio.to_thread(prepare_checking, checking)
+    (folder / "served").mkdir()
+    await asyncio.to_thread(prepare_served, folder / "served" / "plain.git")
     database = f"sqlite+aiosqlite:///{folder}/repos.db"
     await upgrade(database, SCRIPTS)
     world = World(database, folder)
@@ -130,6 +141,8 @@ async def measure(folder: Path, commits: int, files: int, branches: int) -> bool
     ]
     of_git, _ = await cost_of_push(source, str(plain))
     of_checks, _ = await cost_of_push(source, str(checking))
+    async with Remote(folder / "served") as remote:
+        of_http, _ = await cost_of_push(source, remote.url("plain.git"))
     of_ingot, output = await cost_of_push(source, f"http://127.0.0.1:{port}/ann/large.git", *headers)
     repository = (await ann.get("/repos/ann/large")).json()
     listed = (await ann.get("/repos/ann/large/commits")).status_code
@@ -138,6 +151,7 @@ async def measure(folder: Path, commits: int, files: int, branches: int) -> bool
     await world.close()
     print(f"{commits} commits, {files} files, {branches} branches")
     print_ratio(f"plain git (bound {BOUND:.1f})", of_git, of_ingot)
+    print_ratio("plain git over HTTP", of_http, of_ingot)
     print_ratio("plain git that checks and flushes all objects as Ingot does", of_checks, of_ingot)
     print(f"empty: {repository['empty']}, list of commits: {listed}")
     print(f"lines of progress from the server: {sum('remote:' in line for line in output.splitlines())}")

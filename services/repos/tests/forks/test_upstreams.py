@@ -92,7 +92,7 @@ async def test_what_the_parent_gets_after_the_rules_were_asked_does_not_come(
     await protect(bob, "master", repository="bob/app", enable_push=True, protected_file_patterns="later.*")
     later, commits = [], []
 
-    async def publish_later(*args, publish=BorrowedHead.publish):
+    async def publish_later(*args, publish=BorrowedHead.copy_commit):
         later.append(await write(ann, "ann/app", "later.txt"))
         await publish(*args)
 
@@ -100,7 +100,7 @@ async def test_what_the_parent_gets_after_the_rules_were_asked_does_not_come(
         commits.append(merge.follow(*args, **options))
         return commits[-1]
 
-    monkeypatch.setattr(BorrowedHead, "publish", publish_later)
+    monkeypatch.setattr(BorrowedHead, "copy_commit", publish_later)
     monkeypatch.setattr(upstreams, "merge", SimpleNamespace(follow=follow))
     assert (await bob.post(U)).json() == {"merge_type": "merge"}
     assert commits == [await tip(bob, "bob/app")]

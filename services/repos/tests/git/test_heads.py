@@ -150,23 +150,23 @@ async def test_a_borrowed_head_for_which_nobody_waits_any_more_leaves_nothing(st
 async def test_a_commit_comes_alone_though_its_branch_has_moved(storage, repo, diverged, fork_head):
     later = commit(storage.open(2), {"later": b"x"}, [fork_head])
     async with borrowed_head(storage, 1, source_id=2, branch="topic2") as head:
-        commit_id = await head.act(lambda view, tip: commit(view, {"made": b"made"}, [tip]))
+        new = await head.act(lambda view, tip: commit(view, {"made": b"made"}, [tip]))
         other = await head.act(lambda view, tip: commit(view, {"other": b"other"}, [tip]))
         set_branches(storage.open(2), topic2=later)
-        await head.store(commit_id)
-    assert [oid in repo for oid in (fork_head, commit_id, later, other)] == [True, True, False, False]
-    assert repo[repo[commit_id].tree["made"].id].data == b"made"
+        await head.copy_commit(new)
+    assert [oid in repo for oid in (fork_head, new, later, other)] == [True, True, False, False]
+    assert repo[repo[new].tree["made"].id].data == b"made"
     assert [name for name in list_refs(repo) if not name.startswith("refs/heads/")] == []
 
 
 async def test_a_commit_that_is_gone_does_not_come(storage, repo, diverged, fork_head):
     before = sorted(storage.path(1).rglob("*"))
     async with borrowed_head(storage, 1, source_id=2, branch="topic2") as head:
-        commit_id = await head.act(lambda view, tip: commit(view, {"made": b"made"}, [tip]))
+        new = await head.act(lambda view, tip: commit(view, {"made": b"made"}, [tip]))
         set_branches(storage.open(2), topic2=diverged[0])
         run_git(GitArgs("prune", ("--expire=now",)), git_dir=storage.path(2))
         with pytest.raises(RefMoved):
-            await head.store(commit_id)
+            await head.copy_commit(new)
     assert sorted(storage.path(1).rglob("*")) == before
 
 

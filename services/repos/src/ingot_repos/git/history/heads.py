@@ -107,7 +107,7 @@ class BorrowedHead:
         """
         return await self._storage.call(self._target_id, self._act, function)
 
-    async def store(self, oid: str) -> None:
+    async def copy_commit(self, oid: str) -> None:
         """Give the target a commit (full id) that ``act`` has written, with all that it needs.
 
         The history of the tip is fetched first. No ref keeps it: a user who may push to the target can
@@ -201,7 +201,7 @@ async def with_borrowed_head(
 def _store(oid: str, view: pygit2.Repository, _tip: str) -> None:
     if isinstance(view, ScratchRepository):
         view.keep(oid)
-        view.store()
+        view.move_objects()
 
 
 def alternate_environment(alternate: Path | None) -> dict[str, str] | None:

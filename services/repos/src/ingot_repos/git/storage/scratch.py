@@ -57,7 +57,7 @@ class ScratchRepository(pygit2.Repository):
         """Mark a commit: `staged` stores it with all objects that it needs."""
         self._roots.append(oid)
 
-    def store(self) -> None:
+    def move_objects(self) -> None:
         """Move the marked objects to the repository, without other new objects.
 
         Raises UnsafeObject if a push may not contain an object; then none is moved.
@@ -113,7 +113,7 @@ def staged(repo: pygit2.Repository) -> Iterator[ScratchRepository]:
     with scratch(repo) as view:
         yield view
         if view is not repo:
-            view.store()
+            view.move_objects()
 
 
 def _remove(folder: Path) -> None:

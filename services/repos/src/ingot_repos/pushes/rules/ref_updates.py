@@ -83,7 +83,7 @@ class RefUpdates:
 
         if after != before:
             await self._require([RefChange(ref, before, after)], read)
-            await head.store(after)
+            await head.copy_commit(after)
         return after
 
     async def _require(self, changes: Sequence[RefChange], read: Read) -> None:
