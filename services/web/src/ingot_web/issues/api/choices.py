@@ -50,7 +50,7 @@ async def _page(
         own=f"{frame.request.root}{frame.base}/issues/{index}",
         rows=rows,
         teams=teams,
-        present=present if form is None else form.all(kind),
+        present=present if form is None else form.ids(kind) if kind == "labels" else form.all(kind),
     )
 
 
