@@ -33,8 +33,10 @@ async def test_what_waits_for_the_caller_comes_before_repositories(pages, forge)
     row = issue(title="Look", repository={"full_name": "ann/demo"})
     forge.answers["/repos/issues/search"] = [row] * 8
     shown = (await pages.get("/", ANN)).text
-    places = [shown.index(f"<h3>{words}") for words in ("To review", "Assigned to you", "Mentions you")]
-    assert [*places, shown.index("Your repositories")] == sorted([*places, shown.index("Your repositories")])
+    positions = [shown.index(f"<h3>{words}") for words in ("To review", "Assigned to you", "Mentions you")]
+    assert [*positions, shown.index("Your repositories")] == sorted(
+        [*positions, shown.index("Your repositories")]
+    )
     assert (shown.count(">Look</a>"), shown.count("All 8:")) == (18, 3)
 
 

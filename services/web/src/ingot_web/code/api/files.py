@@ -11,11 +11,11 @@ import msgspec
 from litestar import Response, get
 from markupsafe import Markup
 
-from ingot_chassis.csv_tables import read_table
 from ingot_chassis.errors import Invalid, NotFound, TooLarge, Unavailable
 from ingot_chassis.http.policy import anyone
 from ingot_web.activities.api import repository_feed, without_ending
 from ingot_web.clients.forge import NOTHING, ListPage
+from ingot_web.code.rules.csv_tables import read_table
 from ingot_web.code.rules.first_lines import first_lines
 from ingot_web.code.rules.highlighting import highlight
 from ingot_web.code.rules.submodules import SubmodulePage, page_of
@@ -110,7 +110,7 @@ async def _front_page(request: WebRequest) -> Response[Any]:
     if request.wants_part:
         return request.reload()  # the commits that it waited for are there
     if frame.repository["empty"] or listed is None:
-        return frame.render("code/empty.html", tab="code", **_relations(facts))
+        return frame.render("code/empty.html", tab="code", **_star_and_watch(facts))
     facts = facts or {}
     ref = NamedRef("branch", frame.repository["default_branch"], "")
     entries = _listed(frame, listed["dir_contents"])
@@ -129,14 +129,14 @@ async def _front_page(request: WebRequest) -> Response[Any]:
         commit_count=facts.get("commit_count"),
         branch_count=facts.get("branch_count"),
         languages=_shares(facts.get("languages") or {}),
-        **_relations(facts),
+        **_star_and_watch(facts),
         readme=readme,
         readme_html=html,
         is_home=True,
     )
 
 
-def _relations(facts: Any) -> dict[str, Any]:
+def _star_and_watch(facts: Any) -> dict[str, Any]:
     """Return whether the caller has starred and watches the repository."""
     return {name: bool(facts and facts[name]) for name in ("is_starred", "is_watched")}
 
