@@ -5,6 +5,7 @@ import pytest
 from ingot_chassis.db.audit import list_entries
 
 from .access.test_deploy_keys import ed25519
+from .world import git
 
 REPOSITORY = "/repos/acme/app"
 BRANCH, TAG, KEYS = (f"{REPOSITORY}/{name}" for name in ("branch_protections", "tag_protections", "keys"))
@@ -79,6 +80,34 @@ async def test_accepting_and_rejecting_a_transfer_is_noted(world, ann, bob):
     assert (await bob.post("/repos/ann/two/transfer/reject")).status_code == 200
     noted = [(entry.actor, entry.subject, entry.details["state"]) for entry in (await entries(world))[:2]]
     assert noted == [("bob", "repository ann/two", "rejected"), ("bob", "repository ann/one", "done")]
+
+
+async def test_asking_for_a_new_parent_and_answering_is_noted(world, ann, bob):
+    await ann.create("one")
+    await bob.post("/repos/ann/one/forks")
+    await world.components.workers.step()
+    for answer, status in (("reject", 200), ("accept", 202)):
+        assert (await ann.post("/repos/ann/one/reparent", {"new_owner": "bob"})).status_code == 202
+        assert (await bob.post(f"/repos/ann/one/reparent/{answer}")).status_code == status
+    newest = (await entries(world))[:4]
+    assert {(entry.action, entry.subject) for entry in newest} == {
+        ("repository.reparent", "repository ann/one")
+    }
+    noted = [(entry.actor, entry.details["state"]) for entry in newest]
+    assert noted == [("bob", "done"), ("ann", "waiting"), ("bob", "rejected"), ("ann", "waiting")]
+
+
+async def test_adopting_and_deleting_a_folder_is_noted(world, ann, bob, tmp_path):
+    root, folder = ann.but(admin=True), world.components.storage.root / "unadopted" / "bob"
+    for name in ("kept", "gone"):
+        await git("init", "-q", "--bare", str(folder / f"{name}.git"), cwd=tmp_path)
+    assert (await root.post("/admin/unadopted/bob/kept")).status_code == 204
+    assert (await root.call("DELETE", "/api/v1/admin/unadopted/bob/gone")).status_code == 204
+    noted = [(entry.action, entry.actor, entry.subject) for entry in (await entries(world))[:2]]
+    assert noted == [
+        ("repository.delete_unadopted", "ann", "folder bob/gone"),
+        ("repository.adopt", "ann", "repository bob/kept"),
+    ]
 
 
 async def test_the_deletion_of_all_repositories_of_an_organization_is_noted(world, ann, app):

@@ -4,8 +4,6 @@ import asyncio
 
 import pytest
 
-from ingot_chassis.db.audit import list_entries
-
 FORK = "/repos/bob/app"
 
 
@@ -203,22 +201,6 @@ async def test_a_request_ends_with_its_repositories(world, network, ann, bob, ci
     assert (await cid.call("DELETE", "/api/v1/repos/cid/app")).status_code == 204
     assert await world.rows("reparent") == []
     assert (await bob.post(f"{FORK}/reparent/reject")).status_code == 404
-
-
-async def test_requests_and_answers_are_noted(world, network, ann, bob, cid):
-    await reparent(bob, "cid")
-    await bob.post(f"{FORK}/reparent/reject")
-    await reparent(bob, "cid")
-    await cid.post(f"{FORK}/reparent/accept")
-    async with world.database.read() as db:
-        newest = await list_entries(db, service="repos", limit=4, action="repository.reparent")
-    noted = [(entry.actor, entry.subject, entry.details["state"]) for entry in newest]
-    assert noted == [
-        ("cid", "repository bob/app", "done"),
-        ("bob", "repository bob/app", "waiting"),
-        ("bob", "repository bob/app", "rejected"),
-        ("bob", "repository bob/app", "waiting"),
-    ]
 
 
 async def test_pull_requests_with_the_former_parent_stay_and_those_with_the_new_one_are_possible(

@@ -5,7 +5,6 @@ import shutil
 
 import pytest
 
-from ingot_chassis.db.audit import list_entries
 from ingot_repos.upkeep.rules.unadopted import alone, find_orphans
 
 from ..shard_world import two_shards
@@ -114,17 +113,6 @@ async def test_a_deleted_folder_is_in_the_trash_for_two_days(world, base, root, 
     assert len(list((storage.root / "trash").iterdir())) == 2
     storage.sweep(older_than=0)
     assert list((storage.root / "trash").iterdir()) == []
-
-
-async def test_adoption_and_deletion_are_noted(world, root, bob, work):
-    await drop(world, work)
-    await drop(world, work, name="other")
-    assert (await adopt(root)).status_code == 204
-    assert (await remove(root, "bob/other")).status_code == 204
-    async with world.database.read() as db:
-        newest, older = await list_entries(db, service="repos", limit=2)
-    assert (older.action, older.actor, older.subject) == ("repository.adopt", "ann", "repository bob/brought")
-    assert (newest.action, newest.subject) == ("repository.delete_unadopted", "folder bob/other")
 
 
 @pytest.mark.parametrize(
