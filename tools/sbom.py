@@ -1,4 +1,4 @@
-"""Print the bill of materials of Ingot (CycloneDX 1.6): every package of requirements.lock with its hashes."""
+"""Print the bill of materials of Ingot (CycloneDX 1.6): each package of requirements.lock with hashes."""
 
 import json
 import re

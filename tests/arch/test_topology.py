@@ -1,4 +1,4 @@
-"""The graph of services matches its documentation, and the table of events names every emitter and consumer."""
+"""The graph of services matches its documentation. The table of events names all emitters and consumers."""
 
 import re
 

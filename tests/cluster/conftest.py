@@ -78,7 +78,7 @@ class Cluster:
             time.sleep(0.5)
 
     def evict(self, pod: str) -> None:
-        """Evict a pod as a drain of its node does. Raises AssertionError if the disruption budget forbids it."""
+        """Evict a pod as a drain of its node does. Raises AssertionError if its budget forbids it."""
         eviction = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",

@@ -27,7 +27,7 @@ INSTALLED = pytest.mark.parametrize("overlay", ["dev", "production"])
 
 @cache
 def with_backups(overlay: str) -> list[Object]:
-    """Return an overlay with the backup component, as operators write it. The secrets of dev have no values."""
+    """Return an overlay with the backup component, as operators write it. Secrets of dev have no values."""
     if not renderer():
         pytest.skip("nothing here renders: install kustomize or kubectl, or build one with `make kustomize`")
     with tempfile.TemporaryDirectory() as folder:

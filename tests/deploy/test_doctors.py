@@ -1,4 +1,4 @@
-"""The doctor of a service without a database, as an operator runs it: the readiness of the services it calls."""
+"""The doctor of a service without a database, as operators run it: the readiness of its peers."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""NetworkPolicies allow the calls of `ingot_contracts.topology` and the servers of a service, and no others."""
+"""NetworkPolicies allow only the calls of `ingot_contracts.topology` and the servers of a service."""
 
 import ipaddress
 import re

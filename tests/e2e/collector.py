@@ -49,7 +49,7 @@ class Collector:
             self._arrived.notify_all()
 
     def trace_of(self, root: str, until: frozenset[str]) -> list[Span]:
-        """Wait for the spans ``until`` of the trace that begins with ``root``. Return all its spans so far."""
+        """Wait for the spans ``until`` of the trace that begins with ``root``. Return its spans so far."""
         with self._arrived:
             self._arrived.wait_for(
                 lambda: any(until <= _names(trace) for trace in self._traces(root)), PATIENCE

@@ -284,7 +284,7 @@ class Cluster:
         migration.wait_done()
 
     def replicas(self, part: str) -> list[Part]:
-        """Return the processes of a service. A process that is added to the list is stopped with the others."""
+        """Return the processes of a service. A process added to the list is stopped with the others."""
         return self._parts[part]
 
     def halt(self, part: str) -> None:

@@ -51,7 +51,7 @@ class Person:
         return await self.browser.post(to or page, data={"token": token, **fields})
 
     async def submit(self, page, button, *, to="", **values):
-        """Fill in the form of ``page`` with this button and the target ``to``, and send it as a browser does."""
+        """Fill in the form of ``page`` with this button and target ``to``, and send it as a browser does."""
         form = form_of(await self.page(page), to, button)
         return await self.browser.post(form.action or page, data=form.press(button, **values))
 

@@ -1,4 +1,4 @@
-"""Revocation: everything that a right allowed is refused within 5 seconds of its end, with NATS and without."""
+"""Revocation: all that a right allowed is refused within 5 seconds of its end, with NATS and without."""
 
 import asyncio
 import contextlib

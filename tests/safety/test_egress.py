@@ -43,8 +43,8 @@ def in_namespace(tmp_path: Path) -> list[str]:
         *(f"ip addr add {address}/32 dev lo" for address in (PUBLIC, *PRIVATE[1:])),
     ]
     reason = "this needs unshare"
-    # Users other than root, or root in a container, may be root of their own namespaces if the machine allows
-    # it.
+    # Other users may be root of namespaces of their own, if the machine allows it. So may root in a
+    # container.
     for namespaces in ("-nm", "-Urnm") if shutil.which("unshare") else ():
         command = ["unshare", namespaces, "sh", "-ec", " && ".join([*prepare, 'exec "$@"']), "sh"]
         done = subprocess.run([*command, "true"], capture_output=True, text=True, check=False)

@@ -1,8 +1,8 @@
 """Ids of another user's objects in pages and forms below one's own path: the response is that for missing
 ids.
 
-Sam opens the pages and sends the forms of his repository, his organization and his account, with ids of Ann's
-private objects.
+Sam opens the pages and sends the forms of his repository, his organization and his account. Their ids are of
+Ann's private objects.
 """
 
 import re

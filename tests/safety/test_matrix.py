@@ -1,7 +1,7 @@
 """Every public route, tried by every caller at every kind of target, through the gateway of a running Ingot.
 
-There are some 44,000 combinations. The gate tries every pair of a route and a caller, of a route and a kind
-of target, and of a caller and a kind of target. It tries ``rare`` callers at a fifth of the routes.
+There are some 44,000 combinations. The gate tries every pair of a route and a caller. It also tries every
+route and every caller with each kind of target. It tries ``rare`` callers at a fifth of the routes.
 ``make soak`` tries all.
 """
 

@@ -1,7 +1,8 @@
 """Secrets that Ingot gets or gives are not exposed.
 
-Each is sent in every possible way, validly and invalidly. Afterwards none of them is in a log line, a trace,
-the body of an error, a list of processes, the files of a database, the streams of NATS, or a backup.
+Each is sent in every possible way, validly and invalidly. Afterwards none of them is in a log line, a
+trace, an error or a list of processes.
+Nor is one in the files of a database, the streams of NATS, or a backup.
 """
 
 import asyncio

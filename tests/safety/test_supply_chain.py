@@ -94,7 +94,7 @@ def test_the_bill_of_materials_has_every_locked_package():
 
 
 async def vulnerabilities(url):
-    """Return the exit code and the output of `make vulnerabilities`, with the advisory database at the URL."""
+    """Return exit code and output of `make vulnerabilities`, with the advisory database at the URL."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         TOP / "tools/vulnerabilities.py",

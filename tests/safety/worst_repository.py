@@ -1,4 +1,4 @@
-"""A repository with branches that are the worst push for each kind of read, as text for git-fast-import(1)."""
+"""A repository with the worst possible branch for each kind of read, as text for git-fast-import(1)."""
 
 import random
 from collections.abc import Iterable, Iterator

@@ -54,7 +54,7 @@ async def test_services_that_become_slow_to_list_their_operations_are_not_waited
 
 
 class Services:
-    """Services: only repos has operations, a search and an internal one. ``old`` ones have no list of them."""
+    """Services: only repos has operations, a search and an internal one. ``old`` ones do not list them."""
 
     def __init__(self, *, old: bool = False) -> None:
         self.old, self.unavailable = old, False

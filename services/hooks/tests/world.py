@@ -111,7 +111,7 @@ class World:
     async def call(
         self, method: str, path: str, body: Any = None, *, user: int = 1, **principal: Any
     ) -> httpx.Response:
-        """Send a request as the user; 0 is an anonymous caller. ``principal``: more fields of the principal."""
+        """Send a request as the user; 0 is anonymous. ``principal``: more fields of the principal."""
         caller = (
             Principal(id=user, name=f"user{user}", **{"via": "token", **principal}) if user else Principal()
         )

@@ -1,4 +1,4 @@
-"""Every public route of identity: the result of each role with a password, valid bodies, and values in paths."""
+"""Every public route of identity: results of each role with a password, valid bodies, and values in paths."""
 
 import itertools
 

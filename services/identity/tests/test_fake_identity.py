@@ -1,4 +1,4 @@
-"""``FakeIdentity``, the fake for tests of other services, behaves like the internal API: one table of cases."""
+"""``FakeIdentity``, for tests of other services, behaves like the internal API: one table of cases."""
 
 import base64
 from urllib.parse import quote

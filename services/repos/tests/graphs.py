@@ -68,8 +68,7 @@ def written_graph(
 
 
 def random_graph(repo: pygit2.Repository, rng: random.Random) -> Graph:
-    """Write a graph of 3 to 70 commits with several roots, merges of two and three, and one of five kinds of
-    dates."""
+    """Write a graph of 3 to 70 commits with several roots and merges. Its dates are of one of five kinds."""
     size = rng.choice([rng.randint(3, 26), rng.randint(20, 70)])
     straight = rng.choice([0, 0, 16])
     date_of = _DATES[rng.choice(list(_DATES))]

@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 
 @contextlib.asynccontextmanager
 async def lone_repos(settings, *, stderr=None):
-    """Start a process, and return it with its first line of output. It is terminated at the end of the block."""
+    """Start a process. Return it with its first line of output, and terminate it at the end of the block."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         str(HERE / "lone_repos.py"),

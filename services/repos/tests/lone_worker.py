@@ -1,4 +1,4 @@
-"""A worker in a process of its own. ``python lone_worker.py <settings as JSON>`` runs one round of imports."""
+"""A worker as a process: ``python lone_worker.py <settings as JSON>`` runs one round of imports."""
 
 import asyncio
 import json

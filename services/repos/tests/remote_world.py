@@ -145,7 +145,7 @@ def wanting(user, password):
 
 
 def advertisement(refs):
-    """Return a whole response to the first request of a fetch, in protocol version 0 (gitprotocol-http(5))."""
+    """Return a response to the first request of a fetch, in protocol version 0 (gitprotocol-http(5))."""
 
     def line(text):
         return b"%04x" % (len(text) + 4) + text

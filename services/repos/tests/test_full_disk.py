@@ -1,7 +1,7 @@
 """A full disk: 507 and no partial writes. When there is space again, everything works as before.
 
-The service is a process of its own. A limit keeps its files and those of its git processes from growing
-(RLIMIT_FSIZE), which any user may set on any Linux. Its database is on another server.
+The service is a process of its own. RLIMIT_FSIZE keeps its files and those of its git processes from
+growing. Any user may set it on Linux. Its database is on another server.
 """
 
 import asyncio
@@ -92,7 +92,7 @@ def ann(disk):
 
 @pytest.fixture
 async def base(disk, ann, tmp_path):
-    """ann/app with master and a branch topic. Return the id of the repository and the head of a pull request."""
+    """ann/app with master and a branch topic. Return its id and the head of a pull request."""
     created = await ann.create("app")
     work = await work_tree(tmp_path)
     await commit(work, "a.txt", "one\n")

@@ -240,7 +240,7 @@ async def test_in_what_jobs_find(world, ann, bob, app, git_log, value):
 
 
 def fields(world):
-    """Yield method, path, names in the path, and text fields of the body, for every route with such fields."""
+    """Yield method, path, names in the path, and text fields of the body, for routes with such fields."""
     document = openapi_description(world.app)
     for path, operations in document["paths"].items():
         for method, operation in operations.items():

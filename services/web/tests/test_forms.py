@@ -307,7 +307,7 @@ FILLED = (
     ("/ann/demo/issues/1/facts", "", "It blocks this one", {"issue": "#7"}),
     ("/ann/demo/issues/1/facts", "", "Add the time", {"hours": "2", "minutes": "30"}),
 )  # fmt: skip
-"""A page, the end of the address of one of its forms, the button, and the fields that a user fills in."""
+"""A page, the end of the address of a form on it, the button, and the fields to fill in."""
 CHOICES = {
     f"{HOME}/issues/1": issue(pull_request={"merged": False},
                               labels=[{"id": 1, "name": "bug", "color": "ffffff"}]),

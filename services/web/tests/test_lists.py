@@ -24,7 +24,7 @@ EXCERPTS = {
         for tab in ("", "/files")
     },
 }
-"""Lists of which a page shows only the first or the latest rows, with its note or link about the others."""
+"""Lists of which a page shows only the first or the latest rows, with its note about the others."""
 _NEXT = re.compile(r'<a [^>]*rel="next" href="([^"]*)"')
 
 

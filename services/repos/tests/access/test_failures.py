@@ -178,7 +178,7 @@ def missing_at_first(monkeypatch, target, file):
 
 @pytest.fixture
 async def restarted(world, ann, git_url, tmp_path):
-    """Return another process on the same data with empty caches, and the index of the one pack of `ann/app`."""
+    """Return another process on the same data, without caches, and the index of the pack of `ann/app`."""
     created = await ann.create("app")
     work = await work_tree(tmp_path)
     await commit(work, "f.txt", "hello " * 10)

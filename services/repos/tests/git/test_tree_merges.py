@@ -351,7 +351,7 @@ def tree_of(repo, entries):
 
 
 class Histories:
-    """A repository with a commit for each tree, and with a commit of each tree on top of the requested ones."""
+    """A repository with a commit for each tree, and commits of each tree on top of the requested ones."""
 
     def __init__(self, folder):
         self.storage = Storage(folder / "root")

@@ -1,7 +1,8 @@
 """Reviewers whose decisions count for a branch, by its current rule and by their current access.
 
-The organization acme (9) owns acme/app: Ann (1) owns it, Bob (2) may write by the team 51, Cat (3) reads by
-the team 52, Dan (4) is in no team of the repository, Eve (5) is a stranger.
+The organization acme (9) owns acme/app: Ann (1) owns it, Bob (2) may write by the team 51.
+Cat (3) reads by the team 52.
+Dan (4) is in no team of the repository, Eve (5) is a stranger.
 """
 
 import pytest

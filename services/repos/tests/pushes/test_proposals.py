@@ -183,7 +183,7 @@ async def test_strangers_and_the_blocked_propose_nothing(world, ann, bob, base, 
 
 
 async def test_hidden_objects_do_not_become_proposals(world, ann, bob, base, url, work):
-    """They are rejected by id, below a new commit, and as the base of a delta. Public objects are accepted."""
+    """They are rejected by id, below a new commit, and as a delta base. Public objects are accepted."""
     hidden = await commit(work, "secret.txt")
     empty = (await git("commit-tree", "-p", "master", "-m", "no changes", "master^{tree}", cwd=work)).strip()
     refs = ("HEAD:refs/for/master/x", f"{empty}:refs/for/master/y")

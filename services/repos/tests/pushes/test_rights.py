@@ -28,7 +28,7 @@ WRITER = "/repos/ann/app/collaborators/bob"
 
 @pytest.fixture
 async def app(world, ann, bob, git_url, tmp_path):
-    """Return the id of ann/app, which bob may write to, and the push of bob's next commit as git sends it."""
+    """Return the id of ann/app, which bob may write to, and bob's next push as git sends it."""
     created = await ann.create("app", private=True)
     assert (await ann.call("PUT", f"/api/v1{WRITER}", {"permission": "write"})).status_code == 204
     work = await work_tree(tmp_path)

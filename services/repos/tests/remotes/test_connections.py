@@ -1,4 +1,4 @@
-"""Remotes that lie, hang, redirect or send without end: each gives one of a few errors, and leaves no files."""
+"""Remotes that lie, hang, redirect or send without end: each gives a known error, and leaves no files."""
 
 import asyncio
 import random

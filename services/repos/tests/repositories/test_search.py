@@ -32,7 +32,7 @@ FILL = f"""
 
 @pytest.fixture
 async def filled(world):
-    """Add 100,000 repositories of fifty users. Every thousandth is a needle, every fourth of these private."""
+    """Add 100,000 repositories of fifty users. Every thousandth is a needle, a fourth of these private."""
     accounts = metadata.tables["account"]
     async with world.database.transaction() as tx:
         await tx.execute(
