@@ -1,8 +1,8 @@
 """Take the pictures of docs/explanation/pages.md: `python tools/screenshots.py [name …]`, else all.
 
 It starts an `ingot up` of its own on a free port, and fills it through the API. It opens pages with the
-machine's Chromium. It exits with code 2 if there is no Chromium. It exits with code 1 if a page had a browser error
-or a picture is too large.
+machine's Chromium. It exits with code 2 if there is no Chromium. It exits with code 1 if a page had a
+browser error or a picture is too large.
 """
 
 import asyncio

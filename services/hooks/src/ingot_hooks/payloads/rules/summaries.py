@@ -82,7 +82,7 @@ def clip(text: str, max_length: int = MAX_TEXT) -> str:
 _Description = tuple[Line, list[Line], str, str]
 
 
-def _describe(payload: Payload, repository: Link) -> _Description:  # noqa: C901, PLR0911, PLR0912 - one per kind of payload
+def _describe(payload: Payload, repository: Link) -> _Description:  # noqa: C901, PLR0911, PLR0912
     headline: Line
     match payload:
         case CreatePayload():
