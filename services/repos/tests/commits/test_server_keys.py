@@ -275,7 +275,7 @@ async def test_a_commit_that_cannot_be_signed_is_not_made(world, ann, monkeypatc
     await ann.create("app", auto_init=True)
     before = (await newest(ann))["id"]
 
-    def fail(_payload):
+    def fail(*_):
         raise SigningFailed("the key has expired")
 
     monkeypatch.setattr(world.components.server_keys.signer, "sign", fail)

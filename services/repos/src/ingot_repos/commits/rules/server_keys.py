@@ -76,10 +76,7 @@ class _OpenPgpSigner:
         self._signer = key.signer(passphrase or None)
 
     def sign(self, payload: bytes, _budget: CpuBudget | None = None) -> bytes:
-        """Return a signature that is valid now. It starts no process.
-
-        Raises SigningFailed, for example if the key has expired.
-        """
+        """Return a signature that is valid now. Raises SigningFailed, for example if the key has expired."""
         try:
             signature = sign(self._signer, payload, mode=SignatureMode.DETACHED)
             _require_valid(self._certificate, payload, signature)
