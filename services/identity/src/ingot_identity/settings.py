@@ -107,7 +107,7 @@ class Settings(ServiceSettings, kw_only=True):
     invitations_register: Annotated[
         bool,
         msgspec.Meta(
-            description="Whether people who are invited by mail may make an account with the invited address, "
-            "also where registration is closed."
+            description="Whether people who are invited by mail may make an account with the invited "
+            "address, also where registration is closed."
         ),
     ] = True

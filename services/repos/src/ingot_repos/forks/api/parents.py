@@ -36,7 +36,10 @@ NONE_WAITS = "no request for a new parent waits for an answer"
 
 
 class ReparentRepoOption(msgspec.Struct, kw_only=True):
-    """`new_owner` has the new parent: the repository of the same network with the same name, or its only one."""
+    """`new_owner` has the new parent.
+
+    It is the repository of the same network with the same name, or the only one.
+    """
 
     new_owner: Name
 

@@ -11,11 +11,11 @@ import msgspec
 from litestar import Response, get
 from markupsafe import Markup
 
+from ingot_chassis.csv_tables import read_table
 from ingot_chassis.errors import Invalid, NotFound, TooLarge, Unavailable
 from ingot_chassis.http.policy import anyone
 from ingot_web.activities.api import repository_feed, without_ending
 from ingot_web.clients.forge import NOTHING, ListPage
-from ingot_web.code.rules.csv_tables import read_table
 from ingot_web.code.rules.first_lines import first_lines
 from ingot_web.code.rules.highlighting import highlight
 from ingot_web.code.rules.submodules import SubmodulePage, page_of
