@@ -111,14 +111,15 @@ async def test_a_form_leads_to_no_page_that_its_sender_made_up(pages, forge, bac
 async def test_changes_of_white_space_are_hidden_on_demand(pages, forge, page, path):
     spaced = f"diff --git a/spaced b/spaced\n{CHANGED}"
     forge.answers |= {f"{HOME}/git/commits/{'1' * 40}": DROPPED, f"{HOME}/compare/main...topic": COMPARED}
-    forge.answers |= {f"{HOME}/{path}{'?output=diff' if 'compare' in path else ''}": spaced.encode()}
+    diff = f"{HOME}/{path}{'?output=diff' if 'compare' in path else ''}"
+    forge.answers[diff] = spaced.encode()
     query, target = ("style=split&", f"&{OF_SHOWN}") if "pulls" in page else ("", "")
     shown = (await pages.get(f"/ann/demo/{page}?{query}file=7", ANN)).text
-    assert "whitespace" not in forge.queries[f"{HOME}/{path}"]
+    assert "whitespace" not in forge.queries[diff]
     link = re.search(r'href="([^"]*)">Hide white space changes<', shown)[1].replace("&amp;", "&")
     assert link == f"?{query}w=1&file=7{target}"
     hidden = (await pages.get(f"/ann/demo/{page}{link}", ANN)).text
-    assert "&whitespace=ignore-all" in forge.queries[f"{HOME}/{path}"]
+    assert "&whitespace=ignore-all" in forge.queries[diff]
     assert ("Only white space changed." in hidden, "Only white space" in shown) == (True, False)
     assert f'href="?{query}w=1{target}">All changed files<'.replace("&", "&amp;") in hidden
     assert f'href="?{query}file=7{target}">Show white space changes<'.replace("&", "&amp;") in hidden
