@@ -159,6 +159,20 @@ async def test_a_commit_comes_alone_though_its_branch_has_moved(storage, repo, d
     assert [name for name in list_refs(repo) if not name.startswith("refs/heads/")] == []
 
 
+async def test_a_commit_comes_with_objects_that_another_branch_of_the_source_has(
+    storage, repo, diverged, fork_head
+):
+    """Neither git nor libgit2 writes an object that it finds in the source."""
+    names = {"folder/made": b"made", "folder/more": b"more"}
+    set_branches(storage.open(2), dev=commit(storage.open(2), names, [fork_head]))
+    async with borrowed_head(storage, 1, source_id=2, branch="topic2") as head:
+        new = await head.act(lambda view, tip: commit(view, names, [tip], message="another"))
+        await head.copy_commit(new)
+    assert [repo[repo[new].tree[path].id].data for path in names] == [b"made", b"more"]
+    set_branches(repo, master=new)
+    run_git(GitArgs("fsck", ("--connectivity-only",)), git_dir=storage.path(1))
+
+
 async def test_a_commit_that_is_gone_does_not_come(storage, repo, diverged, fork_head):
     before = sorted(storage.path(1).rglob("*"))
     async with borrowed_head(storage, 1, source_id=2, branch="topic2") as head:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pygit2
+from pygit2.enums import FileMode
 
 from ingot_repos.git.process.command import clean_environment
 from ingot_repos.git.process.disk import flush_files
@@ -62,9 +63,30 @@ class ScratchRepository(pygit2.Repository):
 
         Raises UnsafeObject if a push may not contain an object; then none is moved.
         """
+        if self._alternate is not None:
+            self._copy_from_alternate()
         check_objects(self, self.folder, self.environment())
         files = [self.folder / _file_of(oid) for oid in self._published_objects()]
         _move_objects(files, Path(self.path) / "objects")
+
+    def _copy_from_alternate(self) -> None:
+        """Copy what the marked objects need and only the alternate has.
+
+        Neither git nor libgit2 writes an object that it finds there.
+        """
+        own, copies = pygit2.Repository(self.path), pygit2.Odb()
+        copies.add_backend(pygit2.OdbBackendLoose(str(self.folder), *_FAST), 1)
+        visited, waiting = set[str](), list(self._roots)
+        while waiting:
+            oid = waiting.pop()
+            if oid in visited:
+                continue
+            visited.add(oid)
+            if not (self.folder / _file_of(oid)).exists():
+                if oid in own:
+                    continue
+                copies.write(*self.odb.read(oid))
+            waiting += _references(self[oid])
 
     def _published_objects(self) -> Iterator[str]:
         """Yield each object after those that it references: the repository never lacks a reference."""
@@ -83,7 +105,9 @@ class ScratchRepository(pygit2.Repository):
 def _references(one: object) -> list[str]:
     if isinstance(one, pygit2.Commit):
         return [str(oid) for oid in (*one.parent_ids, one.tree_id)]
-    return [str(entry.id) for entry in one] if isinstance(one, pygit2.Tree) else []
+    if isinstance(one, pygit2.Tree):
+        return [str(entry.id) for entry in one if entry.filemode != FileMode.COMMIT]  # not of submodules
+    return []
 
 
 def make_folder(repo: pygit2.Repository) -> Path:
