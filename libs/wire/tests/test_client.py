@@ -191,6 +191,8 @@ async def test_the_body_is_where_the_head_says(method, spoken, expected):
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx-trailer: a\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nx: " + b"a" * client_connection.MAX_HEAD_BYTES,
         b"HTTP/1.1 100 Continue\r\n\r\n" * (client_connection.MAX_HEAD_BYTES // 20),
+        b"HTTP/1.1 104 X\r\ncontent-length: 2\r\n\r\nab" + OK,
+        b"HTTP/1.1 104 X\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx: a\r\n\r\n" + OK,
     ],
     ids=[
         "silence",
@@ -206,6 +208,8 @@ async def test_the_body_is_where_the_head_says(method, spoken, expected):
         "trailer",
         "endless head",
         "endless interim responses",
+        "interim body",
+        "interim chunks",
     ],
 )
 async def test_what_is_no_whole_answer_is_an_error(spoken):

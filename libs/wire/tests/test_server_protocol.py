@@ -245,14 +245,16 @@ async def test_a_switch_of_protocols_is_rejected_and_nothing_behind_it_is_read(h
     assert b"/next" not in answer
 
 
-async def test_a_client_that_need_not_send_its_body_is_sent_nothing_more():
+@pytest.mark.parametrize("expectation", [b"100-continue", b"100-continue ", b"x, 100-Continue", b"x"])
+async def test_a_client_that_need_not_send_its_body_is_sent_nothing_more(expectation):
     """RFC 9110, section 10.1.1: after a response without 100 the next bytes may be body or request."""
 
     async def refuse(_scope: Any, _receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 401, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body"})
 
-    head = b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(NEXT)
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nExpect: %s\r\nContent-Length: %d\r\n\r\n"
+    head %= expectation, len(NEXT)
     async with serve(refuse) as port:
         answer = await exchanged(port, head, NEXT)
 

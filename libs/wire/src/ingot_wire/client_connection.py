@@ -284,8 +284,10 @@ class ClientConnection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
-        if status < 200:
-            self.headers = []  # an interim response (RFC 9110, section 15.2)
+        if status < 200:  # an interim response (RFC 9110, section 15.2)
+            if any(name.lower() in (b"content-length", b"transfer-encoding") for name, _ in self.headers):
+                raise ValueError("an interim response with a body")
+            self.headers = []
             return
         has_body = not self._bodiless and status not in (204, 304)
         framing_error = response_framing_error(

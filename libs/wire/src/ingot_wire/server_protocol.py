@@ -157,7 +157,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self._head_begun:
             self._stop_parser("Trailers are not supported; send all headers before the body.")
         name = name.lower()
-        if name == b"expect" and value.lower() == b"100-continue":
+        if name == b"expect":  # with any value: its sender may wait, or not send the body at all
             self.expect_100_continue = True
         self.headers.append((name, value))
 
@@ -306,7 +306,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.pipeline.popleft()
             self.cycle = self._cycle_before  # type: ignore[assignment]
             return
-        self.cycle.disconnected = True
+        self.cycle.disconnected, self.cycle.waiting_for_100_continue = True, False
         self.cycle.message_event.set()
         if self.cycle.response_started:
             self.transport.close()
