@@ -13,6 +13,7 @@ from ingot_chassis.http.parts import PARTS, Parts
 from ingot_identity.accounts.components import AccountComponents
 from ingot_identity.accounts.store.tables import account
 from ingot_identity.authentication.components import AuthenticationComponents
+from ingot_identity.messages.components import MessageComponents
 from ingot_identity.passwords.components import PasswordComponents
 from ingot_identity.passwords.rules import hashing
 from ingot_identity.passwords.rules import throttle as sign_in_throttle
@@ -167,13 +168,13 @@ async def counted(world):
     """Every kind of account there is, and how often passwords are checked: ``counted(name, password)``."""
     passwords = CountingPasswords()
     sign_ins = dataclasses.replace(world.part(TwoFactorComponents).sign_ins, passwords=passwords)
-    others = (AccountComponents, AuthenticationComponents, PasswordComponents)
+    others = (AccountComponents, AuthenticationComponents, MessageComponents, PasswordComponents)
     world.app.state[PARTS] = Parts(TwoFactorComponents(sign_ins), *map(world.part, others))
     for name in ("ann", "banned", "idle", "returned"):
         await world.add_user(name)
     await world.call("POST", "/orgs", {"username": "acme"}, as_="ann")
-    await world.call("PATCH", "/admin/users/banned", {"prohibit_login": True}, as_="root")
-    await world.call("PATCH", "/admin/users/idle", {"active": False}, as_="root")
+    for name, change in {"banned": {"prohibit_login": True}, "idle": {"active": False}}.items():
+        assert (await world.call("PATCH", f"/admin/users/{name}", change, as_="root")).status_code == 200
     async with world.database.transaction() as tx:
         await tx.execute(update(account).values(password_hash="").where(account.c.login == "returned"))
 

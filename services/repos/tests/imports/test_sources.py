@@ -750,7 +750,6 @@ async def test_a_cursor_of_another_form_is_refused(world, bob, source, cursor):
         ({"service": "onedev"}, "issues"),
         (dict.fromkeys(ALL, False) | {"service": "onedev", "wiki": True}, "wiki"),
         (dict.fromkeys(ALL, False) | {"service": "gitbucket", "releases": True}, "releases"),
-        ({"service": "gitlab", "pull_requests": True}, "issues"),
     ],
 )
 async def test_what_is_not_imported_is_refused(world, bob, source, fields, named):
