@@ -323,6 +323,17 @@ async def test_a_push_of_a_stranger_cancels_what_was_agreed(world, pusher, restr
     assert (await world.call("DELETE", "/pulls/1/merge")).status_code == (204 if waits else 404)
 
 
+async def test_a_push_of_who_may_not_merge_there_cancels_what_was_agreed(world):
+    """Otherwise it would be merged in the name of a person whom the rule names."""
+    await world.propose_many("fix")
+    world.repos.merge_rules[APP, "main"] = UNCHECKED
+    assert (await world.call("POST", "/pulls/1/merge", WHEN)).status_code == 201
+    world.repos.comparison, world.repos.outsiders = comparison(head_sha=NEXT), {2}
+    await world.deliver(push("refs/heads/fix", pusher=User(id=2, login="bob")))
+    await world.work()
+    assert await is_cancelled(world)
+
+
 async def test_a_merge_of_one_commit_is_cancelled_when_the_head_moves(world):
     await schedule(world, head_commit_id=HEAD)
     world.repos.comparison = comparison(head_sha=NEXT)

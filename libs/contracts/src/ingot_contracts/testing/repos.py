@@ -80,6 +80,8 @@ class FakeRepos:
         """Repository id to user ids. ``teams`` has the teams of each repository."""
         self.teams: dict[int, list[int]] = {}
         self.merge_rules: dict[tuple[int, str], MergeRule] = {}
+        self.outsiders: set[int] = set()
+        """Accounts that no rule lets merge."""
         self.team_members: dict[int, list[int]] = {}
         self.writing_teams: set[int] = set()
         """Teams whose decisions count without a list of approvers."""
@@ -367,7 +369,10 @@ class FakeRepos:
         repository = self._repository(call)
         if parameter_of(call, "unattended") != "true":
             self._require(repository, self._caller(call), "read")
-        return self.merge_rules.get((repository.id, parameter_of(call, "branch")), MergeRule())
+        rule = self.merge_rules.get((repository.id, parameter_of(call, "branch")), MergeRule())
+        if rule.rule_name and self._caller(call).id in self.outsiders:
+            return msgspec.structs.replace(rule, may_merge=False)
+        return rule
 
     def _official_reviewers(self, call: RecordedCall) -> OfficialReviewers:
         repository, question = self._repository(call), body_of(call, OfficialReviewers)

@@ -160,7 +160,7 @@ class ComparisonJobs:
     async def _disagreed(
         self, check: CheckMergeability, compared: list[tuple[PullRow, Comparison]]
     ) -> tuple[list[int], bool]:
-        """Return pull requests whose heads differ from their scheduled merges. True if the pusher may write.
+        """Return pull requests whose heads differ from their scheduled merges. True if the pusher may merge.
 
         Returns none after a push to the base: its pusher did not move the heads. A restricted push is not
         trusted: its credential may be a deploy key, which acts in the name of the owner.
@@ -175,7 +175,9 @@ class ComparisonJobs:
             if agreed.get(row.id, comparison.head_sha) != comparison.head_sha
         ]
         trusted = not disagreed or (
-            not check.restricted and await self._may_write(check.pusher_id, check.repository_id)
+            not check.restricted
+            and await self._may_write(check.pusher_id, check.repository_id)
+            and await self._may_merge(check)
         )
         return disagreed, trusted
 
@@ -207,6 +209,13 @@ class ComparisonJobs:
             return may_write(in_unit(access, "code"))
         except NotFound:
             return False
+
+    async def _may_merge(self, check: CheckMergeability) -> bool:
+        """Return whether the rule of the base branch lets the pusher merge."""
+        rule = await self._repos.merge_rule(
+            check.repository_id, check.base_branch, check.sha, None, actor_id=check.pusher_id
+        )
+        return rule.may_merge or not rule.rule_name
 
     async def _may_read(self, account_id: int, repository_id: int) -> bool:
         try:
