@@ -19,8 +19,8 @@ from .webhooks.test_owners import DELIVERY, HOOK
 from .world import ANN, ROOT, World
 
 COMMIT = {
-    "sha": "1" * 40, "commit": {"message": "x", "author": {"name": "ann"}, "committer": {"date": MOMENT},
-                                "verification": None},
+    "sha": "1" * 40, "commit": {"message": "x", "author": {"name": "ann"},
+                                "committer": {"name": "ann", "date": MOMENT}, "verification": None},
     "author": None, "parents": [],
 }  # fmt: skip
 SUGGESTION = plain(

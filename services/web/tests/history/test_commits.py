@@ -11,8 +11,8 @@ from ..world import ANN, BOB
 
 DROPPED = {
     "sha": "1" * 40, "html_url": "", "author": ANN_USER, "parents": [{"sha": "2" * 40}],
-    "commit": {"message": "drop it", "author": {"name": "Ann"}, "committer": {"date": MOMENT},
-               "verification": None},
+    "commit": {"message": "drop it", "author": {"name": "Ann"},
+               "committer": {"name": "Ann", "date": MOMENT}, "verification": None},
 }  # fmt: skip
 
 COMPARED = {"commits": [DROPPED], "total_commits": 1}
@@ -54,12 +54,32 @@ async def test_the_state_of_a_signature_is_shown(pages, forge):
         text = (await pages.get(f"/ann/demo/commit/{sha}")).text
         assert [name for name in states if f">{name}</span>" in text] == [state]
         assert f'title="{verification["reason"]}"' in text
+    assert 'signed by <a href="/bob">bob</a>' not in text
     unsigned = verification | {"signature": "", "payload": "", "signer": None}
     forge.answers[f"{HOME}/git/commits/{sha}"] = DROPPED | {
         "commit": DROPPED["commit"] | {"verification": unsigned}
     }
     text = (await pages.get(f"/ann/demo/commit/{sha}")).text
     assert not any(f">{name}</span>" in text for name in states)
+
+
+async def test_a_signature_of_another_person_than_the_author_names_both(pages, forge):
+    """Anybody can write any author into a commit. The signature is of who committed it."""
+    sha, signer = "1" * 40, {"name": "Bob", "email": "bob@example.org", "username": "bob"}
+    signed = {"verified": True, "reason": "", "signer": signer, "signature": "-----BEGIN", "payload": "tree"}
+    commit = DROPPED["commit"] | {"committer": {"name": "Bob", "date": MOMENT}, "verification": signed}
+    forge.answers[f"{HOME}/git/commits/{sha}.diff"] = b""
+    forge.answers[f"{HOME}/commits/{sha}/status"] = {"state": "", "total_count": 0, "statuses": []}
+    forge.answers[f"{HOME}/git/commits/{sha}"] = DROPPED | {"commit": commit}
+    text = (await pages.get(f"/ann/demo/commit/{sha}")).text
+    assert "wrote this, Bob committed" in text
+    assert 'Verified</span> signed by <a href="/bob">bob</a>' in text
+    own = signed | {"signer": {"name": "Ann", "email": "ann@example.org", "username": "ann"}}
+    forge.answers[f"{HOME}/git/commits/{sha}"] = DROPPED | {
+        "commit": DROPPED["commit"] | {"verification": own}
+    }
+    text = (await pages.get(f"/ann/demo/commit/{sha}")).text
+    assert ("signed by" in text, "wrote this" in text) == (False, False)
 
 
 async def test_commits_are_those_of_an_author_on_each_page(pages, forge):
