@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from ingot_chassis.clock import now
+from ingot_chassis.errors import Invalid
 from ingot_contracts.identity.accounts import User
 from ingot_contracts.identity.events import TeamDeleted
 from ingot_contracts.repos.commits import CommitStatus
@@ -215,6 +216,20 @@ async def test_a_scheduled_merge_is_tried_again_after_a_request_that_had_claimed
         await tx.execute(metadata.tables["job"].update().values(run_at=now()))
     await world.work()
     assert await is_merged(world)
+
+
+async def test_a_merge_that_repos_refuses_for_its_content_is_cancelled(world, monkeypatch):
+    """For example, two harmless changes of a .gitmodules become one that a push may not bring."""
+
+    async def refuse(*_, **__):
+        raise Invalid.field("path", "unsafe", ".gitmodules names a path outside")
+
+    await schedule(world)
+    await let_it_pass(world)
+    await world.deliver(succeeded())
+    monkeypatch.setattr(type(world.components.repos), "merge", refuse)
+    await world.work()
+    assert await is_cancelled(world)
 
 
 async def test_a_job_that_is_cancelled_while_repos_merges_leaves_no_claim(world, monkeypatch):

@@ -6,7 +6,7 @@ import msgspec
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.errors import Conflict, NotAllowed, NotFound, TooLarge
+from ingot_chassis.errors import Conflict, Invalid, NotAllowed, NotFound, TooLarge
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.periodic import PeriodicTask
 from ingot_chassis.jobs.workers import Work
@@ -93,7 +93,7 @@ class ScheduledMerges:
                 await self._jobs.finish(tx, job, again_at=now() + TRY_AGAIN)
         except Conflict:  # a branch has moved, and the comparison that follows adds the job again
             pass
-        except (MergeRefused, NotAllowed, TooLarge) as refused:
+        except (MergeRefused, NotAllowed, TooLarge, Invalid) as refused:
             # Events that may allow a merge that waits add the job again.
             if not (row.waits and isinstance(refused, NotYetMergeable)):
                 await self._cancel(context, pull.id, _reason(refused))
@@ -113,7 +113,7 @@ class ScheduledMerges:
             await scheduled_merges.cancel(tx, context, issue_id, reason)
 
 
-def _reason(refused: MergeRefused | NotAllowed | TooLarge) -> str:
+def _reason(refused: MergeRefused | NotAllowed | TooLarge | Invalid) -> str:
     if isinstance(refused, TooLarge):
         return scheduled_merges.TOO_LONG
     return scheduled_merges.BLOCKED if isinstance(refused, MergeRefused) else scheduled_merges.IMPOSSIBLE
