@@ -10,6 +10,7 @@ from ingot_chassis.security.principal import ANONYMOUS
 from ingot_testing.service import analyze, rows_touched
 
 from .applications import Person, get_tokens, make_app
+from .invitations.visitors import Visitor, invite, join
 from .keys.test_gpg_proofs import Key, token_of, verify
 from .keys.test_gpg_proofs import add as add_key
 from .mailbox import Mailbox
@@ -168,6 +169,29 @@ async def test_a_password_that_a_link_replaced_is_noted(make_world):
         await person.submit(page, password="a new password", repeated="a new password")
         (entry,) = await entries(world, "user.reset_password")
         assert (entry.actor, entry.via, entry.details) == ("ann", "mail", {})
+
+
+async def test_invitations_and_what_comes_of_them_are_noted(make_world):
+    async with make_world(sends_mail=True) as world:
+        await world.add_user("ann")
+        await world.call("POST", "/orgs", {"username": "acme"}, as_="ann")
+        team = (await world.call("POST", "/orgs/acme/teams", {"name": "devs"}, as_="ann")).json()["id"]
+        for address in ("new@x.io", "late@x.io"):
+            sent = (await invite(world, address, team=team)).json()
+        path = f"/orgs/acme/teams/{team}/invitations/{sent['id']}"
+        assert (await world.call("DELETE", path, as_="ann")).status_code == 204
+        code = await Mailbox(world).code("new@x.io")
+        await Visitor(world, "nora").register(code, "nora")
+        await join(world, code, "nora")
+        invited = await entries(world, "team.invite")
+        assert [(one.actor, one.details["email"]) for one in invited] == [
+            ("ann", "new@x.io"),
+            ("ann", "late@x.io"),
+        ]
+        assert (await single_entry(world, "team.withdraw_invitation"))[0] == "ann"
+        assert (await single_entry(world, "user.register"))[:2] == ("nora", "user nora")
+        actor, subject, details = await single_entry(world, "team.accept_invitation")
+        assert (actor, subject, details["by"]) == ("nora", "the team devs of acme", "ann")
 
 
 async def test_second_factors_are_noted(world):

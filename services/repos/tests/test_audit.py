@@ -1,8 +1,12 @@
 """The audit log of repos: changes of rights, protections and owners, with their actors."""
 
+from datetime import timedelta
+
 import pytest
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.audit import list_entries
+from ingot_contracts.identity.invitations import LinkedInvitation
 
 from .access.test_deploy_keys import ed25519
 from .world import git
@@ -70,6 +74,21 @@ async def test_each_change_is_noted_and_nothing_else(world, ann, bob, app):
             assert (entry.action, entry.actor, entry.address) == (action, "ann", "192.0.2.7")
             assert entry.subject == "repository acme/app"
             assert details.items() <= entry.details.items()
+
+
+async def test_an_accepted_invitation_is_noted(world, ann, bob, app):
+    repository_id = (await ann.get(REPOSITORY)).json()["id"]
+    world.identity.invitations["secret"] = LinkedInvitation(
+        kind="repository", target="the repository acme/app", path="/acme/app", inviter_id=1, inviter="ann",
+        repository_id=repository_id, permission="read", expires_at=now() + timedelta(days=1),
+    )  # fmt: skip
+    accepted = await bob.call("POST", "/internal/invitations", {"code": "secret"}, peer="web")
+    assert accepted.status_code == 200, accepted.text
+    entry = (await entries(world))[0]
+    assert (entry.action, entry.actor, entry.subject) == (
+        "collaborator.accept_invitation", "bob", "repository acme/app"
+    )  # fmt: skip
+    assert entry.details == {"by": "ann", "permission": "read"}
 
 
 async def test_accepting_and_rejecting_a_transfer_is_noted(world, ann, bob):
