@@ -34,7 +34,8 @@ OF_NO_UNIT = """
     actions activities assignees avatar collaborators forks hooks invitations issue_config issue_templates
     issues/comments keys
     labels
-    migration milestones new_pin_allowed notifications push_mirrors push_mirrors-sync reviewers stargazers
+    migration milestones new_pin_allowed notifications push_mirrors push_mirrors-sync reparent
+    reviewers stargazers
     subscribers subscription teams times topics transfer
 """
 """Routes below a repository for readers of any unit, or of issues or pull requests, or for administrators."""

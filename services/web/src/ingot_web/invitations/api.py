@@ -26,7 +26,7 @@ async def invitation(request: WebRequest) -> Response[str]:
 
 
 async def _page(request: WebRequest, code: str, problem: ApiError | None = None) -> Response[str]:
-    linked = await request.forge.invitation(code)
+    linked = await request.forge.invitation(code) if code else None
     if linked is None:
         raise NotFound(ENDED)
     response = request.render(
