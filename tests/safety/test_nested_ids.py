@@ -33,7 +33,11 @@ NO_INVITATIONS = {
     "DELETE /api/v1/orgs/{org}/teams/{team_id}/invitations/{invitation_id}",
     "DELETE /api/v1/repos/{owner}/{repo}/invitations/{invitation_id}",
 }
-"""Routes for things that this world lacks, because it sends no mail. Tests of identity name those of others."""
+"""Routes for things that this world lacks, because it sends no mail.
+
+Tests of identity name those of others.
+"""
+NOT_TRIED = NOT_OPENED | PUBLIC | NO_INVITATIONS
 SECRET = b"what only Ann has"
 HER_TEAM = "inner-circle"
 """A team of Ann's private organization; in Sam's there is none of that name."""
@@ -78,7 +82,7 @@ def attempts(world: World, ids: Mapping[tuple[Target, str], str]) -> Iterator[At
     """Every id of every route, one by one, below what is Sam's; also both ids of a route at once."""
     for route in ROUTES:
         ids_of = [name for name in route.placeholders if _is_id(name)]
-        if route.place == "team" or route.policy == "site" or route.name in NOT_OPENED | PUBLIC | NO_INVITATIONS or not ids_of:
+        if route.place == "team" or route.policy == "site" or route.name in NOT_TRIED or not ids_of:
             continue
         mine, hers = {"organization": (MY_ORGANIZATION, VAULT)}.get(route.place, (MINE, CLOSED))
         things = {name: ids.get((hers, name)) or world.thing(route, hers, name) for name in ids_of}
