@@ -84,7 +84,7 @@ def write_due_commit_graph(path: Path) -> None:
     ignored: maintenance writes the commit-graph later.
     """
     written = max((_modified(path / name) for name in COMMIT_GRAPHS), default=0.0)
-    new = sum(file.stat().st_size for file in _packs(path, ".idx") if _modified(file) > written)
+    new = sum(_size_if_newer(file, written) for file in _packs(path, ".idx"))
     if new < _NEW_INDEX_BYTES:
         return
     with contextlib.suppress(GitFailed, GitTimedOut, StorageFull), repack_lock(path) as is_alone:
@@ -128,6 +128,15 @@ def _modified(file: Path) -> float:
         return file.stat().st_mtime
     except FileNotFoundError:
         return 0.0
+
+
+def _size_if_newer(file: Path, time: float) -> int:
+    """Return the size of a file, or 0 if it is as old as ``time`` or a repack has removed it."""
+    try:
+        stat = file.stat()
+    except FileNotFoundError:
+        return 0
+    return stat.st_size if stat.st_mtime > time else 0
 
 
 def _join_everything(path: Path, grace: timedelta) -> None:
