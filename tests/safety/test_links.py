@@ -35,6 +35,10 @@ SHOWS_NONE = {
         ),
         "its only page is that of a user, which other answers show",
     ),
+    **dict.fromkeys(
+        ("/orgs/{org}/teams/{team_id}/invitations", "/repos/{owner}/{repo}/invitations"),
+        "this world sends no mail, so it has no invitations",
+    ),
 }
 QUERIES = {"/repos/{owner}/{repo}/file-contents": '?body={"files":["README.md"]}'}
 NO_PAGES = {

@@ -55,6 +55,7 @@ NOTHING_THERE = {
         DELETE /orgs/{org}/teams/{team_id}/invitations/{invitation_id}, DELETE ~/invitations/{invitation_id},
         GET /teams/{team_id}/members/{username}, GET /users/{username}/following/{followee},
         GET /admin/hooks/{hook_id}, GET /admin/hooks/{hook_id}/deliveries, GET /admin/users/{username}/purge,
+        POST /admin/unadopted/{owner}/{repo}, DELETE /admin/unadopted/{owner}/{repo},
         GET /admin/hooks/{hook_id}/deliveries/{delivery_id}, GET /admin/mails/{mail_id},
         POST /admin/mails/{mail_id}/attempts, GET //mail/unsubscribe/{token},
         POST //mail/unsubscribe/{token}, GET //avatars/repositories/{repository_id}/{digest},

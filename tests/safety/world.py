@@ -168,6 +168,7 @@ class World:
             "grant_id": 1,
             "delivery_id": "00000000-0000-7000-8000-000000000000",
             "mail_id": "00000000-0000-7000-8000-000000000000",
+            "invitation_id": ABSENT_ID,
         }
 
     def _organization(self, target: Target) -> dict[str, Any]:
@@ -182,7 +183,7 @@ class World:
         hook = self.do(by, "POST", f"{path}/hooks", **HOOK)["id"]
         label = self.do(by, "POST", f"{path}/labels", name="all", color="#00ff00")["id"]
         things = {"org": target.owner, "team_id": team, "hook_id": hook, "label_id": label}
-        return things | {"name": "next", "username": "sam"}
+        return things | {"name": "next", "username": "sam", "invitation_id": ABSENT_ID}
 
     def _repository(self, target: Target) -> dict[str, Any]:
         of_organization = target.of_organization or target == OURS

@@ -131,7 +131,7 @@ def _modified(file: Path) -> float:
 
 
 def _size_if_newer(file: Path, time: float) -> int:
-    """Return the size of a file, or 0 if it is as old as ``time`` or a repack has removed it."""
+    """Return the size of a file; 0 if it is older, or if a repack has removed it."""
     try:
         stat = file.stat()
     except FileNotFoundError:
