@@ -8,12 +8,13 @@ import ipaddress
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.transaction import Tx
+from ingot_chassis.http.concurrency import network_of as customer_network
 from ingot_identity.messages.rules import Messages, in_words
 from ingot_identity.networks import store
 
 SESSIONS = "/user/settings/security"
 """The page where people end their sessions and change their password."""
-IPV4_NETWORK, IPV6_NETWORK = 24, 64
+IPV4_NETWORK = 24
 
 
 async def note_sign_in(tx: Tx, messages: Messages, account_id: int, *, address: str, user_agent: str) -> None:
@@ -37,11 +38,8 @@ async def note_sign_in(tx: Tx, messages: Messages, account_id: int, *, address: 
 
 def network_of(address: str) -> str:
     """The network of an address. Other texts are returned unchanged."""
+    network = customer_network(address)
     try:
-        ip = ipaddress.ip_address(address.partition("%")[0])
+        return str(ipaddress.IPv4Network((network, IPV4_NETWORK), strict=False))
     except ValueError:
-        return address
-    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is not None:
-        ip = ip.ipv4_mapped
-    length = IPV4_NETWORK if ip.version == 4 else IPV6_NETWORK
-    return str(ipaddress.ip_network((ip, length), strict=False))
+        return network
