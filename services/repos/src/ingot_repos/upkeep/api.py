@@ -15,13 +15,12 @@ from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.rules import levels as access
 from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.catalog.rules import names
-from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.placement.api.forwarding import FORWARDED_BY
 from ingot_repos.placement.clients import Shards
 from ingot_repos.placement.rules.owners import OnAnotherShard
 from ingot_repos.placement.store import shards
-from ingot_repos.presentation.rules.presenter import Presenter
-from ingot_repos.repositories.rules.creation import InitialFields, NewRepository, RepositoryCreator
+from ingot_repos.repositories.api.creation import creator_for
+from ingot_repos.repositories.rules.creation import InitialFields, NewRepository
 from ingot_repos.upkeep.rules import unadopted
 
 Pattern = Annotated[str, QueryParameter(max_length=NAME_CHARACTERS)]
@@ -80,15 +79,7 @@ async def adopt(request: RepositoryRequest, owner: str, repo: str) -> None:
             main = unadopted.main_branch(staged, request.settings.default_branch)
             fields = InitialFields(private=True)
             new = NewRepository(name=name, fields=fields, default_branch=main, staged=staged.path)
-            creators = RepositoryCreator(
-                request.db,
-                request.storage,
-                request.part(Presenter),
-                request.part(HttpIdentity),
-                request.settings.shard,
-                None,
-            )
-            await creators.create(account, creator, new, most=0, note=note)
+            await creator_for(request).create(account, creator, new, most=0, note=note)
         await asyncio.to_thread(request.storage.discard_folder, folder.path)
 
 

@@ -260,14 +260,16 @@ class Storage:
         shutil.rmtree(staged.parent, ignore_errors=True)
 
     def discard_folder(self, path: Path) -> None:
-        """Move a folder that belongs to no repository to the trash; `sweep` removes it two days later.
+        """Move the folder of a repository to the trash; `sweep` removes it two days later.
 
         Raises FileNotFoundError.
         """
         trash_path = self._trash / f"{path.stem}-{os.urandom(8).hex()}"
-        path.rename(trash_path)
-        os.utime(trash_path)
-        self._deletions += 1
+        try:
+            path.rename(trash_path)
+            os.utime(trash_path)
+        finally:
+            self._deletions += 1
 
     def delete(self, repo_id: int) -> None:
         """Move a repository to the trash, then remove all its files, staged ones too. May be missing."""
@@ -287,11 +289,8 @@ class Storage:
 
     def move_to_trash(self, repo_id: int) -> None:
         """Move a repository to the trash; `sweep` removes it two days later. May be missing."""
-        trash_path = self._trash / f"{repo_id}-{os.urandom(8).hex()}"
         with contextlib.suppress(FileNotFoundError):
-            self.path(repo_id).rename(trash_path)
-            os.utime(trash_path)
-        self._deletions += 1
+            self.discard_folder(self.path(repo_id))
 
     def clear(self, repo_id: int) -> None:
         """Remove the staged files of a repository. No other process may work on it. Blocks."""

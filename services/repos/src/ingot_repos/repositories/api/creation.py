@@ -61,13 +61,9 @@ async def create_for(request: RepositoryRequest, owner: AccountRow, data: Create
     return await create_new(request, owner, new)
 
 
-async def create_new(request: RepositoryRequest, owner: AccountRow, new: NewRepository) -> Repository:
-    """Create a repository from a checked request."""
-    access.require_unrestricted(request.principal)
-    creator = await own_account(request)
-    if new.copy is None:
-        await require_accepting(request, owner.id)
-    repository_creator = RepositoryCreator(
+def creator_for(request: RepositoryRequest) -> RepositoryCreator:
+    """Return a creator of repositories on this shard."""
+    return RepositoryCreator(
         request.db,
         request.storage,
         request.part(Presenter),
@@ -75,9 +71,17 @@ async def create_new(request: RepositoryRequest, owner: AccountRow, new: NewRepo
         request.settings.shard,
         request.part(ServerKeys).signer,
     )
+
+
+async def create_new(request: RepositoryRequest, owner: AccountRow, new: NewRepository) -> Repository:
+    """Create a repository from a checked request."""
+    access.require_unrestricted(request.principal)
+    creator = await own_account(request)
+    if new.copy is None:
+        await require_accepting(request, owner.id)
     mode = access.mode_of_creator(owner, request.principal)
     new = msgspec.structs.replace(new, mode_of_creator=mode)
-    row = await repository_creator.create(owner, creator, new, most=request.max_repositories)
+    row = await creator_for(request).create(owner, creator, new, most=request.max_repositories)
     return request.presenter.repository(row, "admin" if mode else "owner")
 
 
