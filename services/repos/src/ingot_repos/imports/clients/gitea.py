@@ -7,7 +7,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol, TypedDict, TypeVar, cast
+from typing import TypedDict, TypeVar, cast
 from urllib.parse import quote
 
 import msgspec
@@ -44,6 +44,7 @@ from ingot_repos.imports.clients.http import SourceHttp, each
 from ingot_repos.imports.clients.source import (
     ABSENT,
     Kind,
+    Listed,
     PersonKey,
     SourceFailed,
     SourcePage,
@@ -62,11 +63,6 @@ _T = TypeVar("_T")
 
 
 OPTIONAL: tuple[Kind, ...] = ("times", "dependencies", "releases")
-
-
-class _Listed(Protocol):
-    @property
-    def id(self) -> int: ...
 
 
 class _Size(TypedDict):
@@ -327,7 +323,7 @@ def _or_null(answer: type[_T]) -> type[_T | None]:
     return cast("type[_T | None]", answer | None)
 
 
-def _size(items: Sequence[_Listed], total: int | None, number: int) -> _Size:
+def _size(items: Sequence[Listed], total: int | None, number: int) -> _Size:
     """Return the fields of a page. An empty page is the last one: sources may make pages shorter."""
     following = str(number + 1) if items else ""
     return {"size": len(items), "first": items[0].id if items else 0, "following": following, "total": total}

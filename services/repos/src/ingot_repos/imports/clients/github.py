@@ -3,9 +3,8 @@
 Facts are from the description of the REST API, version 2022-11-28: https://docs.github.com/rest
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
 from ingot_contracts.repos.imports import ImportedDependency
@@ -33,7 +32,7 @@ from ingot_repos.imports.clients.github_answers import (
     release_of,
 )
 from ingot_repos.imports.clients.http import SourceHttp, each
-from ingot_repos.imports.clients.linked_pages import PAGE_SIZE, LinkedPages, ListPage, Query
+from ingot_repos.imports.clients.linked_pages import PAGE_SIZE, LinkedPages, ListPage, Query, source_page
 from ingot_repos.imports.clients.source import Kind, PersonKey, SourcePage
 
 HEADERS = {"X-GitHub-Api-Version": "2022-11-28"}
@@ -62,11 +61,6 @@ COSTS: Mapping[Kind, float] = {
     "releases": 1 / PAGE_SIZE,
 }
 """About the requests for an object, without reactions."""
-
-
-class _Listed(Protocol):
-    @property
-    def id(self) -> int: ...
 
 
 def api_root(site: str) -> str:
@@ -126,16 +120,18 @@ class GithubRepository:
 
     async def _labels(self, where: ListPage) -> SourcePage:
         labels, following = await self._pages.page(where, list[LabelAnswer])
-        return _page(labels, following, labels=[label_of(one) for one in labels])
+        return source_page(labels, following, labels=[label_of(one) for one in labels])
 
     async def _milestones(self, where: ListPage) -> SourcePage:
         milestones, following = await self._pages.page(where, list[MilestoneAnswer])
-        return _page(milestones, following, milestones=[milestone_of(one) for one in milestones])
+        return source_page(milestones, following, milestones=[milestone_of(one) for one in milestones])
 
     async def _releases(self, where: ListPage) -> SourcePage:
         releases, following = await self._pages.page(where, list[ReleaseAnswer])
         addresses = await self._addresses(one.author for one in releases)
-        return _page(releases, following, addresses=addresses, releases=[release_of(one) for one in releases])
+        return source_page(
+            releases, following, addresses=addresses, releases=[release_of(one) for one in releases]
+        )
 
     async def _issues(self, where: ListPage) -> SourcePage:
         issues, following = await self._pages.page(where, list[IssueAnswer])
@@ -145,7 +141,7 @@ class GithubRepository:
         )
         users = [user for one in plain for user in (one.user, *(one.assignees or ()))]
         users += [one.user for group in reactions for one in group]
-        return _page(
+        return source_page(
             issues,
             following,
             addresses=await self._addresses(users),
@@ -155,7 +151,7 @@ class GithubRepository:
     async def _pulls(self, where: ListPage) -> SourcePage:
         numbered, following = await self._pages.page(where, list[NumberedPull])
         details = await each([self._details(one.number) for one in numbered])
-        return _page(
+        return source_page(
             numbered,
             following,
             addresses=await self._addresses(user for one in details for user in one.users()),
@@ -190,7 +186,7 @@ class GithubRepository:
         reactions = await each([self._reactions_to(one) for one in comments])
         users = [one.user for one in comments]
         users += [one.user for group in reactions for one in group]
-        return _page(
+        return source_page(
             comments,
             following,
             addresses=await self._addresses(users),
@@ -201,7 +197,7 @@ class GithubRepository:
         issues, following = await self._pages.page(where, list[IssueAnswer])
         blocked = [one.number for one in issues if one.issue_dependencies_summary.total_blocked_by]
         blockers = await each([self._blockers(number) for number in blocked])
-        return _page(
+        return source_page(
             issues,
             following,
             dependencies=[
@@ -227,17 +223,9 @@ class GithubRepository:
         return await self._pages.all(f"{self._path}{path}/reactions", list[ReactionAnswer]) if count else []
 
     async def _addresses(self, users: Iterable[UserAnswer | None]) -> dict[PersonKey, str]:
-        """Return the addresses that users show on their profiles, each asked for once."""
         people = {(user.id, user.login) for user in users if user is not None}
-        addresses = self._http.memory.addresses
-        await each([self._look_up(person) for person in sorted(people - addresses.keys())])
-        return {person: addresses.get(person, "") for person in people}
+        return await self._pages.addresses(people, self._read_address)
 
-    async def _look_up(self, person: PersonKey) -> None:
-        user = UserAnswer(*person)
-        user = await self._pages.optional(f"/users/{quote(user.login, safe='')}", UserAnswer, user)
-        self._http.memory.remember_address(person, user.email or "")
-
-
-def _page(items: Sequence[_Listed], following: str, **fields: Any) -> SourcePage:
-    return SourcePage(size=len(items), first=items[0].id if items else 0, following=following, **fields)
+    async def _read_address(self, person: PersonKey) -> str | None:
+        path = f"/users/{quote(person[1], safe='')}"
+        return (await self._pages.optional(path, UserAnswer, UserAnswer(*person))).email

@@ -5,7 +5,6 @@ Facts are from the documentation of the REST API, version 4, of GitLab 18: https
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
 from urllib.parse import quote
 
 from ingot_repos.imports.clients.gitlab_answers import (
@@ -33,7 +32,7 @@ from ingot_repos.imports.clients.gitlab_answers import (
     times_of,
 )
 from ingot_repos.imports.clients.http import SourceHttp, each
-from ingot_repos.imports.clients.linked_pages import PAGE_SIZE, LinkedPages, ListPage, Query
+from ingot_repos.imports.clients.linked_pages import PAGE_SIZE, LinkedPages, ListPage, Query, source_page
 from ingot_repos.imports.clients.source import Kind, PersonKey, SourcePage
 
 LEAST_OFFSET = 1_000
@@ -59,11 +58,6 @@ COSTS: Mapping[Kind, float] = {
     "releases": 1 / PAGE_SIZE,
 }
 """About the requests for an object, without the reactions to notes, which have one each."""
-
-
-class _Listed(Protocol):
-    @property
-    def id(self) -> int: ...
 
 
 def api_root(site: str) -> str:
@@ -128,17 +122,17 @@ class GitlabRepository:
 
     async def _labels(self, where: ListPage) -> SourcePage:
         labels, following = await self._pages.page(where, list[LabelAnswer])
-        return _page(labels, following, labels=[label_of(one) for one in labels])
+        return source_page(labels, following, labels=[label_of(one) for one in labels])
 
     async def _milestones(self, where: ListPage) -> SourcePage:
         milestones, following = await self._pages.page(where, list[MilestoneAnswer])
-        return _page(milestones, following, milestones=[milestone_of(one) for one in milestones])
+        return source_page(milestones, following, milestones=[milestone_of(one) for one in milestones])
 
     async def _releases(self, where: ListPage) -> SourcePage:
         releases, following = await self._pages.page(where, list[ReleaseAnswer])
         converted = [release_of(one, self._root) for one in releases]
         addresses = await self._addresses(one.author for one in releases)
-        return _page(releases, following, addresses=addresses, releases=converted)
+        return source_page(releases, following, addresses=addresses, releases=converted)
 
     async def _issues(self, where: ListPage) -> SourcePage:
         """Return a page of issues that all readers may see, below the numbers of merge requests."""
@@ -147,7 +141,7 @@ class GitlabRepository:
             one for one in issues if not one.confidential and (not self._offset or one.iid <= self._offset)
         ]
         details = await each([self._details(one) for one in shown])
-        return _page(
+        return source_page(
             issues,
             following,
             addresses=await self._addresses(user for one in details for user in one.users()),
@@ -170,7 +164,7 @@ class GitlabRepository:
         details = await each([self._merge_details(one) for one in merges])
         offset = self._offset or 0
         pairs = [(one, one.merge.iid + offset) for one in details]
-        return _page(
+        return source_page(
             merges,
             following,
             addresses=await self._addresses(user for one in details for user in one.users()),
@@ -210,16 +204,10 @@ class GitlabRepository:
         return await self._pages.all(f"{path}/award_emoji", list[AwardAnswer])
 
     async def _addresses(self, users: Iterable[UserAnswer | None]) -> dict[PersonKey, str]:
-        """Return the addresses that users show on their profiles, each asked for once."""
         people = {(user.id, user.username) for user in users if user is not None}
-        addresses = self._http.memory.addresses
-        await each([self._look_up(person) for person in sorted(people - addresses.keys())])
-        return {person: addresses.get(person, "") for person in people}
+        return await self._pages.addresses(people, self._read_address)
 
-    async def _look_up(self, person: PersonKey) -> None:
-        user = await self._pages.optional(f"/users/{person[0]}", UserAnswer, UserAnswer(*person))
-        self._http.memory.remember_address(person, user.public_email or "")
-
-
-def _page(items: Sequence[_Listed], following: str, **fields: Any) -> SourcePage:
-    return SourcePage(size=len(items), first=items[0].id if items else 0, following=following, **fields)
+    async def _read_address(self, person: PersonKey) -> str | None:
+        return (
+            await self._pages.optional(f"/users/{person[0]}", UserAnswer, UserAnswer(*person))
+        ).public_email

@@ -2,14 +2,15 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
-from typing import NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qs
 
 import msgspec
 
-from ingot_repos.imports.clients.http import Answer, SourceHttp
-from ingot_repos.imports.clients.source import ABSENT, SourceFailed
+from ingot_repos.imports.clients.http import Answer, SourceHttp, each
+from ingot_repos.imports.clients.source import ABSENT, Listed, PersonKey, SourceFailed, SourcePage
 
 PAGE_SIZE = 100
 """The largest page of GitHub and GitLab."""
@@ -29,6 +30,11 @@ class ListPage(NamedTuple):
     query: Query
     place: str = ""
     size: int = PAGE_SIZE
+
+
+def source_page(items: Sequence[Listed], following: str, **fields: Any) -> SourcePage:
+    """Return the page with the objects of a list. ``fields`` are others of ``SourcePage``."""
+    return SourcePage(size=len(items), first=items[0].id if items else 0, following=following, **fields)
 
 
 class LinkedPages:
@@ -73,6 +79,18 @@ class LinkedPages:
                 return items
             where = where._replace(place=following)
         raise SourceFailed("too-large")
+
+    async def addresses(
+        self, people: AbstractSet[PersonKey], read: Callable[[PersonKey], Awaitable[str | None]]
+    ) -> dict[PersonKey, str]:
+        """Return the addresses that people show on their profiles, each read once. Raises like ``read``."""
+        memory = self._http.memory
+
+        async def look_up(person: PersonKey) -> None:
+            memory.remember_address(person, await read(person) or "")
+
+        await each([look_up(person) for person in sorted(people - memory.addresses.keys())])
+        return {person: memory.addresses.get(person, "") for person in people}
 
     async def count(self, path: str, query: Query) -> int | None:
         """Return the number of objects, or None if the source does not say it. Raises like ``get``.

@@ -88,6 +88,13 @@ class SourceRelease(msgspec.Struct, frozen=True, kw_only=True):
     assets: list[SourceAsset] = []
 
 
+class Listed(Protocol):
+    """An object of a list of a source."""
+
+    @property
+    def id(self) -> int: ...
+
+
 class SourcePage(msgspec.Struct, frozen=True, kw_only=True):
     """A page of one kind. Its people have no accounts yet. Pull requests come with their comments.
 

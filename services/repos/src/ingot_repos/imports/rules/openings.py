@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from ingot_chassis.security.egress import Egress
 from ingot_chassis.security.own_servers import OwnServers
@@ -15,6 +16,9 @@ from ingot_repos.remotes.rules.credentials import TOKEN_USERNAME, open_credentia
 from ingot_repos.remotes.rules.urls import RemoteUrl
 from ingot_repos.remotes.store import RemoteRow
 from ingot_repos.settings import Settings
+
+if TYPE_CHECKING:
+    from ingot_repos.imports.clients.families import Family
 
 MOST_MEMORIES = 4
 
@@ -37,21 +41,15 @@ class SourceOpener:
 
     def address(self, source: SourceRow, remote: RemoteRow) -> Address:
         """Return the address of the repository at a source. Raises SourceFailed."""
-        from ingot_repos.imports.clients.families import FAMILIES
-
-        return FAMILIES[source.service].address_of(remote.url)
+        return _family(source.service).address_of(remote.url)
 
     def heads(self, source: SourceRow) -> str:
         """Return the folder of the heads of pull requests in the git repository of a source."""
-        from ingot_repos.imports.clients.families import FAMILIES
-
-        return FAMILIES[source.service].heads
+        return _family(source.service).heads
 
     def costs(self, service: str) -> dict[Kind, float]:
         """Return about how many requests an object of each kind takes at a source."""
-        from ingot_repos.imports.clients.families import FAMILIES
-
-        return dict(FAMILIES[service].costs)
+        return dict(_family(service).costs)
 
     @asynccontextmanager
     async def open(self, source: SourceRow, remote: RemoteRow) -> AsyncIterator[Source]:
@@ -79,11 +77,10 @@ class SourceOpener:
         memory: SourceMemory,
         pull_offset: int | None,
     ) -> AsyncIterator[Source]:
-        from ingot_repos.imports.clients.families import FAMILIES
         from ingot_repos.imports.clients.http import open_source_http
         from ingot_repos.remotes.clients.http import basic_authorization
 
-        family = FAMILIES[service]
+        family = _family(service)
         headers = dict(family.headers)
         if login is not None:
             username, password = login
@@ -101,3 +98,10 @@ class SourceOpener:
             authorities=self._settings.remote_authorities,
         ) as http:
             yield family.open(http, address, pull_offset)
+
+
+def _family(service: str) -> "Family":
+    """Return the family of a source. Its clients are imported on first use."""
+    from ingot_repos.imports.clients.families import FAMILIES
+
+    return FAMILIES[service]
