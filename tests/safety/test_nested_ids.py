@@ -95,7 +95,6 @@ def attempts(world: World, ids: Mapping[tuple[Target, str], str]) -> Iterator[At
 def mixtures(world: World) -> Iterator[Attempt]:
     """Yield pairs of Sam's and Ann's objects: team and repository, team and person, repository and team."""
     mine = {"team_id": world.things[MY_ORGANIZATION]["team_id"], "org": OURS.owner, "repo": OURS.repo}
-    mine["invitation_id"] = ABSENT_ID
     her_team, no_team = {"team_id": world.things[VAULT]["team_id"]}, {"team_id": ABSENT_ID}
     for route in ROUTES:
         pairs: list[tuple[dict[str, Any], dict[str, Any]]] = []
