@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from ingot_repos.imports.clients.addresses import Address
+from ingot_repos.imports.rules.markdown_code import CodeRanges
 
-_CODE = r"(?P<code>```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`)"
 _NUMBER = r"[1-9][0-9]{0,8}"
 _TEXTS = frozenset(("body", "description"))
 """Fields with Markdown of all imported structs."""
@@ -33,19 +33,21 @@ class References:
         path = re.escape(f"{address.owner}/{address.name}")
         of_pulls = rf"|(?<![\w/.!])(?:{path})?!(?P<merge>{_NUMBER})\b" if offset else ""
         self._pattern = re.compile(
-            rf"{_CODE}"
-            rf"|{re.escape(address.site)}/{path}(?:/-)?/"
+            rf"{re.escape(address.site)}/{path}(?:/-)?/"
             rf"(?:(?P<kind>issues|pulls?|merge_requests)/(?P<number>{_NUMBER})"
             rf"|commits?/(?P<commit>[0-9a-f]{{7,40}}))(?:\#(?:issuecomment-|note_)[0-9]{{1,19}})?(?![\w/])"
             rf"|(?<![\w/.-]){path}\#(?P<own>{_NUMBER})\b"
             rf"|(?<![\w/@.`])@(?P<login>[A-Za-z0-9](?:[\w.-]{{0,99}}\w)?)"
             rf"{of_pulls}",
-            re.DOTALL | re.ASCII | re.IGNORECASE,
+            re.ASCII | re.IGNORECASE,
         )
 
     def rewrite(self, text: str) -> str:
         """Return a text with references to what is here."""
-        return self._pattern.sub(self._replacement, text)
+        code = CodeRanges(text)
+        return self._pattern.sub(
+            lambda match: match[0] if code.has(match.start()) else self._replacement(match), text
+        )
 
     def rewrite_all(self, value: Any) -> Any:
         """Return a copy of a struct or list of structs whose texts are rewritten."""
