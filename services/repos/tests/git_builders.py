@@ -21,6 +21,10 @@ COSTLY_ATTRIBUTES = b"".join(b"%bb%d text\n" % (b"*a" * 40, n) for n in range(50
 COSTLY = {".gitattributes": COSTLY_ATTRIBUTES, "last": b""} | {f"{'a' * 120}{n}": b"" for n in range(100)}
 """Files of which git makes an archive in several seconds, because each name nearly matches each pattern."""
 
+_DIGITS = b"".join(b"%08d" % number for number in range(100_000))
+SIMILAR_FILES = {str(n): _DIGITS.replace(b"%d" % n, b"x") for n in range(10, 70)}
+"""Files between which git searches for deltas for seconds."""
+
 
 def commit(
     repo: pygit2.Repository, files: Mapping[str, Any], parents: Sequence[str] = (), message: str = "x\n"

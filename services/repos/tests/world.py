@@ -32,6 +32,7 @@ from ingot_contracts.issues.events import IssuesForgotten
 from ingot_contracts.testing.identity import FakeIdentity
 from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.access.rules.admission import Admission, LongRequests
+from ingot_repos.access.rules.archive_cpu import ArchiveCpu
 from ingot_repos.app import create_app
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.commits.rules.server_keys import ServerKeys
@@ -104,6 +105,7 @@ class Components:
         "shards": Shards,
         "limiter": ConcurrencyLimiter,
         "archive_queue": ConcurrencyQueue,
+        "archive_cpu": ArchiveCpu,
         "admission": Admission,
         "long_requests": LongRequests,
         "questions": HookQuestions,

@@ -40,6 +40,7 @@ from ingot_repos.access.api import collaborators, deploy_keys, failures, invitat
 from ingot_repos.access.api.request import RepositoryRequest, release_slots
 from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.access.rules.admission import ARCHIVES_AT_ONCE, WAITING_ARCHIVES, Admission, LongRequests
+from ingot_repos.access.rules.archive_cpu import ArchiveCpu
 from ingot_repos.access.rules.levels import access_to
 from ingot_repos.activities import events as activity_events
 from ingot_repos.activities.api import feeds
@@ -461,6 +462,7 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
         shards,
         ConcurrencyLimiter(settings.git_concurrency_per_caller),
         ConcurrencyQueue(ARCHIVES_AT_ONCE, waiting=WAITING_ARCHIVES),
+        ArchiveCpu(),
         admission,
         long_requests,
         PushParts(

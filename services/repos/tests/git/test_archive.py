@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from ingot_repos.access.rules.admission import ARCHIVES_AT_ONCE
-from ingot_repos.git.history.archive import ArchiveName, Archives, stream_archive
+from ingot_repos.access.rules.archive_cpu import BUDGET
+from ingot_repos.git.history.archive import MAX_CPU, ArchiveName, Archives, stream_archive
 from ingot_repos.git.process.command import MIB
 from ingot_repos.git.process.errors import GitFailed, InvalidName
 from ingot_repos.git.storage.packs import is_in_use
 from ingot_repos.git.storage.storage import Storage
 
-from ..git_builders import COSTLY, commit, set_branches
+from ..git_builders import COSTLY, SIMILAR_FILES, commit, set_branches
 from ..world import git
 
 A = "/repos/ann/app/archive/master"
@@ -176,17 +177,59 @@ async def test_what_is_no_path_is_named(ann, app):
 async def test_an_archive_that_takes_too_much_cpu_time_is_refused(world, ann):
     created = await ann.create("app")
     repo = world.components.storage.open(created["id"])
-    set_branches(repo, dear=commit(repo, COSTLY), cheap=commit(repo, {"a": b"x"}))
+    bundled = commit(repo, SIMILAR_FILES)
+    set_branches(repo, dear=commit(repo, COSTLY), bundled=bundled, cheap=commit(repo, {"a": b"x"}))
     for name in (
         "dear.zip",
         "dear.tar.gz",
         "dear.zip?path=last&path=.gitattributes&" + "&".join(f"path={'a' * 120}{n}" for n in range(90)),
+        "bundled.bundle",
     ):
         answer = await ann.get(f"/repos/ann/app/archive/{name}")
         assert (answer.status_code, "more time" in answer.text) == (413, True), name
-    assert (await ann.get("/repos/ann/app/archive/cheap.zip")).status_code == 200
-    assert (await ann.get("/repos/ann/app/archive/dear.bundle")).status_code == 200
+    for name in ("cheap.zip", "cheap.bundle", "dear.bundle"):
+        assert (await ann.get(f"/repos/ann/app/archive/{name}")).status_code == 200, name
     assert [file.name for file in (world.folder / "storage/archives").glob("*/*")] != []
+
+
+async def test_a_bundle_may_take_more_cpu_time_in_a_larger_repository(repo):
+    oid = commit(repo, SIMILAR_FILES)
+    size = 100 * MIB
+    bundle = [part async for part in stream_archive(Path(repo.path), oid, "bundle", "x", size=size)]
+    assert b"".join(bundle).startswith(b"# v2 git bundle")
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_a_refused_archive_is_not_tried_again_under_any_name(world, ann, bob, git_log):
+    created = await ann.create("app")
+    repo = world.components.storage.open(created["id"])
+    dear = commit(repo, COSTLY)
+    set_branches(repo, dear=dear, same=dear)
+    assert (await ann.get("/repos/ann/app/archive/dear.zip")).status_code == 413
+    tried = sum("archive" in command for command in git_log)
+    for person, name in ((ann, "dear"), (bob, "dear"), (bob, "same"), (bob, dear)):
+        answer = await person.get(f"/repos/ann/app/archive/{name}.zip")
+        assert (answer.status_code, "more time" in answer.text) == (413, True), name
+    assert sum("archive" in command for command in git_log) == tried == 1
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_archives_of_a_caller_have_a_budget_of_cpu_time(world, ann, bob, git_log, monkeypatch):
+    cpu = world.components.archive_cpu
+    monkeypatch.setattr(cpu, "_clock", lambda: 1000.0)  # no budget is restored
+    created = await ann.create("app")
+    repo = world.components.storage.open(created["id"])
+    set_branches(repo, dear=commit(repo, COSTLY), a=commit(repo, {"a": b"a"}), b=commit(repo, {"b": b"b"}))
+    assert (await ann.get("/repos/ann/app/archive/a.zip")).status_code == 200
+    cpu.charge("user 1", BUDGET - MAX_CPU.seconds / 2)
+    assert (await ann.get("/repos/ann/app/archive/dear.zip")).status_code == 413  # it takes the rest
+    made = len(list(git_log))
+    answer = await ann.get("/repos/ann/app/archive/b.zip")
+    assert (answer.status_code, "CPU time" in answer.text) == (429, True)
+    assert 1 <= int(answer.headers["retry-after"]) <= 5
+    assert (await ann.get("/repos/ann/app/archive/a.zip")).status_code == 200  # it is cached
+    assert len(list(git_log)) == made
+    assert (await bob.get("/repos/ann/app/archive/b.zip")).status_code == 200
 
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)

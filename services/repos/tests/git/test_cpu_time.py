@@ -61,6 +61,16 @@ def test_children_count():
             os.killpg(parent.pid, 9)
 
 
+def test_children_that_ended_count():
+    busy = "import time\nwhile time.process_time() < 0.3: pass"
+    script = '"$0" -c "$1"; echo; read line'
+    command = ["sh", "-c", script, sys.executable, busy]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
+        shell.stdout.readline()
+        assert cpu_seconds(shell.pid) > 0.25
+        shell.communicate(b"\n")
+
+
 def test_output_allows_more_cpu_time():
     limit = CpuLimit(0.0, bytes_per_second=1000)
     assert limit.is_exceeded(os.getpid(), output=0)

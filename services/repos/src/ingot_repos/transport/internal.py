@@ -10,7 +10,7 @@ from litestar import get, post
 from ingot_chassis.errors import NotFound, TooManyRequests, Unavailable
 from ingot_chassis.http.policy import services
 from ingot_chassis.security.sealing import Seal
-from ingot_repos.access.api.limits import archive_within_limits
+from ingot_repos.access.api.limits import Charge, archive_within_limits, require_archive_budget
 from ingot_repos.access.api.policies import (
     find_by_id,
 )
@@ -26,6 +26,7 @@ from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.git.process.errors import GitTooExpensive
 from ingot_repos.git.protocol.sideband import FATAL, packets
 from ingot_repos.git.protocol.upload_archive import read_archive_request, refusal_of_archive, upload_archive
+from ingot_repos.git.storage.generation import read_generation
 from ingot_repos.placement.rules.loads import RepositoryLoads
 from ingot_repos.pushes.api import SshSession, find_session, opened_by_key
 from ingot_repos.pushes.rules.pushers import Pusher
@@ -106,9 +107,15 @@ async def _archive_of(repository_id: int, exchange: Exchange) -> AsyncGenerator[
         yield refusal_of_archive("no such ref")
         return
     path, memory = request.storage.path(repository_id), request.settings.max_git_memory
-    stream = upload_archive(path, archive_request, body, max_memory=memory)
+    generation = await request.storage.call(repository_id, read_generation)
+    content = (repository_id, generation, archive_request)
+
+    def run(charge: Charge) -> AsyncGenerator[bytes, None]:
+        return upload_archive(path, archive_request, body, max_memory=memory, charge=charge)
+
     try:
-        async with aclosing(archive_within_limits(repository_id, request, stream)) as parts:
+        require_archive_budget(request, content)
+        async with aclosing(archive_within_limits(repository_id, request, content, run)) as parts:
             async for part in parts:
                 yield part
     except (TooManyRequests, Unavailable) as error:

@@ -1,18 +1,42 @@
 """Bounds of the archives that git makes for one caller."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Hashable
+from contextlib import aclosing
+from functools import partial
 
 from ingot_chassis.http.concurrency import ConcurrencyQueue, caller_of
 from ingot_repos.access.api.request import RepositoryRequest
-from ingot_repos.access.rules.admission import inside
+from ingot_repos.access.rules.archive_cpu import ArchiveCpu
+from ingot_repos.git.process.errors import GitTooExpensive
+
+Charge = Callable[[float], None]
 
 
-def archive_within_limits(
-    repository_id: int, request: RepositoryRequest, stream: AsyncGenerator[bytes, None]
-) -> AsyncGenerator[bytes, None]:
-    """Yield an archive once its git has a slot. A caller has few slots at once.
+def require_archive_budget(request: RepositoryRequest, archive: Hashable) -> None:
+    """Check that the caller may have git make an archive.
 
-    Raises Unavailable, TooManyRequests.
+    Raises GitTooExpensive if it was refused lately, TooManyRequests if the caller has used too much CPU time.
     """
-    queue, caller = request.part(ConcurrencyQueue), caller_of(request.principal)
-    return inside(queue.slot(caller), inside(request.git_slot(repository_id), stream))
+    request.part(ArchiveCpu).require(caller_of(request.principal), archive)
+
+
+async def archive_within_limits(
+    repository_id: int,
+    request: RepositoryRequest,
+    archive: Hashable,
+    start: Callable[[Charge], AsyncGenerator[bytes, None]],
+) -> AsyncGenerator[bytes, None]:
+    """Yield an archive once its git has a slot, and charge its CPU time. A caller has few slots at once.
+
+    ``archive`` identifies the content. Raises Unavailable, TooManyRequests, and GitTooExpensive, which is
+    remembered.
+    """
+    cpu, caller = request.part(ArchiveCpu), caller_of(request.principal)
+    async with request.part(ConcurrencyQueue).slot(caller), request.git_slot(repository_id):
+        try:
+            async with aclosing(start(partial(cpu.charge, caller))) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        except GitTooExpensive:
+            cpu.refuse(archive)
+            raise

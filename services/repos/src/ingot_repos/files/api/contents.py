@@ -16,7 +16,7 @@ from ingot_chassis.http.downloads import StoredFile, file_answer
 from ingot_chassis.http.openapi import response_spec
 from ingot_chassis.http.ranges import has_etag, requested_range
 from ingot_chassis.objects.store import ObjectStore
-from ingot_repos.access.api.limits import archive_within_limits
+from ingot_repos.access.api.limits import Charge, archive_within_limits, require_archive_budget
 from ingot_repos.access.api.policies import in_repository, require_on_disk
 from ingot_repos.access.api.read_rights import renew_reader, while_readable
 from ingot_repos.access.api.request import RepositoryRequest
@@ -41,6 +41,7 @@ from ingot_repos.git.process.errors import (
     GitError,
     GitFailed,
     GitTimedOut,
+    GitTooExpensive,
     ObjectNotFound,
     OutputTooLarge,
     RefNotFound,
@@ -247,16 +248,29 @@ async def _open(
     archives = request.part(Archives)
     if not only and (cached := await archives.find(name)) is not None:
         return cached
+    content = (repository.id, name.commit, name.archive_format, tuple(only))
+    try:
+        require_archive_budget(request, content)
+    except GitTooExpensive as error:
+        raise _too_expensive() from error
     request.acquire_slot()
     path, memory = request.storage.path(repository.id), request.settings.max_git_memory
 
-    def start() -> AsyncGenerator[bytes, None]:
+    def run(charge: Charge) -> AsyncGenerator[bytes, None]:
         chunks = stream_archive(
-            path, name.commit, name.archive_format, name.folder, only=only, max_memory=memory
+            path,
+            name.commit,
+            name.archive_format,
+            name.folder,
+            only=only,
+            size=repository.row.size,
+            max_memory=memory,
+            charge=charge,
         )
-        return archive_within_limits(
-            repository.id, request, chunks if only else archives.keep(name, path, chunks)
-        )
+        return chunks if only else archives.keep(name, path, chunks)
+
+    def start() -> AsyncGenerator[bytes, None]:
+        return archive_within_limits(repository.id, request, content, run)
 
     async def is_valid() -> bool:
         return False  # the archive cache has it
@@ -281,7 +295,7 @@ async def _read_start(chunks: AsyncGenerator[bytes, None]) -> tuple[bytes, bool]
             if len(start) >= INLINE_BYTES:
                 return bytes(start), False
     except GitTimedOut as error:
-        raise TooLarge("the archive needs more time than allowed; request only some paths") from error
+        raise _too_expensive() from error
     except GitFailed as error:
         if error.exit_code < 0:  # git descends into folders by recursion until its stack is full
             raise TooLarge("folders are nested too deeply for an archive") from error
@@ -289,6 +303,12 @@ async def _read_start(chunks: AsyncGenerator[bytes, None]) -> tuple[bytes, bool]
             raise TooLarge("the archive needs more memory than allowed; request only some paths") from error
         raise
     return bytes(start), True
+
+
+def _too_expensive() -> TooLarge:
+    return TooLarge(
+        "the archive needs more time than allowed; clone the repository, or request only some paths"
+    )
 
 
 async def _check_paths(request: RepositoryRequest, commit: str, only: list[str], kind: str) -> None:

@@ -5,7 +5,8 @@ appears there only when it is complete. The least recently used archive is remov
 or a file is lost, the archive is created again.
 
 A small commit can occupy git for hours, because git compares each pattern of `.gitattributes` with each path.
-So the CPU time of git is limited in proportion to its output.
+So the CPU time of git is limited in proportion to its output. A bundle is written after git has listed all
+objects, so its limit also grows with the size of the repository.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
@@ -40,6 +41,8 @@ ArchiveFormat = Literal["zip", "tar.gz", "bundle"]
 TIME_LIMIT = 600.0
 MAX_CPU = CpuLimit(0.5, bytes_per_second=3 * MIB)
 """Compressing source code takes a third of this CPU time."""
+_LISTED_PER_SECOND = 8 * MIB
+"""Bytes of a repository. Listing and compressing its objects takes a half of this CPU time without a bitmap."""
 _CONFIG = (("core.bigFileThreshold", "4m"),)
 """git compresses a file of up to this size before it writes any output; it streams larger files."""
 PARTIAL = "partial"
@@ -54,8 +57,10 @@ def stream_archive(
     folder: str,
     *,
     only: Sequence[str] = (),
+    size: int = 0,
     time_limit: float = TIME_LIMIT,
     max_memory: int | None = None,
+    charge: Callable[[float], None] | None = None,
 ) -> AsyncGenerator[bytes, None]:
     """Yield the archive of a commit with everything inside one root folder, or a bundle of its history.
 
@@ -67,17 +72,21 @@ def stream_archive(
         archive_format: the tar of a commit and folder is reproducible; gzip writes no time into it.
         folder: name of the root folder: letters, digits, `.`, `_` and `-`.
         only: paths of files and folders; the archive contains only these. Not for a bundle.
+        size: bytes of the repository. A bundle may take more CPU time in a larger one.
         time_limit: seconds, after which git is killed. Closing the generator kills git, too.
         max_memory: see `spawn`.
+        charge: see `stream_git`.
 
     Raises:
         InvalidName: at once, for the commit or the folder.
         GitFailed: while iterating; before the first chunk if the commit does not exist.
-        GitTooExpensive: while iterating, above `MAX_CPU`. A bundle costs as much as a clone and has no limit.
+        GitTooExpensive: while iterating, above the limit of CPU time.
     """
     _check(commit, folder)
     if archive_format == "bundle":
-        return stream_bundle(path, commit, time_limit=time_limit, max_memory=max_memory)
+        return stream_bundle(
+            path, commit, size=size, time_limit=time_limit, max_memory=max_memory, charge=charge
+        )
     args = GitArgs(
         "archive",
         (f"--format={archive_format}", f"--prefix={folder}/"),
@@ -90,6 +99,7 @@ def stream_archive(
         time_limit=time_limit,
         max_memory=max_memory,
         max_cpu=MAX_CPU,
+        charge=charge,
     )
     return while_in_use(path, stream)
 
@@ -107,17 +117,32 @@ def require_paths(repo: pygit2.Repository, commit: str, paths: Sequence[str]) ->
 
 
 async def stream_bundle(
-    path: Path, commit: str, *, time_limit: float = TIME_LIMIT, max_memory: int | None = None
+    path: Path,
+    commit: str,
+    *,
+    size: int,
+    time_limit: float = TIME_LIMIT,
+    max_memory: int | None = None,
+    charge: Callable[[float], None] | None = None,
 ) -> AsyncGenerator[bytes, None]:
     """Yield a bundle (gitformat-bundle(5)) of a commit and its history. Its branch is `bundle`.
 
-    A bundle can be cloned. While this runs, nothing of the repository is pruned. ``max_memory``: see `spawn`.
-    Raises, while iterating, the errors of `stream_git`.
+    A bundle can be cloned. While this runs, nothing of the repository is pruned. For the arguments see
+    `stream_archive`. Raises, while iterating, the errors of `stream_git`.
     """
+    max_cpu = MAX_CPU._replace(seconds=MAX_CPU.seconds + size / _LISTED_PER_SECOND)
     args = GitArgs("pack-objects", ("--revs", "--stdout", "--quiet", "--delta-base-offset"))
     yield f"# v2 git bundle\n{commit} refs/heads/bundle\n{commit} HEAD\n\n".encode()
     body = _once(f"{commit}\n".encode())
-    pack = stream_git(args, git_dir=path, body=body, time_limit=time_limit, max_memory=max_memory)
+    pack = stream_git(
+        args,
+        git_dir=path,
+        body=body,
+        time_limit=time_limit,
+        max_memory=max_memory,
+        max_cpu=max_cpu,
+        charge=charge,
+    )
     async with contextlib.aclosing(while_in_use(path, pack)) as chunks:
         async for chunk in chunks:
             yield chunk

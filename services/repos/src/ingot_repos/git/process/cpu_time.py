@@ -4,6 +4,7 @@ Limits are fractions of a second, which RLIMIT_CPU does not support. So the CPU 
 while git runs.
 """
 
+import os
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from ingot_repos.git.process.errors import GitTooExpensive
 CHECK_SECONDS = 0.05
 """Seconds between two reads of the clock."""
 _START_SECONDS = 0.01
+_TICKS = os.sysconf("SC_CLK_TCK")
 _ALL_THREADS = 2
 """The kind of clock that counts the CPU time of a whole process."""
 
@@ -65,8 +67,20 @@ READ = CpuLimit(0.35, bytes_per_second=32 * 1024 * 1024)
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the user and system time of a running process and its running children."""
-    return _clock(pid) + sum(map(_clock, _children(pid)))
+    """Return the user and system time of a process and its children; 0.0 after it was reaped.
+
+    Children that ended are counted in clock ticks (10 ms).
+    """
+    return _clock(pid) + _of_ended_children(pid) + sum(map(_clock, _children(pid)))
+
+
+def _of_ended_children(pid: int) -> float:
+    """Return `cutime` and `cstime` of proc(5) in seconds."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[13]) + int(fields[14])) / _TICKS
 
 
 def _clock(pid: int) -> float:

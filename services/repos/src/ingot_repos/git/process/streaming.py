@@ -11,7 +11,7 @@ import fcntl
 import os
 import signal
 import subprocess
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -25,7 +25,7 @@ from ingot_repos.git.process.command import (
     process_telemetry,
     spawn,
 )
-from ingot_repos.git.process.cpu_time import CHECK_SECONDS, CpuLimit
+from ingot_repos.git.process.cpu_time import CHECK_SECONDS, CpuLimit, cpu_seconds
 from ingot_repos.git.process.errors import GitTimedOut, GitTooExpensive
 from ingot_repos.git.process.process_errors import MAX_STDERR, git_failure
 
@@ -54,6 +54,7 @@ async def stream_git(
     time_limit: float = 3600.0,
     max_memory: int | None = None,
     max_cpu: CpuLimit | None = None,
+    charge: Callable[[float], None] | None = None,
     drain: bool = True,
     watch: Callable[[bytes], None] | None = None,
     ends_with_parent: bool = False,
@@ -71,6 +72,7 @@ async def stream_git(
         time_limit: seconds, for the whole run.
         max_memory: see `spawn`.
         max_cpu: CPU time, after which the process group is killed.
+        charge: called once with the CPU seconds of git, however it ends.
         drain: read the rest of a finite body that git did not read (up to a limit) before the stream ends.
         watch: called with each chunk that git writes to stderr.
         ends_with_parent: see `spawn`.
@@ -99,7 +101,7 @@ async def stream_git(
         tasks = [loop.create_task(_collect(process.stderr, stderr, watch))]
         if body is not None and process.stdin is not None:
             tasks.append(loop.create_task(_feed(process, process.stdin, body)))
-        size, pause = 0, 0.0
+        size, pause, used = 0, 0.0, 0.0
         meter = loop.create_task(_limit_cpu(process, max_cpu, lambda: size, excesses))
         try:
             _prepare(process.stdout, _OUTPUT)
@@ -107,17 +109,18 @@ async def stream_git(
                 size += len(chunk)
                 pause = PAUSE if size >= MUCH and len(chunk) < _OUTPUT // 2 else 0.0
                 yield chunk
+            used = cpu_seconds(process.pid)
             await _reap(process)
             await asyncio.wait(tasks if drain else tasks[:1], timeout=_DISCARD_SECONDS)
-            for task in tasks:
-                if task.done() and (error := task.exception()) is not None:
-                    raise error
+            _raise_failure(tasks)
             if excesses:
                 raise excesses[0]
             if process.returncode != 0:
                 raise git_failure(process.returncode, bytes(stderr), git_dir)
         finally:
             # Steps without an await come first: a second cancellation may end this block at any await below.
+            if charge is not None:
+                charge(used or cpu_seconds(process.pid))
             _end(process)
             deadline.cancel()
             for task in (*tasks, meter):
@@ -127,6 +130,12 @@ async def stream_git(
                 if pipe is not None:
                     pipe.close()
             await _reap(process)
+
+
+def _raise_failure(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        if task.done() and (error := task.exception()) is not None:
+            raise error
 
 
 async def _limit_cpu(

@@ -1,7 +1,7 @@
 """`git archive --remote`: archives of branches and tags only (git-upload-archive(1))."""
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from pathlib import Path
 
 from ingot_repos.git.history.archive import MAX_CPU, archive_environment
@@ -33,11 +33,16 @@ def refusal_of_archive(reason: str) -> bytes:
 
 
 def upload_archive(
-    path: Path, request: bytes, rest: AsyncIterator[bytes], *, max_memory: int | None
+    path: Path,
+    request: bytes,
+    rest: AsyncIterator[bytes],
+    *,
+    max_memory: int | None,
+    charge: Callable[[float], None] | None = None,
 ) -> AsyncGenerator[bytes, None]:
     """Yield the response to ``request`` (from `read_archive_request`). ``rest`` is the rest of the body.
 
-    ``max_memory``: see `spawn`. Raises, while iterating, the errors of `stream_git`.
+    ``max_memory``: see `spawn`. ``charge``: see `stream_git`. Raises, while iterating, the errors of `stream_git`.
     """
     args, body = GitArgs("upload-archive", (), (str(path),)), replayed(request, rest)
     stream = stream_git(
@@ -46,6 +51,7 @@ def upload_archive(
         environment=archive_environment(),
         max_memory=max_memory,
         max_cpu=MAX_CPU,
+        charge=charge,
         drain=False,
     )
     return while_in_use(path, stream)

@@ -203,7 +203,10 @@ class FetchedRepository:
         path, memory = self.parts.storage.path(self.repository.id), self.parts.settings.max_git_memory
 
         def start() -> AsyncGenerator[bytes, None]:
-            return self.within_limits(stream_bundle(path, commit, time_limit=TIME_LIMIT, max_memory=memory))
+            size = self.repository.row.size
+            return self.within_limits(
+                stream_bundle(path, commit, size=size, time_limit=TIME_LIMIT, max_memory=memory)
+            )
 
         async def is_valid() -> bool:
             return True
