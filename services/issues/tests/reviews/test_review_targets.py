@@ -158,6 +158,7 @@ async def test_an_approval_of_an_earlier_commit_is_recorded_as_stale(world):
     protect(world, **DISMISS)
     world.repos.comparison = comparison(head_sha=NEXT)
     await world.propose()
+    world.repos.totals[BASE, HEAD] = 1  # a commit between base and head
     assert (await review(world, commit_id=HEAD))["stale"] is True
     assert await merge(world) == LACKING
     assert (await review(world, commit_id=NEXT))["stale"] is False
@@ -178,6 +179,7 @@ async def test_other_changes_are_reviewed_with_their_merge_base_only(world, fiel
     await world.propose()
     refused = await world.call("POST", REVIEWS, {"event": "APPROVED"} | fields)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "merge_base")
+    world.repos.totals[BASE, NEXT] = 1
     assert (await review(world, merge_base=BASE, **fields))["stale"] is True
     assert (await review(world, commit_id=HEAD, base_branch="main"))["stale"] is False
 
@@ -216,6 +218,44 @@ async def test_a_comment_on_a_line_whose_base_is_not_named_keeps_its_hunk(world)
     assert f"base={BASE}" in next(call.query for call in world.repos.calls if call.path.endswith("/diff"))
 
 
+async def refused_commit(world, sha):
+    answer = await world.call("POST", REVIEWS, {"event": "APPROVED", "commit_id": sha})
+    assert (await world.call("GET", REVIEWS)).json() == []
+    return answer.status_code, [(one["field"], one["code"]) for one in answer.json()["errors"]]
+
+
+@pytest.mark.parametrize("state", ["open", "closed", "merged"])
+async def test_a_review_is_of_a_commit_of_the_pull_request(world, state):
+    """It is none of the base, of a branch that goes on from the head, or missing."""
+    await world.propose()
+    if state == "merged":
+        assert (await merge(world))[0] == 200
+    else:
+        await world.call("PATCH", "/pulls/1", {"state": state})
+    world.repos.totals[HEAD, NEXT] = 2
+    for sha in (BASE, NEXT, "0" * 40, "1" * 64):
+        assert await refused_commit(world, sha) == (422, [("commit_id", "unknown")]), sha
+
+
+@pytest.mark.parametrize("sha", [HEAD, NEXT, JOINED])
+async def test_a_review_of_a_former_head_is_accepted(world, sha):
+    await world.propose_many("fix")
+    for head in (NEXT, JOINED):
+        world.repos.comparison = comparison(head_sha=head)
+        await world.deliver(push("refs/heads/fix", head))
+        await world.work()
+    world.repos.failures["commits"] = (404, "replaced by a forced push")
+    assert (await review(world, commit_id=sha.upper()))["commit_id"] == sha
+
+
+async def test_a_former_head_of_another_pull_request_is_none_of_this_one(world):
+    await world.propose_many("fix", "topic")
+    world.repos.comparisons[APP, "topic"] = comparison(head_sha=NEXT)
+    await world.deliver(push("refs/heads/topic"))
+    await world.work()
+    assert await refused_commit(world, NEXT) == (422, [("commit_id", "unknown")])
+
+
 async def test_a_stale_approval_does_not_count_again_by_being_restored(world):
     protect(world, **DISMISS)
     await world.propose_many("fix")
@@ -243,8 +283,8 @@ async def test_a_push_while_it_is_closed_makes_approvals_stale(world):
 async def test_an_approval_of_the_head_that_comes_before_its_push_is_heard_of_stays(world):
     protect(world, **DISMISS)
     await world.propose_many("fix")
-    assert (await review(world, commit_id=NEXT))["stale"] is True
     world.repos.comparison = comparison(head_sha=NEXT)
+    assert (await review(world, commit_id=NEXT))["stale"] is True
     await world.deliver(push("refs/heads/fix"))
     await world.work()
     assert (await merge(world))[0] == 200

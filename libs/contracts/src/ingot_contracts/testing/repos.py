@@ -98,6 +98,8 @@ class FakeRepos:
         self.pull_heads: dict[tuple[int, int], str] = {}
         """Repository id and number to the last state that was set by ``PullHead``."""
         self.commits: list[HistoryCommit] = []
+        self.totals: dict[tuple[str, str], int] = {}
+        """Base and head to the number of commits between them; by default that of ``commits``."""
         self.files: list[ChangedPath] = []
         self.diff = ""
         """The diff between any two commits; empty: a text that names them."""
@@ -446,7 +448,7 @@ class FakeRepos:
             commits = [msgspec.structs.replace(commit, changes=None) for commit in commits]
         if parameter_of(call, "verification") != "true":
             commits = [msgspec.structs.replace(commit, verification=None) for commit in commits]
-        return History(commits=commits, total=len(self.commits))
+        return History(commits=commits, total=self.totals.get((base, head), len(self.commits)))
 
 
 def _branch(call: RecordedCall) -> str:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import cast
 
 import msgspec
-from sqlalchemy import ColumnElement, Integer, bindparam, delete, literal_column, select
+from sqlalchemy import ColumnElement, Integer, String, bindparam, delete, literal_column, select
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
@@ -160,6 +160,23 @@ async def has_reference(
     query = _reference(tuple((name, value is None) for name, value in reference.items()))
     values = {name: value for name, value in reference.items() if value is not None}
     return await query.first(db, issue_id=issue_id, kind=kind, **values) is not None
+
+
+_WAS_HEAD = PreparedQuery(
+    select(comment.c.id)
+    .where(
+        comment.c.issue_id == bindparam("issue_id", type_=BigId),
+        comment.c.kind == literal_column(str(int(CommentKind.COMMITS_ADDED))),
+        comment.c.details.contains(bindparam("sha", type_=String)),
+    )
+    .limit(literal_column("1")),
+    CommentIdRow,
+)
+
+
+async def was_head(db: Executor, issue_id: int, sha: str) -> bool:
+    """Return whether a commit was the head of a pull request before or after a recorded push."""
+    return await _WAS_HEAD.first(db, issue_id=issue_id, sha=sha) is not None
 
 
 class CommentKeyRow(TypedRow):

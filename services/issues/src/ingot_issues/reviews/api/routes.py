@@ -27,6 +27,7 @@ from ingot_issues.reviewers.store import teams
 from ingot_issues.reviewers.store.states import ReviewState
 from ingot_issues.reviews import store
 from ingot_issues.reviews.rules import submission as reviews
+from ingot_issues.reviews.rules.commits import is_of_pull
 from ingot_issues.reviews.rules.diff_hunks import Position, find_hunks
 from ingot_issues.reviews.rules.submission import NewComment, NewReview
 from ingot_issues.reviews.rules.views import review_view
@@ -69,7 +70,7 @@ class SubmitReview(msgspec.Struct, kw_only=True):
 class CreateReview(SubmitReview, kw_only=True):
     """A review of `commit_id`, as changes since `merge_base`, for `base_branch`.
 
-    Empty fields stand for the present values. A review of other changes is recorded as stale. So is a review
+    The commit is one that the pull request has, or a head that it had. Empty fields stand for the present values. A review of other changes is recorded as stale. So is a review
     with `commit_id` alone if the base branch was ever changed: the caller may have read the changes for
     another base. `merge_base` is required with a `base_branch` if one of the two fields is not the present
     value.
@@ -182,7 +183,8 @@ def _frozen(comment: CommentOnLine) -> NewComment:
 async def _target_of(request: IssuesRequest, pull: PullDetails, data: CreateReview) -> ReviewTarget:
     """Return the target of a review. The base branch is empty if it is ambiguous.
 
-    Raises Invalid if a base branch is named whose merge base with the commit is unknown.
+    Raises Invalid if a base branch is named whose merge base with the commit is unknown. Raises it, too, for
+    a commit that is not of the pull request.
     """
     present = present_target(pull)
     commit_sha, base_branch = (
@@ -193,6 +195,9 @@ async def _target_of(request: IssuesRequest, pull: PullDetails, data: CreateRevi
     if data.base_branch and not data.merge_base and not is_present:
         reason = "is required if `commit_id` or `base_branch` is not the present one of the pull request"
         raise Invalid.field("merge_base", "required", reason)
+    repos, token = request.components.repos, request.principal_token
+    if not await is_of_pull(request.db, repos, pull, commit_sha, token):
+        raise Invalid.field("commit_id", "unknown", "is not a commit of the pull request")
     if data.commit_id and not data.base_branch and not data.merge_base:
         async with request.db.read() as db:
             # The whole history, not only since the head arrived: a commit can be pushed again after another
