@@ -256,6 +256,36 @@ async def test_a_former_head_of_another_pull_request_is_none_of_this_one(world):
     assert await refused_commit(world, NEXT) == (422, [("commit_id", "unknown")])
 
 
+async def test_a_stale_decision_answers_no_request(world):
+    await world.propose_many("fix")
+    asked = {"reviewers": ["cat", "dan"]}
+    assert (await world.call("POST", "/pulls/1/requested_reviewers", asked)).status_code == 201
+    world.repos.comparison = comparison(head_sha=NEXT)
+    await world.deliver(push("refs/heads/fix"))
+    await world.work()
+    for event, commit, left in (
+        ("APPROVED", HEAD, ["cat", "dan"]),
+        ("REQUEST_CHANGES", HEAD, ["cat", "dan"]),
+        ("APPROVED", NEXT, ["dan"]),
+    ):
+        await review(world, as_=3, event=event, body="x", commit_id=commit)
+        pull = (await world.call("GET", "/pulls/1")).json()
+        assert [person["login"] for person in pull["requested_reviewers"]] == left, event
+
+
+async def test_a_pending_decision_that_became_stale_answers_no_request(world):
+    await world.propose_many("fix")
+    await world.call("POST", "/pulls/1/requested_reviewers", {"reviewers": ["cat"]})
+    pending = await review(world, as_=3, event="PENDING")
+    world.repos.comparison = comparison(head_sha=NEXT)
+    await world.deliver(push("refs/heads/fix"))
+    await world.work()
+    submitted = await world.call("POST", f"{REVIEWS}/{pending['id']}", {"event": "APPROVED"}, as_=3)
+    assert submitted.json()["stale"] is True
+    pull = (await world.call("GET", "/pulls/1")).json()
+    assert [person["login"] for person in pull["requested_reviewers"]] == ["cat"]
+
+
 async def test_a_stale_approval_does_not_count_again_by_being_restored(world):
     protect(world, **DISMISS)
     await world.propose_many("fix")

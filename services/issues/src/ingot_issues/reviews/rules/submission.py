@@ -126,8 +126,11 @@ async def submit_review(
         "official": submission.official,
     }
     await store.change(tx, row.id, values)
-    team_ids = submission.team_ids if state in DECISIONS else []
-    await store.remove_requests(tx, pull.id, [context.actor_id], team_ids)
+    # The reviewers of a stale decision were asked about the present changes.
+    if state not in DECISIONS:
+        await store.remove_requests(tx, pull.id, [context.actor_id])
+    elif submission.target == present_target(await _require_pull(tx, pull.id)):
+        await store.remove_requests(tx, pull.id, [context.actor_id], submission.team_ids)
     await context.add_to_timeline(tx, pull.id, CommentKind.REVIEW, body, Details(review=row.id))
     await issue_rows.change(tx, pull.id)
     await notify(tx, context, pull.id, review_id=row.id)
