@@ -1,4 +1,4 @@
-"""Rights by what an account is: a site administrator who is demoted, and accounts that are deleted."""
+"""Rights by what an account is: a site administrator who is demoted, and accounts that end."""
 
 import secrets
 from functools import partial
@@ -89,6 +89,27 @@ async def leaver_by_scim(people):
     return await _account(people, full_name, ann, bob, await deactivation_of(people, bob))
 
 
+async def deploy_key_of_deleted_account(people):
+    full_name, _, bob, delete = await deleted_collaborator(people)
+    return await _deploy_key(people, full_name, bob, delete)
+
+
+async def deploy_key_of_leaver_by_scim(people):
+    full_name, _, bob, _ = await collaborator(people, "admin")
+    return await _deploy_key(people, full_name, bob, await deactivation_of(people, bob))
+
+
+async def deploy_key_of_prohibited_account(people):
+    full_name, _, bob, _ = await collaborator(people, "admin")
+    edit = partial(people.administrator.patch, f"api/v1/admin/users/{await login(bob)}")
+    return await _deploy_key(people, full_name, bob, partial(edit, json={"prohibit_login": True}))
+
+
+async def _deploy_key(people, full_name, creator, revoke):
+    key, _ = await key_at(creator, f"api/v1/repos/{full_name}/keys")
+    return Right([], revoke, uses=await ssh_uses(people, key, full_name))
+
+
 async def deactivation_of(people, person):
     """Deactivate the account of a person by its source."""
     name, source = await login(person), f"corp-{secrets.token_hex(3)}"
@@ -117,5 +138,13 @@ async def _account(people, full_name, owner, person, delete):
     return Right(opened, delete, others, (*uses, refreshes))
 
 
-RIGHTS_OF_ACCOUNTS = [demoted_administrator, deleted_account, purged_account, leaver_by_scim]
+RIGHTS_OF_ACCOUNTS = [
+    demoted_administrator,
+    deleted_account,
+    purged_account,
+    leaver_by_scim,
+    deploy_key_of_deleted_account,
+    deploy_key_of_leaver_by_scim,
+    deploy_key_of_prohibited_account,
+]
 HOLDERS = [removed_collaborator, site_administrator, deleted_collaborator]

@@ -12,6 +12,8 @@ from ingot_contracts.issues.events import OpenIssuesCounted
 from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.catalog.store.tables import account
 
+from ..access.test_deploy_keys import ed25519
+
 pytestmark = pytest.mark.both_databases
 
 
@@ -38,6 +40,16 @@ async def test_the_deletion_of_an_account_removes_its_collaborations(world, ann,
     await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob")
     await world.deliver(UserDeleted(user_id=2, login="bob"))
     assert (await ann.call("GET", "/api/v1/repos/ann/app/collaborators")).json() == []
+
+
+async def test_the_deletion_of_an_account_removes_the_deploy_keys_it_added(world, ann, bob):
+    await ann.create("app")
+    await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob", {"permission": "admin"})
+    for person, number in ((ann, 1), (bob, 2)):
+        key = {"title": f"key {number}", "key": ed25519(number)}
+        assert (await person.post("/repos/ann/app/keys", key)).status_code == 201
+    await world.deliver(UserDeleted(user_id=2, login="bob"))
+    assert [key["title"] for key in (await ann.get("/repos/ann/app/keys")).json()] == ["key 1"]
 
 
 async def test_open_issues_are_counted_by_issues(world, ann):

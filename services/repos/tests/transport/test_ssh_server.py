@@ -5,8 +5,11 @@ import os
 import socket
 
 import asyncssh
+import msgspec
 import pytest
+from sqlalchemy import update
 
+from ingot_repos.access.store.deploy_keys import deploy_key
 from ingot_repos.git.protocol import fetch_cache
 from ingot_repos.transport.ssh.upstreams import AppUpstream
 from ingot_testing.processes import free_port
@@ -156,6 +159,59 @@ async def test_a_deploy_key_opens_one_repository(world, ann, client_of, work, tm
     assert code == 0, said
     (push,) = [event for event in await world.events("push") if event["ref"] == "refs/heads/topic"]
     assert (push["pusher"]["login"], push["confined"]) == ("ann", True)
+
+
+async def clones(client, path, folder):
+    """Return the exit code and the output of a clone."""
+    return await client.git("clone", "-q", client.url(path), folder.name, cwd=folder.parent)
+
+
+async def let_in(person, client, path="ann/app"):
+    """Add the key of a client to a repository."""
+    key = {"title": "robot", "key": client.key.public.content}
+    assert (await person.post(f"/repos/{path}/keys", key)).status_code == 201
+
+
+async def test_a_deploy_key_stops_and_comes_back_with_its_creator(world, ann, bob, client_of, tmp_path):
+    await ann.create("app", private=True)
+    await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob", {"permission": "admin"})
+    client, account = client_of("robot"), world.identity.accounts[2]
+    await let_in(bob, client)
+    world.identity.accounts[2] = msgspec.structs.replace(account, active=False)
+    code, said = await clones(client, "ann/app", tmp_path / "refused")
+    assert (code, "Permission denied" in said) == (128, True), said
+    world.identity.accounts[2] = account
+    code, said = await clones(client, "ann/app", tmp_path / "allowed")
+    assert code == 0, said
+    del world.identity.accounts[2]
+    code, said = await clones(client, "ann/app", tmp_path / "deleted")
+    assert code == 128, said
+
+
+async def test_a_key_of_two_creators_opens_the_repository_of_the_active_one(
+    world, ann, bob, client_of, tmp_path
+):
+    await ann.create("app", private=True)
+    await bob.create("app", private=True)
+    client = client_of("robot")
+    await let_in(ann, client)
+    await let_in(bob, client, "bob/app")
+    world.identity.accounts[1] = msgspec.structs.replace(world.identity.accounts[1], active=False)
+    code, said = await clones(client, "ann/app", tmp_path / "refused")
+    assert (code, REFUSED in said) == (128, True), said
+    code, said = await clones(client, "bob/app", tmp_path / "allowed")
+    assert code == 0, said
+
+
+async def test_a_deploy_key_without_a_known_creator_stays(world, ann, client_of, tmp_path):
+    await ann.create("app", private=True)
+    client = client_of("robot")
+    await let_in(ann, client)
+    async with world.database.transaction() as tx:
+        await tx.execute(update(deploy_key).values(creator_id=None))
+    world.identity.accounts[1] = msgspec.structs.replace(world.identity.accounts[1], active=False)
+    code, said = await clones(client, "ann/app", tmp_path / "copy")
+    assert code == 0, said
 
 
 async def test_a_read_only_key_of_a_user_fetches_and_does_not_push(world, ann, client_of, work, tmp_path):

@@ -19,10 +19,11 @@ from ingot_repos.access.api.policies import (
 )
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.api.wikis import CODE, WIKI, split_name, with_files
+from ingot_repos.access.rules import deploy_keys
 from ingot_repos.access.rules import levels as access
 from ingot_repos.access.rules.resolved import ResolvedRepository
 from ingot_repos.access.rules.ssh_sessions import KEY_HEADER, LEVELS
-from ingot_repos.access.store import deploy_keys
+from ingot_repos.access.store import deploy_keys as deploy_key_store
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.protection.rules.decisions import Actor, actor_of
@@ -138,8 +139,8 @@ async def session_of_key(
     row = await find_row()
     require_unit(row, unit)
     async with request.db.read() as db:
-        key = await deploy_keys.get_opening(db, row.id, fingerprint)
-    if key is None:
+        key = await deploy_key_store.get_opening(db, row.id, fingerprint)
+    if key is None or not await deploy_keys.is_valid(request.part(HttpIdentity), key):
         raise refusal
     opened = ResolvedRepository(row, access.access_of_deploy_key(level, read_only=key.read_only))
     actor = Actor(0, level=opened.level, is_deploy_key=True)

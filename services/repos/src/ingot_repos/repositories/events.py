@@ -30,7 +30,7 @@ from ingot_contracts.issues.events import (
     PullRequestChanged,
 )
 from ingot_repos.access.rules.grants import announce_access
-from ingot_repos.access.store import collaborations, maintainer_edits
+from ingot_repos.access.store import collaborations, deploy_keys, maintainer_edits
 from ingot_repos.catalog.store import accounts, repositories, transfers
 from ingot_repos.repositories.rules import deletions
 from ingot_repos.social.store import relations as stars_and_watches
@@ -69,6 +69,7 @@ class EventSubscriptions:
         await stars_and_watches.remove_user(tx, event.user_id)
         await accounts.remove(tx, event.user_id)
         await transfers.remove_all(tx, event.user_id)
+        await deploy_keys.remove_all_of(tx, event.user_id)
 
     async def on_organization_deleted(self, tx: Tx, event: OrganizationDeleted, _envelope: Envelope) -> None:
         await accounts.remove(tx, event.organization_id)

@@ -16,11 +16,12 @@ from ingot_repos.access.api.policies import (
 )
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.api.wikis import decided_by
+from ingot_repos.access.rules import deploy_keys
 from ingot_repos.access.rules import levels as access
 from ingot_repos.access.rules.read_rights import RenewReader
 from ingot_repos.access.rules.resolved import ResolvedRepository
 from ingot_repos.access.rules.ssh_sessions import HostKeys, KeyHolder
-from ingot_repos.access.store import deploy_keys
+from ingot_repos.access.store import deploy_keys as deploy_key_store
 from ingot_repos.catalog.store import repositories
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.git.process.errors import GitTooExpensive
@@ -54,15 +55,18 @@ async def read_host_keys(request: RepositoryRequest) -> HostKeys:
 @get("/internal/ssh/keys", policy=services("repos"), include_in_schema=False)
 async def holder_of_key(request: RepositoryRequest, fingerprint: str) -> KeyHolder:
     """Return the holder of a key: a user, or else a deploy key."""
+    identity = request.part(HttpIdentity)
     try:
-        owner = await request.part(HttpIdentity).owner_of_ssh_key(fingerprint)
+        owner = await identity.owner_of_ssh_key(fingerprint)
         return KeyHolder(owner.principal.name, owner.title)
     except NotFound:
         pass
     async with request.db.read() as db:
-        key = await deploy_keys.get_any(db, fingerprint)
-        row = await repositories.get_unfiltered(db, key.repository_id) if key else None
-    if key is None or row is None:
+        keys = await deploy_key_store.list_by_creator(db, fingerprint, deploy_keys.MOST_CREATORS)
+    key = await deploy_keys.first_valid(identity, keys)
+    async with request.db.read() as db:
+        row = await repositories.get_unfiltered(db, key.repository_id)
+    if row is None:
         raise NotFound
     return KeyHolder(f"{row.owner_login}/{row.name}", key.title)
 

@@ -89,7 +89,12 @@ async def create_key(request: RepositoryRequest, data: CreateKeyOption) -> Deplo
     """Add a key."""
     async with request.db.transaction() as tx:
         row = await deploy_keys.add(
-            tx, request.resource.id, title=data.title, key=data.key, read_only=data.read_only is not False
+            tx,
+            request.resource.id,
+            creator_id=request.principal.id,
+            title=data.title,
+            key=data.key,
+            read_only=data.read_only is not False,
         )
         await request.audit(
             tx,

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     ForeignKey,
@@ -15,12 +16,13 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     delete,
+    func,
     select,
 )
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
 from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
 from ingot_repos.catalog.store.tables import metadata
@@ -35,6 +37,7 @@ deploy_key = Table(
     Column("fingerprint", String(60), nullable=False),
     Column("read_only", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
+    Column("creator_id", BigInteger, index=True),
     UniqueConstraint("repository_id", "fingerprint"),
     UniqueConstraint("repository_id", "title"),
     Index("deploy_key_fingerprint", "fingerprint"),
@@ -43,6 +46,8 @@ deploy_key = Table(
 
 
 class DeployKeyRow(TypedRow):
+    """A deploy key. The creator of an old key is not known."""
+
     id: int
     repository_id: int
     title: str
@@ -50,6 +55,7 @@ class DeployKeyRow(TypedRow):
     fingerprint: str
     read_only: bool
     created_at: datetime
+    creator_id: int | None
 
 
 class KeyFilter(msgspec.Struct, frozen=True):
@@ -80,10 +86,15 @@ async def get_opening(db: Executor, repository_id: int, fingerprint: str) -> Dep
     return await fetch_first(db, statement, DeployKeyRow)
 
 
-async def get_any(db: Executor, fingerprint: str) -> DeployKeyRow | None:
-    """Return the first key with this fingerprint in any repository."""
-    statement = select(deploy_key).where(deploy_key.c.fingerprint == fingerprint).order_by(deploy_key.c.id)
-    return await fetch_first(db, statement.limit(1), DeployKeyRow)
+async def list_by_creator(db: Executor, fingerprint: str, limit: int) -> Sequence[DeployKeyRow]:
+    """List the keys with this fingerprint in all repositories, the first one of each creator."""
+    firsts = (
+        select(func.min(deploy_key.c.id))
+        .where(deploy_key.c.fingerprint == fingerprint)
+        .group_by(deploy_key.c.creator_id)
+    )
+    statement = select(deploy_key).where(deploy_key.c.id.in_(firsts)).order_by(deploy_key.c.id)
+    return await fetch_all(db, statement.limit(limit), DeployKeyRow)
 
 
 async def list_page(
@@ -102,3 +113,8 @@ async def remove(db: Executor, repository_id: int, key_id: int) -> None:
     await db.execute(
         delete(deploy_key).where(deploy_key.c.repository_id == repository_id, deploy_key.c.id == key_id)
     )
+
+
+async def remove_all_of(db: Executor, creator_id: int) -> None:
+    """Remove the keys that a user added, from all repositories."""
+    await db.execute(delete(deploy_key).where(deploy_key.c.creator_id == creator_id))
