@@ -2,7 +2,8 @@
 
 The source is this program, so its CPU time is not counted. It has 1,000 issues, 5,000 comments, and 300 pull
 requests with two reviews each. It speaks Gitea's API, and answers at once. Connections stay open.
-``--verbose`` prints the progress. With ``--check`` a figure above its bound ends it with code 1.
+``--ingot`` adds the list of reactions that only Ingot has. ``--verbose`` prints the progress. With
+``--check`` a figure above its bound ends it with code 1.
 """
 
 import argparse
@@ -67,6 +68,15 @@ def line(number: int) -> dict[str, Any]:
     }
 
 
+def place(number: int) -> dict[str, str]:
+    """Return where a comment is. The other address is empty."""
+    pull = f"http://source/ann/app/pulls/{number}" if number > ISSUES else ""
+    return {
+        "pull_request_url": pull,
+        "issue_url": "" if pull else f"http://source/ann/app/issues/{number}",
+    }
+
+
 def lists() -> dict[str, list[Any]]:
     """Every list of the source by its path below the repository."""
     labels: list[Any] = [
@@ -94,7 +104,7 @@ def lists() -> dict[str, list[Any]]:
     comments: list[Any] = [
         {
             "id": number, "user": person(number), "body": TEXT,
-            "issue_url": f"http://source/ann/app/issues/{number % (ISSUES + PULLS) + 1}", **TIMES,
+            **place(number % (ISSUES + PULLS) + 1), **TIMES,
         }
         for number in range(1, COMMENTS + 1)
     ]  # fmt: skip
@@ -110,18 +120,18 @@ def lists() -> dict[str, list[Any]]:
             for review in reviews(number)
         }
     for one in comments:
-        listed.setdefault(
-            urlsplit(str(one["issue_url"])).path.removeprefix("/ann/app") + "/comments", []
-        ).append(one)
+        number = urlsplit(one["issue_url"] or one["pull_request_url"]).path.rpartition("/")[2]
+        listed.setdefault(f"/issues/{number}/comments", []).append(one)
     return listed
 
 
 class Source(remote_world.Remote):  # type: ignore[misc,name-defined]  # tests have no types
-    """A Gitea with one repository."""
+    """A Gitea with one repository, or an Ingot."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_ingot: bool) -> None:
         super().__init__(folder)
         self.lists, self.answer, self.keeps_open = lists(), self.answer_api, True
+        self.is_ingot = is_ingot
 
     async def answer_api(self, _method: str, target: str, _headers: Any, _writer: Any) -> bytes | None:
         """Answer a request to the API. Requests of git are left to git."""
@@ -131,6 +141,8 @@ class Source(remote_world.Remote):  # type: ignore[misc,name-defined]  # tests h
         return self.page(parts)
 
     def page(self, parts: Any) -> bytes:
+        if parts.path.endswith("/issues/reactions") and not self.is_ingot:
+            return b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
         items, query = self.lists.get(parts.path.removeprefix(API), []), parse_qs(parts.query)
         size = int(query.get("limit", ["1"])[0])
         start = (int(query.get("page", ["1"])[0]) - 1) * size
@@ -161,14 +173,14 @@ def repository(folder: Path) -> Iterator[Path]:
     yield folder
 
 
-async def measure(folder: Path, *, is_verbose: bool) -> bool:
+async def measure(folder: Path, *, is_ingot: bool, is_verbose: bool) -> bool:
     """Import once, print the figures, and return whether they are within their bounds."""
     variables = {"INGOT_REPOS_ALLOWED_REMOTES": "127.0.0.1", "INGOT_LOG_LEVEL": "warning"}
     ingot = deployments.Standalone(folder, variables)
     with repository(folder / "source") as served, deployments.running(ingot):
         pids = processor.descendants(os.getpid())
         api = httpx.AsyncClient(base_url=f"{ingot.url}api/v1/", auth=deployments.ADMINISTRATOR, timeout=60)
-        async with Source(served) as source, api:
+        async with Source(served, is_ingot=is_ingot) as source, api:
             form = {
                 "clone_addr": source.url("ann/app.git"), "repo_name": "app", "service": "gitea",
                 "labels": True, "milestones": True, "issues": True, "pull_requests": True,
@@ -210,10 +222,11 @@ async def measure(folder: Path, *, is_verbose: bool) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="fail if a figure is above its bound")
+    parser.add_argument("--ingot", action="store_true", help="the source lists reactions")
     parser.add_argument("--verbose", action="store_true", help="print the progress every ten seconds")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        is_within = asyncio.run(measure(Path(folder), is_verbose=options.verbose))
+        is_within = asyncio.run(measure(Path(folder), is_ingot=options.ingot, is_verbose=options.verbose))
     if options.check and not is_within:
         raise SystemExit(1)
 

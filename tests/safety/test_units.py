@@ -32,7 +32,7 @@ PREFIXES = {
 """The beginnings of the routes of each unit. Numbers in paths of this world are of a pull request."""
 OF_NO_UNIT = """
     actions activities assignees avatar collaborators forks hooks invitations issue_config issue_templates
-    issues/comments keys
+    issues/comments issues/reactions keys
     labels
     migration milestones new_pin_allowed notifications push_mirrors push_mirrors-sync reparent
     reviewers stargazers
@@ -55,7 +55,7 @@ def unit_of(route: Route) -> str:
         return ""
     if route.path.startswith("/{owner}/{repo}/") and "attachments" not in route.path:
         return next((one for one in ("releases", "wiki") if f"/{one}/" in route.path), "code")
-    exact = {f"{REPOSITORY}/issues/comments", f"{REPOSITORY}/forks"}
+    exact = {f"{REPOSITORY}/{path}" for path in ("issues/comments", "issues/reactions", "forks")}
     if route.path in exact:
         return "code" if route.name.startswith("POST") else ""
     fitting = [

@@ -55,6 +55,7 @@ MATRIX = {
     "PATCH /issues/comments/{comment}/assets/{attachment}": (401, 403, 403, 201),
     "DELETE /issues/comments/{comment}/assets/{attachment}": (401, 403, 403, 204),
     "GET /issues/{issue}/reactions": (200, 200, 200, 200),
+    "GET /issues/reactions": (200, 200, 200, 200),
     "GET /issues/{issue}/reactions/counts": (200, 200, 200, 200),
     "POST /issues/{issue}/reactions": (401, 201, 201, 201),
     "DELETE /issues/{issue}/reactions": (401, 204, 204, 204),

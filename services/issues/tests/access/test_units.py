@@ -103,6 +103,7 @@ async def test_lists_leave_out_what_the_caller_may_not_read(world):
     for number in (1, 2):
         await world.call("POST", f"/issues/{number}/comments", {"body": "x"})
         await world.call("POST", f"/issues/{number}/times", {"time": 1})
+        await world.call("POST", f"/issues/{number}/reactions", {"content": "eyes"})
         await world.call("POST", f"/issues/{number}/stopwatch/start", as_=1)
     world.repos.repositories[7] = repository(private=True)
 
@@ -124,6 +125,7 @@ async def test_lists_leave_out_what_the_caller_may_not_read(world):
             assert len(comments) == len(shown), levels
             times = (await world.call("GET", "/times", as_=BOB)).json()
             assert len(times) == len(shown), levels
+            assert sorted(await numbers("/issues/reactions?issues=1,2")) == sorted(shown), levels
         else:
             assert (await world.call("GET", "/issues", as_=BOB)).status_code == 404
 

@@ -55,3 +55,34 @@ async def test_what_is_no_comment_gets_no_reactions(world):
     path = f"/issues/comments/{row['id']}/reactions"
     assert (await world.call("POST", path, {"content": "+1"})).status_code == 404
     assert (await world.call("GET", path)).status_code == 404
+
+
+async def test_reactions_to_several_objects_are_listed_at_once(world):
+    for _ in range(2):
+        await world.open_issue()
+        await world.call("POST", "/issues/1/comments", {"body": "x"})
+    for who, path in (
+        (3, "/issues/1"),
+        (1, "/issues/2"),
+        (3, "/issues/comments/1"),
+        (1, "/issues/comments/2"),
+    ):
+        await world.call("POST", f"{path}/reactions", {"content": "eyes"}, as_=who)
+
+    async def listed(query):
+        answer = await world.call("GET", f"/issues/reactions?{query}", as_=0)
+        return [(one["user"]["login"], one["number"], one["comment_id"]) for one in answer.json()]
+
+    assert await listed("issues=1,2&comments=2") == [("cat", 1, None), ("ann", 2, None), ("ann", 1, 2)]
+    assert await listed("issues=1&issues=9&limit=1") == [("cat", 1, None)]
+    assert await listed("comments=1,2&page=2&limit=1") == [("ann", 1, 2)]
+    assert await listed("comments=x") == []
+    counted = await world.call("GET", "/issues/reactions?issues=1,2")
+    assert counted.headers["x-total-count"] == "2"
+
+
+async def test_a_list_of_reactions_names_at_most_fifty_objects(world):
+    numbers = ",".join(str(number) for number in range(1, 52))
+    answer = await world.call("GET", f"/issues/reactions?comments={numbers}")
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "comments"

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from datetime import datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
@@ -120,7 +121,10 @@ class Source(Remote):
         return self.page_of(parts)
 
     def page_of(self, parts):
-        items = self.lists.get(parts.path.removeprefix("/api/v1/repos/there/source/"))
+        path = parts.path.removeprefix("/api/v1/repos/there/source/")
+        items = self.lists.get(path)
+        if items is None and path == "issues/reactions":
+            return status("404 Not Found")
         if items is None:
             return answer_of(None)
         if isinstance(items, dict):
@@ -257,6 +261,25 @@ async def test_reactions_times_and_dependencies_come_along(world, copied, bob, s
     [time] = objects["times"]
     assert (time["number"], time["seconds"], time["author"]["account_id"]) == (1, 60, 1)
     assert objects["dependencies"] == [{"number": 3, "blocker": 1}]
+
+
+async def test_a_source_with_a_list_of_reactions_is_asked_once_for_a_page(world, copied, bob, source):
+    source.lists |= {
+        "issues/11/comments": [{**COMMENTS[0], "id": 10}],
+        "issues/comments": [*COMMENTS, {**COMMENTS[0], "id": 10, "issue_url": "", "pull_request_url": "/11"}],
+        "issues/reactions": [
+            {**REACTION, "number": 1, "comment_id": None},
+            {**REACTION, "number": 11, "comment_id": 10},
+        ],
+    }
+    objects = await read_all(bob, await migrate(world, bob.but(admin=True), source, pull_requests=True))
+    assert [one["number"] for one in objects["issues"] if one.get("reactions")] == [1]
+    assert {one["source_id"] for one in objects["comments"] if one.get("reactions")} == {10}
+    calls = [urlsplit(target) for target in source.api_calls()]
+    assert not [one for one in calls if re.search(r"/[0-9]+/reactions$", one.path)]
+    filters = [parse_qs(one.query) for one in calls if one.path.endswith("/issues/reactions")]
+    firsts = [(one.get("issues"), one.get("comments")) for one in filters if one["page"] == ["1"]]
+    assert firsts == [(["1"], None), (["3"], None), (["11,12"], ["10"]), (None, ["9"])]
 
 
 @pytest.mark.parametrize("line", ["400 Bad Request", "403 Forbidden", "404 Not Found"])

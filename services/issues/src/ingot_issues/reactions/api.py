@@ -9,6 +9,7 @@ from ingot_chassis.errors import Denied, NotFound
 from ingot_chassis.http.openapi import response_spec
 from ingot_contracts.identity.accounts import User
 from ingot_contracts.issues.reactions import ReactionContent
+from ingot_issues.access.api import queries
 from ingot_issues.access.api.policies import in_repository
 from ingot_issues.access.api.records import issue_id_of, issue_row_of
 from ingot_issues.access.api.request import IssuesRequest
@@ -188,6 +189,50 @@ async def remove_comment_reaction(request: IssuesRequest, comment_id: int, data:
     await _remove(request, comment.issue_id, comment.id, data.content)
 
 
+class RepositoryReaction(Reaction, kw_only=True):
+    """A reaction to the issue ``number``, or to its comment ``comment_id``."""
+
+    id: int
+    number: int
+    comment_id: int | None
+
+
+@get(
+    "/issues/reactions",
+    policy=in_repository("read", "read:issue", "numbered"),
+    operation_id="issueListReactions",
+    tags=["issue"],
+)
+async def list_repository_reactions(
+    request: IssuesRequest, issues: list[str] | None = None, comments: list[str] | None = None
+) -> Response[list[RepositoryReaction]]:
+    """List reactions to several issues, pull requests and comments, the oldest first.
+
+    ``issues`` are numbers and ``comments`` are ids, at most 50 of each, repeated or separated by commas.
+    """
+    numbers, _ = queries.ids_and_names("issues", issues)
+    comment_ids, _ = queries.ids_and_names("comments", comments)
+    access, page = request.access, request.page()
+    kinds = [kind for kind, shown in ((False, access.issues_enabled), (True, access.pulls_enabled)) if shown]
+    async with request.db.read() as db:
+        rows, total = await store.list_of(
+            db, request.repository_id, page, numbers=numbers, comment_ids=comment_ids, kinds=kinds
+        )
+        people = await accounts.get_people(db, (row.account_id for row in rows))
+    listed = [
+        RepositoryReaction(
+            id=row.id,
+            number=row.number,
+            comment_id=row.comment_id,
+            user=request.presenter.user(people.get(row.account_id)),
+            content=row.content,
+            created_at=row.created_at.replace(microsecond=0),
+        )
+        for row in rows
+    ]
+    return Response(listed, headers=request.page_headers(page, total))
+
+
 class ReactionCount(msgspec.Struct):
     """The count of a reaction. ``comment_id`` is null for the issue.
 
@@ -221,5 +266,5 @@ async def count_reactions(request: IssuesRequest, index: int) -> Response[list[R
 routes = [
     list_issue_reactions, add_issue_reaction, remove_issue_reaction,
     list_comment_reactions, add_comment_reaction, remove_comment_reaction,
-    count_reactions,
+    list_repository_reactions, count_reactions,
 ]  # fmt: skip

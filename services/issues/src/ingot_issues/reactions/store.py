@@ -1,6 +1,6 @@
 """SQL for reactions of people to issues and comments."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from sqlalchemy import (
@@ -16,6 +16,7 @@ from sqlalchemy import (
     delete,
     func,
     literal_column,
+    or_,
     select,
 )
 
@@ -24,6 +25,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
 from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
+from ingot_issues.records.store.tables import issue
 from ingot_issues.schema import metadata
 
 reaction = Table(
@@ -90,6 +92,39 @@ async def list_page(
     """Return a page of the reactions, the oldest first, and their number."""
     statement = select(reaction).where(*_to(issue_id, comment_id))
     return await fetch_page(db, statement, page, ReactionRow, reaction.c.id)
+
+
+class NumberedReactionRow(ReactionRow):
+    """A reaction to a comment, or to the issue ``number`` itself."""
+
+    comment_id: int | None
+    number: int
+
+
+async def list_of(
+    db: Executor,
+    repository_id: int,
+    page: Slice,
+    *,
+    numbers: Collection[int],
+    comment_ids: Collection[int],
+    kinds: Collection[bool],
+) -> tuple[Sequence[NumberedReactionRow], int]:
+    """Return a page of the reactions to these issues and comments, the oldest first, and their number.
+
+    ``kinds`` has False for issues, and True for pull requests: others are left out.
+    """
+    of_issues = issue.c.number.in_(numbers) & reaction.c.comment_id.is_(None)
+    statement = (
+        select(reaction, issue.c.number)
+        .join(issue, issue.c.id == reaction.c.issue_id)
+        .where(
+            issue.c.repository_id == repository_id,
+            issue.c.is_pull.in_(kinds),
+            or_(of_issues, reaction.c.comment_id.in_(comment_ids)),
+        )
+    )
+    return await fetch_page(db, statement, page, NumberedReactionRow, reaction.c.id)
 
 
 class ReactionCountRow(TypedRow):

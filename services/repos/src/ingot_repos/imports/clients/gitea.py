@@ -1,20 +1,21 @@
 """Gitea as a source, with Forgejo, Gogs and Ingot, which share its API.
 
 https://docs.gitea.com/api. Gogs ignores ``type`` and lists pull requests with the issues; they are left out.
+Lists of Gitea do not tell which objects have reactions, so each object needs a request. Ingot has a list of
+reactions to many objects.
 """
 
 import asyncio
 import re
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TypedDict, TypeVar, cast
+from typing import NamedTuple, TypedDict, TypeVar, cast
 from urllib.parse import quote
 
 import msgspec
 
-from ingot_contracts.repos.imports import (
-    ImportedDependency,
-)
+from ingot_contracts.repos.imports import ImportedDependency
 from ingot_repos.imports.clients.gitea_answers import (
     NOTHING,
     STATES,
@@ -28,6 +29,7 @@ from ingot_repos.imports.clients.gitea_answers import (
     PullDetails,
     ReactionAnswer,
     ReleaseAnswer,
+    RepositoryReactionAnswer,
     ReviewAnswer,
     TimeAnswer,
     TopicsAnswer,
@@ -53,7 +55,7 @@ from ingot_repos.imports.clients.source import (
 PAGE_SIZE = 50
 """The largest page of a Gitea with default settings."""
 DETAILED_PAGE_SIZE = 10
-"""Objects of a page that need further requests each: pull requests, and issues for their dependencies."""
+"""Pull requests of a page: each needs several further requests."""
 REQUESTS_AT_ONCE = 4
 MOST_INNER_PAGES = 100
 """Limit of pages about one issue or pull request."""
@@ -94,7 +96,9 @@ _QUERIES: Mapping[Kind, Mapping[str, str | int]] = {
     "dependencies": {"state": "all", "sort": "oldest"},
     "releases": {},
 }
-_SIZES: Mapping[Kind, int] = {"pulls": DETAILED_PAGE_SIZE, "dependencies": DETAILED_PAGE_SIZE}
+_SIZES: Mapping[Kind, int] = {"pulls": DETAILED_PAGE_SIZE}
+_REACTIONS = "/issues/reactions"
+"""A list of Ingot. Gitea answers 404: it takes the last word for the number of an issue."""
 
 
 def api_root(site: str) -> str:
@@ -109,10 +113,24 @@ COSTS: Mapping[Kind, float] = {
     "pulls": 4 + 1 / DETAILED_PAGE_SIZE,
     "comments": 1 + 1 / PAGE_SIZE,
     "times": 1 / PAGE_SIZE,
-    "dependencies": 1 + 1 / DETAILED_PAGE_SIZE,
+    "dependencies": 1 + 1 / PAGE_SIZE,
     "releases": 1 / PAGE_SIZE,
 }
-"""About the requests for an object: its page, its reactions, and the reviews of a pull request."""
+"""About the requests for an object: its page, its reactions, and the reviews of a pull request.
+
+A source with a list of reactions needs about half of them.
+"""
+
+
+class _Reactions(NamedTuple):
+    """Reactions to issues by number, and to comments by id."""
+
+    to_issues: Mapping[int, list[ReactionAnswer]]
+    to_comments: Mapping[int, list[ReactionAnswer]]
+
+    def users(self) -> list[UserAnswer | None]:
+        groups = [*self.to_issues.values(), *self.to_comments.values()]
+        return [one.user for group in groups for one in group]
 
 
 class GiteaRepository:
@@ -171,40 +189,47 @@ class GiteaRepository:
                 **_size(milestones, total, number), milestones=[milestone_of(one) for one in milestones]
             )
         if kind == "issues":
-            issues, total = await self._read(kind, number, list[IssueAnswer])
-            plain = [one for one in issues if one.pull_request == NOTHING]
-            reactions = await each([self._reactions(f"/issues/{one.number}") for one in plain])
-            users = [user for one in plain for user in (one.user, *(one.assignees or ()))]
-            users += [one.user for group in reactions for one in group]
-            return SourcePage(
-                **_size(issues, total, number),
-                addresses=_addresses(users),
-                issues=[issue_of(one, group) for one, group in zip(plain, reactions, strict=True)],
-            )
+            return await self._issues(number)
         if kind == "pulls":
-            pulls, total = await self._read(kind, number, list[PullAnswer])
-            details = await each([self._details(one) for one in pulls])
-            users = [user for one in pulls for user in (one.user, one.merged_by, *(one.assignees or ()))]
-            users += [user for one in details for user in one.users()]
-            pairs = [*zip(pulls, details, strict=True)]
-            return SourcePage(
-                **_size(pulls, total, number),
-                addresses=_addresses(users),
-                pulls=[pull_of(pull, one) for pull, one in pairs],
-                comments=[
-                    comment_of(text, group, pull.number)
-                    for pull, one in pairs
-                    for text, group in zip(one.comments, one.reactions_to_comments, strict=True)
-                ],
-            )
-        comments, total = await self._read(kind, number, list[CommentAnswer])
-        reactions = await each([self._reactions(f"/issues/comments/{one.id}") for one in comments])
-        users = [one.user for one in comments]
-        users += [one.user for group in reactions for one in group]
+            return await self._pulls(number)
+        return await self._comments(number)
+
+    async def _issues(self, number: int) -> SourcePage:
+        issues, total = await self._read("issues", number, list[IssueAnswer])
+        plain = [one for one in issues if one.pull_request == NOTHING]
+        reactions = await self._reactions([one.number for one in plain], [])
+        users = [user for one in plain for user in (one.user, *(one.assignees or ()))]
+        return SourcePage(
+            **_size(issues, total, number),
+            addresses=_addresses([*users, *reactions.users()]),
+            issues=[issue_of(one, reactions.to_issues.get(one.number, [])) for one in plain],
+        )
+
+    async def _pulls(self, number: int) -> SourcePage:
+        pulls, total = await self._read("pulls", number, list[PullAnswer])
+        pairs = [*zip(pulls, await each([self._details(one) for one in pulls]), strict=True)]
+        texts = [(text, pull.number) for pull, one in pairs for text in one.comments]
+        reactions = await self._reactions([one.number for one in pulls], [text.id for text, _ in texts])
+        users = [user for one in pulls for user in (one.user, one.merged_by, *(one.assignees or ()))]
+        users += [user for _, one in pairs for user in one.users()]
+        return SourcePage(
+            **_size(pulls, total, number),
+            addresses=_addresses([*users, *reactions.users()]),
+            pulls=[pull_of(pull, one, reactions.to_issues.get(pull.number, [])) for pull, one in pairs],
+            comments=[
+                comment_of(text, reactions.to_comments.get(text.id, []), index) for text, index in texts
+            ],
+        )
+
+    async def _comments(self, number: int) -> SourcePage:
+        """Return a page of comments. Those on pull requests came with them, unless they are newer."""
+        comments, total = await self._read("comments", number, list[CommentAnswer])
+        of_issues = [one.id for one in comments if one.issue_url or self._is_gogs]
+        reactions = await self._reactions([], of_issues)
         return SourcePage(
             **_size(comments, total, number),
-            addresses=_addresses(users),
-            comments=[comment_of(one, group) for one, group in zip(comments, reactions, strict=True)],
+            addresses=_addresses([*(one.user for one in comments), *reactions.users()]),
+            comments=[comment_of(one, reactions.to_comments.get(one.id, [])) for one in comments],
         )
 
     async def _optional_page(self, kind: Kind, number: int) -> SourcePage:
@@ -262,13 +287,10 @@ class GiteaRepository:
         """Return what belongs to a pull request."""
         if self._is_gogs:
             return PullDetails()
-        issue = f"/issues/{pull.number}"
-        comments = await self._all(f"{issue}/comments", list[CommentAnswer])
+        comments = await self._all(f"/issues/{pull.number}/comments", list[CommentAnswer])
         reviews = await self._all(f"/pulls/{pull.number}/reviews", list[ReviewAnswer])
         return PullDetails(
-            reactions=await self._reactions(issue),
             comments=comments,
-            reactions_to_comments=[await self._reactions(f"/issues/comments/{one.id}") for one in comments],
             reviews=reviews,
             line_comments=[
                 await self._all(f"/pulls/{pull.number}/reviews/{one.id}/comments", list[LineCommentAnswer])
@@ -278,10 +300,37 @@ class GiteaRepository:
             ],
         )
 
-    async def _reactions(self, path: str) -> list[ReactionAnswer]:
-        if self._is_gogs:
-            return []
-        return await self._all(f"{path}/reactions", list[ReactionAnswer])
+    async def _reactions(self, numbers: Sequence[int], comment_ids: Sequence[int]) -> _Reactions:
+        """Return the reactions to issues and comments: from the list, or else object by object."""
+        if self._is_gogs or not (numbers or comment_ids):
+            return _Reactions({}, {})
+        if _REACTIONS not in self._http.memory.absent:
+            try:
+                return await self._listed_reactions(numbers, comment_ids)
+            except SourceFailed as error:
+                if error.fault not in ABSENT:
+                    raise
+                self._http.memory.absent.add(_REACTIONS)
+        paths = [f"/issues/{number}" for number in numbers]
+        paths += [f"/issues/comments/{comment_id}" for comment_id in comment_ids]
+        groups = await each([self._all(f"{path}/reactions", list[ReactionAnswer]) for path in paths])
+        return _Reactions(
+            dict(zip(numbers, groups[: len(numbers)], strict=True)),
+            dict(zip(comment_ids, groups[len(numbers) :], strict=True)),
+        )
+
+    async def _listed_reactions(self, numbers: Sequence[int], comment_ids: Sequence[int]) -> _Reactions:
+        to_issues, to_comments = (defaultdict[int, list[ReactionAnswer]](list) for _ in range(2))
+        for start in range(0, max(len(numbers), len(comment_ids)), PAGE_SIZE):
+            end = start + PAGE_SIZE
+            query = {
+                "issues": ",".join(str(number) for number in numbers[start:end]),
+                "comments": ",".join(str(comment_id) for comment_id in comment_ids[start:end]),
+            }
+            for one in await self._all(_REACTIONS, list[RepositoryReactionAnswer], query):
+                group = to_issues[one.number] if one.comment_id is None else to_comments[one.comment_id]
+                group.append(one)
+        return _Reactions(to_issues, to_comments)
 
     async def _blockers(self, number: int) -> list[int]:
         """Return the issues of this repository that block an issue."""
@@ -292,11 +341,13 @@ class GiteaRepository:
             if one.repository is None or one.repository.full_name.lower() == self._full_name.lower()
         ]
 
-    async def _all(self, path: str, answer: type[list[_T]]) -> list[_T]:
+    async def _all(
+        self, path: str, answer: type[list[_T]], filters: Mapping[str, str] | None = None
+    ) -> list[_T]:
         """Return the objects of all pages. Some sources answer every page with all of them."""
         items: list[_T] = []
         for number in range(1, MOST_INNER_PAGES + 1):
-            query: dict[str, str | int] = {"page": number, "limit": PAGE_SIZE}
+            query: dict[str, str | int] = {**(filters or {}), "page": number, "limit": PAGE_SIZE}
             async with self._slots:
                 page = (await self._http.get(self._path + path, query, _or_null(answer))).value
             if not page or page[0] in items[:1]:

@@ -121,6 +121,13 @@ class ReactionAnswer(msgspec.Struct):
     user: UserAnswer | None = None
 
 
+class RepositoryReactionAnswer(ReactionAnswer, kw_only=True):
+    """A reaction to a comment, or to the issue ``number`` itself. Only Ingot lists them."""
+
+    number: Number
+    comment_id: Id | None = None
+
+
 class ReviewAnswer(msgspec.Struct):
     id: Id
     state: str
@@ -233,19 +240,15 @@ def milestone_of(milestone: MilestoneAnswer) -> ImportedMilestone:
 
 
 class PullDetails(msgspec.Struct, frozen=True):
-    """The parts of a pull request. The lists of lists are in the order of comments and of reviews."""
+    """The parts of a pull request. ``line_comments`` are in the order of reviews."""
 
-    reactions: list[ReactionAnswer] = []
     comments: list[CommentAnswer] = []
-    reactions_to_comments: list[list[ReactionAnswer]] = []
     reviews: list[ReviewAnswer] = []
     line_comments: list[list[LineCommentAnswer]] = []
 
     def users(self) -> list[UserAnswer | None]:
-        reactions = [*self.reactions, *(one for group in self.reactions_to_comments for one in group)]
         lines = [one for group in self.line_comments for one in group]
-        users = [one.user for one in reactions]
-        users += [one.user for one in self.comments]
+        users = [one.user for one in self.comments]
         users += [one.user for one in self.reviews]
         users += [user for one in lines for user in (one.user, one.resolver)]
         return users
@@ -255,11 +258,11 @@ def issue_of(issue: IssueAnswer, reactions: Sequence[ReactionAnswer]) -> Importe
     return ImportedIssue(**_fields(issue, reactions))
 
 
-def pull_of(pull: PullAnswer, details: PullDetails) -> ImportedPull:
+def pull_of(pull: PullAnswer, details: PullDetails, reactions: Sequence[ReactionAnswer]) -> ImportedPull:
     base_sha = pull.merge_base or pull.base.sha
     head_sha = pull.head.sha or base_sha
     return ImportedPull(
-        **_fields(pull, details.reactions),
+        **_fields(pull, reactions),
         reviews=[
             _review(review, group, head_sha)
             for review, group in zip(details.reviews, details.line_comments, strict=True)

@@ -30,6 +30,8 @@ class SourceMemory:
     def __init__(self) -> None:
         self._answers, self._bytes = OrderedDict[str, CachedAnswer](), 0
         self.addresses: dict[PersonKey, str] = {}
+        self.absent: set[str] = set()
+        """Optional lists that the source does not have."""
 
     def answer(self, url: str) -> CachedAnswer | None:
         return self._answers.get(url)
