@@ -70,10 +70,10 @@ class SubmitReview(msgspec.Struct, kw_only=True):
 class CreateReview(SubmitReview, kw_only=True):
     """A review of `commit_id`, as changes since `merge_base`, for `base_branch`.
 
-    The commit is one that the pull request has, or a head that it had. Empty fields stand for the present values. A review of other changes is recorded as stale. So is a review
-    with `commit_id` alone if the base branch was ever changed: the caller may have read the changes for
-    another base. `merge_base` is required with a `base_branch` if one of the two fields is not the present
-    value.
+    The commit is one that the pull request has, or a head that it had. Empty fields stand for the present
+    values. A review of other changes is recorded as stale. So is a review with `commit_id` alone if the base
+    branch was ever changed: the caller may have read the changes for another base. `merge_base` is required
+    with a `base_branch` if one of the two fields is not the present value.
     """
 
     commit_id: Commit = ""
