@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from ingot_wire import server_protocol
 from ingot_wire.server_protocol import MAX_PIPELINED, PipelineFlow
 
-from .server import exchanged, serve
+from .server import LOOPBACK, exchanged, serve
 
 LIMIT = 2_000
 LARGE = 3_000_000
@@ -125,6 +126,61 @@ async def test_what_is_not_http_is_refused_with_the_error_object(sent):
         answer = await exchanged(port, sent)
 
     assert refusal(answer.split(b"[/first 0]", 1)[-1]) == 400
+
+
+class Hanging:
+    """Never answers its first request, and records that its client left."""
+
+    def __init__(self) -> None:
+        self.paths: list[bytes] = []
+        self.begun, self.left = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, scope: Any, receive: Any, _send: Any) -> None:
+        self.paths.append(scope["raw_path"])
+        self.begun.set()
+        while (await receive())["type"] != "http.disconnect":
+            continue
+        self.left.set()
+
+
+@pytest.mark.parametrize("ending", ["close", "half-close", "reset"])
+@pytest.mark.parametrize("behind", [0, 1, 3, 99])
+async def test_a_client_that_leaves_is_noticed_behind_pipelined_requests(monkeypatch, behind, ending):
+    monkeypatch.setattr(server_protocol, "WATCH_SECONDS", 0.01)
+    app = Hanging()
+    async with serve(app) as port:
+        _, writer = await asyncio.open_connection(LOOPBACK, port)
+        writer.write(GET % b"first" + GET % b"second" * behind)
+        await app.begun.wait()
+        if behind > 1:
+            writer.write(GET % b"unread" * 500)
+        if ending == "half-close":
+            writer.write_eof()
+        elif ending == "close":
+            writer.close()
+        else:
+            writer.transport.abort()
+        async with asyncio.timeout(20):
+            await app.left.wait()
+        writer.close()
+
+    assert app.paths == [b"/first"]
+
+
+async def test_a_client_that_stays_gets_its_pipelined_answers(monkeypatch):
+    monkeypatch.setattr(server_protocol, "WATCH_SECONDS", 0.001)
+    released = asyncio.Event()
+
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        await released.wait()
+        await tiny(scope, receive, send)
+
+    async with serve(slow) as port:
+        answer = asyncio.create_task(exchanged(port, GET % b"first" + GET % b"second" + LAST))
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+        released.set()
+        assert [path in await answer for path in (b"[/first", b"[/second", b"[/last")] == [True] * 3
 
 
 async def test_pipelined_requests_are_answered_in_order():

@@ -20,7 +20,7 @@ from uvicorn.server import ServerState
 
 from ingot_wire.framing import request_framing_error
 from ingot_wire.response_cycle import ResponseCycle
-from ingot_wire.zero_copy import EXTENSION, is_readable
+from ingot_wire.zero_copy import EXTENSION, has_hung_up, is_readable
 
 log = structlog.get_logger()
 
@@ -32,6 +32,8 @@ LINGER_SECONDS = 2.0
 
 If the server closed at once, a reset could discard the error.
 """
+WATCH_SECONDS = 1.0
+"""The time between two checks whether the client of a pipelined request has left."""
 MAX_PIPELINED = 100
 """The most requests that may wait on one connection for the responses to earlier ones."""
 
@@ -102,6 +104,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._rejection: tuple[int, str] | None = None
         self._framing_error = ""
         self._cycle_before: ResponseCycle | None = None
+        self._running: ResponseCycle | None = None
+        """The request whose response is next; `cycle` is the last request that has begun to arrive."""
+        self._watch: TimerHandle | None = None
         self._idle_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -113,7 +118,14 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
         self._unset_keepalive_if_required()
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
         super().connection_lost(exc)
+        if self._running is not None and not self._running.response_complete:
+            self._running.disconnected = True
+            self._running.message_event.set()
+        self.pipeline.clear()
 
     def data_received(self, data: bytes) -> None:
         if self._rejection is not None:
@@ -210,8 +222,21 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
+            if self._watch is None:
+                self._watch = self.loop.call_later(WATCH_SECONDS, self._watch_client)
+
+    def _watch_client(self) -> None:
+        """Close the connection if the client has left. Nothing is read while requests wait."""
+        self._watch = None
+        if not self.pipeline or self.transport.is_closing():
+            return
+        if has_hung_up(self.transport.get_extra_info("socket").fileno()):
+            self.transport.close()
+        else:
+            self._watch = self.loop.call_later(WATCH_SECONDS, self._watch_client)
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._running = cycle
         cycle.begin(self.loop, app)
 
     def on_body(self, body: bytes) -> None:

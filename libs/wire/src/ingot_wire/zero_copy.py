@@ -66,6 +66,19 @@ def is_readable(descriptor: int) -> bool:
     return bool(poll.poll(0))
 
 
+_HANG_UP = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
+
+
+def has_hung_up(descriptor: int) -> bool:
+    """True if the other side has ended its direction, even if bytes before the end were not read yet.
+
+    Without POLLRDHUP, which Linux has, only a reset is seen.
+    """
+    poll = select.poll()
+    poll.register(descriptor, _HANG_UP)
+    return bool(poll.poll(0))
+
+
 class Pipes:
     """Opens pipes, the first of them large."""
 
