@@ -1,5 +1,7 @@
 """Protected branches and tags: pushes, changes by the API, merges and deletions obey one set of rules."""
 
+import asyncio
+
 import pytest
 
 from ingot_repos.git.refs.refs import RefChange
@@ -210,6 +212,43 @@ async def test_a_merge_obeys_the_rule_of_its_base(ann, bob, work, fields, status
         person = ann if case.startswith("ann") else bob
         answer = await merge(person, override="overrides" in case)
         assert answer.status_code == status, (case, answer.text)
+
+
+async def edit_file(person):
+    body = {"content": "b25l", "message": "one", "branch": "topic"}
+    return await person.post("/repos/ann/app/contents/one.txt", body)
+
+
+async def update_topic(person):
+    body = {"head_branch": "topic", "head_sha": await tip_of(person, "topic"), "base_branch": "master"}
+    return await person.internal("POST", "1/update-branch", body | {"base_repository_id": 1})
+
+
+async def delete_topic(person):
+    return await person.internal("DELETE", f"1/branches/topic?tip={await tip_of(person, 'topic')}")
+
+
+@pytest.mark.parametrize(
+    ("branch", "change", "status"),
+    [("master", merge, 405), ("topic", edit_file, 403), ("topic", update_topic, 403),
+     ("topic", delete_topic, 403)],
+)  # fmt: skip
+async def test_a_rule_that_is_made_while_a_change_waits_for_its_turn_counts(
+    world, ann, bob, git_url, work, branch, change, status
+):
+    await git("checkout", "-q", "master", cwd=work)
+    await commit(work, "later.txt", "later")
+    assert (await push(ann, git_url, work, "master"))[0] == 0
+    before = await tip_of(ann, branch)
+    turn = world.components.pushes.turn(1)
+    async with turn:
+        waiting = asyncio.create_task(change(bob))
+        while not turn._waiters:
+            await asyncio.sleep(0)
+        await protect(ann, branch, enable_merge_whitelist=True)
+    answer = await waiting
+    assert (answer.status_code, f"the rule '{branch}'" in answer.text) == (status, True)
+    assert await tip_of(ann, branch) == before
 
 
 async def test_a_head_that_is_behind_its_base_by_now_is_not_merged(ann, bob, git_url, work):

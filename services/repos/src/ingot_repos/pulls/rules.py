@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -259,8 +259,7 @@ async def merge_pull(
     row: RepositoryRow,
     actor: AccountRow,
     request: Merge,
-    rule: MergeRule,
-    contents: ContentRule | None,
+    read_rules: Callable[[], Awaitable[tuple[MergeRule, ContentRule | None]]],
     *,
     override: bool = False,
     restricted: bool = False,
@@ -268,15 +267,16 @@ async def merge_pull(
 ) -> Merged:
     """Merge a pull request as ``actor``. Idempotent by number. Only one merge runs per repository.
 
-    ``rule`` protects the base branch, and ``contents`` restricts what is merged. With ``override``, actors
-    who may bypass the rule skip both, but still may not bring unsigned commits. ``restricted`` has the
-    meaning of ``PushReceived.restricted``. ``cpu_seconds`` limits the CPU time of git.
+    ``read_rules`` returns the present rule that protects the base branch, and the one that restricts what is
+    merged. They are read when no other merge runs. With ``override``, actors who may bypass the rule skip
+    both, but still may not bring unsigned commits. ``restricted`` has the meaning of ``PushReceived.restricted``. ``cpu_seconds`` limits the CPU time of git.
 
     Raises NotFound, Conflict, NotAllowed, and TooLarge if the merge needs more CPU time.
     """
     async with pushes.turn(row.id):
         if merged := await pushes.merge_of(row.id, request.number):
             return Merged(sha=merged, already=True)
+        rule, contents = await read_rules()
         require_merge(rule, override=override)
         if contents is not None and override and rule.may_override:
             contents = msgspec.structs.replace(contents, protected=())

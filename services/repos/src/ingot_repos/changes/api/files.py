@@ -30,7 +30,7 @@ from ingot_repos.git.history.signatures import commit_signatures
 from ingot_repos.git.process.errors import ObjectNotFound, RefNotFound, RepositoryNotFound
 from ingot_repos.git.refs.refs import BRANCHES
 from ingot_repos.protection.rules.contents import ContentJudge
-from ingot_repos.protection.rules.decisions import actor_of, rules_of
+from ingot_repos.protection.rules.decisions import Rules, actor_of, rules_of
 from ingot_repos.pushes.rules.journal import Pushes
 from ingot_repos.pushes.rules.ref_updates import RefUpdates, require_changeable
 
@@ -267,14 +267,17 @@ async def ref_updates(request: RepositoryRequest) -> RefUpdates:
 
 async def ref_updates_in(request: RepositoryRequest, repository: ResolvedRepository) -> RefUpdates:
     """Return the mover of refs for any repository. Permissions are checked when a ref moves."""
-    async with request.db.read() as db:
-        rules = await rules_of(db, repository.id)
+
+    async def read_rules() -> Rules:
+        async with request.db.read() as db:
+            return await rules_of(db, repository.id)
+
     return RefUpdates(
         request.storage,
         request.part(Pushes),
         repository.row,
         await own_account(request),
-        rules,
+        read_rules,
         actor_of(request.principal, repository.row, repository.level),
         request.part(ContentJudge),
         restricted=request.principal.restricted_to is not None,

@@ -15,6 +15,7 @@ from ingot_contracts.limits import DESCRIPTION_CHARACTERS, TEXT_CHARACTERS
 from ingot_contracts.repos.commits import Verification
 from ingot_contracts.repos.comparisons import ChangedPath, ChangedPaths
 from ingot_contracts.repos.histories import History
+from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_contracts.repos.merges import Merge, Merged, UpdateBranch, UpdatedBranch
 from ingot_repos.access.api.maintainers import maintained_branches
 from ingot_repos.access.api.policies import own_account, require_on_disk, resolve_by_id, resolve_for_peer
@@ -46,11 +47,10 @@ from ingot_repos.git.process.errors import (
 from ingot_repos.git.storage.read_cache import ReadCache
 from ingot_repos.lfs.rules.objects import LfsObjects
 from ingot_repos.presentation.rules.presenter import author_addresses, history_commit
-from ingot_repos.protection.rules.contents import ContentJudge
+from ingot_repos.protection.rules.contents import ContentJudge, ContentRule
 from ingot_repos.protection.rules.decisions import actor_of, branch_rules_of, merge_rule
 from ingot_repos.pulls import rules as merges
 from ingot_repos.pushes.rules.journal import Pushes
-from ingot_repos.pushes.rules.rights import PROTECTED
 from ingot_repos.repositories.internal.lookups import ISSUES, act_as
 
 REPOSITORY = "/internal/repositories/{repository_id:int}"
@@ -68,9 +68,6 @@ async def _resolve_for_update(
         repository = await resolve_by_id(request, repository_id, "signed-in")
         if branch not in await maintained_branches(request, repository):
             raise
-    async with request.db.read() as db:
-        if (await branch_rules_of(db, repository_id)).of_branch(branch) is not None:
-            raise Denied(PROTECTED)
     return repository
 
 
@@ -107,9 +104,13 @@ async def merge_branch(
     request.acquire_slot()
     account = await own_account(request)
     actor = actor_of(request.principal, repository.row, repository.level)
-    async with request.db.read() as db:
-        rules = await branch_rules_of(db, repository.id)
-        rule = await merge_rule(db, rules, repository.id, actor, data.base_branch, data.head_sha)
+
+    async def read_rules() -> tuple[MergeRule, ContentRule | None]:
+        async with request.db.read() as db:
+            rules = await branch_rules_of(db, repository.id)
+            rule = await merge_rule(db, rules, repository.id, actor, data.base_branch, data.head_sha)
+        return rule, rules.contents_of(data.base_branch)
+
     restricted = restricted or request.principal.restricted_to is not None
     with missing_repository_is_not_found():
         try:
@@ -122,8 +123,7 @@ async def merge_branch(
                 repository.row,
                 account,
                 data,
-                rule,
-                rules.contents_of(data.base_branch),
+                read_rules,
                 override=override,
                 restricted=restricted,
                 cpu_seconds=JOB_CPU_SECONDS if user else CPU_SECONDS,

@@ -1,12 +1,13 @@
 """Moves branches and tags for API requests, always with the journal and the rules of a push."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
 from ingot_chassis.errors import Denied
+from ingot_contracts.repos.access import reaches
 from ingot_repos.access.rules import levels as access
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
@@ -17,6 +18,7 @@ from ingot_repos.git.storage.storage import Storage
 from ingot_repos.protection.rules.contents import ContentJudge, Read
 from ingot_repos.protection.rules.decisions import Actor, Rules
 from ingot_repos.pushes.rules.journal import Pushes
+from ingot_repos.pushes.rules.rights import PROTECTED
 
 
 def require_changeable(row: RepositoryRow) -> None:
@@ -27,9 +29,10 @@ def require_changeable(row: RepositoryRow) -> None:
 
 
 class RefUpdates:
-    """Moves refs of one repository. ``mover`` is the actor as ``rules`` see them.
+    """Moves refs of one repository. ``mover`` is the actor as rules see them.
 
-    ``restricted``: the caller's token is restricted to some repositories, as for ``PushReceived``.
+    ``read_rules`` returns the present rules. They are read for each move, because a move may have waited for
+    its turn. ``restricted``: the caller's token is restricted to some repositories, as for ``PushReceived``.
     """
 
     def __init__(
@@ -38,14 +41,14 @@ class RefUpdates:
         pushes: Pushes,
         row: RepositoryRow,
         actor: AccountRow,
-        rules: Rules,
+        read_rules: Callable[[], Awaitable[Rules]],
         mover: Actor,
         judge: ContentJudge,
         *,
         restricted: bool,
     ) -> None:
         self._judge = judge
-        self._storage, self._pushes, self._rules, self._mover = storage, pushes, rules, mover
+        self._storage, self._pushes, self._read_rules, self._mover = storage, pushes, read_rules, mover
         self.row, self.actor, self._restricted = row, actor, restricted
 
     async def apply(self, changes: Sequence[RefChange]) -> None:
@@ -87,18 +90,23 @@ class RefUpdates:
         return after
 
     async def _require(self, changes: Sequence[RefChange], read: Read) -> None:
-        """Raise Denied unless the rules let the actor make these changes. ``read`` has their commits."""
+        """Raise Denied unless the rules let the actor make these changes. ``read`` has their commits.
+
+        No rule lets an actor without write access move a protected branch: the author of a pull request
+        allowed that for an unprotected one.
+        """
         require_changeable(self.row)
-        self._rules.require(self._mover, changes, forced=await self._is_forced(changes, read))
-        await self._judge.require(self._rules.refusals(self._mover, changes), changes, read)
+        rules = await self._read_rules()
+        if not reaches(self._mover.level, "write") and any(
+            rules.of_branch(change.name.removeprefix(BRANCHES)) for change in changes
+        ):
+            raise Denied(PROTECTED)
+        forced = bool(rules.branches) and await self._is_forced(changes, read)
+        rules.require(self._mover, changes, forced=forced)
+        await self._judge.require(rules.refusals(self._mover, changes), changes, read)
 
     async def _is_forced(self, changes: Sequence[RefChange], read: Read) -> bool:
-        """True if a branch gets a commit that does not continue its old one.
-
-        Always False without branch rules.
-        """
-        if not self._rules.branches:
-            return False
+        """True if a branch gets a commit that does not continue its old one."""
         for change in changes:
             moves = ZERO_OID not in (change.before, change.after)
             is_branch = change.name.startswith(BRANCHES)

@@ -236,18 +236,18 @@ async def remove_branch_of(
     repository = await resolve_by_id(request, repository_id, "write")
     access.require_unarchived(repository.row)
     require_on_disk(request, repository)
-    async with request.db.read() as db:
-        rules = await rules_of(db, repository.id)
-    rules.require(
-        actor_of(request.principal, repository.row, repository.level),
-        [RefChange(BRANCHES + name, tip, ZERO_OID)],
-    )
     if name == repository.row.default_branch:
         raise Conflict("the default branch is not deleted")
     actor = await own_account(request)
     pushes = request.part(Pushes)
     delete = partial(request.storage.call, repository.id, delete_branch, name, tip)
     async with pushes.turn(repository.id):
+        async with request.db.read() as db:
+            rules = await rules_of(db, repository.id)
+        rules.require(
+            actor_of(request.principal, repository.row, repository.level),
+            [RefChange(BRANCHES + name, tip, ZERO_OID)],
+        )
         try:
             await pushes.moved(repository.id, actor.id, [BRANCHES + name], delete)
         except RefMoved:
