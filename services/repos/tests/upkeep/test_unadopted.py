@@ -3,7 +3,9 @@
 import asyncio
 import shutil
 
+import pygit2
 import pytest
+from pygit2.enums import ObjectType
 
 from ingot_repos.upkeep.rules.unadopted import alone, find_orphans
 
@@ -12,6 +14,7 @@ from ..shards.test_moves import request_move
 from ..world import commit, git, migrate, work_tree
 
 LIST = "/admin/unadopted"
+WHO = pygit2.Signature("Ann", "ann@example.org", 1, 0)
 
 
 @pytest.fixture
@@ -191,6 +194,41 @@ async def test_what_cannot_be_adopted_stays_where_it_is(world, root, bob, work, 
     assert await listed(root) == [f"{owner}/{name}"]
     assert list((world.components.storage.root / "staging").iterdir()) == []
     assert await world.rows("repository") == []
+
+
+@pytest.mark.parametrize("kind", ["dropped", "orphan"])
+@pytest.mark.parametrize(
+    ("name", "mode", "content", "reason"),
+    [
+        (b".gitmodules", b"100644", b'[submodule "a"]\n\tpath = -x\n\turl = u\n', "(gitmodulesPath)"),
+        (b".gitmodules", b"100644", b'[submodule "../../x"]\n\tpath = a\n\turl = u\n', "(gitmodulesName)"),
+        (b".gitattributes", b"120000", b"/etc/passwd", "(gitattributesSymlink)"),
+        (b".git", b"100644", b"x", "(hasDotgit)"),
+    ],
+)
+async def test_objects_that_no_push_may_bring_are_not_adopted(
+    world, base, root, bob, work, kind, name, mode, content, reason
+):
+    path = await (drop(world, work) if kind == "dropped" else orphan(world, work))
+    repo = pygit2.Repository(str(path))
+    tree = repo.odb.write(ObjectType.TREE, mode + b" " + name + b"\0" + repo.create_blob(content).raw)
+    repo.references.create("refs/heads/bad", repo.create_commit(None, WHO, WHO, "x\n", tree, []))
+    before = sorted(str(file) for file in path.rglob("*"))
+    answer = await adopt(root, "bob/brought" if kind == "dropped" else "-/1000")
+    assert (answer.status_code, reason in answer.text) == (422, True), answer.text
+    assert str(world.folder) not in answer.text
+    assert sorted(str(file) for file in path.rglob("*")) == before
+    assert list((world.components.storage.root / "staging").iterdir()) == []
+    assert len(await world.rows("repository")) == 1
+
+
+async def test_flaws_of_old_histories_are_adopted(world, root, bob, work):
+    path = await drop(world, work)
+    repo = pygit2.Repository(str(path))
+    tree = repo.odb.write(ObjectType.TREE, b"0100644 a\0" + repo.create_blob(b"a").raw)
+    text = b"tree %b\nauthor a <a@b> 1 +51800\ncommitter a <a@b> 1 +51800\n\nx\n" % str(tree).encode()
+    repo.references.create("refs/heads/old", repo.odb.write(ObjectType.COMMIT, text))
+    assert (await adopt(root)).status_code == 204
 
 
 async def test_a_name_that_is_taken_is_refused(world, root, bob, work):

@@ -59,6 +59,7 @@ async def list_folders(request: RepositoryRequest, pattern: Pattern = "") -> Res
 async def adopt(request: RepositoryRequest, owner: str, repo: str) -> None:
     """Create a private repository from the branches and tags of a folder without a row.
 
+    Its objects are checked like those of a push. A folder that is refused stays as it was.
     A folder `-/<id>` becomes a repository of the caller, named by its id. The folder goes to the trash, which
     is emptied after two days.
     """

@@ -1,7 +1,8 @@
-"""Checks objects that the service writes like receive-pack checks a push: with git and equal severities.
+"""Checks objects like receive-pack checks a push: with git and equal severities.
 
-git is started only for trees with a name that fsck has a rule for, and for their files. All other parts of
-trees and commits are valid, because libgit2 writes them.
+`check_repository` is for a repository that was copied, `check_objects` for objects that the service writes.
+For these git is started only for trees with a name that fsck has a rule for, and for their files. All other
+parts of trees and commits are valid, because libgit2 writes them.
 """
 
 import hashlib
@@ -13,14 +14,16 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import FileMode, ObjectType
 
-from ingot_repos.git.process.command import GitArgs, run_git
+from ingot_repos.git.process.command import GitArgs, clean_environment, run_git
 from ingot_repos.git.process.configuration import SEVERITIES
-from ingot_repos.git.process.errors import GitFailed, UnsafeObject
+from ingot_repos.git.process.errors import GitFailed, RepositoryDamaged, UnsafeObject
 from ingot_repos.git.refs.trees import FOLDER, IGNORED_BY_HFS, raw_entries
 
 _SECONDS = 60.0
+_REPOSITORY_SECONDS = 1800.0
 _MEMORY = 1024 * 1024 * 1024
 _FLAW = re.compile(r"error: object ([0-9a-f]{40}): (\w+): (.+?)(?= (?:error|warning|fatal): |$)")
+_OF_FSCK = re.compile(r"error in \w+ [0-9a-f]{40}: (\w+): (.+?)(?= (?:error|warning|fatal)(?: in \w+ |: )|$)")
 _REFUSED = "fsck error in pack"
 _JUDGED = re.compile(
     r"|\.|\.\.|\.git[ .]*(:.*)?|\.git(modules|attributes).*|.*[/\\~].*", re.IGNORECASE | re.DOTALL
@@ -69,6 +72,22 @@ def check_objects(view: pygit2.Repository, folder: Path, environment: Mapping[st
     # them, so there the result of such a push is a race.
     if missing := output.decode().split()[2:]:
         raise UnsafeObject(_path_of(missing[0], trees), "unable to read .gitmodules blob (gitmodulesMissing)")
+
+
+def check_repository(path: Path) -> None:
+    """Check all objects of a repository like those of a push. Blocks. Raises RepositoryDamaged."""
+    severities = tuple((f"fsck.{flaw}", severity) for flaw, severity in SEVERITIES)
+    try:
+        run_git(
+            GitArgs("fsck", ("--strict", "--full", "--no-dangling", "--no-progress", "--no-reflogs")),
+            git_dir=path,
+            environment=clean_environment(config=severities),
+            time_limit=_REPOSITORY_SECONDS,
+            ends_with_parent=True,
+        )
+    except GitFailed as error:
+        flaw = _OF_FSCK.search(error.stderr)
+        raise RepositoryDamaged(f"{flaw[2]} ({flaw[1]})" if flaw else error.stderr) from None
 
 
 def _new_trees(view: pygit2.Repository, folder: Path) -> Iterator[tuple[str, list[_Entry]]]:

@@ -39,6 +39,7 @@ from ingot_repos.git.process.errors import (
 from ingot_repos.git.refs.refs import BRANCHES, default_branch, is_valid_ref_name
 from ingot_repos.git.storage.copies import check_connectivity, read_refs
 from ingot_repos.git.storage.forks import copy_history
+from ingot_repos.git.storage.object_checks import check_repository
 from ingot_repos.git.storage.read_watch import ReadWatch
 from ingot_repos.git.storage.temporary_files import remove_temporary_files
 
@@ -226,7 +227,8 @@ class Storage:
         `publish_copy` gives it an id, `discard_copy` removes it. Files are hard links if possible.
 
         Raises:
-            GitError: the folder is no repository, or it lacks objects that its refs need.
+            GitError: the folder is no repository, or it lacks objects that its refs need. Or it has objects
+                that a push may not bring.
             OSError: its files cannot be read or linked.
             ValueError: it has another format.
         """
@@ -237,6 +239,7 @@ class Storage:
                 _write_settings(path, _SOME_BRANCH)
                 copy_history(source, path)
             _require_connected(path)
+            check_repository(path)
             head = (source / "HEAD").read_text().strip().removeprefix(f"ref: {BRANCHES}")
             names = [ref.name for ref in read_refs(path) if ref.name.startswith(BRANCHES.encode())]
             return StagedCopy(
