@@ -28,7 +28,7 @@ async def page_of(
 
 
 async def present(request: RepositoryRequest, repository: ResolvedRepository) -> Repository:
-    """Return the repository as the caller may see it."""
+    """Return the repository in the form of the API, with the fields that the caller may see."""
     related = await _related(request, repository.row)
     shown = request.presenter.related_repository(
         repository.row, repository.access, related, request.principal
@@ -39,7 +39,7 @@ async def present(request: RepositoryRequest, repository: ResolvedRepository) ->
 async def _with_transfer(
     request: RepositoryRequest, repository: ResolvedRepository, shown: Repository
 ) -> Repository:
-    """Add the pending transfer, if there is one. Other repositories need no query."""
+    """Return ``shown`` with the pending transfer, if there is one. Other repositories need no query."""
     if repository.row.recipient_id is None:
         return shown
     transfer = await transfer_view(request, repository, repository.row.recipient_id)

@@ -34,7 +34,7 @@ ISSUES_OR_PULLS: tuple[Unit, ...] = ("issues", "pulls")
 class CollaboratorPermission(msgspec.Struct, kw_only=True):
     """The effective permission of a user, from any source. `role_name` equals `permission`.
 
-    Where it differs by unit, it is the lowest above none.
+    If the permission differs between units, the lowest one above none is returned.
     """
 
     permission: Level
@@ -43,13 +43,16 @@ class CollaboratorPermission(msgspec.Struct, kw_only=True):
 
 
 class Collaborator(User, frozen=True, kw_only=True):
-    """`permission` was given to the collaborator. A team may give the same user a higher permission."""
+    """A collaborator, with the `permission` given to them. A team may give the same user more access."""
 
     permission: Level
 
 
 class AddCollaboratorOption(msgspec.Struct, kw_only=True):
-    """Without `permission`, a new collaborator gets write access. An existing one keeps the access."""
+    """A request to add a collaborator.
+
+    Without `permission`, a new collaborator gets write access. An existing one keeps the present access.
+    """
 
     permission: Name | None = None
 
@@ -108,7 +111,7 @@ async def check_collaborator(request: RepositoryRequest, collaborator: str) -> N
     tags=["repository"],
 )
 async def get_permission(request: RepositoryRequest, collaborator: str) -> CollaboratorPermission:
-    """Return the permission of a user. Only repository administrators and that user may ask."""
+    """Return the permission of a user. Only repository administrators and this user may request it."""
     repository = request.resource
     account = await visible_account(request, collaborator)
     if account.kind != AccountKind.USER:
@@ -168,10 +171,10 @@ async def list_reviewers(request: RepositoryRequest) -> list[User]:
 async def _with_access(
     request: RepositoryRequest, modes: tuple[str, ...], units: tuple[Unit, ...]
 ) -> list[User]:
-    """Return owners, collaborators with one of ``modes`` and members of such teams, ordered by login.
+    """Return owners, collaborators with one of ``modes`` and members of teams, ordered by login.
 
-    Teams count that have the mode in one of ``units``. Members of an organization are listed only for members
-    and for callers with write access.
+    A team counts if it has one of ``modes`` in one of ``units``. Members of an organization are listed only
+    for members and for callers with write access.
     """
     row, access_ = request.resource.row, request.resource.access
     members: list[int] = []

@@ -20,9 +20,9 @@ class LfsError(msgspec.Struct):
 
 
 def sign_in_first(settings: Settings) -> Unauthenticated:
-    """Return the error that asks git for a password.
+    """Return the error that makes git ask its user for a password.
 
-    Credential helpers that sign people in with a browser look for this realm.
+    Credential helpers that open a browser for the login recognize its realm.
     """
     realm = "Gitea" if settings.git_clients_enabled else "Ingot"
     return Unauthenticated("sign in to do that", headers={"WWW-Authenticate": f'Basic realm="{realm}"'})
@@ -52,7 +52,7 @@ def _with_errors(
     encode: Callable[[ErrorObject], bytes],
     headers_by_status: dict[int, tuple[bytes, bytes]],
 ) -> ASGIApp:
-    """Wrap ``app`` in a function and not in an object, because the framework copies objects."""
+    """Return ``app`` with encoded error responses. It is a function, because the framework copies objects."""
 
     async def handle(scope: Scope, receive: Receive, send: Send) -> None:
         start: HTTPResponseStartEvent | None = None

@@ -1,4 +1,4 @@
-"""Invitations to repositories, for their administrators. identity keeps them, and sends their links."""
+"""Routes for invitations to repositories. identity stores the invitations and sends their links."""
 
 import msgspec
 from litestar import Response, delete, get, post
@@ -25,9 +25,9 @@ from ingot_repos.clients.identity import HttpIdentity
 
 
 class InviteCollaboratorOption(msgspec.Struct, kw_only=True):
-    """The person gets a mail with a link, and write access without `permission`.
+    """An invitation by mail. The mail has a link; without `permission`, the person gets write access.
 
-    The answer does not depend on the accounts that exist.
+    The response does not depend on the accounts that exist.
     """
 
     email: Name
@@ -42,7 +42,7 @@ class InviteCollaboratorOption(msgspec.Struct, kw_only=True):
     status_code=201,
 )
 async def invite(request: RepositoryRequest, data: InviteCollaboratorOption) -> Invitation:
-    """Invite a person as a collaborator by mail. An earlier invitation of the address ends."""
+    """Invite a person as a collaborator by mail. An earlier invitation of the address is withdrawn."""
     repository = request.resource
     permission = data.permission or "write"
     invitation = await request.part(HttpIdentity).invite(
@@ -85,7 +85,7 @@ async def list_invitations(request: RepositoryRequest) -> Response[list[Invitati
     tags=["repository"],
 )
 async def withdraw(request: RepositoryRequest, invitation_id: int) -> None:
-    """Withdraw an invitation: its link ends."""
+    """Withdraw an invitation. Its link stops working."""
     repository = request.resource
     await request.part(HttpIdentity).withdraw_invitation(repository.id, invitation_id)
     async with request.db.transaction() as tx:
@@ -95,10 +95,10 @@ async def withdraw(request: RepositoryRequest, invitation_id: int) -> None:
 
 @post("/internal/invitations", policy=services("web"), include_in_schema=False, status_code=200)
 async def accept(request: RepositoryRequest, data: InvitationCode) -> LinkedInvitation:
-    """Make the caller a collaborator by the link of an invitation, which ends.
+    """Accept an invitation by its link: make the caller a collaborator, and end the invitation.
 
-    A collaborator keeps the present permission. The inviter is asked about first: an invitation of a person
-    who may not add collaborators any more is worth nothing.
+    A collaborator keeps the present permission. The invitation is rejected if the inviter may no longer add
+    collaborators.
     """
     access.require_signed_in(request.principal)
     identity, account_id = request.part(HttpIdentity), request.principal.id
@@ -122,7 +122,7 @@ async def accept(request: RepositoryRequest, data: InvitationCode) -> LinkedInvi
 async def _of_inviter(request: RepositoryRequest, linked: LinkedInvitation) -> ResolvedRepository:
     """Return the repository with the access of the inviter.
 
-    Raises Denied unless that suffices to add collaborators.
+    Raises Denied if the inviter may not add collaborators.
     """
     inviter = await principal_of(request, linked.inviter_id)
     async with request.db.read() as db:

@@ -1,4 +1,4 @@
-"""Branches of a fork to which writers of the base of a pull request may push."""
+"""Branches of a fork that writers of a pull request's base repository may push to."""
 
 from ingot_contracts.repos.access import reaches
 from ingot_repos.access.api.request import RepositoryRequest
@@ -11,7 +11,7 @@ from ingot_repos.catalog.store import repositories
 async def maintained_branches(request: RepositoryRequest, repository: ResolvedRepository) -> frozenset[str]:
     """Return the branches that the caller may push to as a maintainer of the base. Empty for writers.
 
-    The caller's access to the base is decided now.
+    The caller's access to the base is checked on each call.
     """
     principal = request.principal
     if reaches(repository.level, "write") or not principal.signed_in:

@@ -1,4 +1,4 @@
-"""Policies of the routes: find what the path names, and check the access of the caller."""
+"""Policies of routes: each finds the resource in the path and checks the access of the caller."""
 
 from typing import cast
 
@@ -132,7 +132,10 @@ def in_team(scope: str) -> Policy:
 
 
 def repository_of_team(level: access.RequiredLevel, scope: str) -> Policy:
-    """Policy for ``{org}/{repo}`` in the organization of ``{team_id}``. Sets ``request.team_repository``."""
+    """Policy for ``{org}/{repo}`` below ``{team_id}``; the team belongs to ``{org}``.
+
+    Sets ``request.team_repository``.
+    """
 
     async def decide(connection: Connection, _level: str) -> TeamRepository:
         request, names = cast("RepositoryRequest", connection), connection.path_params
@@ -180,7 +183,7 @@ def named_team_of_repository(level: access.RequiredLevel, scope: str) -> Policy:
 async def _with_teams(request: RepositoryRequest, level: access.RequiredLevel) -> ResolvedRepository:
     """Return the repository in the path, if the caller may see its teams.
 
-    Raises the errors of ``resolve``, and NotAllowed if a user owns the repository.
+    Raises the errors of ``resolve``. Raises NotAllowed if a user owns the repository.
     """
     names = request.path_params
     resolved = await resolve(request, names["owner"], names["repo"], level, unit=None)
@@ -435,7 +438,7 @@ async def require_level(
 ) -> ResolvedRepository:
     """Return the repository of ``row`` with the access of the caller. Raises the errors of ``resolve``.
 
-    Memberships are fetched again from identity before they lead to a refusal.
+    Before access is denied, memberships are fetched again from identity.
     """
     principal = request.principal
     own = access.access_to(row, principal)
@@ -456,6 +459,6 @@ async def require_level(
 
 
 def require_unit(row: RepositoryRow, unit: Unit | None) -> None:
-    """Raise NotFound while the unit is switched off. Code always is on."""
+    """Raise NotFound while the unit is switched off. The unit ``code`` is always on."""
     if unit and not getattr(row, f"{unit}_enabled", True):
         raise NotFound

@@ -1,4 +1,4 @@
-"""Repeated checks of read access while a fetch, an archive or a file is being sent."""
+"""Repeated checks of read access while a response is being sent."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -76,7 +76,7 @@ async def _cut_off(
     renew: RenewReader,
     serving: asyncio.Task[Any] | None,
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the parts. Cancel the task of the request when access ends, even if it waits for the client."""
+    """Yield the parts. Cancel the request's task when access ends, even while it waits for the client."""
     may_stop, decision = True, asyncio.create_task(refusal(renew), name="the right to read")
 
     def stop(ended: asyncio.Task[ApiError]) -> None:

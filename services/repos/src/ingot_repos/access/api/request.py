@@ -1,4 +1,4 @@
-"""The request class of repos, and the time for which a request holds a slot of its caller."""
+"""The request class of repos, and the slots that a request holds until its response ends."""
 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass

@@ -37,9 +37,9 @@ _SUFFIX = f".{WIKI}"
 
 
 def split_name(name: str) -> tuple[str, Unit]:
-    """Return the repository and the unit in the address of a git repository.
+    """Return the repository name and the unit that a git repository's name in a URL refers to.
 
-    ``app.wiki`` is the unit ``wiki`` of ``app``. Other names are of the code.
+    ``app.wiki`` is the unit ``wiki`` of ``app``. Other names refer to the code.
     """
     name = name.removesuffix(".git")
     is_wiki = name.lower().endswith(_SUFFIX) and len(name) > len(_SUFFIX)
@@ -47,12 +47,12 @@ def split_name(name: str) -> tuple[str, Unit]:
 
 
 def git_name(repository: ResolvedRepository, unit: Unit) -> str:
-    """Return the present name in the address of a git repository, as ``split_name`` reads it."""
+    """Return the present name of a git repository in its URL. ``split_name`` parses it."""
     return f"{repository.row.name}{_SUFFIX if unit == WIKI else ''}.git"
 
 
 def decided_by(repository: ResolvedRepository) -> tuple[int, Unit]:
-    """Return the repository that decides about access, and the unit: for a wiki, its repository."""
+    """Return the id and the unit by which access is decided: for a wiki, its repository and ``wiki``."""
     row = repository.row
     return (row.id, CODE) if row.wiki_of is None else (row.wiki_of, WIKI)
 
@@ -60,7 +60,7 @@ def decided_by(repository: ResolvedRepository) -> tuple[int, Unit]:
 def in_wiki(level: access.RequiredLevel, scope: str, *, creates: bool = False) -> Policy:
     """Policy for routes below ``{owner}/{repo}/wiki``. ``request.resource`` is the wiki.
 
-    404 while the wiki is switched off, and before its first page unless the route ``creates`` it.
+    Answers 404 while the wiki is switched off, and before its first page unless the route ``creates`` it.
     """
 
     async def decide(connection: Connection, _level: str) -> ResolvedRepository:
@@ -84,7 +84,8 @@ async def with_files(
 ) -> ResolvedRepository:
     """Return the repository itself, or its wiki for the unit ``wiki``.
 
-    With ``creates``, a wiki without files gets them. Raises NotFound otherwise, Unavailable, OnAnotherShard.
+    With ``creates``, a missing wiki is created; otherwise raises NotFound. Also raises Unavailable,
+    OnAnotherShard.
     """
     if unit != WIKI:
         return repository
@@ -123,7 +124,7 @@ async def _create(request: RepositoryRequest, repository: ResolvedRepository) ->
 
 
 async def _create_files(request: RepositoryRequest, repository_id: int, wiki_id: int, branch: str) -> None:
-    """Create the files, or release the row. The sweeper of creations releases the row of a dead process."""
+    """Create the files of a wiki; on failure delete its row. If the process dies, the sweeper does that."""
     try:
         await asyncio.to_thread(request.storage.create, wiki_id, branch)
         async with request.db.transaction() as tx:

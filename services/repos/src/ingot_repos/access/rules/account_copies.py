@@ -29,7 +29,7 @@ class AccountCopies:
         return row or await self._save(await self._identity.account_by_name(login))
 
     async def get_by_former_login(self, login: str) -> AccountRow:
-        """Fetch the account with this present or former name. Use it if no copy has the name."""
+        """Fetch the account with this present or former name. Call this only if no copy has the name."""
         return await self._save(await self._identity.account_by_name(login, former=True))
 
     async def fetch_missing(self, ids: Collection[int]) -> None:
@@ -41,7 +41,7 @@ class AccountCopies:
                 await self._save(await self._identity.account(account_id))
 
     async def fill_profiles(self) -> None:
-        """Fetch the profiles of copies that are older than their column. Only one process at a time."""
+        """Fetch profiles for copies made before profiles were copied, in one process at a time."""
         async with self._db.exclusive("repos_fill_profiles") as mine:
             last: int | None = 0 if mine else None
             while last is not None:

@@ -10,7 +10,7 @@ from ingot_chassis.errors import Unavailable
 LONGEST_WAIT = 30.0
 """Seconds. It is less than the timeout of the gateway for the first byte of a response."""
 ARCHIVES_AT_ONCE, WAITING_ARCHIVES = 2, 14
-"""Archives of one caller that run at once, and archives that wait. Each may use a whole processor."""
+"""Limits of archives of one caller: running, and waiting. Each may use a whole processor."""
 _ALL = 0
 """A key for the limit of the whole process, used in place of a repository id."""
 
@@ -42,9 +42,9 @@ class Admission:
             yield
 
     def _needed(self, repository_id: int, *, signed_in: bool) -> Iterator[asyncio.Semaphore]:
-        """Yield the semaphores with smaller limits first.
+        """Yield the semaphores to acquire, the smaller limits first.
 
-        A caller that waits for one then holds no slot of a larger one.
+        So a caller that waits for a smaller limit holds no slot of a larger one.
         """
         for holder, most in ((repository_id, self._most_per_repository), (_ALL, self._most)):
             if most and not signed_in:
@@ -60,7 +60,7 @@ class Admission:
 
 
 class LongRequests(Admission):
-    """Slots for very long fetch requests, which take much memory until git has read them."""
+    """Limits very long fetch requests, which take much memory until git has read them."""
 
     MOST = 8
 

@@ -1,4 +1,4 @@
-"""Changes of collaborators and teams, each announced by ``AccessChanged``."""
+"""Changes of collaborators and teams. Each change is announced by ``AccessChanged``."""
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Denied

@@ -18,7 +18,7 @@ RequiredLevel = Level | Literal["signed-in"]
 
 
 def access_to(row: RepositoryRow, principal: Principal) -> AccessLevel:
-    """Return the access of ``principal``. ``row`` must have been read for the viewer of that principal."""
+    """Return the access of ``principal``. ``row`` must have been read with the principal's ``viewer``."""
     principal = principal.towards(row.id, public=is_public(row))
     if principal.admin:
         return AccessLevel(level="owner")
@@ -40,7 +40,7 @@ def access_to(row: RepositoryRow, principal: Principal) -> AccessLevel:
 
 
 def level(row: RepositoryRow, principal: Principal) -> Level:
-    """Return the level of ``principal`` in the code. ``row`` as for ``access_to``."""
+    """Return the level of ``principal`` for the code. ``row`` must be read as for ``access_to``."""
     return access_to(row, principal).of("code")
 
 
@@ -51,7 +51,7 @@ def shown_level(access: AccessLevel) -> Level:
 
 
 def _sum_of(permissions: Sequence[str]) -> AccessLevel:
-    """Return the sum of permissions.
+    """Return the combined access of all permissions.
 
     A permission by unit gives write access at most, because only a whole repository can be administered.
     """
@@ -69,7 +69,7 @@ def _sum_of(permissions: Sequence[str]) -> AccessLevel:
 
 
 def access_of_deploy_key(required: RequiredLevel, *, read_only: bool) -> AccessLevel:
-    """Return the access of a deploy key of the repository. Raises Denied if it does not suffice."""
+    """Return the access of a deploy key of the repository. Raises Denied if it is lower than required."""
     level_: Level = "read" if read_only else "write"
     if not suffices(level_, required):
         raise Denied("the deploy key may only read")
@@ -91,12 +91,12 @@ def is_visible(account_id: int, visibility: Visibility, principal: Principal) ->
 
 
 def suffices(level_: Level, required: RequiredLevel) -> bool:
-    """Return whether a level suffices. ``signed-in`` needs the level ``read`` here."""
+    """Return whether a level is as high as required. ``signed-in`` requires the level ``read`` here."""
     return reaches(level_, "read" if required == "signed-in" else required)
 
 
 def require(row: RepositoryRow, level_: Level, required: RequiredLevel, principal: Principal) -> None:
-    """Raise NotFound, Unauthenticated or Denied, in this order, unless the level suffices."""
+    """Raise NotFound, Unauthenticated or Denied, checked in this order, unless the level is high enough."""
     if level_ == "none":
         raise NotFound
     if required != "read":
@@ -116,7 +116,7 @@ def require_signed_in(principal: Principal) -> None:
 def knows_team(team: Team, principal: Principal) -> bool:
     """Return whether ``principal`` may see a team.
 
-    Members of its organization and site administrators may.
+    Members of its organization and site administrators may see it.
     """
     principal = towards_accounts(principal)
     return principal.admin or team.organization_id in principal.organizations
@@ -125,7 +125,7 @@ def knows_team(team: Team, principal: Principal) -> bool:
 def knows_teams_of(row: RepositoryRow, level_: Level, principal: Principal) -> bool:
     """Return whether ``principal`` may see the teams of a repository.
 
-    Members of the organization and administrators of the repository may.
+    Members of the organization and administrators of the repository may see them.
     """
     if principal.restricted_to is not None:
         return False
@@ -133,7 +133,7 @@ def knows_teams_of(row: RepositoryRow, level_: Level, principal: Principal) -> b
 
 
 def has_everything(team: Team) -> bool:
-    """Return whether the team has every repository of its organization. The team Owners always has."""
+    """Return whether the team has all repositories of its organization. Owners always has all."""
     return team.permission == "owner" or team.includes_all_repositories
 
 
@@ -157,7 +157,7 @@ def require_unarchived(row: RepositoryRow) -> None:
 def may_create_in(organization: AccountRow, principal: Principal, *, any_member: bool) -> bool:
     """Return whether ``principal`` may create repositories in an organization.
 
-    Owners may, and members of teams that allow it. With ``any_member``, every member may.
+    Owners and members of teams with this right may. With ``any_member``, every member may.
     """
     membership = principal.organizations.get(organization.id)
     if membership is None:
@@ -168,7 +168,7 @@ def may_create_in(organization: AccountRow, principal: Principal, *, any_member:
 def mode_of_creator(owner: AccountRow, principal: Principal) -> str:
     """Return the mode that the creator of a repository gets as a collaborator.
 
-    Empty if the creator administers it anyway.
+    Empty if the creator administers the repository without it.
     """
     membership = principal.organizations.get(owner.id)
     if principal.admin or membership is None or membership.owner or membership.everywhere == "admin":
@@ -190,7 +190,7 @@ def require_may_create_in(organization: AccountRow, principal: Principal, *, any
 
 
 def towards_accounts(principal: Principal) -> Principal:
-    """Return the principal for accounts and teams.
+    """Return the principal that accesses accounts and teams.
 
     A token restricted to repositories acts as an anonymous caller there.
     """
@@ -218,7 +218,7 @@ def acts_for(principal: Principal, account_id: int) -> bool:
 
 
 def viewer(principal: Principal, unit: Unit | None = None) -> Viewer:
-    """Return the viewer that SQL needs to read rows for ``level`` and to hide rows from ``principal``.
+    """Return the viewer for SQL that reads rows for ``level`` and hides rows from ``principal``.
 
     With a ``unit``, only access to that unit counts.
     """
@@ -248,7 +248,7 @@ def differs_by_unit(principal: Principal) -> bool:
 
 
 def _opens(permission: str, units: Sequence[Unit]) -> bool:
-    """Return whether a permission gives access to any of the units."""
+    """Return whether a permission gives access to at least one of the units."""
     return any(level_in(permission, unit) != "none" for unit in units)
 
 

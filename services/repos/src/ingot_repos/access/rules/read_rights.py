@@ -10,13 +10,13 @@ from ingot_chassis.errors import ApiError, Denied, NotFound, Unauthenticated
 log = structlog.get_logger()
 
 DECIDE_AGAIN_SECONDS = 3.0
-"""An answer that runs longer is decided about again, each time. Less than a *yes* is good for."""
+"""Seconds between two checks of access during a response. Shorter than the lifetime of a positive check."""
 RenewReader = Callable[[], Awaitable[object]]
-"""Decides again, with the same credential; raises the ApiError for which an answer does not begin."""
+"""Checks the access again with the same credential. Raises the ApiError for which a response is refused."""
 
 
 async def refusal(renew: RenewReader) -> ApiError:
-    """Wait until the right to read has ended, and return the reason. A check that fails is repeated later."""
+    """Wait until the right to read has ended, and return the reason. Repeat checks that fail."""
     while True:
         await asyncio.sleep(DECIDE_AGAIN_SECONDS)
         try:

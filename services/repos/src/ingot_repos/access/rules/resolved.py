@@ -8,7 +8,7 @@ from ingot_repos.catalog.store.repositories import RepositoryRow
 
 @dataclass(frozen=True)
 class ResolvedRepository:
-    """A repository, and what the caller may do to it."""
+    """A repository, and the caller's access to it."""
 
     row: RepositoryRow
     access: AccessLevel
@@ -19,7 +19,7 @@ class ResolvedRepository:
 
     @property
     def level(self) -> Level:
-        """The level in the code. It is admin or owner only if all units are."""
+        """The caller's level for the code. It is admin or owner only if the caller has it in all units."""
         return self.access.of("code")
 
     @property

@@ -1,4 +1,4 @@
-"""Shapes and constants that the SSH server and the service share: keys, holders and commands."""
+"""Types and constants that the SSH server and the service share: keys, holders and commands."""
 
 import msgspec
 
@@ -16,7 +16,7 @@ class HostKeys(msgspec.Struct, frozen=True):
 
 
 class KeyHolder(msgspec.Struct, frozen=True):
-    """The holder of a key: a user, or the repository of a deploy key; with the title of the key."""
+    """The owner of an SSH key: a user, or the repository of a deploy key. ``title`` is the key's title."""
 
     name: str
     title: str

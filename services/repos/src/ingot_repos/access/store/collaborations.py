@@ -15,7 +15,7 @@ from ingot_repos.catalog.store.tables import account, collaboration, team_grant
 
 
 class CollaboratorRow(AccountRow):
-    """``mode`` was given to the collaborator in this repository."""
+    """An account with its ``mode`` as a collaborator of the repository."""
 
     mode: str
 
@@ -76,7 +76,7 @@ async def list_ids_with_access(
     others: Collection[int],
     modes: Collection[str],
 ) -> list[int]:
-    """List ids of active users among ``ids`` who are in ``others`` or collaborate with one of ``modes``."""
+    """List those of ``ids`` that are active users in ``others`` or collaborators with one of ``modes``."""
     collaborators = select(collaboration.c.user_id).where(
         collaboration.c.repository_id == repository_id, collaboration.c.mode.in_(modes)
     )
@@ -112,7 +112,7 @@ async def list_accounts(
 
 
 async def grant(db: Executor, repository_id: int, team_id: int) -> None:
-    """Give a repository to a team. Does nothing if the team has it."""
+    """Give a repository to a team. Do nothing if the team already has it."""
     await db.execute(
         insert(db, team_grant).values(repository_id=repository_id, team_id=team_id).on_conflict_do_nothing()
     )
@@ -146,7 +146,7 @@ async def _count(db: Executor, table: Table, repository_id: int) -> int:
 
 
 async def user_ids(db: Executor, repository_id: int) -> list[int]:
-    """Return the ids of all collaborators."""
+    """Return the user ids of all collaborators of a repository."""
     rows = await db.execute(
         select(collaboration.c.user_id)
         .where(collaboration.c.repository_id == repository_id)
@@ -166,7 +166,7 @@ async def team_ids(db: Executor, repository_id: int) -> list[int]:
 
 
 async def list_granted(db: Executor, team_id: int, repository_ids: Collection[int]) -> list[int]:
-    """Return the ids of ``repository_ids`` that were given to the team."""
+    """Return the subset of ``repository_ids`` that was given to the team."""
     rows = await db.execute(
         select(team_grant.c.repository_id).where(
             team_grant.c.team_id == team_id, team_grant.c.repository_id.in_(repository_ids)

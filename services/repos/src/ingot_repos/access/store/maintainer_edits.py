@@ -1,4 +1,4 @@
-"""SQL for branches to which maintainers of another repository may push: heads of open pull requests."""
+"""SQL for branches that writers of another repository may push to: heads of open pull requests."""
 
 from collections.abc import Sequence
 
@@ -69,5 +69,5 @@ _OF_HEAD = PreparedQuery(
 
 
 async def of_head(db: Executor, head_repository_id: int) -> Sequence[MaintainerEditRow]:
-    """Return the branches of a repository, one for each open pull request."""
+    """Return the branches of a repository that maintainers may push to, one for each open pull request."""
     return await _OF_HEAD.all(db, head_repository_id=head_repository_id)
