@@ -1,1 +1,1 @@
-"""Activities: what people did in repositories, as feeds and heatmaps."""
+"""Activities: actions of users in repositories, as feeds and heatmaps."""

@@ -1,7 +1,7 @@
-"""Handlers of events: each writes the activities that follow from it.
+"""Event handlers that record activities.
 
-repos consumes its own events here, next to those of issues and identity. So the requests that emit them do
-not wait for the table.
+repos consumes its own events here, and those of issues and identity. So the requests that emit these events
+do not wait for the table.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from ingot_repos.activities import rules, store
 
 
 def subscriptions() -> Mapping[type[msgspec.Struct], Handler]:
-    """Return the handlers by event."""
+    """Return the handlers by type of event."""
     return {
         RepositoryCreated: _recorder(rules.of_creation),
         RepositoryEdited: _recorder(rules.of_edit),
@@ -50,7 +50,7 @@ def _recorder(of_event: Any) -> Handler:
 
 
 async def _record(tx: Tx, new: store.NewActivity | None, envelope: Envelope) -> None:
-    """Record an activity of a user. The ghost, who stands for deleted users, has none."""
+    """Record an activity of a user. The ghost account, which stands for deleted users, has no activities."""
     if new is not None and new.actor_id > 0:
         await store.add(tx, new, envelope.occurred_at)
 

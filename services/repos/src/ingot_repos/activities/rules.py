@@ -11,15 +11,15 @@ from ingot_repos.activities.store import NewActivity
 from ingot_repos.git.refs.refs import BRANCHES, TAGS, ZERO_OID
 
 COMMITS = 5
-"""Commits of a push that an activity shows."""
+"""Maximum number of commits of a push that an activity shows."""
 EXCERPT = 200
-"""Characters of a message, or of the text of a review."""
+"""Maximum number of characters of a message, or of the text of a review."""
 COMMENT = 16_000
-"""Characters of the text of a comment."""
+"""Maximum number of characters of the text of a comment."""
 
 
 class CommitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A commit of a push."""
+    """A commit of a push in the details of an activity."""
 
     id: str
     message: str
@@ -57,7 +57,7 @@ def of_creation(event: RepositoryCreated) -> NewActivity:
 
 
 def of_edit(event: RepositoryEdited) -> NewActivity | None:
-    """Return the activity for a new name or owner.
+    """Return the activity for a new name or owner of a repository.
 
     It does not name the former owner, because readers of the repository may not be allowed to see that
     account.
@@ -75,7 +75,7 @@ def of_edit(event: RepositoryEdited) -> NewActivity | None:
 
 
 def of_push(event: PushReceived) -> NewActivity | None:
-    """Return the activity for a moved branch or tag; None for a moved tag and for other refs."""
+    """Return the activity for a moved branch or tag; None for a tag that moved, and for other refs."""
     is_branch = event.ref.startswith(BRANCHES)
     if not is_branch and not event.ref.startswith(TAGS):
         return None
@@ -99,7 +99,7 @@ def of_push(event: PushReceived) -> NewActivity | None:
 
 
 def _kind_of_push(event: PushReceived, *, is_branch: bool) -> str:
-    """Return the kind of a push; empty for a moved tag."""
+    """Return the kind of an activity for a push; empty for a tag that moved."""
     if event.repository.mirror:
         if event.after == ZERO_OID:
             return "mirror_sync_delete"

@@ -1,6 +1,6 @@
 """The table of activities, and SQL for feeds and heatmaps.
 
-A reader gets the activities of repositories and units that the reader may read now.
+A reader gets the activities of repositories and units that they may read now.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,11 +46,11 @@ from ingot_repos.catalog.store.viewers import LIMITED, NOBODY, PUBLIC, Viewer, V
 from ingot_repos.social.store.tables import watch
 
 SLOT_SECONDS = 15 * 60
-"""The time that one entry of a heatmap stands for."""
+"""Seconds that one entry of a heatmap covers."""
 MOST_COUNTED = 5_000
-"""Entries of a feed that are counted. Pages after them exist."""
+"""Maximum number of entries of a feed that are counted. There may be further pages."""
 SWEPT = 1_000
-"""Rows that one transaction of the sweep looks at."""
+"""Number of rows that one transaction of the sweep reads."""
 ALWAYS = (datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC))
 """The period of a feed without a date."""
 
@@ -132,14 +132,14 @@ class SlotRow(TypedRow):
 
 
 class ActivityReader(msgspec.Struct, frozen=True):
-    """The reader of activities, as SQL needs it. ``units`` is empty if the access is equal in all units."""
+    """The reader of activities in SQL. ``units`` is empty if the access is equal in all units."""
 
     viewer: Viewer
     units: Mapping[str, Viewer] = {}
 
     @property
     def key(self) -> tuple[ViewerKind, bool]:
-        """Return the key of the conditions that apply to this reader."""
+        """Return the key of the conditions that apply to this kind of reader."""
         return self.viewer.kind, bool(self.units)
 
     def values(self) -> dict[str, Any]:
@@ -167,7 +167,7 @@ async def add(tx: Tx, new: NewActivity, created_at: datetime) -> None:
 
 
 async def change_comment(tx: Tx, new: NewActivity) -> None:
-    """Replace the details of the activity of a comment."""
+    """Replace the details of a comment's activity."""
     await tx.execute(update(activity).where(*_of_comment(new)).values(details=new.details))
 
 
@@ -197,7 +197,7 @@ async def remove_of_actor(tx: Tx, actor_id: int) -> None:
 
 
 async def remove_older(tx: Tx, until: datetime) -> int:
-    """Remove activities before ``until`` among the first SWEPT rows. Returns the number of removed rows."""
+    """Remove activities before ``until`` among the first SWEPT rows. Return the number of removed rows."""
     first = select(activity.c.id).order_by(activity.c.id).limit(SWEPT)
     removed = delete(activity).where(activity.c.id.in_(first), activity.c.created_at < until)
     return (await tx.execute(removed)).rowcount
@@ -210,7 +210,7 @@ def _readable(kind: ViewerKind, *, by_unit: bool) -> ColumnElement[bool]:
 
 
 def _by_unit(kind: ViewerKind) -> ColumnElement[bool]:
-    """Return the condition for a reader whose teams differ by unit. Pull requests need the code as well."""
+    """Return the condition for a reader whose teams differ by unit. Pull requests also need the code."""
     kind = kind._replace(in_teams=True)
     needs = {unit: [visible(kind, unit)] for unit in _UNITS}
     needs["pulls"] += needs["code"]
@@ -221,12 +221,12 @@ def _by_unit(kind: ViewerKind) -> ColumnElement[bool]:
 
 
 def _is_of(unit: str) -> ColumnElement[bool]:
-    """Return the condition that the activity belongs to ``unit``. It is a constant of the statement."""
+    """Return the condition that the activity belongs to ``unit``, as a constant in the statement."""
     return activity.c.unit == literal_column(f"'{unit}'")
 
 
 def _actor_shown(kind: ViewerKind) -> ColumnElement[bool]:
-    """Return the condition that the actor shows activities to the reader."""
+    """Return the condition that the actor shows their activities to the reader."""
     if kind.restricted:
         kind = NOBODY
     if kind.admin:
@@ -273,7 +273,7 @@ class Feed:
         period: tuple[datetime, datetime] = ALWAYS,
         **values: Any,
     ) -> tuple[Sequence[ActivityRow], int]:
-        """Return a page, and the number of entries, up to MOST_COUNTED."""
+        """Return a page of entries, and the number of entries, counted up to MOST_COUNTED."""
         key = reader.key
         if key not in self._pages:
             ids = _of_readers(select(activity.c.id).select_from(activity), key, self._condition, *_PERIOD)

@@ -22,7 +22,7 @@ from ingot_repos.catalog.store.states import AccountKind
 from ingot_repos.presentation.store import get_related
 
 HEATMAP = timedelta(days=371)
-"""53 weeks."""
+"""The period of a heatmap: 53 weeks."""
 _UNITS: tuple[Unit, ...] = ("code", "issues", "pulls", "releases")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 OnlyPerformedBy = Annotated[bool, QueryParameter(name="only-performed-by")]
@@ -80,7 +80,7 @@ async def get_heatmap(request: RepositoryRequest) -> list[UserHeatmapData]:
 async def list_organization_feed(request: RepositoryRequest, date: str = "") -> Response[list[Activity]]:
     """List activities in the repositories of an organization, the latest first.
 
-    `date`: only those of that day, in UTC.
+    With `date`, only activities of that day, in UTC.
     """
     account_id = request.account.id
     return await _page_of(request, store.OF_OWNER, date, user_id=account_id, account_id=account_id)
@@ -93,7 +93,10 @@ async def list_organization_feed(request: RepositoryRequest, date: str = "") -> 
     tags=["organization"],
 )
 async def list_team_feed(request: RepositoryRequest, date: str = "") -> Response[list[Activity]]:
-    """List activities in the repositories of a team, the latest first. `date`: only of that day, in UTC."""
+    """List activities in the repositories of a team, the latest first.
+
+    With `date`, only activities of that day, in UTC.
+    """
     team = request.team
     owner = team.organization_id
     if access.has_everything(team):
@@ -108,7 +111,7 @@ async def list_team_feed(request: RepositoryRequest, date: str = "") -> Response
     tags=["repository"],
 )
 async def list_repository_feed(request: RepositoryRequest, date: str = "") -> Response[list[Activity]]:
-    """List activities in a repository, the latest first. `date`: only of that day, in UTC."""
+    """List activities in a repository, the latest first. With `date`, only those of that day, in UTC."""
     return await _page_of(request, store.OF_REPOSITORY, date, repository_id=request.resource.id)
 
 
@@ -139,7 +142,7 @@ def _reader(principal: Principal) -> ActivityReader:
 
 
 def _period(date: str) -> tuple[datetime, datetime]:
-    """Return the beginning and the end of the day. Raises Invalid."""
+    """Return the beginning and the end of the day in the query. Raises Invalid."""
     if not date:
         return ALWAYS
     refusal = Invalid.field("date", "format", "is no date such as 2026-01-31")

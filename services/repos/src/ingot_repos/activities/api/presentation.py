@@ -15,7 +15,7 @@ from ingot_repos.presentation.rules.presenter import Presenter
 
 
 class Activity(msgspec.Struct, frozen=True, kw_only=True):
-    """An activity. `content` is as in Gitea.
+    """An activity. `content` has the format of Gitea.
 
     - pushes: JSON with the latest commits;
     - issues, pull requests and reviews: the number, `|` and the title or the first 200 characters;
@@ -39,14 +39,14 @@ class Activity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UserHeatmapData(msgspec.Struct, frozen=True):
-    """The number of activities in 15 minutes. `timestamp` is the beginning, in seconds since 1970."""
+    """The number of activities in 15 minutes. `timestamp` is their start, in seconds since 1970."""
 
     timestamp: int
     contributions: int
 
 
 def activity_view(presenter: Presenter, row: ActivityRow, repository: Repository, user_id: int) -> Activity:
-    """Return an activity. ``user_id`` is the account of the feed; with 0 it is the actor."""
+    """Return an activity for responses. ``user_id`` is the account of the feed; with 0 it is the actor."""
     details = msgspec.json.decode(row.details, type=Details)
     actor = presenter.joined_user(row.actor_id, row)
     return Activity(
