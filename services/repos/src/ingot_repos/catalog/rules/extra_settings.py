@@ -14,7 +14,7 @@ from ingot_contracts.repos.trackers import DEFAULT_TRACKER, ExternalTracker, Ext
 
 
 class ExtraSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The settings that are fields of ``Repository``."""
+    """The settings in the column ``inert_settings`` that are fields of ``Repository``."""
 
     has_projects: bool = False
     has_packages: bool = False
@@ -35,7 +35,7 @@ TrustModel = Literal["default", "collaborator", "committer", "collaboratorcommit
 
 
 class TrustSetting(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The setting in the same column that is not a field of ``Repository``."""
+    """The setting in the column ``inert_settings`` that is not a field of ``Repository``."""
 
     trust_model: TrustModel = "default"
 

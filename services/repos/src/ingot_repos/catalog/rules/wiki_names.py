@@ -18,16 +18,16 @@ from ingot_chassis.errors import BadRequest
 
 HOME, SIDEBAR, FOOTER = "Home", "_Sidebar", "_Footer"
 RESERVED = frozenset(("_pages", "_new", "_edit", "raw"))
-"""Titles that are addresses of other things."""
+"""Titles whose addresses are those of other pages and routes."""
 SUFFIX = ".md"
 MOST_BYTES = 255
-"""Longest name of a file on common file systems."""
+"""Longest name of a file in bytes on common file systems."""
 _MARK = ".-"
 _UNNAMED = "unnamed"
 
 
 def address_of_title(title: str) -> str:
-    """Return the address of a title that a user typed."""
+    """Return the address for a title that a user typed."""
     return _clean(_escaped(title.strip(), is_marked=False)) or _UNNAMED
 
 
@@ -50,7 +50,7 @@ def file_of(address: str) -> str:
 
 
 def files_of(address: str) -> Sequence[str]:
-    """Return the files that may hold a page; the first that exists counts. Files may be pushed by git."""
+    """Return the names of files that may hold a page; the first existing one counts. git may push any."""
     names = (
         address + SUFFIX,
         file_of(address),

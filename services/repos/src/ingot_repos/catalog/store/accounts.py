@@ -41,7 +41,7 @@ class _EmailRow(TypedRow):
 
 
 async def save(tx: Executor, source: Account) -> None:
-    """Insert or replace the copy of an account. Another copy with the same login loses that login."""
+    """Insert or replace the copy of an account. Another copy with the same login loses this login."""
     lower = source.login.lower()
     await tx.execute(
         update(account)
@@ -75,7 +75,7 @@ class _IdRow(TypedRow):
 
 
 async def list_copied(db: Executor, ids: Collection[int]) -> list[int]:
-    """Return the ids of accounts that have a copy."""
+    """Return the ids of those accounts that have a copy."""
     statement = select(account.c.id).where(any_of(account.c.id, "ids"))
     return [row.id for row in await fetch_all(db, statement, _IdRow, ids=list(ids))]
 
@@ -107,14 +107,14 @@ async def list_by_ids(db: Executor, ids: Collection[int]) -> Sequence[AccountRow
 
 
 async def list_without_profile(db: Executor, after: int) -> list[int]:
-    """Return at most ``BATCH`` ids beyond ``after`` of copies that are older than their columns."""
+    """Return at most ``BATCH`` ids beyond ``after`` of copies that were made before profiles were copied."""
     is_older = or_(account.c.profile.is_(None), account.c.hide_activity.is_(None))
     statement = select(account.c.id).where(is_older, account.c.id > after)
     return list((await db.execute(statement.order_by(account.c.id).limit(BATCH))).scalars())
 
 
 async def add_profile(db: Executor, source: Account) -> None:
-    """Fill the empty columns, unless an event has filled them in the meantime."""
+    """Fill the empty profile columns of a copy, unless an event has filled them since."""
     values = {"profile": source.written_profile(), "hide_activity": source.hide_activity}
     for name, value in values.items():
         is_empty = account.c.id == source.id, account.c[name].is_(None)
@@ -155,7 +155,7 @@ async def pusher_and_authors(
 async def remove(tx: Executor, account_id: int) -> None:
     """Remove a deleted account and its collaborations.
 
-    Its copy stays, inactive and without a login, while repositories name it as owner.
+    The copy stays, inactive and without a login, while the account owns repositories.
     """
     await tx.execute(delete(collaboration).where(collaboration.c.user_id == account_id))
     owns = select(repository.c.id).where(repository.c.owner_id == account_id).exists()

@@ -1,4 +1,4 @@
-"""Columns of repositories for reading, with fallbacks for rows that are older than a column."""
+"""Columns of repositories in SELECT statements, with fallbacks for rows older than a column."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -38,7 +38,7 @@ _READ = {
 COLUMNS = [
     _READ[column.name].label(column.name) if column.name in _READ else column for column in repository.c
 ]
-"""Branches are counted only where the row has no count."""
+"""Columns of a repository. Branches are counted only if the row has no count."""
 
 _REPOSITORY = bindparam("of", type_=BigId)
 _COUNT = PreparedWrite(
@@ -49,14 +49,14 @@ _COUNT = PreparedWrite(
 
 
 async def count_branches(db: Executor, repository_id: int) -> None:
-    """Count the branches in the ledger."""
+    """Store the number of branches in the ledger."""
     await _COUNT.run(db, of=repository_id)
 
 
 async def fill(db: Executor, after: int) -> int | None:
-    """Fill at most ``BATCH`` rows with ids beyond ``after``; return the last id, or None if no row is left.
+    """Fill columns of at most ``BATCH`` rows with ids beyond ``after``; return the last id, or None if done.
 
-    Licenses are not in the database (see `list_without_licenses`). Locked rows are skipped until the next
+    Licences are not in the database (see `list_without_licenses`). Locked rows are skipped until the next
     call: waiting for one row while holding locks on others could block every writer.
     """
     row = repository.c
@@ -79,7 +79,7 @@ async def fill(db: Executor, after: int) -> int | None:
 
 
 async def list_without_licenses(db: Executor, shard: str, after: int) -> Sequence[UnreadRow]:
-    """Return at most ``BATCH`` repositories with unread licenses on a shard, with ids beyond ``after``."""
+    """Return at most ``BATCH`` repositories of a shard with unread licences, with ids beyond ``after``."""
     row = repository.c
     is_unread = row.licenses.is_(None), row.shard == shard, row.state == RepositoryState.READY
     statement = select(row.id, row.default_branch).where(*is_unread, row.id > after)
@@ -87,7 +87,7 @@ async def list_without_licenses(db: Executor, shard: str, after: int) -> Sequenc
 
 
 async def add_licenses(db: Executor, unread: UnreadRow, licenses: str) -> None:
-    """Store the licenses, unless a push has stored some or the default branch has changed since the read."""
+    """Store the licences, unless a push has stored some or the default branch has changed since the read."""
     row = repository.c
     is_same = row.id == unread.id, row.licenses.is_(None), row.default_branch == unread.default_branch
     await db.execute(update(repository).where(*is_same).values(licenses=licenses))

@@ -53,7 +53,8 @@ _NONE: ColumnElement[int] = literal_column("0", BigInteger)
 async def count_visible(db: Executor, viewer: Viewer) -> int:
     """Count the repositories that the viewer may see.
 
-    Open repositories come from counters; only the closed ones that the viewer reaches are counted row by row.
+    Counters give the number of open repositories. Closed repositories that the viewer may see are counted row
+    by row.
     """
     row = await _visible_count(viewer.kind).first(db, **viewer.values())
     return max(0, row.total) if row is not None else 0
@@ -80,7 +81,10 @@ def _is_open(
 
 
 def _more(viewer: ViewerKind) -> ColumnElement[int]:
-    """Count the repositories that only grants open to the viewer; three indexes find them."""
+    """Return the number of repositories that the viewer may see by grants only, as an expression.
+
+    Three indexes find them.
+    """
     if _sees_all(viewer) or not viewer.signed_in:
         return _NONE
     reached: ColumnElement[bool] = any_of(repository.c.id, "viewer_repositories")
@@ -105,7 +109,7 @@ async def add_up(tx: Tx) -> int:
 
 
 async def recount(tx: Tx) -> None:
-    """Count all repositories again, into one row for each kind.
+    """Count all repositories again; write one row for each kind.
 
     The counts of the triggers may be wrong by one: a change of an owner's visibility and the creation of a
     repository do not wait for each other.

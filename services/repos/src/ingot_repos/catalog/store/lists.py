@@ -1,4 +1,4 @@
-"""SQL for lists of repositories: each has only what the viewer may see."""
+"""SQL for lists of repositories that the viewer may see."""
 
 from collections.abc import Collection, Sequence
 from functools import cache
@@ -17,7 +17,7 @@ from ingot_repos.catalog.store.tables import account, collaboration, repository,
 from ingot_repos.catalog.store.viewers import Viewer, ViewerKind, visible
 
 RepositoryPage = tuple[Sequence[RepositoryRow], int]
-"""The repositories of one page, and how many the list has."""
+"""The repositories of one page, and the number of repositories in the list."""
 
 
 class _CountedRow(RepositoryRow, TotalRow):
@@ -42,14 +42,14 @@ class RepositoryList:
     async def read(
         self, db: Executor, viewer: Viewer, page: Slice, *, total: int | None = None, **values: Any
     ) -> RepositoryPage:
-        """Return a page of repositories and their number. A known ``total`` is not counted again."""
+        """Return a page of repositories and their number. A given ``total`` is not counted again."""
         values |= viewer.values()
         return await self._page_for(viewer.kind).read(db, page, total, **values)
 
     def _page_for(self, kind: ViewerKind) -> PreparedPage[_CountedRow]:
-        """Return a query that cuts the page before it joins grants.
+        """Return a query that limits the rows to the page before it joins grants.
 
-        Otherwise it reads the grants of all matches.
+        Otherwise the query would read the grants of all matches.
         """
         if kind not in self._pages:
             ids = select(repository.c.id).join(account, account.c.id == repository.c.owner_id)

@@ -56,7 +56,7 @@ mirror = Table(
 
 
 class MirrorRow(TypedRow):
-    """Schedule and state of a mirror. With ``interval_seconds`` 0 it syncs only on request."""
+    """The schedule and state of a mirror. With ``interval_seconds`` 0 it syncs only on request."""
 
     repository_id: int
     interval_seconds: int

@@ -125,7 +125,10 @@ _NOTHING: ColumnElement[Any] = cast(null(), String)
 
 
 def select_joined(kind: ViewerKind = NOBODY) -> Select[Any]:
-    """Select the columns of RepositoryRow for a kind of viewer. The values of the viewer are parameters."""
+    """Return a SELECT of the columns of RepositoryRow for a kind of viewer.
+
+    The viewer's values are parameters.
+    """
     source = repository.join(account, account.c.id == repository.c.owner_id)
     source = source.outerjoin(transfer, transfer.c.repository_id == repository.c.id)
     mode, granted = _NOTHING, _NOTHING
@@ -169,12 +172,12 @@ async def _get(
 
 
 async def get_by_name(db: Executor, viewer: Viewer, owner: str, name: str) -> RepositoryRow | None:
-    """Return a repository, its owner and the viewer's grants, with one statement."""
+    """Return a repository, its owner and the viewer's grants, in one statement."""
     return await _get(db, viewer, "name", owner=owner.lower(), name=name.lower())
 
 
 async def get_by_former_name(db: Executor, viewer: Viewer, owner: str, name: str) -> RepositoryRow | None:
-    """Return the repository that had this name before, if no other has it now."""
+    """Return the repository that had this name before, if no other repository has it now."""
     statement = select_joined(viewer.kind)
     holder = account.alias("holder")
     former = (
@@ -200,7 +203,7 @@ async def get_unfiltered(db: Executor, repository_id: int) -> RepositoryRow | No
 
 
 async def newest_of(db: Executor, owner_id: int) -> int | None:
-    """Return the id of the newest repository of an account, in any state; None if it has none."""
+    """Return the id of the most recently created repository of an account, in any state, or None."""
     newest = await db.execute(select(func.max(repository.c.id)).where(repository.c.owner_id == owner_id))
     return newest.scalar()
 
@@ -231,7 +234,10 @@ class _IdRow(TypedRow):
 
 
 async def add(db: Executor, **values: Any) -> int | None:
-    """Insert a repository and return its id. None if the owner has one with that name in any letter case."""
+    """Insert a repository and return its id.
+
+    Return None if the owner has a repository with that name in any letter case.
+    """
     values |= {"lower_name": values["name"].lower(), "created_at": now(), "updated_at": now()}
     added = await _addition(tuple(values)).first(db, _IdRow, **values)
     if added is None:
@@ -242,13 +248,13 @@ async def add(db: Executor, **values: Any) -> int | None:
 
 @cache
 def _addition(names: tuple[str, ...]) -> PreparedWrite:
-    """Return the insertion of a repository with values for these columns."""
+    """Return the INSERT of a repository with values for these columns."""
     statement = postgresql.insert(repository).values({name: bindparam(name) for name in names})
     return PreparedWrite(statement.on_conflict_do_nothing().returning(repository.c.id))
 
 
 async def move(db: Executor, row: RepositoryRow, *, owner_id: int, name: str) -> bool:
-    """Give a repository a new name or owner. Its former name leads to it. False if the new name is taken.
+    """Give a repository a new name or owner. Its former name redirects. Return False if the name is taken.
 
     A pending transfer ends.
     """
@@ -273,7 +279,7 @@ async def move(db: Executor, row: RepositoryRow, *, owner_id: int, name: str) ->
 
 
 async def is_taken(db: Executor, owner_id: int, name: str) -> bool:
-    """Return True if the account has a repository with that name in any letter case."""
+    """Return whether the account has a repository with that name, in any letter case."""
     same = and_(repository.c.owner_id == owner_id, repository.c.lower_name == name.lower())
     return (await db.execute(select(repository.c.id).where(same))).scalar() is not None
 
@@ -342,12 +348,12 @@ async def count_forks(db: Executor, repository_id: int) -> None:
 
 
 async def lock_for_update(tx: Executor, repository_id: int) -> None:
-    """Lock the row until the transaction ends. Also locks on SQLite."""
+    """Lock the row of a repository until the transaction ends. On SQLite this locks, too."""
     await _LOCK.run(tx, of=repository_id)
 
 
 async def fork_of(db: Executor, owner_id: int, parent_id: int) -> int | None:
-    """Return the id of the fork of ``parent_id`` that ``owner_id`` has."""
+    """Return the id of the fork of ``parent_id`` that ``owner_id`` owns, or None."""
     result = await db.execute(
         select(repository.c.id).where(
             repository.c.owner_id == owner_id,
@@ -359,7 +365,7 @@ async def fork_of(db: Executor, owner_id: int, parent_id: int) -> int | None:
 
 
 async def count_owned(db: Executor, owner_id: int) -> int:
-    """Count the repositories of an account, and lock the account so the number stays true."""
+    """Count the repositories of an account. Lock the account, so the number cannot change."""
     await db.execute(update(account).where(account.c.id == owner_id).values(id=owner_id))
     counted = await db.execute(
         select(func.count()).select_from(repository).where(repository.c.owner_id == owner_id)
@@ -375,13 +381,13 @@ class RemovedRow(TypedRow):
 
 
 async def remove(db: Executor, repository_id: int) -> RemovedRow | None:
-    """Delete a repository and all rows that refer to it. None if it does not exist."""
+    """Delete a repository and all rows that refer to it. Return None if it does not exist."""
     statement = delete(repository).where(repository.c.id == repository_id)
     return await fetch_first(db, statement.returning(repository.c.shard, repository.c.state), RemovedRow)
 
 
 async def list_abandoned(db: Executor, before: datetime, shard: str) -> list[int]:
-    """List ids of repositories of a shard whose creation began before that time and never ended."""
+    """Return ids of a shard's repositories whose creation began before that time and never ended."""
     creating = and_(repository.c.state == RepositoryState.CREATING, repository.c.shard == shard)
     rows = await db.execute(select(repository.c.id).where(creating, repository.c.created_at < before))
     return list(rows.scalars())

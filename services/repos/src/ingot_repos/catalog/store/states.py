@@ -37,10 +37,10 @@ class Visibility(StrEnum):
 
 
 class ShardState(StrEnum):
-    """State of a shard.
+    """The state of a shard.
 
-    ``DRAINING``: its repositories move to other shards, and it gets no new ones. ``REMOVED``: it has none and
-    gets none.
+    ``DRAINING``: its repositories move to other shards, and it gets no new ones. ``REMOVED``: it has no
+    repositories and gets none.
     """
 
     ACTIVE = "active"

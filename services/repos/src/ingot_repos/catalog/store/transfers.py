@@ -14,7 +14,7 @@ from ingot_repos.catalog.store.tables import account, repository, transfer
 
 
 class TransferRow(TypedRow):
-    """``team_ids`` is a JSON list."""
+    """A pending transfer. ``team_ids`` is a JSON list."""
 
     repository_id: int
     sender_id: int
@@ -34,7 +34,7 @@ class OfferRow(TypedRow):
 
 
 def teams_of(row: TransferRow) -> list[int]:
-    """Return the teams of the new owner that get the repository."""
+    """Return the ids of the new owner's teams that get the repository."""
     return msgspec.json.decode(row.team_ids, type=list[int])
 
 
@@ -61,7 +61,7 @@ async def get(db: Executor, repository_id: int) -> TransferRow | None:
 async def list_latest(
     db: Executor, recipient_ids: Collection[int], most: int, *, but: Collection[tuple[int, int]] = ()
 ) -> tuple[Sequence[OfferRow], int]:
-    """Return the latest ``most`` transfers to these accounts, and the number of all of them.
+    """Return the latest ``most`` transfers to these accounts, and the total number.
 
     ``but`` are pairs of recipient and sender whose transfers are excluded.
     """
@@ -88,7 +88,7 @@ async def list_latest(
 
 
 async def remove(db: Executor, repository_id: int, recipient_id: int) -> bool:
-    """End the transfer to that account. Return True if it existed."""
+    """Delete the transfer to that account. Return True if it existed."""
     removed = await db.execute(
         delete(transfer).where(
             transfer.c.repository_id == repository_id, transfer.c.recipient_id == recipient_id
@@ -98,5 +98,5 @@ async def remove(db: Executor, repository_id: int, recipient_id: int) -> bool:
 
 
 async def remove_all(db: Executor, recipient_id: int) -> None:
-    """End every transfer to a deleted account."""
+    """Delete every transfer to a deleted account."""
     await db.execute(delete(transfer).where(transfer.c.recipient_id == recipient_id))

@@ -1,6 +1,6 @@
-"""The table of times at which repositories are packed and checked, and its SQL.
+"""The table of the times at which repositories were packed and checked, and its SQL.
 
-It belongs to upkeep. Pushes and moves between shards read it as well.
+The table belongs to upkeep. Pushes and moves between shards use it as well.
 """
 
 from collections.abc import Sequence
@@ -35,13 +35,13 @@ upkeep = Table(
 
 
 WRITES = 20
-"""Pushes after which a repository is packed at once; with fewer it is packed daily."""
+"""Number of pushes after which a repository is packed at once; with fewer it is packed daily."""
 MANY_REFS = 500
 """A push of more refs counts as that many pushes: every fetch reads a file for each unpacked ref."""
 
 
 class HealthRow(TypedRow):
-    """Health of a shard. ``oldest_check`` is None while a repository was never checked."""
+    """The health of a shard. ``oldest_check`` is None if a repository was never checked."""
 
     damaged: int
     unchecked: int
@@ -83,7 +83,7 @@ async def list_to_pack(db: Executor, shard: str, *, packed_before: datetime, mos
 
 
 async def list_to_check(db: Executor, shard: str, *, before: datetime, most: int) -> Sequence[int]:
-    """Return ids of repositories not checked since that time, first those that were never checked."""
+    """Return ids of repositories not checked since that time. Repositories never checked come first."""
     due = or_(upkeep.c.checked_at.is_(None), upkeep.c.checked_at < before)
     statement = select(repository.c.id).select_from(_OF_REPOSITORY).where(*_on_shard(shard), due)
     order = (upkeep.c.checked_at.is_not(None), upkeep.c.checked_at, repository.c.id)
@@ -97,7 +97,7 @@ async def save(tx: Tx, repository_id: int, **values: Any) -> None:
 
 
 async def health(db: Executor, shard: str) -> HealthRow | None:
-    """Count the damaged and the never checked repositories of a shard, and find the oldest check."""
+    """Return the numbers of damaged and never checked repositories of a shard, and the oldest check."""
     statement = (
         select(
             func.count().filter(upkeep.c.damage != "").label("damaged"),

@@ -1,6 +1,6 @@
-"""The viewer of repositories as SQL needs it, and the condition for visible repositories.
+"""The viewer of repositories in SQL, and the condition for visible repositories.
 
-Conditions are built for each kind of viewer, and data of one viewer are values. So statements can be
+Conditions depend only on the kind of viewer. Data of one viewer are parameters, so statements can be
 prepared.
 """
 
@@ -19,7 +19,7 @@ LIMITED: ColumnElement[str] = literal_column("'limited'")
 
 
 class ViewerKind(NamedTuple):
-    """The properties of a viewer that change the condition."""
+    """The properties of a viewer that change the SQL condition."""
 
     signed_in: bool = False
     admin: bool = False
@@ -31,10 +31,10 @@ NOBODY = ViewerKind()
 
 
 class Viewer(msgspec.Struct, frozen=True):
-    """The caller as SQL needs it.
+    """The caller in SQL.
 
-    ``inside`` are the caller's organizations. ``entire`` are those in which the caller sees every repository.
-    Outside of ``restricted_to`` the caller counts as anonymous.
+    ``inside`` are the caller's organizations. ``entire`` are the organizations in which the caller sees every
+    repository. For repositories outside ``restricted_to`` the caller counts as anonymous.
     """
 
     id: int = 0

@@ -19,7 +19,7 @@ from ingot_repos.catalog.store.states import RepositoryState
 from ingot_repos.catalog.store.tables import repository
 
 NO_OWNER = 0
-"""The owner's id in the row of a wiki. No account has it."""
+"""The owner's id in the row of a wiki. No account has this id."""
 
 
 class WikiRow(TypedRow):
@@ -59,7 +59,7 @@ async def get(db: Executor, repository_id: int) -> WikiRow | None:
 
 
 async def add(tx: Tx, repository_id: int, *, shard: str, default_branch: str) -> int | None:
-    """Insert a wiki without files and return its id. None if the repository has one."""
+    """Insert a wiki without files and return its id; None if the repository already has a wiki."""
     name = f"{repository_id}.wiki"
     values: dict[str, Any] = {
         "owner_id": NO_OWNER,
@@ -77,7 +77,7 @@ async def add(tx: Tx, repository_id: int, *, shard: str, default_branch: str) ->
 
 
 async def mark_ready(tx: Tx, wiki_id: int) -> None:
-    """Record that the wiki has its files."""
+    """Record that the files of the wiki exist."""
     await tx.execute(update(repository).where(repository.c.id == wiki_id).values(state=RepositoryState.READY))
 
 
