@@ -1,1 +1,1 @@
-"""Changes by API and pages: files, branches, tags."""
+"""Changes by the API and by pages: files, branches, tags."""

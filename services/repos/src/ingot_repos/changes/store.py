@@ -13,7 +13,7 @@ from ingot_repos.protection.store import BranchProtectionRow, branch_protection
 
 
 class _RuleOrLoginRow(BranchProtectionRow):
-    """A rule with ``login`` None, or an address with its login and None in all columns of the rule."""
+    """A protection rule with ``login`` None, or an address with its login and no columns of a rule."""
 
     email: str
     login: str | None
@@ -37,7 +37,7 @@ _RULES_AND_LOGINS = PreparedQuery(
 async def rules_and_logins(
     db: Executor, repository_id: int, addresses: Collection[str]
 ) -> tuple[Sequence[BranchProtectionRow], dict[str, str]]:
-    """Return ``protections.list_branch_rules`` and ``accounts.logins_by_email`` in one statement."""
+    """Return the results of ``list_branch_rules`` and ``logins_by_email``, read in one statement."""
     lower = sorted({address.lower() for address in addresses})
     rows = await _RULES_AND_LOGINS.all(db, of=repository_id, addresses=lower)
     logins = {row.email: row.login for row in rows if row.login is not None}

@@ -96,7 +96,7 @@ def _guard(rules: Rules, actor: Actor, name: str, tip: str, *, writes: bool) -> 
 async def list_branches(request: RepositoryRequest, q: str = "") -> Response[list[Branch]]:
     """List branches by name; with `q`, only branches whose names contain it.
 
-    Long texts of commits are shortened. The response for one branch has the complete texts.
+    Long texts of commits are shortened. Only the route for one branch returns the complete texts.
     """
     repository = request.resource
     page = request.page()

@@ -22,7 +22,7 @@ Sha = Annotated[str, msgspec.Meta(max_length=40)]
 
 
 class CreateBranch(msgspec.Struct, kw_only=True):
-    """`old_ref_name` is a branch, a tag or a commit; `old_branch_name` is a branch."""
+    """A new branch. `old_ref_name` is a branch, a tag or a commit; `old_branch_name` is a branch."""
 
     new_branch_name: Name
     old_ref_name: Name = ""
@@ -34,7 +34,7 @@ class RenameBranch(msgspec.Struct, kw_only=True):
 
 
 class UpdateBranch(msgspec.Struct, kw_only=True):
-    """With `old_commit_id` the branch must be at that commit."""
+    """A move of a branch. With `old_commit_id` the branch must be at that commit."""
 
     new_commit_id: Sha
     old_commit_id: Sha = ""
@@ -49,7 +49,7 @@ class UpdateBranch(msgspec.Struct, kw_only=True):
     status_code=201,
 )
 async def create_branch(request: RepositoryRequest, data: CreateBranch) -> Branch:
-    """Create a branch at the default branch, or at another ref."""
+    """Create a branch at the given ref, by default at the default branch."""
     repository = request.resource
     branch = data.old_branch_name or repository.row.default_branch
     source = data.old_ref_name or BRANCHES + branch

@@ -51,7 +51,7 @@ class CommitDates(msgspec.Struct, kw_only=True):
 
 
 class CommitOptions(msgspec.Struct, kw_only=True):
-    """Options of a commit. `new_branch` is created for it; `force_push` overwrites an existing branch."""
+    """Options of a commit. `new_branch` is created for the commit; `force_push` overwrites a branch."""
 
     message: Text = ""
     branch: Name = ""
@@ -76,13 +76,16 @@ class CommitOptions(msgspec.Struct, kw_only=True):
 
 
 class CreateFile(CommitOptions, kw_only=True):
-    """`content` is base64."""
+    """A new file. `content` is base64."""
 
     content: Base64
 
 
 class UpdateFile(CreateFile, kw_only=True):
-    """`sha` is the current id of the file; without it the file must be new. `from_path` is its old path."""
+    """A change of a file. `sha` is its current id; without it the file must be new.
+
+    `from_path` is the old path of a renamed file.
+    """
 
     sha: Sha = ""
     from_path: Description = ""
@@ -93,7 +96,7 @@ class DeleteFile(CommitOptions, kw_only=True):
 
 
 class ChangeFileOperation(msgspec.Struct, kw_only=True):
-    """One of several changes. `upload` creates a file or overwrites it."""
+    """A change of one file in a commit of several. `upload` creates a file or overwrites it."""
 
     operation: Literal["create", "update", "upload", "rename", "delete"]
     path: Description
@@ -107,17 +110,17 @@ class ChangeFiles(CommitOptions, kw_only=True):
 
 
 class ApplyPatch(CommitOptions, kw_only=True):
-    """`content` is the patch in git's format."""
+    """A patch to commit. `content` is the patch in git's format."""
 
     content: Patch
 
 
 class RevertCommit(CommitOptions, kw_only=True):
-    """Without `message` the commit names the reverted one, like git does."""
+    """A request to revert a commit. Without `message` git's own message names the reverted commit."""
 
 
 class FileResponse(msgspec.Struct):
-    """``content`` is None for a deleted file."""
+    """The result of a change of one file. ``content`` is None for a deleted file."""
 
     content: ContentsResponse | None
     commit: FileCommit
@@ -125,7 +128,7 @@ class FileResponse(msgspec.Struct):
 
 
 class FilesResponse(msgspec.Struct):
-    """The files in the order of the request; null for a deleted file."""
+    """The changed files in the order of the request; null for a deleted file."""
 
     files: list[ContentsResponse | None]
     commit: FileCommit
@@ -257,7 +260,7 @@ async def delete_file(
 
 
 async def ref_updates(request: RepositoryRequest) -> RefUpdates:
-    """Return the mover of refs for the caller and the repository in the path.
+    """Return the ``RefUpdates`` of the caller for the repository in the path.
 
     Raises Denied if the repository accepts no pushes.
     """
@@ -266,7 +269,7 @@ async def ref_updates(request: RepositoryRequest) -> RefUpdates:
 
 
 async def ref_updates_in(request: RepositoryRequest, repository: ResolvedRepository) -> RefUpdates:
-    """Return the mover of refs for any repository. Permissions are checked when a ref moves."""
+    """Return the caller's ``RefUpdates`` for any repository. Permissions are checked when a ref moves."""
 
     async def read_rules() -> Rules:
         async with request.db.read() as db:
@@ -323,14 +326,14 @@ def _contents(request: RepositoryRequest, prepared: PreparedCommit) -> list[Cont
 
 
 def _who(field: str, identity: Identity, when: datetime | None) -> CommitIdentity:
-    """Return the author or committer of a field. Raises Invalid."""
+    """Return the author or committer in a field of the request. Raises Invalid."""
     if identity.email:
         names.check_email(identity.email, field=f"{field}.email")
     return CommitIdentity(identity.name, identity.email, _date(field, when))
 
 
 def _date(field: str, when: datetime | None) -> datetime | None:
-    """Return the date of a commit. Some clients send the year 1 for no date. Raises Invalid."""
+    """Return the date of a commit; None for the year 1, which some clients send. Raises Invalid."""
     if when is None or when.year <= 1:
         return None
     when = when if when.tzinfo is not None else when.replace(tzinfo=UTC)

@@ -28,7 +28,7 @@ from ingot_repos.releases.store import releases
 
 
 class Tag(msgspec.Struct):
-    """``id`` is the id of the tag object, or of the commit for a lightweight tag."""
+    """A tag. ``id`` is the id of the tag object; for a lightweight tag, of the commit."""
 
     name: str
     message: str
@@ -55,7 +55,7 @@ class AnnotatedTag(msgspec.Struct):
 
 
 class CreateTag(msgspec.Struct, kw_only=True):
-    """A tag of `target`: a branch, tag or commit; by default the default branch.
+    """A new tag at `target`: a branch, tag or commit; by default the default branch.
 
     With a `message` the tag is annotated.
     """

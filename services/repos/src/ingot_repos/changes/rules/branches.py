@@ -44,7 +44,10 @@ class BranchEditor:
             await self._apply(RefChange(BRANCHES + name, tip, commit))
 
     async def delete(self, name: str) -> str:
-        """Delete a branch; return its last commit. Raises NotFound, Denied (default branch), Conflict."""
+        """Delete a branch; return its last commit.
+
+        Raises Denied for the default branch. Raises NotFound, Conflict.
+        """
         tip = await self._existing_tip(name)
         if name == self._updates.row.default_branch:
             raise Denied("the default branch is not deleted")
@@ -54,8 +57,8 @@ class BranchEditor:
     async def rename(self, name: str, new_name: str, *, may_move_default: bool) -> None:
         """Rename a branch; a default branch stays the default. Raises NotFound, Invalid, Denied, Conflict.
 
-        The refs move first, then the row. If the process dies in between, the default branch does not exist.
-        It can be set again.
+        The refs move first, then the row changes. If the process dies in between, the default branch does not
+        exist, and a user can set it again.
         """
         row = self._updates.row
         names.check_branch(new_name, field="name")

@@ -34,7 +34,7 @@ _VERBS = {"create": "Add", "upload": "Add", "update": "Update", "rename": "Renam
 
 
 class CommitIdentity(msgspec.Struct, frozen=True):
-    """Name, address and time of an author or committer; empty fields come from the caller."""
+    """Name, email address and time of an author or committer; the caller's values replace empty fields."""
 
     name: str = ""
     email: str = ""
@@ -42,7 +42,7 @@ class CommitIdentity(msgspec.Struct, frozen=True):
 
 
 class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of a commit. The defaults are the default branch and a message from the files."""
+    """Options of a commit. By default the branch is the default branch, and the message names the files."""
 
     branch: str = ""
     new_branch: str = ""
@@ -56,7 +56,7 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Prepare = Callable[..., PreparedCommit]
-"""A function ``(repo, new)`` of the package ``git`` that writes the commit."""
+"""A function ``(repo, new)`` in the package ``git`` that writes the commit."""
 
 
 class FileEditor:
@@ -70,7 +70,7 @@ class FileEditor:
     ) -> PreparedCommit:
         """Commit changes on top of the current branch. Raises Invalid, NotFound, Conflict, Denied.
 
-        If the branch moves in the meantime, the changes are applied again on the new tip. Raises
+        If the branch moves at the same time, the changes are applied again on the new tip. Raises
         RepositoryDamaged if an object is missing.
         """
         new = self._new_commit(request, changes)
@@ -115,7 +115,7 @@ class FileEditor:
 
 
 def _people(request: CommitRequest, actor: AccountRow) -> tuple[Person, Person]:
-    """Return author and committer. If only one is named, it is used for both."""
+    """Return author and committer of a commit. If only one is given, it is used for both."""
     caller = person(actor)
     author, committer = request.author, request.committer
     if not (author.name or author.email):
@@ -130,7 +130,7 @@ def _person(who: CommitIdentity, caller: Person) -> Person:
 
 
 def _message(changes: Sequence[FileChange]) -> str:
-    """Return one line for each kind of change, with the paths."""
+    """Return a commit message: one line for each kind of change, with the paths."""
     lines: dict[str, list[str]] = {}
     for change in changes:
         lines.setdefault(_VERBS[change.operation], []).append(change.path)
@@ -145,7 +145,7 @@ def revert_message(commit: CommitInfo) -> str:
 
 
 def _refusal(error: ChangeRefused, prefix: str) -> Invalid | NotFound | Conflict:
-    """Return the API error. ``prefix`` is put before the names of a file's fields."""
+    """Return the API error for a rejected change. ``prefix`` is put before the names of a file's fields."""
     match error.reason:
         case "missing":
             return NotFound(f"{error.path}: {error}")
@@ -162,7 +162,7 @@ def _refusal(error: ChangeRefused, prefix: str) -> Invalid | NotFound | Conflict
 
 
 def _unsafe(error: UnsafeObject, changes: Sequence[FileChange], *, is_list: bool) -> Invalid:
-    """Return the error for an unsafe file. A patch has no list of files, so its error names the content."""
+    """Return the error for an unsafe file. A patch has no list of files, so its error names ``content``."""
     number = next((number for number, change in enumerate(changes) if change.path == error.path), None)
     field = "content" if number is None else f"files[{number}].path" if is_list else "path"
     return Invalid.field(field, "unsafe", f"{error.path}: {error}")
