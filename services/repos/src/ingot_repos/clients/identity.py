@@ -1,4 +1,4 @@
-"""Client of identity: reads accounts, memberships and teams, and reports the owner of each repository."""
+"""Client of identity: reads accounts, memberships and teams; reports the owner of each repository."""
 
 from collections.abc import Sequence
 from urllib.parse import urlencode
@@ -28,7 +28,7 @@ class SshKeyOwner(msgspec.Struct, kw_only=True):
 
 
 class HttpIdentity:
-    """Client of identity. Every method raises Unavailable, and NotFound for what does not exist."""
+    """Client of identity. Every method raises Unavailable, and NotFound if the resource does not exist."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
@@ -62,11 +62,11 @@ class HttpIdentity:
         return await self._peer.get(f"/internal/ssh-keys?{query}", SshKeyOwner)
 
     async def signature_keys(self, query: FindSignatureKeys) -> list[SignatureKey]:
-        """Return the keys of the query that belong to an account."""
+        """Return those keys of the query that belong to an account."""
         return await self._peer.post("/internal/signature-keys", query, list[SignatureKey])
 
     async def memberships(self, account_id: int, *, public_only: bool = False) -> dict[int, Membership]:
-        """Return the current organizations of a user; with ``public_only`` those with a public membership."""
+        """Return the current organizations of a user; with ``public_only``, only public memberships."""
         path = f"/internal/accounts/{account_id}/organizations"
         return await self._peer.get(f"{path}?public=true" if public_only else path, dict[int, Membership])
 
@@ -78,7 +78,7 @@ class HttpIdentity:
     ) -> list[Team]:
         """Return teams of an organization, the owners first, then by name.
 
-        They are found by name, by ids, or with ``everywhere`` because they have all repositories.
+        Selects teams by name, by ids, or with ``everywhere`` teams that have all repositories.
         """
         query = urlencode({"name": name, "ids": ids, "everywhere": str(everywhere).lower()}, doseq=True)
         return await self._peer.get(f"/internal/organizations/{organization_id}/teams?{query}", list[Team])
@@ -88,7 +88,7 @@ class HttpIdentity:
     ) -> list[int]:
         """Return members of these teams, and of teams with all repositories, such as Owners.
 
-        Only teams that may read one of ``units`` count; with ``write``, teams that may write it.
+        A team counts only if it may read one of ``units``; with ``write``, only if it may write one.
         """
         query = urlencode({"ids": team_ids, "write": str(write).lower(), "unit": units}, doseq=True)
         return await self._peer.get(
@@ -96,7 +96,7 @@ class HttpIdentity:
         )
 
     async def find_members(self, organization_id: int, query: FindMembers) -> list[int]:
-        """Return the users of the query who are in the organization, or in one of the named teams.
+        """Return the users of the query who are in the organization, or in a team of the query.
 
         Raises Unavailable if identity runs an older release.
         """
@@ -121,7 +121,7 @@ class HttpIdentity:
         return await self._peer.get(f"/internal/accounts/{account_id}/blocks/{user_id}", bool)
 
     async def invite(self, repository_id: int, invitation: InviteToRepository) -> Invitation:
-        """Invite an address to a repository. Raises Invalid, TooManyRequests."""
+        """Invite an email address to a repository. Raises Invalid, TooManyRequests."""
         path = f"/internal/repositories/{repository_id}/invitations"
         return await self._peer.post(path, invitation, Invitation)
 
@@ -134,11 +134,11 @@ class HttpIdentity:
         await self._peer.call("DELETE", f"/internal/repositories/{repository_id}/invitations/{invitation_id}")
 
     async def invitation(self, code: str) -> LinkedInvitation:
-        """Return the invitation behind a link."""
+        """Return the invitation of a link."""
         return await self._peer.get(f"/internal/invitations?{urlencode({'code': code})}", LinkedInvitation)
 
     async def accept_invitation(self, code: InvitationCode) -> LinkedInvitation:
-        """End the link of an invitation to a repository. Raises Denied if the inviter has no access."""
+        """End the link of an invitation to a repository. Raises Denied if the inviter has lost access."""
         return await self._peer.post("/internal/repository-invitations", code, LinkedInvitation)
 
     async def own(self, repository_id: int, ownership: Ownership) -> None:
