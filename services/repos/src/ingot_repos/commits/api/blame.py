@@ -26,7 +26,7 @@ from ingot_repos.git.storage.read_cache import ReadCache
 
 
 class BlameCommit(msgspec.Struct):
-    """A commit of some lines. ``author`` is the account with the author's address.
+    """A commit that some lines come from. ``author`` is the account with the author's address.
 
     ``path`` is the file in that commit. ``previous_sha`` and ``previous_path`` are its earlier version; empty
     for a new file.
@@ -44,7 +44,7 @@ class BlameCommit(msgspec.Struct):
 
 
 class BlameLines(msgspec.Struct):
-    """``count`` lines, starting with line ``first``."""
+    """A run of ``count`` lines of one commit, starting with line ``first``."""
 
     first: int
     count: int
@@ -52,7 +52,7 @@ class BlameLines(msgspec.Struct):
 
 
 class FileBlame(msgspec.Struct):
-    """All lines of a file, and their commits."""
+    """All lines of a file, and the commits that they come from."""
 
     lines: list[BlameLines]
     commits: list[BlameCommit]

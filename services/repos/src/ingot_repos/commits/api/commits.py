@@ -54,7 +54,7 @@ class CommitParts:
 
     @classmethod
     def of(cls, stat: str, files: str, verification: str) -> "CommitParts":
-        """Parse the query; parts that it does not name are included."""
+        """Parse the query parameters. A part that the query does not name is included."""
         return cls(
             *(
                 text.strip().lower() not in ("0", "f", "false", "off", "no")
@@ -187,9 +187,10 @@ async def get_commit(
 async def _commit_and_form(
     request: RepositoryRequest, name: str, *, only_id: bool
 ) -> tuple[CommitInfo, CommitSignature | None, str]:
-    """Return the commit of a name, and the suffix of its text form. A branch `x.diff` comes before `x`.
+    """Return the commit with a name, its signature, and the suffix that requests it as text.
 
-    A full id with a suffix always means the text of that commit. Raises NotFound.
+    A branch `x.diff` comes before `x`. A full id with a suffix always means the text of that commit. Raises
+    NotFound.
     """
     suffix = next((suffix for suffix in TEXT_SUFFIXES if name.endswith(suffix)), "")
     stem = name.removesuffix(suffix)
@@ -212,7 +213,7 @@ async def diff_of_files(
     whitespace: compare.Whitespace = "show-all",
     alternate: Path | None = None,
 ) -> tuple[bytes, int]:
-    """Return `compare.diff_of_files` of commits that the caller may read; cached."""
+    """Return the result of `compare.diff_of_files` for commits that the caller may read. Cached."""
     cache, key = request.part(ReadCache).diffs, (before, after, offset, limit, whitespace)
     remembered = cache.get(key)
     if remembered is None:
@@ -254,7 +255,7 @@ async def page_of_diff(
 
 
 async def _text(request: RepositoryRequest, info: CommitInfo, form: str) -> bytes:
-    """Return the changes against the first parent. Raises NotFound, TooLarge."""
+    """Return the changes against the first parent as text. Raises NotFound, TooLarge."""
     request.acquire_slot()
     path, before = request.storage.path(request.resource.id), info.parents[0] if info.parents else ""
     try:
@@ -268,7 +269,7 @@ async def _text(request: RepositoryRequest, info: CommitInfo, form: str) -> byte
 
 
 def _seconds(field: str, text: str) -> int | None:
-    """Return a time of the query in seconds. Raises Invalid."""
+    """Return a time in the query as seconds since the epoch. Raises Invalid."""
     if not text.strip():
         return None
     try:
@@ -279,7 +280,7 @@ def _seconds(field: str, text: str) -> int | None:
 
 
 def _older_headers(listed: HistoryPage, page: Any) -> dict[str, str]:
-    """Return the headers that lists of commits already had in older releases."""
+    """Return headers with page facts that older releases sent in lists of commits."""
     return {
         "X-Page": str(page.number),
         "X-PerPage": str(page.limit),

@@ -116,7 +116,7 @@ async def compare_refs_of(
 
 
 def _names(text: str, default_branch: str) -> tuple[str, str, bool]:
-    """Return base and head, and True for a direct comparison with two dots."""
+    """Return the names of base and head. True for a direct comparison, with two dots."""
     base, separator, head = text.partition("...")
     if not separator:
         base, separator, head = text.partition("..")
@@ -128,7 +128,7 @@ def _names(text: str, default_branch: str) -> tuple[str, str, bool]:
 
 
 async def _head(request: RepositoryRequest, head: str) -> tuple[ResolvedRepository, str]:
-    """Return the repository of the head, and its ref there."""
+    """Return the repository of the head, and the head's name in that repository."""
     owner, separator, branch = head.partition(":")
     return (await _related(request, owner), branch) if separator else (request.resource, head)
 
@@ -151,7 +151,7 @@ async def _compare(
 
 
 async def _related(request: RepositoryRequest, text: str) -> ResolvedRepository:
-    """Return the repository `<owner>` or `<owner>/<name>`: a fork, the parent, or a sibling fork.
+    """Return the repository named `<owner>` or `<owner>/<name>`: a fork, the parent, or a sibling fork.
 
     Raises NotFound, also if the caller may not read it.
     """

@@ -1,4 +1,4 @@
-"""The public key of the server: signatures of the commits and tags that it makes are verified with it."""
+"""The server's public keys, which verify the signatures of commits and tags that the server makes."""
 
 from litestar import Response, get
 
@@ -16,7 +16,7 @@ from ingot_repos.commits.rules.server_keys import ServerKeys
     tags=["miscellaneous"],
 )
 async def get_openpgp_key(request: RepositoryRequest) -> Response[str]:
-    """Get the OpenPGP key of the server. 404 if it signs with none."""
+    """Get the OpenPGP key of the server. Answers 404 if the server does not sign with OpenPGP."""
     return _answer(request, openpgp=True)
 
 
@@ -27,7 +27,7 @@ async def get_openpgp_key(request: RepositoryRequest) -> Response[str]:
     tags=["miscellaneous"],
 )
 async def get_ssh_key(request: RepositoryRequest) -> Response[str]:
-    """Get the SSH key of the server. 404 if it signs with none."""
+    """Get the SSH key of the server. Answers 404 if the server does not sign with SSH."""
     return _answer(request, openpgp=False)
 
 

@@ -23,7 +23,7 @@ Sort = Literal["oldest", "recentupdate", "leastupdate", "leastindex", "highestin
 Only = Annotated[
     str, QueryParameter(name="state", description=f"One of {', '.join(get_args(StatusState))}; empty: any.")
 ]
-"""Litestar reserves the name ``state``, and errors name the argument. So ``_page`` checks the value."""
+"""The filter for states. Litestar reserves the name ``state``, so ``_page`` checks the value."""
 OLDEST_FIRST = ("oldest", "leastupdate", "leastindex")
 PARAMETERS_OF_LISTS = ("page", "limit", "sort", "state")
 WORST_FIRST: tuple[StatusState, ...] = ("error", "failure", "warning", "success", "pending", "skipped")
@@ -187,12 +187,12 @@ async def _page(request: RepositoryRequest, ref: str, sort: Sort, only: str) -> 
 
 
 def _worst(states: set[StatusState]) -> StatusState:
-    """Return the worst of the states, as in the oldest interface."""
+    """Return the worst of the states, as the oldest route does."""
     return next((state for state in WORST_FIRST if state in states), "pending")
 
 
 def _outcome(states: set[StatusState]) -> StatusState:
-    """Return failure, pending or success."""
+    """Return `failure`, `pending` or `success` as the combination of the states."""
     if states & FAILED:
         return "failure"
     return "success" if states and states <= PASSED else "pending"

@@ -23,27 +23,27 @@ QUOTES_AND_COMMA_BYTES = 3
 
 
 def clip_for_event(info: CommitInfo) -> CommitInfo:
-    """Return a commit for push events."""
+    """Return a commit with its texts shortened for push events."""
     return _clipped(info, EVENT_MESSAGE_BYTES)
 
 
 def clip_for_list(info: CommitInfo) -> CommitInfo:
-    """Return a commit for lists. The response for one commit has the complete texts."""
+    """Return a commit with its texts shortened for lists. Only the route for one commit returns all text."""
     return _clipped(info, EVENT_TEXT_BYTES)
 
 
 def clip_for_folder(info: CommitInfo) -> CommitInfo:
-    """Return a commit for the entries of a folder, where it is the last change."""
+    """Return a commit shortened for the entries of a folder, which show it as their last change."""
     return _clipped(info, EVENT_NAME_BYTES)
 
 
 def clip_tag_for_list(tag: TagInfo) -> TagInfo:
-    """Return a tag for lists. The response for one tag has the complete texts."""
+    """Return a tag with its texts shortened for lists. Only the route for one tag returns all text."""
     return replace(tag, message=clip(tag.message, EVENT_TEXT_BYTES), commit=clip_for_list(tag.commit))
 
 
 def omitted_from(commits: Sequence[CommitChanges]) -> Omitted:
-    """Return the numbers of characters and paths of the commits that an event omits."""
+    """Return the numbers of characters and paths of these commits that an event omits."""
     return Omitted(
         characters=sum(changes.commit.omitted for changes in commits),
         paths=sum(changes.omitted for changes in commits),

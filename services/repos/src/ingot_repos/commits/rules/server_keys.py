@@ -1,7 +1,7 @@
-"""The key that signs commits and tags of the server, and its former keys.
+"""The key with which the server signs commits and tags, and its former keys.
 
-An operator gives the private key in a file: OpenPGP, signed with by Sequoia, or OpenSSH, by ssh-keygen. It is
-read once, at the start. An unusable key ends the start with one line.
+An operator puts the private key into a file. Sequoia signs with an OpenPGP key, ssh-keygen with an OpenSSH
+key. The file is read once, at the start. With an unusable key the process does not start and logs one line.
 """
 
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ class ServerKeys:
 
 
 class _OpenPgpSigner:
-    """Signs with the signing key, or signing subkey, of an OpenPGP key."""
+    """Signs with an OpenPGP key, or with the subkey that is meant for signing."""
 
     def __init__(self, name: str, email: str, key: Tsk, passphrase: str) -> None:
         self.name, self.email = name, email
@@ -98,7 +98,7 @@ class _SshSigner:
 def read_server_keys(
     file: str, *, passphrase: str, name: str, email: str, former: Sequence[str]
 ) -> ServerKeys:
-    """Read the keys of the settings and try the one that signs. Raises SettingsError with one line."""
+    """Read the keys in the settings, and sign a test text. Raises SettingsError with one line."""
     public_keys = [_read_public(path) for path in former]
     if not file:
         return ServerKeys(name, email, former=public_keys)
@@ -174,7 +174,7 @@ def _public_openpgp(certificate: Cert) -> ServerKey:
 
 
 def _public_ssh(line: str) -> ServerKey:
-    """Return the key of one line. Raises ValueError."""
+    """Return the SSH key in one line of text. Raises ValueError."""
     try:
         key = ssh_keys.read(line)
     except Invalid as error:
@@ -187,7 +187,7 @@ def _require_valid(certificate: Cert, payload: bytes, signature: bytes) -> None:
 
 
 def _read(setting: str, path: str) -> bytes:
-    """Return the content of a file of the settings. Raises SettingsError."""
+    """Return the content of a file named in the settings. Raises SettingsError."""
     if not Path(path).is_absolute():
         raise SettingsError([f"{setting} does not name a file by its absolute path: {path}"])
     try:

@@ -121,7 +121,7 @@ class Signatures:
     async def _verify_accounts(
         self, repository_id: int, signed: Mapping[str, Signed], read: Mapping[str, _Read]
     ) -> dict[str, Verification]:
-        """Return the verifications by keys of accounts."""
+        """Return the verifications of signatures by keys of accounts."""
         if not signed:
             return {}
         try:
@@ -138,7 +138,7 @@ class Signatures:
         )
 
     async def _trusted(self, repository_id: int) -> frozenset[int] | None:
-        """Return the accounts that the repository trusts; None for all accounts. Raises Unavailable."""
+        """Return the accounts whose signatures the repository trusts; None for all. Raises Unavailable."""
         async with self._db.read() as db:
             row = await repositories.get_unfiltered(db, repository_id)
             if row is None:
@@ -160,7 +160,7 @@ def _read_all(signed: Mapping[str, Signed]) -> dict[str, _Read]:
 
 
 async def _keys(identity: HttpIdentity, read: Iterable[_Read]) -> dict[str, SignatureKey]:
-    """Return the keys of these signatures by id or fingerprint, up to the limit of one request."""
+    """Return the keys that made these signatures by id or fingerprint, up to the limit of one request."""
     key_ids = dict.fromkeys(one.id for one in read if isinstance(one, _OpenPgp))
     fingerprints = dict.fromkeys(one.id for one in read if isinstance(one, _Ssh))
     if not key_ids and not fingerprints:
@@ -198,7 +198,7 @@ def _judge(
 def _is_valid(
     signature: CommitSignature, read: _OpenPgp | _Ssh, certificate: bytes, verdicts: SharedCache[bool]
 ) -> bool:
-    """True if the key made the signature. The result for the same bytes never changes, so it is cached."""
+    """True if the key made the signature. Cached, because the result for the same bytes never changes."""
     digest = hashlib.sha256()
     for part in (signature.signature, signature.payload, certificate):
         digest.update(len(part).to_bytes(8))
@@ -246,7 +246,7 @@ def _read(signature: CommitSignature) -> _Read:
 
 
 def _read_ssh(signature: CommitSignature) -> _Ssh | None:
-    """Parse the format of OpenSSH's PROTOCOL.sshsig."""
+    """Parse an SSH signature in the format of OpenSSH's PROTOCOL.sshsig; None for any other text."""
     encoded = signature.signature.partition(_SSH)[2].partition(_SSH_END)[0]
     try:
         blob = base64.b64decode(b"".join(encoded.split()), validate=True)

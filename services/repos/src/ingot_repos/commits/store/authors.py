@@ -1,4 +1,4 @@
-"""SQL for the accounts with the addresses in commits."""
+"""SQL for the accounts that have the addresses in commits."""
 
 from collections.abc import Collection
 

@@ -71,7 +71,7 @@ class StatusRow(TypedRow):
 
 
 class _ListedStatusRow(StatusRow, TotalRow):
-    """A status of a list."""
+    """A status in a page, with the total number."""
 
 
 _SELECT = select(
@@ -108,7 +108,7 @@ async def add(tx: Executor, repository_id: int, sha: str, **values: Any) -> Stat
 async def list_page(
     db: Executor, repository_id: int, sha: str, page: Slice, *, state: StatusState | None, oldest_first: bool
 ) -> tuple[Sequence[StatusRow], int]:
-    """Return statuses of a commit, latest first unless ``oldest_first``; with ``state`` only these."""
+    """List statuses of a commit, latest first unless ``oldest_first``; with ``state`` only this state."""
     statuses = _of_commit_in_order(oldest_first=oldest_first, in_state=state is not None)
     return await statuses.read(db, page, repository_id=repository_id, sha=sha, state=state)
 
