@@ -1,7 +1,7 @@
 """Reads issue templates and the issue configuration of a repository.
 
-They are YAML from any user. Aliases, tags and deep nesting are rejected before any object is built, and so
-are files with very many parts.
+The files are YAML from any user. Aliases, tags, deep nesting and very many parts are rejected before any
+object is built.
 """
 
 import re
@@ -13,7 +13,7 @@ import yaml
 
 MOST_BYTES = 64 * 1024
 MOST_PARTS = 20_000
-"""Limit for all templates of a repository together; takes about 0.2 s."""
+"""Limit of YAML parts in all templates of a repository together; takes about 0.2 s."""
 _DEEPEST = 30
 _TAG = "tag:yaml.org,2002:"
 _OPENING = (yaml.MappingStartEvent, yaml.SequenceStartEvent)
@@ -31,7 +31,7 @@ class IssueFormField(msgspec.Struct, kw_only=True):
 
 
 class IssueTemplate(msgspec.Struct, kw_only=True):
-    """A template. `content` is set for Markdown, `body` for a form."""
+    """An issue template. `content` is set for Markdown, `body` for a form."""
 
     name: _Text
     about: str = ""
@@ -62,7 +62,7 @@ class ContactLink(msgspec.Struct, kw_only=True):
 
 
 class IssueConfig(msgspec.Struct, kw_only=True):
-    """The issue configuration: allows issues without a template, and links to other contacts."""
+    """The issue configuration: whether issues may have no template, and links to other contacts."""
 
     blank_issues_enabled: bool = True
     contact_links: list[ContactLink] = []
@@ -103,7 +103,7 @@ for _name, _pattern in (("int", rf"{_INTEGER}\Z"), ("float", rf"{_INTEGER}\.[0-9
 
 
 def read_templates(files: Mapping[str, bytes | None]) -> tuple[list[IssueTemplate], int]:
-    """Return the templates by path, and the number of invalid files. Blocks up to `MOST_PARTS`."""
+    """Return the templates ordered by path, and the number of invalid files. Blocks up to `MOST_PARTS`."""
     templates, budget = [], PartBudget()
     for path, content in files.items():
         try:

@@ -27,13 +27,13 @@ ENTRIES_OF_PAGE = 500
 
 
 class GetFiles(msgspec.Struct):
-    """Paths of files."""
+    """A request for several files by path."""
 
     files: Annotated[list[Name], msgspec.Meta(max_length=MOST_FILES)] = []
 
 
 class ExtendedContents(msgspec.Struct):
-    """A file or a folder; only one of the fields is set."""
+    """The answer for a path. Only one field is set: that of a file or that of a folder."""
 
     file_contents: ContentsResponse | UnsetType = UNSET
     dir_contents: list[ContentsResponse] | UnsetType = UNSET
@@ -122,7 +122,7 @@ async def get_contents(
 
 
 def _extended_id(_handler: Any, _method: Any, path: list[Any]) -> str:
-    """Return the operation id. Ids must be unique, so each spelling of the path has its own."""
+    """Return the operation id. Ids must be unique, so each spelling of the path has another id."""
     return "repoGetContentsExt" if len(path) > 6 else "repoGetContentsExtRoot"
 
 
@@ -201,7 +201,7 @@ async def post_files(
     data: GetFiles,
     ref: str = "",
 ) -> Response[list[ContentsResponse | None]]:
-    """Get several files in the order of the request; null for a missing file."""
+    """Get several files in the order of the request, with null for a missing file."""
     return await _files(request, data, ref)
 
 

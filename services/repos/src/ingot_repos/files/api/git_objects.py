@@ -1,4 +1,4 @@
-"""Git data by the API: trees, blobs, refs and notes."""
+"""Routes for git data: trees, blobs, refs and notes."""
 
 from base64 import b64encode
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ class Tree(msgspec.Struct):
 
 
 class GitBlob(msgspec.Struct):
-    """A blob. ``content`` is base64, None if it is too large. An LFS pointer names its large file."""
+    """A blob. ``content`` is base64, or None if it is too large. An LFS pointer names its large file."""
 
     content: str | None
     encoding: str | None
@@ -146,7 +146,7 @@ async def get_tree(
     tags=["repository"],
 )
 async def get_blob(request: RepositoryRequest, sha: str) -> GitBlob:
-    """Get the blob with this id, if it is in the history."""
+    """Get the blob with this id, if a visible commit contains it."""
     header = await _visible(request, sha.lower(), "blob")
     content = pointer = None
     if header.size <= MOST_BYTES:
@@ -223,7 +223,7 @@ async def _tree(request: RepositoryRequest, name: str) -> tuple[str, str]:
 
 
 async def _visible(request: RepositoryRequest, oid: str, kind: str) -> ObjectHeader:
-    """Return a blob or tree of the history. Raises NotFound, Unavailable."""
+    """Return the header of a blob or tree that a visible commit contains. Raises NotFound, Unavailable."""
     repository, reads = request.resource, request.part(ReadCache)
     try:
         header = await request.storage.call(repository.id, object_data.object_header, oid)
@@ -283,7 +283,7 @@ def _entries(presenter: CodePresenter, entries: Sequence[Entry], sizes: dict[str
 
 
 def _number(text: str, default: int, most: int) -> int:
-    """Return a positive number of the query, or the default."""
+    """Return a positive number from the query, up to ``most``, or the default."""
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
     return min(number, most) if number > 0 else default
 

@@ -23,14 +23,14 @@ FOLDERS = tuple(
     for parent in (".gitea/", ".github/", "")
     for name in ("ISSUE_TEMPLATE", "issue_template")
 )
-"""In the order of the search."""
+"""Folders of templates, in the order of the search."""
 CONFIGS = ("config.yaml", "config.yml")
 ENDINGS = (".md", ".yaml", ".yml")
 MOST_FILES = 100
 
 
 class IssueConfigCheck(msgspec.Struct):
-    """The result of a check; `message` describes the error."""
+    """The result of checking the issue configuration; `message` describes the error."""
 
     valid: bool
     message: str
@@ -43,7 +43,7 @@ class IssueConfigCheck(msgspec.Struct):
     tags=["repository"],
 )
 async def list_issue_templates(request: RepositoryRequest) -> Response[list[IssueTemplate]]:
-    """List issue templates. The header `X-Gitea-Warning` counts unreadable ones."""
+    """List issue templates. The header `X-Gitea-Warning` has the number of unreadable templates."""
     files = {
         path: content
         for path, content in (await _files(request)).items()
@@ -61,7 +61,7 @@ async def list_issue_templates(request: RepositoryRequest) -> Response[list[Issu
     tags=["repository"],
 )
 async def get_issue_config(request: RepositoryRequest) -> IssueConfig:
-    """Get the issue configuration. An invalid file gives the default, which allows blank issues."""
+    """Get the issue configuration. For an invalid file, return the default, which allows blank issues."""
     try:
         return await _config(request)
     except InvalidForm:
@@ -84,14 +84,14 @@ async def validate_issue_config(request: RepositoryRequest) -> IssueConfigCheck:
 
 
 async def _config(request: RepositoryRequest) -> IssueConfig:
-    """Return the configuration. Raises InvalidForm."""
+    """Return the issue configuration of the repository. Raises InvalidForm."""
     files = await _files(request)
     path = next((path for path in files if path.endswith(CONFIGS)), "")
     return await asyncio.to_thread(read_config, files[path]) if path else IssueConfig()
 
 
 async def _files(request: RepositoryRequest) -> dict[str, bytes | None]:
-    """Return the files of the first existing folder of ``FOLDERS`` by path; None if too large."""
+    """Return files of the first existing folder of ``FOLDERS`` by path; None for a file that is too large."""
     repository = request.resource
     try:
         return await request.storage.call(
