@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 
 class ForkJobs:
-    """The worker of fork jobs."""
+    """The worker of jobs that copy commits to forks."""
 
     def __init__(self, jobs: Jobs, storage: Storage, presenter: Presenter, identity: HttpIdentity) -> None:
         self._jobs, self._storage, self._presenter, self._identity = jobs, storage, presenter, identity
@@ -29,8 +29,8 @@ class ForkJobs:
     async def fork(self, job: Job) -> None:
         """Copy branches and tags of the parent.
 
-        The forker must be able to read the parent before and after the copy. An existing copy was made by an
-        earlier worker and is complete.
+        The forker must be able to read the parent before and after the copy. An existing copy is complete: an
+        earlier worker has made it.
         """
         payload = msgspec.json.decode(job.payload, type=forks.Fork)
         target = payload.repository_id
@@ -61,7 +61,7 @@ class ForkJobs:
             await self._give_up(fork, "the forker may no longer read the parent of the fork")
 
     async def _give_up(self, fork: forks.Fork, reason: str) -> None:
-        """Raise GiveUp, unless the fork was deleted, which may have removed the files during the copy."""
+        """Raise GiveUp, unless the fork was deleted, because the deletion may have removed its files."""
         async with self._jobs.database.transaction() as tx:
             is_there = await forks.give_up(tx, fork)
         if is_there:

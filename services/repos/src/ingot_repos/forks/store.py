@@ -26,7 +26,7 @@ class _LinkRow(TypedRow):
 
 
 async def list_network(db: Executor, repository_id: int) -> set[int]:
-    """Return the ids of a repository, its parents and all forks. A deleted parent still joins its forks."""
+    """Return the ids of a repository, its parents and all forks. Forks of a deleted parent are included."""
     visited, frontier = set[int](), {repository_id}
     members = set[int]()
     while frontier:
@@ -47,7 +47,7 @@ async def list_of_owner(db: Executor, network: set[int], owner_id: int) -> list[
 
 
 async def is_below(db: Executor, repository_id: int, ancestor_id: int) -> bool:
-    """True if the repository is a fork of ``ancestor_id``, or a fork of its forks."""
+    """True if the repository is a direct or indirect fork of ``ancestor_id``."""
     parent: int | None = repository_id
     while parent is not None:
         statement = select(repository.c.fork_of).where(repository.c.id == parent)
@@ -64,7 +64,7 @@ async def get_reparent(db: Executor, repository_id: int) -> ReparentRow | None:
 
 
 async def add_reparent(db: Executor, repository_id: int, *, parent_id: int, sender_id: int) -> bool:
-    """Record a request. Return False if another one waits."""
+    """Record a request for a new parent. Return False if another request is pending."""
     values = {
         "repository_id": repository_id,
         "parent_id": parent_id,
@@ -76,7 +76,10 @@ async def add_reparent(db: Executor, repository_id: int, *, parent_id: int, send
 
 
 async def remove_reparent(db: Executor, repository_id: int, parent_id: int | None = None) -> bool:
-    """End the request, if it is for ``parent_id`` or that is None. Return True if it existed."""
+    """Delete the request for a new parent. Return True if it existed.
+
+    With ``parent_id``, only a request for that parent.
+    """
     condition = reparent.c.repository_id == repository_id
     if parent_id is not None:
         condition &= reparent.c.parent_id == parent_id

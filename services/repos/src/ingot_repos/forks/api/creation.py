@@ -26,7 +26,7 @@ from ingot_repos.repositories.rules.creation import record_owner
 
 
 class CreateForkOption(msgspec.Struct, kw_only=True):
-    """Without `organization`, the caller owns the fork."""
+    """A request for a fork. Without `organization`, the caller owns the fork."""
 
     organization: Name | None = None
     name: Name | None = None
@@ -42,7 +42,8 @@ class CreateForkOption(msgspec.Struct, kw_only=True):
 async def create_fork(request: RepositoryRequest, data: CreateForkOption) -> Repository:
     """Fork a repository.
 
-    The response waits for a while. If the copy takes longer, the commits are still being copied.
+    The response waits for the copy for some seconds. If the copy takes longer, it continues after the
+    response.
     """
     await require_unblocked(request)
     access.require_unrestricted(request.principal)
@@ -78,9 +79,9 @@ async def create_fork(request: RepositoryRequest, data: CreateForkOption) -> Rep
 
 
 async def _wait(request: RepositoryRequest, fork: RepositoryRow) -> RepositoryRow:
-    """Return the fork when its commits exist, or after ``fork_wait_seconds``.
+    """Return the fork when its commits are copied, or after ``fork_wait_seconds``.
 
-    Raises NotFound if it was deleted.
+    Raises NotFound if the fork was deleted.
     """
     viewer = access.viewer(request.principal)
     async for _ in polls(request.settings.fork_wait_seconds):
@@ -101,7 +102,7 @@ async def _wait(request: RepositoryRequest, fork: RepositoryRow) -> RepositoryRo
     tags=["repository"],
 )
 async def list_forks(request: RepositoryRequest) -> Response[list[Repository]]:
-    """List direct forks that the caller may see."""
+    """List the direct forks of a repository that the caller may see."""
     repository = request.resource
     page = request.page()
     async with request.db.read() as db:

@@ -36,9 +36,10 @@ NONE_WAITS = "no request for a new parent waits for an answer"
 
 
 class ReparentRepoOption(msgspec.Struct, kw_only=True):
-    """`new_owner` has the new parent.
+    """A request for a new parent. `new_owner` owns the new parent.
 
-    It is the repository of the same network with the same name, or the only one.
+    The parent is the repository of that owner in the same network: the one with the same name, or the only
+    one.
     """
 
     new_owner: Name
@@ -46,7 +47,7 @@ class ReparentRepoOption(msgspec.Struct, kw_only=True):
 
 @dataclass(frozen=True)
 class WaitingReparent:
-    """A request that the caller may answer, with its repository."""
+    """A pending request for a new parent that the caller may answer, with its repository."""
 
     repository: ResolvedRepository
     row: ReparentRow
@@ -88,11 +89,12 @@ def waiting_reparent(*, for_asker: bool = False) -> Policy:
     status_code=202,
 )
 async def reparent(request: RepositoryRequest, data: ReparentRepoOption) -> Repository:
-    """Make a repository a fork of another one of its network.
+    """Make a repository a fork of another repository of its network.
 
-    It is immediate if the caller is an administrator of the new parent. Otherwise one has to accept it. Only
-    one request may wait (409). An owner who has blocked the caller gets no request (403). A fork of the
-    repository can be the new parent: the two change places. Pull requests with the former parent stay.
+    The change is immediate if the caller is an administrator of the new parent. Otherwise an administrator
+    has to accept it. Only one request may be pending (409). If the other owner has blocked the caller, the
+    request is rejected (403). A fork of the repository can be the new parent: the two change places. Pull
+    requests with the former parent stay.
     """
     access.require_unrestricted(request.principal)
     row = request.resource.row
@@ -116,7 +118,7 @@ async def reparent(request: RepositoryRequest, data: ReparentRepoOption) -> Repo
     status_code=202,
 )
 async def accept_reparent(request: RepositoryRequest) -> Repository:
-    """Accept a repository as a fork of one that the caller administers."""
+    """Accept a repository as a fork of a repository that the caller administers."""
     waiting = _waiting(request)
     sender = await principal_of(request, waiting.row.sender_id)
     async with request.db.read() as db:
@@ -135,7 +137,7 @@ async def accept_reparent(request: RepositoryRequest) -> Repository:
     status_code=200,
 )
 async def reject_reparent(request: RepositoryRequest) -> Repository:
-    """End a request for a new parent. Administrators of either repository may."""
+    """Reject or cancel a request for a new parent. Administrators of either repository may do this."""
     waiting = _waiting(request)
     async with request.db.transaction() as tx:
         await parents.end(tx, waiting.row)
@@ -163,7 +165,7 @@ async def _set_parent(
 
 
 async def _find_parent(request: RepositoryRequest, owner: AccountRow) -> RepositoryRow:
-    """Return the repository of ``owner`` in the network of the one in the path.
+    """Return the repository of ``owner`` in the network of the repository in the path.
 
     Raises Invalid. A repository that the caller may not read is treated as missing.
     """
@@ -184,7 +186,7 @@ async def _find_parent(request: RepositoryRequest, owner: AccountRow) -> Reposit
 
 
 async def _administers(request: RepositoryRequest, repository_id: int) -> bool:
-    """Return whether the caller is an administrator of the repository, with access to all repositories."""
+    """Return whether the caller is an administrator of the repository. Restricted tokens are not."""
     if not access.towards_accounts(request.principal).signed_in:
         return False
     async with request.db.read() as db:

@@ -14,7 +14,10 @@ from ingot_repos.lfs.rules.objects import LfsObjects
 
 
 class MergeUpstream(msgspec.Struct, kw_only=True):
-    """`branch` defaults to the default branch. With `ff_only`, no merge commit is made."""
+    """A request to update a fork. `branch` defaults to the default branch.
+
+    With `ff_only`, a needed merge commit is an error.
+    """
 
     branch: Name = ""
     ff_only: bool = False

@@ -31,7 +31,7 @@ FORK = "fork"
 
 
 class Fork(msgspec.Struct, frozen=True):
-    """The job that copies the commits."""
+    """A job that copies the commits of a fork from its parent."""
 
     repository_id: int
     parent_id: int
@@ -101,7 +101,7 @@ async def is_allowed(db: Database, identity: HttpIdentity, fork_job: Fork) -> bo
 async def complete(
     tx: Tx, jobs: Jobs, job: Job, fork_job: Fork, presenter: Presenter, *, tips: dict[str, str], size: int
 ) -> bool:
-    """Make the fork ready, count and announce it, and end the job. Return False if it was deleted."""
+    """Mark the fork as ready, count and announce it, and end the job. Return False if it was deleted."""
     parent = await repositories.get_unfiltered(tx, fork_job.parent_id)
     values: dict[str, Any] = {"state": RepositoryState.READY, "empty": not tips, "size": size}
     if parent is not None and is_hidden(parent):
@@ -134,7 +134,8 @@ async def complete(
 async def give_up(tx: Tx, fork_job: Fork) -> bool:
     """Mark a fork as failed. Return False if it was deleted.
 
-    The parent was deleted or is damaged, or the forker lost access. The fork stays until it is deleted.
+    Call this if the parent was deleted or is damaged, or if the forker lost access. The fork stays until it
+    is deleted.
     """
     values: dict[str, Any] = {"state": RepositoryState.FAILED}
     parent = await repositories.get_unfiltered(tx, fork_job.parent_id)

@@ -1,6 +1,6 @@
 """A new parent for a repository, among the repositories of its network.
 
-Forks share no objects and comparisons read both repositories by id. So pull requests between a fork and its
+Forks share no objects, and comparisons read both repositories by id. So pull requests between a fork and its
 former parent stay, and can still be merged.
 """
 
@@ -23,8 +23,8 @@ async def set_parent(
 ) -> RepositoryRow:
     """Make ``parent_id`` the parent of the repository, count forks and announce it. Return the new row.
 
-    If the new parent is a fork of the repository, it takes the place of the repository: it becomes a fork of
-    the former parent, or of none. Raises Invalid, and Conflict if a repository was deleted.
+    If the new parent is a fork of the repository, the two change places: the new parent becomes a fork of the
+    former parent, or of none. Raises Invalid, and Conflict if a repository was deleted.
     """
     await tx.advisory_lock("parents of forks")  # requests for several repositories could make a circle
     for id_ in sorted((repository_id, parent_id)):
@@ -44,14 +44,14 @@ async def set_parent(
 
 
 async def request_parent(tx: Tx, row: RepositoryRow, parent: RepositoryRow, sender_id: int) -> None:
-    """Ask the administrators of ``parent``. Raises Invalid, and Conflict if another request waits."""
+    """Request ``parent`` as the new parent. Raises Invalid, and Conflict if another request is pending."""
     await require_possible(tx, row, parent)
     if not await store.add_reparent(tx, row.id, parent_id=parent.id, sender_id=sender_id):
         raise Conflict("a request for a new parent waits already; POST …/reparent/reject takes it back")
 
 
 async def end(tx: Tx, waiting: ReparentRow) -> None:
-    """End a request. Raises NotFound if it has ended."""
+    """End a request for a new parent. Raises NotFound if it has already ended."""
     if not await store.remove_reparent(tx, waiting.repository_id, waiting.parent_id):
         raise NotFound("no request for a new parent waits for an answer")
 

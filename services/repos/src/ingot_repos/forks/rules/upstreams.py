@@ -29,7 +29,7 @@ async def merge_upstream(
     *,
     only_forward: bool,
 ) -> MergeType:
-    """Bring all commits of the parent's branch into a branch of the fork.
+    """Merge the parent's branch into the same branch of a fork. Return the kind of merge.
 
     Raises NotFound, Denied, Conflict. With ``only_forward``, raises Conflict if a merge commit is needed.
     """
