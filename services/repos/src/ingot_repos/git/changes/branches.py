@@ -15,13 +15,13 @@ from ingot_repos.git.storage.read_cache import SharedCache
 
 @dataclass(frozen=True, slots=True)
 class Tip:
-    """The commit at the tip of branches; ``signature`` is None if it is unsigned."""
+    """A branch's tip: the commit that it points to. ``signature`` is None if the commit is unsigned."""
 
     commit: CommitInfo
     signature: CommitSignature | None
 
     def size(self) -> int:
-        """Return its approximate size in bytes: four per character, and 1,000 for the fixed parts."""
+        """Return the approximate size of the tip in bytes: four per character, and 1,000 for fixed parts."""
         people = (self.commit.author, self.commit.committer)
         texts = len(self.commit.message) + sum(len(one.name) + len(one.email) for one in people)
         signed = 0 if self.signature is None else len(self.signature.signature) + len(self.signature.payload)
@@ -33,7 +33,7 @@ def page_of_branches(
 ) -> tuple[list[tuple[str, Tip]], int]:
     """Return one page of branches by name, with clipped tips, and the total number of branches.
 
-    Only branches whose names contain ``part`` count, ignoring case.
+    Only branches whose names contain ``part`` are listed and counted, ignoring case.
     """
     branches, total = list_branches(repo, part=part, offset=offset, limit=limit)
     tips = {oid: _tip(repo, oid, clip) for oid in {branch.oid for branch in branches}}
@@ -51,7 +51,7 @@ def branch_with_tip(repo: pygit2.Repository, name: str, tips: SharedCache[Tip]) 
 
 
 def _tip(repo: pygit2.Repository, oid: str, clip: Clip) -> Tip:
-    """Return the tip with this commit. Raises RepositoryDamaged if the commit is missing."""
+    """Return the tip with this commit id, clipped. Raises RepositoryDamaged if the commit is missing."""
     try:
         commit = find_commit(repo, oid)
     except ObjectNotFound:
@@ -60,7 +60,10 @@ def _tip(repo: pygit2.Repository, oid: str, clip: Clip) -> Tip:
 
 
 def readable_tips(repo: pygit2.Repository) -> dict[str, str]:
-    """Return the ids of branches and tags by name. Raises RepositoryDamaged if one has no files."""
+    """Return the ids of branches and tags by name.
+
+    Raises RepositoryDamaged if a commit or its tree is missing.
+    """
     tips = list_refs(repo, (BRANCHES, TAGS))
     for oid in set(tips.values()):
         kind, target = target_of(repo, oid) or (None, "")

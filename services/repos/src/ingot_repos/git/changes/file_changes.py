@@ -31,7 +31,7 @@ MOST_FOLDERS = 1_000
 
 
 class FileChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One change. ``sha`` is the id of the replaced blob, ``from_path`` the old path of the file.
+    """A change of one file. ``sha`` is the id of the replaced blob, ``from_path`` the old path of the file.
 
     Without ``content`` a rename keeps the content.
     """
@@ -62,7 +62,7 @@ class NewCommit:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCommit:
-    """A commit that no ref reaches yet, and the move of the branch that publishes it."""
+    """A commit that no ref reaches yet, and the ref change that publishes it."""
 
     info: CommitInfo
     move: RefChange
@@ -70,7 +70,10 @@ class PreparedCommit:
 
 
 class ChangeRefused(GitError):
-    """A change does not apply to the branch; nothing was written. ``number`` is its index, from 0."""
+    """A change does not apply to the branch; nothing was written.
+
+    ``number`` is the index of the change, from 0.
+    """
 
     def __init__(self, reason: Refusal, path: str, text: str) -> None:
         self.reason, self.path, self.number = reason, path, 0
@@ -239,7 +242,7 @@ class TreeEdit:
             self._put(change.path, mode, str(pygit2.hash(content)))
 
     def replace(self, path: str, entry: tuple[int, str] | None) -> None:
-        """Put an existing object at a path, or nothing. Raises ChangeRefused if a folder is there."""
+        """Set the entry at a path; None removes it. Raises ChangeRefused if the path is a folder."""
         folder, name = self._folder(path), path.rpartition("/")[2]
         present = folder.entry(name)
         if present is not None and present[0] == FOLDER:
@@ -248,7 +251,7 @@ class TreeEdit:
 
     @writing()
     def write(self) -> str:
-        """Write the files and folders; return the id of the changed tree."""
+        """Write the changed files and folders; return the id of the root tree."""
         for content in self._contents:
             self._repo.create_blob(content)
         return self._root.write(self._repo) or str(self._repo.TreeBuilder().write())
@@ -271,14 +274,17 @@ class TreeEdit:
             raise ChangeRefused("exists", change.path, "there is something at this path already")
 
     def _file(self, path: str) -> tuple[int, str] | None:
-        """Return the file at a path. Raises ChangeRefused if another object is there."""
+        """Return the file at a path, or None.
+
+        Raises ChangeRefused if the path is a folder, link or submodule.
+        """
         entry = self._folder(path).entry(path.rpartition("/")[2])
         if entry is not None and entry[0] not in (_FILE, _EXECUTABLE):
             raise ChangeRefused("path", path, "is a folder, a link or a submodule")
         return entry
 
     def _folder(self, path: str) -> _Folder:
-        """Return the parent folder of a path. Raises ChangeRefused if another object has its path."""
+        """Return the parent folder of a path. Raises ChangeRefused if a parent is no folder."""
         folder = self._root
         for name in path.split("/")[:-1]:
             if name not in folder.folders:

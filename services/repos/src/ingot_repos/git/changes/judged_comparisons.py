@@ -11,9 +11,9 @@ from ingot_repos.git.history.compare import Comparison, compare_with_branch
 def compare_and_judge(
     repo: pygit2.Repository, head: str, *, base_branch: str, ignore_whitespace: bool
 ) -> Comparison:
-    """Return `compare_with_branch` with ``clean`` always set. May run git.
+    """Return the result of `compare_with_branch`, with ``clean`` always set. Blocks; may run git.
 
-    ``ignore_whitespace`` is as in a merge. Also raises GitFailed, GitTimedOut.
+    ``ignore_whitespace`` is as in `merge.merge`. Also raises GitFailed, GitTimedOut.
     """
     result = compare_with_branch(repo, head, base_branch=base_branch)
     if result.clean is not None:

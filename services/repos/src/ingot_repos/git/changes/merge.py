@@ -95,7 +95,7 @@ def mergeable_heads(
 ) -> list[Mergeability | GitFailed]:
     """Test the merges of many heads into one base in one git process. Blocks.
 
-    The result for a head is git's error if git fails.
+    If git fails for a head, its result is the error.
 
     Raises:
         ObjectNotFound: one of them is not a commit of this repository.
@@ -267,7 +267,11 @@ def follow(
     who: Person,
     signer: Signer | None = None,
 ) -> str:
-    """Return `update` with a merge; with `only_forward` raise MergeConflict if it needs a commit."""
+    """Return the result of `update` with style ``merge``.
+
+    Raises the errors of `update`. With ``only_forward`` also raises MergeConflict if a merge commit is
+    needed.
+    """
     if only_forward and merge_base(repo, expected_head, base) not in (expected_head, base):
         raise MergeConflict(reason="the branch has commits of its own")
     return update(
@@ -322,7 +326,10 @@ def _rebase(
     cpu_seconds: float,
     merge_message: str | None = None,
 ) -> str:
-    """Return the tip after replaying theirs on ours, or a merge of it. Raises MergeConflict."""
+    """Replay the commits of theirs on ours and return the new tip, or a merge of it with ``merge_message``.
+
+    Raises MergeConflict.
+    """
     ours, theirs = str(sides.ours.id), str(sides.theirs.id)
     is_ahead = sides.ancestor == ours
     if is_ahead and merge_message is None:

@@ -55,7 +55,7 @@ def prepare_patch(repo: pygit2.Repository, new: NewCommit, *, patch: bytes) -> P
 
 
 def _apply(repo: pygit2.Repository, tip: str, patch: bytes) -> str:
-    """Return the id of the tree after the patch. Only the files that the patch names are read."""
+    """Return the id of the tree after the patch. Reads only the files that the patch names."""
     root = str(find_commit(repo, tip).tree_id) if tip else None
     with tempfile.TemporaryDirectory(prefix="ingot-patch-") as folder:
         path, objects = Path(folder) / "index", Path(folder) / "objects"

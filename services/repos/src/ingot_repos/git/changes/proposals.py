@@ -52,7 +52,7 @@ def move_back(repo: pygit2.Repository, changes: Sequence[RefChange]) -> None:
 
 
 def proposed_commit(repo: pygit2.Repository, oid: str, base_branch: str) -> CommitInfo | None:
-    """Return the commit of a full id; None if the base branch contains it, or it is no commit."""
+    """Return the commit with a full id; None if it is no commit, or if the base branch contains it."""
     base = ref_target(repo, BRANCHES + base_branch)
     try:
         info = commit_info(repo, oid)
@@ -70,12 +70,11 @@ async def with_proposal(
     keep_ref: str,
     moving: MoveBlock,
 ) -> _T:
-    """Return the result of ``act``, which gets the commit at ``ref``.
+    """Call ``act`` with the commit at ``ref`` and return its result.
 
     ``keep_ref``, if not empty, is set to the commit (see `with_head`).
 
-    Raises:
-    RefNotFound: the ref has no commit.
+    Raises: RefNotFound: the ref has no commit.
     """
 
     def proposed(repo: pygit2.Repository) -> str:

@@ -68,7 +68,7 @@ def _replay(
     signer: Signer | None,
     ignore_whitespace: bool,
 ) -> str:
-    """Return the new tip. Raises the errors of `replay`, and GitTooExpensive."""
+    """Replay the commits and return the new tip. Raises the errors of `replay`, and GitTooExpensive."""
     tip = find_commit(view, base)
     for original in _commits_to_replay(view, tip, find_commit(view, head), ancestor, budget):
         budget.require()
@@ -121,7 +121,7 @@ def _commits_to_replay(
     ancestor: str | None,
     budget: CpuBudget,
 ) -> list[pygit2.Commit]:
-    """Return the commits, oldest first. Skip those whose changes the base has, like git-rebase(1).
+    """Return the commits to replay, oldest first. Skip those whose changes the base has, like git-rebase(1).
 
     Raises GitTooExpensive.
     """
@@ -203,10 +203,10 @@ def _may_have_same(
 
 
 def _changed_lines(view: ScratchRepository, commit: pygit2.Commit, path: str) -> Counter[bytes] | None:
-    """Return how often a commit adds each line of a file, or removes it (negative); None if unknown.
+    """Return the lines of a file that a commit adds, with their counts; removed lines have negative counts.
 
-    As for git, white space and numbers of lines do not matter. Lines that are equal on both sides of a diff
-    do not matter, so no diff is made.
+    Return None if they are unknown. As in git, white space and line numbers do not matter. Lines that are
+    equal on both sides of a diff cancel out, so no diff is made.
     """
     before, after = _entry(commit.parents[0], path), _entry(commit, path)
     lines = Counter[bytes]()

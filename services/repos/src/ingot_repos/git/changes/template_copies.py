@@ -16,12 +16,12 @@ from ingot_repos.git.refs.trees import SUBMODULE, Entry, blob_sizes, entry_at, l
 from ingot_repos.git.storage.scratch import staged
 
 PATTERNS = ".gitea/template"
-"""The file that lists the files with names to fill in; it is not copied."""
+"""The file whose patterns select the files with names to fill in. It is not copied."""
 MOST_FILES = 10_000
 MOST_BYTES = 200 * 1024 * 1024
 """Limit for all files, before and after names are filled in."""
 MOST_FILLED_BYTES = 1024 * 1024
-"""A larger file is copied unchanged."""
+"""Bytes of a file in which names are filled in; a larger file is copied unchanged."""
 MOST_PATTERN_BYTES = 16 * 1024
 TOO_LARGE = "the template is too large to be copied"
 
@@ -81,7 +81,7 @@ def _index(
     filled: Collection[str],
     fill: Callable[[str], str],
 ) -> pygit2.Index:
-    """Write the files; return their index. Raises OutputTooLarge, RepositoryDamaged."""
+    """Write the files of the new repository; return their index. Raises OutputTooLarge, RepositoryDamaged."""
     index, room = pygit2.Index(), MOST_BYTES
     for entry in files:
         path, oid = entry.path, pygit2.Oid(hex=entry.oid)
@@ -108,7 +108,7 @@ def _read(template: pygit2.Repository, oid: pygit2.Oid) -> bytes:
 
 
 def _patterns(template: pygit2.Repository, tree: str) -> list[str]:
-    """Return the patterns of the template. Raises OutputTooLarge."""
+    """Return the patterns in the template's `PATTERNS` file. Raises OutputTooLarge."""
     try:
         oid = entry_at(template, tree, PATTERNS).oid
         if template.odb.read_header(oid)[1] > MOST_PATTERN_BYTES:

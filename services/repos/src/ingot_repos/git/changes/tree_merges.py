@@ -46,11 +46,11 @@ MEMORY = 1024 * MIB
 """Bytes that git may allocate for a merge."""
 _OUT_OF_MEMORY = "fatal: Out of memory"
 TEST_CPU_SECONDS = 0.3
-"""The limit of a test merge. Everybody causes one by a pull request, which costs more than the merge."""
+"""CPU seconds of a test merge. Any user can cause test merges by a pull request, so they get less time."""
 _MOST_FOLDERS = 20_000
 """Differing folders of one head in which attributes are looked up: some 0.2 s of CPU time."""
 _MOST_ATTRIBUTES, _ATTRIBUTES_BYTES = 1_000, 16 * MIB
-"""Limits of the files of attributes that are written for one merge, which may all be the same object."""
+"""Limits of the attribute files that are written for one merge. All of them may be one object."""
 _TRIAL = (("core.fsync", "none"), ("core.looseCompression", "0"), ("core.createObject", "rename"))
 """Configuration for a test merge, whose objects are discarded."""
 _ABORTED = (-signal.SIGABRT, -signal.SIGSEGV)
@@ -59,7 +59,7 @@ _CONFLICT = 1
 """The exit code of git-merge(1) for a conflict."""
 _WHO = "merge <merge@localhost> 0 +0000"
 _TOO_EXPENSIVE: TTLCache[tuple[str, str, bool, float], bool] = TTLCache(10_000, 3600.0)
-"""Merges that failed at a limit: they are not tried again for an hour."""
+"""Merges that exceeded a limit: they are not tried again for an hour."""
 _LOCK = threading.Lock()
 
 
@@ -123,13 +123,13 @@ def merge_heads(
 
 
 def was_too_expensive(ours: str, head: str, ignore_whitespace: bool, cpu_seconds: float) -> bool:
-    """True if a merge or rebase of these commits has failed at this limit within the hour."""
+    """True if a merge or rebase of these commits exceeded this CPU time limit within the last hour."""
     with _LOCK:
         return (ours, head, ignore_whitespace, cpu_seconds) in _TOO_EXPENSIVE
 
 
 def note_too_expensive(ours: str, head: str, ignore_whitespace: bool, cpu_seconds: float) -> None:
-    """Remember that a merge or rebase has failed at this limit."""
+    """Record that a merge or rebase exceeded this CPU time limit."""
     with _LOCK:
         _TOO_EXPENSIVE[ours, head, ignore_whitespace, cpu_seconds] = True
 
@@ -194,7 +194,7 @@ def _merge_one(
 ) -> Result:
     """Merge one head within the budget.
 
-    ``result`` is its conflict if only the rules of whitespace are left to try, else None.
+    ``result`` is the conflict of a normal merge if only ``ignore_whitespace`` is left to try, else None.
     """
     try:
         if result is None:
@@ -215,7 +215,7 @@ def _merge(
     config: Sequence[tuple[str, str]],
     budget: CpuBudget,
 ) -> list[Result]:
-    """Merge with one process for all heads; if it fails or prints too much, with one for each half."""
+    """Merge all heads in one process. If git fails or prints too much, merge each half of them separately."""
     options = ("--write-tree", "--stdin", "-z", "--name-only", "--no-messages", "--allow-unrelated-histories")
     try:
         output = _run_git(
@@ -246,7 +246,10 @@ def _run_git(
     budget: CpuBudget,
     stdin: bytes | None = None,
 ) -> bytes:
-    """Run git within the limits of a merge. Raises GitTooExpensive, also if it needs too much memory."""
+    """Run git within the limits of a merge and return its stdout.
+
+    Raises GitTooExpensive if git needs too much CPU time or memory.
+    """
     try:
         return run_git(
             args,
@@ -264,7 +267,7 @@ def _run_git(
 
 
 def _results(output: bytes) -> Iterator[MergedTree]:
-    """Parse the output of ``-z --name-only``: status, tree, paths in conflict, and an empty field."""
+    """Parse the output of ``-z --name-only``: a status, a tree, paths in conflict and an empty field each."""
     fields = iter(output.split(b"\0")[:-1])
     for is_clean in fields:
         tree = next(fields).decode("ascii")
@@ -310,7 +313,7 @@ def _merge_ignoring_whitespace(
 def _checked_out(view: ScratchRepository, ours: str, heads: Sequence[str]) -> Iterator[Path | None]:
     """Yield a work tree with the attributes that may apply to files changed on both sides, or None.
 
-    Such a file differs from the other side's, or has a name there that ours does not have.
+    A file counts as changed if it differs in a head, or if ours has no file of its name.
     """
     attributes = _attributes(view, ours, heads)
     if not attributes:
@@ -322,7 +325,7 @@ def _checked_out(view: ScratchRepository, ours: str, heads: Sequence[str]) -> It
 
 
 def _write_attributes(view: ScratchRepository, work: Path, attributes: dict[bytes, bytes]) -> None:
-    """Write the files. Raises GitTooExpensive for too many, too large or too deeply nested ones."""
+    """Write attribute files into a work tree. Raises GitTooExpensive if they are too many or too large."""
     sizes = {path: view.odb.read_header(oid.hex())[1] for path, oid in attributes.items()}
     read = {path: oid for path, oid in attributes.items() if sizes[path] <= _LARGEST_ATTRIBUTES}
     if (
@@ -338,7 +341,7 @@ def _write_attributes(view: ScratchRepository, work: Path, attributes: dict[byte
 
 
 def _attributes(repo: pygit2.Repository, ours: str, heads: Sequence[str]) -> dict[bytes, bytes]:
-    """Return the attribute files of ours by path, in folders that differ from the tree of a head.
+    """Return the attribute files of ours by path. Only folders that differ from the tree of a head are read.
 
     Raises GitTooExpensive if too many folders differ.
     """

@@ -25,9 +25,9 @@ MAX_CPU = CpuLimit(0.6)
 
 @dataclass(frozen=True, slots=True)
 class BlamedCommit:
-    """A commit of some lines.
+    """A commit that some lines of a file come from.
 
-    ``path`` is the file in it; ``previous`` is a commit without these lines.
+    ``path`` is the file in this commit; ``previous`` is a commit without these lines.
     """
 
     sha: str
@@ -58,7 +58,7 @@ class Blame:
 
     @property
     def weight(self) -> int:
-        """Return its memory use, in units of one line."""
+        """Return the approximate memory use of the blame, in units of one line."""
         paths = sum(len(commit.path) + len(commit.previous_path) for commit in self.commits)
         return len(self.lines) + 4 * len(self.commits) + paths // 100
 

@@ -202,7 +202,7 @@ class _TreeComparison:
 
 
 def _by_name(entries: _Entries) -> dict[bytes, tuple[int, bytes]]:
-    """Return modes of today and ids by name. Names of folders end with a slash."""
+    """Return mode and id of each entry by name, with today's modes. Names of folders end with a slash."""
     by_name: dict[bytes, tuple[int, bytes]] = {}
     for octal, name, oid in entries:
         mode = int(octal, 8)

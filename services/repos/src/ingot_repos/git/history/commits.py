@@ -72,7 +72,7 @@ def commit_info(repo: pygit2.Repository, oid: str) -> CommitInfo:
 
 
 def find_commit(repo: pygit2.Repository, oid: str) -> pygit2.Commit:
-    """Return the commit object of a full id. Raises ObjectNotFound."""
+    """Return the commit object with a full id. Raises ObjectNotFound."""
     commit: object = repo.get(oid) if is_object_id(oid) else None
     if not isinstance(commit, pygit2.Commit):
         raise ObjectNotFound("no such commit")

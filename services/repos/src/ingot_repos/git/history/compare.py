@@ -227,7 +227,7 @@ def _sections(text: bytes) -> dict[bytes, bytes]:
 
 
 def _head(names: list[bytes]) -> bytes:
-    """Return the first line for a file in a diff."""
+    """Return the line that begins a file's section in a diff."""
     return b"diff --git " + quoted(b"a/" + names[0]) + b" " + quoted(b"b/" + names[-1])
 
 

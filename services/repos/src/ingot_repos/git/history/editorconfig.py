@@ -111,7 +111,7 @@ class _Parser(EditorConfigParser):
 
 
 def _bounded(line: str) -> str:
-    """Return the line if it is a section or a known property, and short enough; else an empty line."""
+    """Return the line if it is a section or a known property, and not too long; else an empty line."""
     line = line.strip()
     if line.startswith("["):
         return line if len(line) <= _LONGEST_SECTION and line.count("{") <= _MOST_BRACES else _NO_MATCH

@@ -164,7 +164,7 @@ def _contents(
     max_bytes: int,
     clip: Clip | None,
 ) -> list[Content]:
-    """Return the entries; without their last changes if ``clip`` is None."""
+    """Return the entries of a folder; without their last changes if ``clip`` is None."""
     sizes = blob_sizes(repo, entries)
     has_modules = any(entry.mode == SUBMODULE for entry in entries)
     urls = module_urls(repo, root, cache.module_urls) if has_modules else {}

@@ -193,7 +193,7 @@ async def with_borrowed_head(
     source_id: int,
     branch: str,
 ) -> _T:
-    """Return the result of one ``act`` inside `borrowed_head`."""
+    """Enter `borrowed_head`, call ``act`` once and return its result."""
     async with borrowed_head(storage, target_id, source_id=source_id, branch=branch) as head:
         return await head.act(act)
 

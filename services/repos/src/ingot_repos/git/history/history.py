@@ -203,7 +203,7 @@ def _plain_page(
 
 
 def _listed_by_git(repo: pygit2.Repository, start: str, history_filter: HistoryFilter) -> list[str] | None:
-    """Return the ids of all commits that match a filter with a path; None without one, or on timeout."""
+    """Return the ids of all commits that a filter by path selects; None without a path, or on timeout."""
     if not history_filter.path:
         return None
     revisions = [start, *(f"^{oid}" for oid in history_filter.hidden)]

@@ -66,7 +66,7 @@ def language_of(name: str) -> str:
 
 
 class _Count:
-    """One count of a tree. Folders are cached by tree id, so after a push only changed ones are read."""
+    """Counts bytes by language. Folders are cached by tree id, so after a push only changed ones are read."""
 
     def __init__(self, repo: pygit2.Repository, cache_: SharedCache[dict[str, int]]) -> None:
         self._repo, self._cache = repo, cache_
@@ -74,7 +74,7 @@ class _Count:
         self._is_complete = True
 
     def of(self, tree: str, depth: int = 0) -> dict[str, int]:
-        """Return bytes by language, the largest first."""
+        """Return bytes by language in a tree, the largest first."""
         remembered = self._cache.get(tree)
         if remembered is not None:
             return remembered

@@ -52,7 +52,7 @@ def last_changes(
 
 
 class _Walk:
-    """One walk, latest commit first."""
+    """A walk over a history, latest commit first."""
 
     def __init__(self, repo: pygit2.Repository, folder: str, cache: SharedCache[dict[str, str]]) -> None:
         self._repo, self._folder, self._cache = repo, folder, cache

@@ -163,16 +163,16 @@ async def _files(contents: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 class _NewFiles:
-    """The files of commits that differ from the first parent. Each folder is read once.
+    """Lists the files of commits that differ from the first parent. Each folder is read once.
 
-    So a few objects that hold billions of files cost no more than others.
+    So a few objects that describe billions of files cost no more than others.
     """
 
     def __init__(self, repo: pygit2.Repository) -> None:
         self._repo, self._folders = repo, set[bytes]()
 
     def of(self, commit: pygit2.Commit) -> Iterator[str]:
-        """Yield ids of files, links and submodules. A file of a folder that was read before is left out."""
+        """Yield ids of new files, links and submodules. Folders that were read before are skipped."""
         before = str(commit.parents[0].tree_id) if commit.parents else EMPTY_TREE
         pending = [(bytes.fromhex(before), bytes.fromhex(str(commit.tree_id)))]
         while pending:

@@ -1,7 +1,7 @@
 """Writes the commits and tags that the server makes, and signs them if it has a key.
 
-The committer of a signed commit is the server, since the owner of the key vouches for it. The author stays.
-The tagger of a tag stays, too: it is the account that asked for the tag, and no request can name another.
+The server is the committer of a signed commit, because the key is the server's. The author does not change.
+The tagger of a tag does not change either: it is the account that requested the tag.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from ingot_repos.git.process.disk import writing
 
 
 class Signer(Protocol):
-    """A key of the server, and the name under which it commits."""
+    """A signing key of the server, and the name that commits signed with it show as committer."""
 
     @property
     def name(self) -> str: ...

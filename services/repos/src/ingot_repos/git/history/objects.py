@@ -207,7 +207,10 @@ def is_reachable(repo: pygit2.Repository, commit: str, prefixes: Sequence[str] =
 
 
 def tip_to_hide(repo: pygit2.Repository, tip: str, head: str) -> str:
-    """Return ``tip`` if its history can be hidden from ``head``: it is visible and lacks ``head``."""
+    """Return ``tip`` if its history can be hidden from ``head``: it is visible and does not contain ``head``.
+
+    Otherwise return an empty string.
+    """
     return tip if is_reachable(repo, tip) and not contains(repo, tip, head) else ""
 
 

@@ -67,7 +67,7 @@ class MovedRef:
 
     @property
     def all_commits(self) -> tuple[CommitChanges, ...]:
-        """The commits that were read, with `head`."""
+        """All commits of the ref that were read, including `head`."""
         return self.commits if self.head is None else (*self.commits, self.head)
 
 
@@ -81,8 +81,8 @@ class PushChanges:
     def in_order(self, main: str) -> list[MovedRef]:
         """Return branches before tags, forced ones first, and ``main``, a full ref name, at the end of each.
 
-        The check if a branch contains a pull request needs the head of that pull request from the same push.
-        A branch that moved forward still has its earlier commits.
+        A pull request's head in the same push must be processed before the check if a branch contains it. A
+        branch that moved forward still has its earlier commits.
         """
 
         def place(one: MovedRef) -> tuple[bool, bool, bool]:
@@ -170,7 +170,7 @@ class _MovedRefs:
             return MovedRef(change)
 
     def _head(self, change: RefChange) -> CommitChanges | None:
-        """Return the commit of a ref; None if it has none, or if the limits leave no room for it."""
+        """Return the commit of a ref; None if it has no commit, or if the limits are used up."""
         try:
             oid = str(self._repo[change.after].peel(pygit2.Commit).id)
         except (KeyError, pygit2.GitError):
@@ -180,7 +180,7 @@ class _MovedRefs:
         return next(iter(changes_of(self._repo, [oid], self._budget, self._limits.clip)), None)
 
     def _base(self, change: RefChange) -> str:
-        """Return the commit with the earlier history; for a new branch the tip of the default branch."""
+        """Return the earlier tip of a ref; for a new branch the tip of the default branch."""
         is_new = change.before == ZERO_OID and change.name != self._main
         return self._tip if is_new else change.before
 

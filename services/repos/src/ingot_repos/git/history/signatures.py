@@ -36,7 +36,7 @@ def commit_signature(commit: pygit2.Commit) -> CommitSignature | None:
 
 
 def tag_signature(raw: bytes) -> CommitSignature | None:
-    """Return the signature at the end of a tag object: it starts at the last line that begins any."""
+    """Return the signature of a tag object. It starts at the last line that can begin a signature."""
     starts = [match.start() for match in _BEGIN.finditer(raw)]
     if not starts or len(raw) > _LONGEST:
         return None

@@ -72,7 +72,10 @@ def page_of_tags(
 
 
 def get_tag(repo: pygit2.Repository, name: str) -> TagInfo:
-    """Return the tag with this short name. Raises RefNotFound if it is missing or is no commit's."""
+    """Return the tag with this short name.
+
+    Raises RefNotFound if it is missing or does not point to a commit.
+    """
     oid = ref_target(repo, TAGS + name)
     if oid is None or _time(repo, oid) < 0:
         raise RefNotFound("no such tag")

@@ -89,7 +89,7 @@ def line_between(ancestor: str, tip: pygit2.Commit) -> list[pygit2.Commit] | Non
 
 
 class _Merge:
-    """One merge; it reads a bounded number of bytes."""
+    """A merge of trees that reads a bounded number of bytes."""
 
     def __init__(self, repo: pygit2.Repository) -> None:
         self._repo, self._unread = repo, _MOST_BYTES

@@ -28,14 +28,17 @@ _REFS = ("--branches", "--tags", "--glob=refs/pull", "--glob=refs/notes")
 def is_in_newest_tree(
     repo: pygit2.Repository, branch: str, oid: str, cache: SharedCache[frozenset[bytes]]
 ) -> bool:
-    """True if the latest tree of a branch has the blob or tree; only its first entries are searched."""
+    """True if the latest tree of a branch has the blob or tree.
+
+    Only the first entries of the tree are searched.
+    """
     return not outside_newest_tree(repo, branch, {oid}, cache)
 
 
 def outside_newest_tree(
     repo: pygit2.Repository, branch: str, oids: Collection[str], cache: SharedCache[frozenset[bytes]]
 ) -> set[str]:
-    """Return the objects that the latest tree of a branch lacks; only its first entries are searched."""
+    """Return the objects that the latest tree of a branch lacks. Only its first entries are searched."""
     try:
         root = str(find_commit(repo, get_branch(repo, branch).oid).tree_id)
     except RefNotFound:

@@ -84,9 +84,9 @@ def list_files(
     offset: int,
     limit: int,
 ) -> tuple[list[ListedFile], int]:
-    """Return a part of the files, and their number. Raises RefNotFound, OutputTooLarge.
+    """Return a part of the files of the root folder, and their number. Raises RefNotFound, OutputTooLarge.
 
-    ``is_listed`` decides by name, ``matches`` by name and content.
+    ``is_listed`` selects files by name, ``matches`` by name and content.
     """
     commit = named_ref(repo, branch).commit
     tree = str(find_commit(repo, commit).tree_id)

@@ -24,7 +24,7 @@ from ingot_repos.git.refs.refs import RefChange
 log = structlog.get_logger()
 
 UNKNOWN = "what the push brings could not be looked at; push again"
-"""The rejection message for a push that could not be checked."""
+"""The message for a push that could not be checked."""
 _ABANDONED_SECONDS = 2 * 3600.0
 _LONGEST_LINE = 2000
 PUSH = "push"
@@ -38,7 +38,7 @@ It is shorter than the lifetime of a positive decision.
 """
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _OWN = secrets.token_hex(4)
-"""A random suffix: containers of a pod share a host name, and each runs as process 1."""
+"""A random suffix of the process name: containers of a pod share a host name and a process id of 1."""
 
 
 def process_name() -> str:

@@ -32,7 +32,7 @@ class NewCommit:
 
 @dataclass(frozen=True, slots=True)
 class NewContents:
-    """New commits, latest first, and paths of changed files. None: too many, or not requested."""
+    """New commits, latest first, and paths of changed files. None means too many, or not requested."""
 
     commits: tuple[NewCommit, ...] | None = None
     files: frozenset[str] | None = None

@@ -151,7 +151,7 @@ class RefRefusal(msgspec.Struct, frozen=True):
 
     @property
     def is_certain(self) -> bool:
-        """True if the ref may not move, independent of the content of the push."""
+        """True if the ref may not move, whatever the push contains."""
         return not self.forced_only and not self.question
 
     def line(self) -> str:

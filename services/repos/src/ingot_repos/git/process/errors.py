@@ -105,11 +105,11 @@ class OutputTooLarge(GitError):
 
 
 class GitTimedOut(GitError):
-    """A git process exceeded its time limit and was killed with its process group."""
+    """A git process exceeded its time limit. It was killed with its process group."""
 
 
 class GitTooExpensive(GitTimedOut):
-    """A git process exceeded its CPU time limit and was killed with its process group."""
+    """A git process exceeded its CPU time limit. It was killed with its process group."""
 
     def __init__(self) -> None:
         super().__init__("git used more CPU time than allowed")

@@ -18,7 +18,7 @@ def quoted(path: bytes) -> bytes:
 
 
 def unquoted(path: bytes) -> bytes:
-    """Return the name from its form in git's output."""
+    """Return the file name that git's output shows in this form."""
     if len(path) < 2 or not (path.startswith(b'"') and path.endswith(b'"')):
         return path
     return _ESCAPE.sub(lambda match: _SIGNS.get(match[0]) or bytes([int(match[0][1:], 8)]), path[1:-1])

@@ -79,7 +79,7 @@ class Spool:
         return True
 
     def _remember(self, position: int, part: bytes) -> None:
-        """Keep recent chunks: clients that start together need the same ones at nearly the same time."""
+        """Keep recent chunks in memory: clients that start together read the same chunks almost together."""
         self._newest[position] = part
         if len(self._newest) > _NEWEST:
             self._newest.popitem(last=False)

@@ -30,7 +30,7 @@ class SshKeyFile:
         os.write(self._file, private_key)
 
     def sign(self, payload: bytes, budget: CpuBudget | None = None) -> bytes:
-        """Return the armored signature of a commit or tag, and charge the budget. Blocks.
+        """Return the armored signature of a commit or tag; charge the budget for ssh-keygen. Blocks.
 
         Raises SigningFailed.
         """
@@ -60,7 +60,7 @@ def _exchange(
 ) -> tuple[bytes, bytes]:
     """Write the payload, and return stdout and stderr of the process, which reads before it writes.
 
-    It is charged before it is waited for: then its clock is gone.
+    The budget is charged before the process is reaped, because its CPU clock vanishes then.
     """
     stdin, stdout, stderr = (
         cast("IO[bytes]", pipe) for pipe in (process.stdin, process.stdout, process.stderr)

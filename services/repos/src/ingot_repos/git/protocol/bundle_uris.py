@@ -10,7 +10,7 @@ from ingot_repos.git.protocol.smart_http import FLUSH, pkt_line
 from ingot_repos.git.refs.refs import BRANCHES
 
 MOST_COMMITS = 10_000
-"""Limit for the commits that are searched for one that is old enough."""
+"""Maximum number of commits that are searched for one that is old enough."""
 
 
 def with_bundle_uri(capabilities: bytes) -> bytes:
@@ -19,7 +19,7 @@ def with_bundle_uri(capabilities: bytes) -> bytes:
 
 
 def list_of_bundles(address: str | None) -> bytes:
-    """Return the response that lists one bundle, or none. A relative address starts at the repository's."""
+    """Return the response that lists one bundle, or none. Relative addresses start at the repository."""
     if address is None:
         return FLUSH
     lines = ("bundle.version=1", "bundle.mode=all", f"bundle.base.uri={address}")

@@ -110,7 +110,7 @@ class FetchCache:
         return True
 
     def release(self, count: int) -> None:
-        """Free reserved bytes."""
+        """Free reserved bytes of the budget."""
         self._used_bytes -= count
 
     def new_spool(self) -> Spool | None:
@@ -127,7 +127,7 @@ class FetchCache:
             del self._running[run.key]
 
     def keep(self, key: bytes, spool: Spool | None, parts: list[bytes]) -> None:
-        """Cache a complete response: the file or the parts."""
+        """Cache a complete response. The content is in the file or in the parts."""
         if spool is not None:
             if key in self._files:  # another run was faster
                 return
@@ -234,7 +234,7 @@ class _Run:
                 await self._abandon()
 
     def _advance(self, reader: object, position: int) -> None:
-        """Record the position of a client. Raises GitTimedOut if the client was dropped."""
+        """Record the position of a client in the response. Raises GitTimedOut if the client was dropped."""
         if reader not in self._positions:
             raise GitTimedOut("the client is much slower than other clients of the same fetch")
         if self._positions[reader] != position:
@@ -279,7 +279,7 @@ class _Run:
         self._size += len(chunk)
 
     async def _begin_file(self) -> None:
-        """Continue in a file if a second client needs the response; otherwise stop sharing."""
+        """Write the response to a file if a second client needs it; otherwise stop sharing it."""
         spool = self._cache.new_spool() if self._is_used_again else None
         if spool is None:
             self._stop_sharing()

@@ -77,11 +77,11 @@ class FetchRequest:
     shallow: frozenset[str] = frozenset()
     """The commits at which the client's history is cut off."""
     haves: tuple[str, ...] = ()
-    """The first of the other objects that the client has."""
+    """The other objects that the client has, up to `MOST_HAVES`."""
     has_more_haves: bool = False
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the complete packets with their headers."""
+        """Yield the complete packets of the request, including their headers."""
         position = 0
         while (line := _line(self.text, position)) is not None:
             position += len(line)
@@ -103,7 +103,7 @@ class FetchRequest:
         return self.text.endswith(DONE)
 
     def in_version_0(self) -> "FetchRequest":
-        """Return the request without its wants, which git itself compares with the refs."""
+        """Return the request without its wants: in protocol 0 git itself compares them with the refs."""
         return replace(self, wants=frozenset())
 
     def require_command(self) -> None:
@@ -112,7 +112,7 @@ class FetchRequest:
             raise BodyRefused("not a command of this server")
 
     def without(self, oids: set[str]) -> bytes:
-        """Return its packets without these objects and without hidden refs.
+        """Return the packets of the request without these objects and without hidden refs.
 
         In protocol 2 git treats a request without `have` as one of an empty client. So each removed `have` is
         replaced by an id that does not exist. In protocol 0 git might acknowledge this id, and the client
@@ -140,14 +140,17 @@ class FetchRequest:
 
 
 class RequestReader:
-    """Reads the requests in a body one by one."""
+    """Reads the requests in a body, one after the other."""
 
     def __init__(
         self,
         body: AsyncIterator[bytes],
         long_slot: Callable[[], AbstractAsyncContextManager[object]] = contextlib.nullcontext,
     ) -> None:
-        """Enter ``long_slot`` while a request longer than ``LONG_REQUEST`` is read; ``release`` leaves it."""
+        """Read requests from ``body``. A request longer than ``LONG_REQUEST`` enters ``long_slot``.
+
+        `release` leaves the slot.
+        """
         self._body, self._buffer = aiter(body), bytearray()
         self._coming: asyncio.Future[bytes | None] | None = None
         self._long_slot, self._slot = long_slot, contextlib.AsyncExitStack()
@@ -160,7 +163,7 @@ class RequestReader:
         await self._slot.aclose()
 
     async def skip_rest(self) -> None:
-        """Read and discard the rest, so a disconnect of the client is noticed."""
+        """Read and discard the rest of the body, so a disconnect of the client is noticed."""
         self._buffer.clear()
         while await self._next_chunk() is not None:
             pass
@@ -319,7 +322,10 @@ async def _hidden(
     cache: SharedCache[bool],
     find: Callable[[set[str]], Awaitable[set[str]]],
 ) -> set[str]:
-    """Return the objects that none of the tips reaches. The result is cached: it never changes."""
+    """Return the objects that none of the tips reaches.
+
+    Cached, because the result for these tips never changes.
+    """
     digest = hashlib.blake2b("".join(tips).encode(), digest_size=16).digest()
     verdicts = {oid: cache.get((oid, digest)) for oid in oids}
     if unseen := {oid for oid, verdict in verdicts.items() if verdict is None}:
@@ -333,7 +339,7 @@ async def _hidden(
 def _not_advertised(
     repo: pygit2.Repository, wants: Collection[str]
 ) -> tuple[dict[str, ObjectType | None], list[str]]:
-    """Return the types of wants that are no tips, and all tips. The type of a missing object is None.
+    """Return the types of wants that are not tips of refs, and all tips. A missing object has the type None.
 
     Both are empty if all wants are tips.
     """

@@ -21,7 +21,7 @@ _FLUSH = b"0000"
 _HEADER = 4
 
 _cached_capabilities: list[bytes] = []
-"""The capabilities of receive-pack, learned from git: they are equal for all repositories."""
+"""The capabilities of receive-pack as git reports them. They are equal for all repositories."""
 
 
 async def advertise_for_push(

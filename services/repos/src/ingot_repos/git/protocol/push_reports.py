@@ -19,7 +19,10 @@ class PushReport:
         self._report = bytearray()
 
     async def texts_of(self, answer: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-        """Yield the progress texts of `answer`, which arrives in whole packets. Raises its errors."""
+        """Yield the progress texts of `answer`, which arrives in whole packets.
+
+        Errors of `answer` are raised here.
+        """
         async with contextlib.aclosing(answer):
             async for chunk in answer:
                 if not self._has_side_band:
@@ -40,7 +43,8 @@ class PushReport:
     def packets(self, names: Mapping[str, str], refusals: Mapping[str, str], lines: Sequence[str]) -> bytes:
         """Return the end of the response: progress `lines` and the report.
 
-        `names` replaces names of refs. `refusals` has the reasons for refs that were rejected after all.
+        `names` maps ref names in git's report to the names that the client sees. `refusals` has the reasons
+        for refs that were rejected after git's report.
         """
         report = b"".join(pkt_line(_renamed(line, names, refusals)) for line in self._lines())
         report += b"0000" if self._report else b""

@@ -23,7 +23,7 @@ def packets(band: int, content: bytes) -> bytes:
 
 
 async def without_path(answer: AsyncGenerator[bytes, None], path: Path) -> AsyncGenerator[bytes, None]:
-    """Yield `answer` with ``path`` replaced by "repository": git prints the path of a damaged repository."""
+    """Yield `answer` with ``path`` replaced by "repository": git's messages may contain the storage path."""
     parts = _Packets(path)
     async with contextlib.aclosing(answer):
         try:
@@ -39,7 +39,7 @@ async def without_path(answer: AsyncGenerator[bytes, None], path: Path) -> Async
 
 
 class Texts:
-    """Messages for users, as packets of whole lines, with "repository" in place of its path."""
+    """Collects messages for users as packets of whole lines. "repository" replaces the storage path."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._text = str(path).encode(), bytearray()

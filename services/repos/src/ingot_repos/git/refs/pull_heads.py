@@ -30,9 +30,9 @@ def head_ref(repo: pygit2.Repository, number: int) -> str:
 
 
 def changes_of_state(repo: pygit2.Repository, number: int, state: HeadState) -> list[RefChange]:
-    """Return the changes that bring a head into a state. Empty if it has that state or is not stored.
+    """Return the ref changes that bring a head into a state. Empty if it has that state or is not stored.
 
-    If both refs exist, a comparison that began earlier wrote the visible one. So the visible one is later.
+    If both refs exist, a comparison that began earlier wrote the visible ref. So the visible ref is newer.
     """
     names = {"visible": visible_ref(number), "hidden": hidden_ref(number)}
     tips = {name: tip for name in names.values() if (tip := ref_target(repo, name)) is not None}

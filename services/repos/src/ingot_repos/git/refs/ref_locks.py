@@ -19,7 +19,7 @@ _SHARED = ("*.lock", "packed-refs.new")
 EVERY_LOCK = (*_SHARED, "refs/**/*.lock")
 """Patterns of all locks that this module handles."""
 _NOTES = "refs/notes/**/*.lock"
-"""Notes are always checked, because no list says which of them are moved."""
+"""Notes are always checked, because callers do not list the notes that move."""
 
 
 def are_locked(path: Path, names: Iterable[str]) -> bool:

@@ -103,7 +103,7 @@ def list_refs(repo: pygit2.Repository, prefixes: Sequence[str] = ("refs/",)) -> 
 
 
 def each_ref(repo: pygit2.Repository, *prefixes: str) -> Iterator[tuple[str, str]]:
-    """Yield the items of `list_refs` one by one."""
+    """Yield the name and object id of each ref that `list_refs` returns."""
     for raw_name, target in raw_refs(Path(repo.path), *prefixes):
         name = _decoded(raw_name)
         if name is not None and not target.startswith(SYMBOLIC):
@@ -123,7 +123,7 @@ def ref_target(repo: pygit2.Repository, name: str) -> str | None:
 
 
 def target_of_ref(repo: pygit2.Repository, name: str) -> str | None:
-    """Return `ref_target`; follow symbolic refs."""
+    """Return the object id of a full ref name, following symbolic refs; None if it is missing or dangling."""
     ref = repo.references.get(name) if is_valid_ref_name(name) else None
     try:
         return None if ref is None else str(ref.resolve().raw_target)
@@ -134,9 +134,9 @@ def target_of_ref(repo: pygit2.Repository, name: str) -> str | None:
 def list_branches(
     repo: pygit2.Repository, *, part: str = "", offset: int = 0, limit: int | None = None
 ) -> tuple[list[Branch], int]:
-    """Return one page of branches by name, and their total number. Only names that contain ``part`` count.
+    """Return one page of branches by name, and their total number.
 
-    The case of letters is ignored.
+    Only branches whose names contain ``part`` are listed and counted, ignoring case.
     """
     page: list[Branch] = []
     total = 0

@@ -26,7 +26,7 @@ def target_of(repo: pygit2.Repository, oid: str) -> tuple[ObjectType, str] | Non
 
 
 def next_object(repo: pygit2.Repository, oid: str) -> str:
-    """Return the object that a tag (full id) names. Raises KeyError, GitError."""
+    """Return the id of the object that a tag (full id) points to. Raises KeyError, GitError."""
     tag: object = repo[oid]
     if not isinstance(tag, pygit2.Tag):
         raise KeyError(oid)

@@ -145,7 +145,7 @@ def blob_sizes(repo: pygit2.Repository, entries: Iterable[Entry]) -> dict[str, i
 
 
 def fits(repo: pygit2.Repository, tree: str, most: int) -> bool:
-    """True if a folder has at most about ``most`` entries. Its size counts: long names weigh more."""
+    """True if a folder has at most about ``most`` entries, estimated from its size in bytes."""
     try:
         return repo.odb.read_header(tree)[1] <= max(most, 0) * 4 * _SMALLEST_ENTRY
     except KeyError:

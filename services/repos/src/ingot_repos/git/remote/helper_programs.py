@@ -24,7 +24,7 @@ _CHUNK = 64 * 1024
 
 
 def program_path(name: str) -> str:
-    """Return the path of one of the programs. Raises FileNotFoundError if it is not installed."""
+    """Return the path of an installed helper program. Raises FileNotFoundError if it is not installed."""
     script = Path(sysconfig.get_path("scripts")) / name
     path = str(script) if script.is_file() else shutil.which(name)
     if path is None:
@@ -33,7 +33,10 @@ def program_path(name: str) -> str:
 
 
 def secrets_file(username: str, password: str) -> tuple[int, str]:
-    """Write both to an anonymous file. Return its descriptor, which the caller closes, and its path."""
+    """Write user name and password to an anonymous file; return its descriptor and its path.
+
+    The caller closes the descriptor.
+    """
     descriptor = os.memfd_create("secrets")
     os.write(descriptor, json.dumps([username, password]).encode())
     return descriptor, f"/proc/{os.getpid()}/fd/{descriptor}"

@@ -183,9 +183,9 @@ class RemoteRefs:
 
 @dataclass(frozen=True, slots=True)
 class PullHeads:
-    """The heads of pull requests of a remote: ``folder`` has them by number.
+    """The heads of pull requests of a remote. ``folder`` is the remote's folder of refs with them by number.
 
-    Their numbers here are higher by ``offset``.
+    Their numbers in this repository are higher by ``offset``.
     """
 
     folder: str = PULLS
@@ -197,7 +197,7 @@ class PullHeads:
         return int(number) if name == f"{self.folder}{number}/head" and _NUMBER.fullmatch(number) else None
 
     def local_name(self, name: str) -> str:
-        """Return the name of a ref here. Only heads of pull requests change theirs."""
+        """Return the name of a remote ref in this repository. Only heads of pull requests are renamed."""
         number = self.number_of(name)
         return name if number is None else f"{PULLS}{number + self.offset}/head"
 
@@ -207,7 +207,7 @@ async def list_remote_refs(
 ) -> RemoteRefs:
     """Return the refs of a remote, without names that are invalid here. Raises RemoteFailed.
 
-    ``pulls``: with these heads of pull requests.
+    With ``pulls``, the heads of its pull requests are included.
     """
     patterns = (f"{BRANCHES}*", f"{TAGS}*", *((f"{pulls.folder}*/head",) if pulls is not None else ()))
     args = GitArgs("ls-remote", ("--symref",), (remote.url, "HEAD", *patterns))

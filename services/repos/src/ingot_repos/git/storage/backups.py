@@ -20,7 +20,7 @@ TIME = "%Y-%m-%dT%H-%M-%S-%fZ"
 PASSES_OVER_OBJECTS = 100
 LOOSE = "[0-9a-f][0-9a-f]"
 PACKED = (".pack", ".rev", ".idx")
-"""In the order of copying. git removes the index of a pack first: a copied index implies the rest."""
+"""Suffixes of pack files in the order of copying. The index is last: a copied index implies the rest."""
 
 
 def name_of(moment: datetime) -> str:
@@ -29,12 +29,12 @@ def name_of(moment: datetime) -> str:
 
 
 def list_whole(to: Path) -> list[Path]:
-    """Return the complete backups below ``to``, the oldest first."""
+    """Return the paths of the complete backups below ``to``, the oldest first."""
     return sorted(path for path in to.glob("[0-9]*Z") if path.is_dir())
 
 
 def newest(to: Path) -> Path | None:
-    """Return the latest complete backup."""
+    """Return the path of the latest complete backup below ``to``, or None."""
     return max(list_whole(to), default=None)
 
 
@@ -98,7 +98,7 @@ class FolderCopy:
         self._copies = FileCopies()
 
     def repositories(self) -> None:
-        """Copy a folder of storage. Repositories that are deleted during the copy are skipped.
+        """Copy a folder with all repositories. Repositories that are deleted during the copy are skipped.
 
         Repositories that move to another shard are copied: their files stay longer than a backup takes.
         """
@@ -144,7 +144,7 @@ class FolderCopy:
         staged.rmdir()
 
     def _packs(self, folder: Path) -> None:
-        """Copy all packs that exist at one time: a repack moves objects from pack to pack."""
+        """Copy all packs that exist at the same moment, because a repack moves objects from pack to pack."""
         for _ in range(PASSES_OVER_OBJECTS):
             before = _packs_in(folder)
             with contextlib.suppress(FileNotFoundError):
@@ -162,7 +162,7 @@ class FolderCopy:
                 self._immutable(path)
 
     def _each(self, paths: Callable[[], Iterator[Path]], copy: Callable[[Path], None]) -> None:
-        """Copy all ``paths``. Repeat if a file disappeared: git has moved its content to another file."""
+        """Copy all ``paths``. Repeat if a file disappeared, because git moves content between files."""
         for _ in range(PASSES_OVER_OBJECTS):
             try:
                 for path in paths():

@@ -1,4 +1,4 @@
-"""Copy repositories to another volume, file by file.
+"""Copies repositories to another volume, file by file.
 
 Objects are immutable, and refs are copied as one list. So an interrupted copy continues with the missing
 files, and a repeated copy transfers only new ones. Files that git can recreate (commit-graphs,
@@ -126,7 +126,7 @@ def missing_files(path: Path, files: Sequence[ObjectFile]) -> list[ObjectFile]:
 
 
 def link_files(path: Path, files: Collection[ObjectFile], others: dict[tuple[int, str], Path]) -> None:
-    """Link files that an earlier copy has already. Add the new files to ``others``, by inode and path."""
+    """Link files that an earlier copy already has. Add other files to ``others``: paths by inode and name."""
     for file in files:
         target = path / file.path
         other = others.setdefault((file.inode, file.path), target)
@@ -136,7 +136,7 @@ def link_files(path: Path, files: Collection[ObjectFile], others: dict[tuple[int
 
 
 def remove_surplus(path: Path, files: Sequence[ObjectFile]) -> None:
-    """Remove object files that are not in the list: git packed them after they were copied."""
+    """Remove object files that are not in the list. git has repacked them since they were copied."""
     listed = {file.path for file in files}
     for file in _files(path):
         if file.path not in listed:
@@ -186,9 +186,10 @@ def _is_temporary(name: bytes) -> bool:
 
 
 def _files(path: Path) -> list[ObjectFile]:
-    """List loose objects first: an object that is packed during the listing is found in its pack.
+    """Return the object files of a repository, loose objects first.
 
-    Packs are listed until two lists agree: one list can miss both a new pack and the packs that it replaces.
+    An object that is packed during the listing is found in its pack. Packs are listed until two lists are
+    equal: a single list can lack both a new pack and the packs that it replaces.
     """
     folders = sorted(folder.name for folder in (path / "objects").iterdir() if len(folder.name) == 2)
     loose = [file for folder in folders for file in _files_in(path, folder)]

@@ -60,8 +60,8 @@ def copy_history(source: Path, target: Path) -> None:
 def _copy_objects(source: Path, target: Path) -> bool:
     """Copy the objects. Return True if the target got all objects of the source.
 
-    The target always gets the source's commit-graph, but under another name. Otherwise git would trust it and
-    not notice a missing commit.
+    The target always gets the source's commit-graph, but under another name. With the real name git would
+    trust it and not notice a missing commit.
     """
     with in_use(source):
         # Before the objects, which then include every commit of the commit-graph.
@@ -94,7 +94,10 @@ def _copy_objects(source: Path, target: Path) -> bool:
 
 
 def _is_for_forks(ref: Ref) -> bool:
-    """True for branches and tags, except old refs that look like ids: new ones are not created."""
+    """True for branches and tags.
+
+    Old refs that look like ids are excluded, because such refs cannot be created.
+    """
     return ref.name.startswith(_REFS) and not ends_like_an_id(ref.name.decode(errors="replace"))
 
 

@@ -117,7 +117,10 @@ def _pack(trees: list[bytes]) -> bytes:
 
 
 def _path_of(oid: str, trees: dict[str, list[_Entry]]) -> str:
-    """Return the path of an object. For a tree it is the path of the entry that may be the cause."""
+    """Return the path of an object.
+
+    For a tree, return the path of the entry that may be the cause of the flaw.
+    """
     names = []
     if oid in trees:
         entries = sorted(trees[oid], key=lambda entry: entry[0] != FileMode.LINK)

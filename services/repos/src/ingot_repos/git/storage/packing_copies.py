@@ -29,7 +29,7 @@ _LOOSE = "[0-9a-f][0-9a-f]/[0-9a-f]*"
 
 
 class PackingCopy:
-    """The copy for one repack. Only one repack of a repository runs at a time."""
+    """A copy for one repack. Only one repack of a repository runs at a time."""
 
     def __init__(self, repository: Path) -> None:
         self._repository, self._objects = repository, repository / "objects"
@@ -38,7 +38,7 @@ class PackingCopy:
         """The linked files, relative to the folder of objects."""
 
     def make(self) -> None:
-        """Copy all refs, then link the objects: each ref then has its objects."""
+        """Copy all refs, then link the objects, so the objects of every copied ref are linked."""
         self.remove()
         (self.path / "refs").mkdir(parents=True)
         for file in ("HEAD", "config"):
@@ -62,7 +62,7 @@ class PackingCopy:
             self._link(file)
 
     def hand_over(self) -> None:
-        """Link git's new packs into the repository, and flush their names to disk."""
+        """Link git's new packs into the repository, and flush their directory entries to disk."""
         for suffix in _SUFFIXES:
             for file in self.path.glob(f"objects/pack/pack-*{suffix}"):
                 target = self._objects / "pack" / file.name
@@ -87,7 +87,7 @@ class PackingCopy:
                 (self._objects / folder).rmdir()
 
     def remove(self) -> None:
-        """Remove the copy. A copy left by a dead process has nothing that the repository needs."""
+        """Remove the copy. The repository needs nothing in it, not even if its process died."""
         shutil.rmtree(self.path, ignore_errors=True)
 
     def _link(self, file: Path) -> None:
@@ -101,7 +101,10 @@ class PackingCopy:
 
 @contextlib.contextmanager
 def packing_copy(repository: Path) -> Iterator[PackingCopy]:
-    """Yield the copy and remove it afterwards. Raises RepositoryDamaged for unreadable refs, StorageFull."""
+    """Yield a copy of a repository; remove it afterwards.
+
+    Raises StorageFull, RepositoryDamaged for unreadable refs.
+    """
     copy = PackingCopy(repository)
     try:
         with disk_errors():

@@ -131,7 +131,7 @@ def _modified(file: Path) -> float:
 
 
 def _size_if_newer(file: Path, time: float) -> int:
-    """Return the size of a file; 0 if it is older, or if a repack has removed it."""
+    """Return the size of a file in bytes. Return 0 if it is older than ``time`` or no longer exists."""
     try:
         stat = file.stat()
     except FileNotFoundError:
@@ -222,14 +222,20 @@ def in_use(path: Path) -> Iterator[None]:
 
 
 def is_in_use(path: Path) -> bool:
-    """True if a process is inside ``in_use``. A later process sees only current refs: `_join_everything`."""
+    """True if a process is inside ``in_use``. A process that enters later sees only current refs.
+
+    See `_join_everything`.
+    """
     with _exclusive_use(path) as is_unused:
         return not is_unused
 
 
 @contextlib.contextmanager
 def _exclusive_use(path: Path) -> Iterator[bool]:
-    """Yield True if no process is inside ``in_use``; new ones then wait for the block, which is short."""
+    """Yield True if no process is inside ``in_use``.
+
+    New processes wait until the block ends, which is short.
+    """
     with _lock_file(path) as lock:
         try:
             if lock is not None:
@@ -241,7 +247,7 @@ def _exclusive_use(path: Path) -> Iterator[bool]:
 
 
 async def while_in_use(path: Path, answer: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """Yield the chunks of ``answer`` inside ``in_use``."""
+    """Yield the chunks of ``answer``; the repository is not pruned until the last one."""
     with in_use(path):
         async with contextlib.aclosing(answer):
             async for chunk in answer:
@@ -273,7 +279,7 @@ def _is_full_repack_due(path: Path, grace: timedelta) -> bool:
 
 
 def _start_grace(path: Path) -> None:
-    """Set the time of all packs to now: objects that become unreachable start their grace period.
+    """Set the time of all packs to now, so objects that become unreachable start their grace period.
 
     Unreachable objects get the time of their pack.
     """
@@ -283,7 +289,7 @@ def _start_grace(path: Path) -> None:
 
 
 def _times_of_cruft(path: Path) -> dict[str, int]:
-    """Return the last use of each cruft pack, by pack name."""
+    """Return the time of the last use of each cruft pack, by pack name."""
     times = {}
     for file in _packs(path, ".mtimes"):
         with contextlib.suppress(FileNotFoundError):

@@ -36,7 +36,7 @@ class SharedCache(Generic[_T]):
 
 
 class ReadCache:
-    """The caches of a process. Each module of this package documents what its cache holds."""
+    """The read caches of one process. Each module of this package documents what its cache holds."""
 
     def __init__(self) -> None:
         self.last_changes: SharedCache[dict[str, str]] = SharedCache()

@@ -38,7 +38,7 @@ BEAT_SECONDS = 5.0
 LONGEST_SECONDS = 900.0
 """Limit for a read that lets other threads work."""
 _SLOT = struct.Struct("qQd")
-"""The id of the repository, the thread that reads it, and the start time."""
+"""A record in the file: the id of the repository, the thread that reads it, and the start time."""
 _FILE_NAME = re.compile(r"([0-9]{1,9})-")
 """Bytes of slots in the file. Processes of one volume may differ, for example while settings change."""
 _CURRENT = re.compile(rb"^Current thread 0x([0-9a-f]+)", re.MULTILINE)
@@ -48,7 +48,7 @@ _STDERR = 2
 
 @dataclass(slots=True)
 class _Read:
-    """A running read. ``outer`` is the read that the same thread began before; ``time`` is in the file."""
+    """A running read. ``outer`` is the read that the same thread began before; ``time`` is the start time."""
 
     repo_id: int
     outer: "_Read | None"
@@ -58,7 +58,7 @@ class _Read:
 
     @property
     def others(self) -> list[int]:
-        """Return the repositories that the same thread reads already, the last one first."""
+        """Return the other repositories that the same thread is reading, the last one first."""
         return [] if self.outer is None else [self.outer.repo_id, *self.outer.others]
 
 
@@ -140,7 +140,10 @@ class ReadWatch:
 
     @contextlib.contextmanager
     def _file(self) -> Iterator[IO[bytes]]:
-        """Create the locked file of this process: slots first, then traces. The lock shows that it lives."""
+        """Create the locked file of this process: slots first, then traces.
+
+        The lock shows that the process lives.
+        """
         while True:
             descriptor, name = tempfile.mkstemp(prefix=f"{self._size}-", dir=self._files)
             with os.fdopen(descriptor, "r+b") as file:
@@ -188,7 +191,7 @@ class ReadWatch:
         self.damaged = frozenset(repo_id for repo_id, note in notes.items() if note == _DAMAGED)
 
     def _suspect_long_reads(self) -> None:
-        """Suspect each long read once. A slow disk is possible: all threads continue."""
+        """Suspect each long read once. The disk may only be slow, so no thread is stopped."""
         reads = list(self._reads.values())
         outer = {id(read.outer) for read in reads}
         for read in reads:

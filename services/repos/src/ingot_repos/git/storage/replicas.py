@@ -16,12 +16,12 @@ _STAMP = "ingot-replica"
 
 
 def in_order(files: Sequence[ObjectFile]) -> list[ObjectFile]:
-    """Return the files with pack indexes last: git looks for a pack as soon as it sees its index."""
+    """Return the files with pack indexes last, because git looks for a pack as soon as it sees the index."""
     return sorted(files, key=lambda file: file.path.endswith(".idx"))
 
 
 def replace_refs(path: Path, refs: Sequence[Ref], default_branch: str) -> None:
-    """Replace all refs and HEAD. Remove loose refs: they are older than the copy."""
+    """Replace all refs and HEAD. Remove loose refs, because they are older than the copy."""
     lines = [ref.oid.encode() + b" " + ref.name + b"\n" for ref in sorted(refs, key=lambda ref: ref.name)]
     _replace(path / "packed-refs", b"".join([b"# pack-refs with: sorted \n", *lines]))
     for top, _, names in os.walk(path / "refs"):
@@ -31,19 +31,19 @@ def replace_refs(path: Path, refs: Sequence[Ref], default_branch: str) -> None:
 
 
 def flush(path: Path, files: Sequence[ObjectFile]) -> None:
-    """Flush the files and their names to disk."""
+    """Flush files and their directory entries to disk."""
     paths = [path / file.path for file in files]
     with disk_errors():
         flush_files((*paths, *{file.parent for file in paths}))
 
 
 def write_stamp(path: Path, stamp: str) -> None:
-    """Record which copy this is."""
+    """Store the stamp, which identifies the copied version of the repository."""
     _replace(path / _STAMP, stamp.encode())
 
 
 def read_stamp(path: Path) -> str:
-    """Return the stamp of the copy; empty without one."""
+    """Return the stamp of the copy (see `write_stamp`); empty without one."""
     with contextlib.suppress(FileNotFoundError):
         return (path / _STAMP).read_text()
     return ""

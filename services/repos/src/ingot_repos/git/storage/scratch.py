@@ -55,7 +55,7 @@ class ScratchRepository(pygit2.Repository):
             yield Path(folder)
 
     def keep(self, oid: str) -> None:
-        """Mark a commit: `staged` stores it with all objects that it needs."""
+        """Mark a commit, so `staged` stores it with all objects that it needs."""
         self._roots.append(oid)
 
     def move_objects(self) -> None:
@@ -70,9 +70,9 @@ class ScratchRepository(pygit2.Repository):
         _move_objects(files, Path(self.path) / "objects")
 
     def _copy_from_alternate(self) -> None:
-        """Copy what the marked objects need and only the alternate has.
+        """Copy objects that the marked objects need and that only the alternate has.
 
-        Neither git nor libgit2 writes an object that it finds there.
+        Neither git nor libgit2 writes an object that exists in an alternate.
         """
         own, copies = pygit2.Repository(self.path), pygit2.Odb()
         copies.add_backend(pygit2.OdbBackendLoose(str(self.folder), *_FAST), 1)
@@ -89,7 +89,7 @@ class ScratchRepository(pygit2.Repository):
             waiting += _references(self[oid])
 
     def _published_objects(self) -> Iterator[str]:
-        """Yield each object after those that it references: the repository never lacks a reference."""
+        """Yield each object after the objects that it references, so no referenced object is ever missing."""
         visited = set[str]()
         waiting = [(oid, False) for oid in self._roots]
         while waiting:
@@ -159,7 +159,7 @@ def _file_of(oid: str) -> str:
 
 
 def _move_objects(files: list[Path], target: Path) -> None:
-    """Move objects that are flushed already, and flush their new names."""
+    """Move objects that are already flushed, and flush their new directory entries."""
     folders = set[Path]()
     for file in files:
         folder = target / file.parent.name

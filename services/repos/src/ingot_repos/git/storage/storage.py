@@ -206,7 +206,7 @@ class Storage:
         self._publish(path, repo_id)
 
     def dropped(self) -> list[tuple[str, str]]:
-        """List owner and name of the repositories that operators copied to `unadopted/`. Blocks.
+        """Return owner and name of each repository that operators copied to `unadopted/`. Blocks.
 
         Symbolic links are ignored, and so are names that no repository can have.
         """
@@ -218,7 +218,7 @@ class Storage:
         ]
 
     def dropped_path(self, owner: str, name: str) -> Path:
-        """Return the path of one that `dropped` lists."""
+        """Return the path of a repository that `dropped` lists."""
         return self._dropped / owner / f"{name}.git"
 
     def stage_copy(self, source: Path) -> StagedCopy:
@@ -275,7 +275,7 @@ class Storage:
             self._deletions += 1
 
     def delete(self, repo_id: int) -> None:
-        """Move a repository to the trash, then remove all its files, staged ones too. May be missing."""
+        """Move a repository to the trash, then remove all its files, also staged ones. It may be missing."""
         trash_path = self._trash / f"{repo_id}-{os.urandom(8).hex()}"
         with contextlib.suppress(FileNotFoundError):
             self.path(repo_id).rename(trash_path)
@@ -291,7 +291,7 @@ class Storage:
                 yield int(path.stem)
 
     def move_to_trash(self, repo_id: int) -> None:
-        """Move a repository to the trash; `sweep` removes it two days later. May be missing."""
+        """Move a repository to the trash; `sweep` removes it two days later. It may be missing."""
         with contextlib.suppress(FileNotFoundError):
             self.discard_folder(self.path(repo_id))
 
@@ -410,7 +410,7 @@ class Storage:
             self.watch.suspect(repo_id, is_damaged=True)
 
     def size(self, repo_id: int) -> int:
-        """Return the bytes of a repository's files, except running pushes and repacks. Blocks.
+        """Return the size of a repository's files in bytes, except running pushes and repacks. Blocks.
 
         Hard-linked files count in every fork.
 
@@ -471,7 +471,7 @@ class Storage:
 
 
 def _folders(path: Path) -> list[os.DirEntry[str]]:
-    """List folders whose names can be part of the path of a repository; empty if ``path`` does not exist."""
+    """Return the folders whose names can be part of a repository's path; empty if ``path`` does not exist."""
     with contextlib.suppress(FileNotFoundError), os.scandir(path) as entries:
         return [
             entry
