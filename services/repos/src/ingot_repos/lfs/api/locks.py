@@ -1,4 +1,4 @@
-"""LFS file locks: a user claims a file, and git-lfs refuses pushes of it by other users.
+"""LFS file locks: a user locks a file, and git-lfs refuses to push changes of it by other users.
 
 The server itself accepts such pushes, like every other LFS server.
 """
@@ -116,7 +116,7 @@ async def list_locks(
 
 @post(ROOT + "/locks/verify", policy=in_lfs("write"), include_in_schema=False, status_code=200)
 async def verify_locks(request: RepositoryRequest, data: VerifyLocks) -> Response[VerifiedLocks]:
-    """List the locks of the caller and of other users before a push."""
+    """List the locks of the caller and of other users. git-lfs calls this before a push."""
     rows, next_cursor = await _page(request, LockFilter(after=_position(data.cursor)), data.limit)
     caller = request.principal.id
     return Response(

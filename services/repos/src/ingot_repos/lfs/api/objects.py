@@ -42,7 +42,7 @@ class LfsObject(msgspec.Struct):
 
 
 class Batch(msgspec.Struct):
-    """The operation of the client and its objects."""
+    """A request for transfers: the operation of the client and its objects."""
 
     operation: Literal["download", "upload"]
     objects: list[LfsObject]
@@ -51,9 +51,9 @@ class Batch(msgspec.Struct):
 
 
 class Action(msgspec.Struct):
-    """A request for the client to make, with these headers until ``expires_at``.
+    """A request that the client has to make, with these headers until ``expires_at``.
 
-    Anonymous callers get neither.
+    Anonymous callers get no headers and no time.
     """
 
     href: str
@@ -62,16 +62,16 @@ class Action(msgspec.Struct):
 
 
 class ObjectError(msgspec.Struct):
-    """The reason why an object cannot be transferred. ``code`` is an HTTP status code."""
+    """An error of one object. ``code`` is an HTTP status code."""
 
     code: int
     message: str
 
 
 class ObjectAnswer(msgspec.Struct):
-    """An object with its actions. An upload without ``actions`` is stored already.
+    """An object with its actions. An upload without ``actions`` is already stored.
 
-    ``authenticated``: the actions have the credential, so the client does not ask for one.
+    ``authenticated``: the actions contain the credential, so the client does not ask its user for one.
     """
 
     oid: str
@@ -89,7 +89,7 @@ class BatchAnswer(msgspec.Struct):
 
 @post(ROOT + "/objects/batch", policy=in_lfs("read"), include_in_schema=False, status_code=200)
 async def batch(request: RepositoryRequest, data: Batch) -> Response[BatchAnswer]:
-    """Return for each object how to download or upload it, or an error."""
+    """Return for each object the request that downloads or uploads it, or an error."""
     repository = request.resource if data.operation == "download" else await enter(request, "write")
     if data.hash_algo != "sha256":
         raise Conflict("only sha256 is supported")
@@ -213,10 +213,10 @@ def lfs_root(request: RepositoryRequest, repository: ResolvedRepository) -> str:
 def _actions(
     request: RepositoryRequest, repository: ResolvedRepository, level: Literal["read", "write"]
 ) -> Callable[[str], Action]:
-    """Return a function that makes an action of a path below the LFS endpoint.
+    """Return a function that creates an action for a path below the LFS endpoint.
 
-    Its headers have the token of the request, or a new token for the credential of the request. Without these
-    headers git-lfs would first send each object without a credential.
+    The action's headers have the token of the request, or a new token for the credential of the request.
+    Without these headers git-lfs would first send each object without a credential.
     """
     root, principal, seal = lfs_root(request, repository), request.principal, request.part(Seal)
     text = request.headers.get(TOKEN_HEADER, "")

@@ -1,4 +1,4 @@
-"""Policies of the LFS routes. Downloads need the access of a fetch, uploads and locks that of a push."""
+"""Policies of the LFS routes. Downloads need the access of a fetch; uploads and locks need that of a push."""
 
 from functools import partial
 from typing import Literal, cast
@@ -33,10 +33,10 @@ def in_lfs(level: LfsLevel) -> Policy:
 
 
 async def enter(request: RepositoryRequest, level: LfsLevel) -> ResolvedRepository:
-    """Return the repository in the path for downloads, or for uploads and locks.
+    """Return the repository in the path, for downloads or for uploads and locks.
 
-    Anonymous callers get 401 for every refusal, so they cannot find out which repositories exist. If the
-    request has a token, only the token identifies the caller.
+    If access is denied, anonymous callers always get 401, so they cannot learn which repositories exist. If
+    the request has a token, only the token identifies the caller.
     """
     if not request.settings.lfs_enabled:
         raise NotFound(LFS_OFF)
@@ -47,7 +47,7 @@ async def enter(request: RepositoryRequest, level: LfsLevel) -> ResolvedReposito
 
 
 async def _enter(request: RepositoryRequest, owner: str, name: str, level: LfsLevel) -> ResolvedRepository:
-    """Return the repository with the access of the principal."""
+    """Return the repository with the access of the caller."""
     if request.principal.signed_in and not request.principal.may(f"{level}:repository"):
         raise Denied(f"the token lacks the scope {level}:repository")
     try:
@@ -89,7 +89,7 @@ async def _enter_by_token(
 
 
 async def _enter_credential(request: RepositoryRequest, token: lfs_tokens.LfsToken) -> None:
-    """Let the request act for the credential of the token, as it is now. Raises Unauthenticated."""
+    """Make the request act for the credential of the token, in its present state. Raises Unauthenticated."""
     old = Principal(id=token.account_id, credential=token.credential)
     try:
         principal = await request.part(HttpIdentity).renewed(old)

@@ -1,4 +1,4 @@
-"""The command ``git-lfs-authenticate`` of the SSH server: it tells a client where LFS is over HTTP."""
+"""The command ``git-lfs-authenticate`` of the SSH server: it returns the HTTP address of LFS."""
 
 from datetime import datetime
 from typing import Literal, cast
@@ -29,13 +29,13 @@ class LfsAccess(msgspec.Struct):
 
 @post(PATH + "/download", policy=opened_by_key("git-upload-pack"), include_in_schema=False, status_code=200)
 async def authenticate_download(request: RepositoryRequest) -> LfsAccess:
-    """Return access for downloads."""
+    """Return the address and the headers for downloads."""
     return _access(request, "read")
 
 
 @post(PATH + "/upload", policy=opened_by_key("git-receive-pack"), include_in_schema=False, status_code=200)
 async def authenticate_upload(request: RepositoryRequest) -> LfsAccess:
-    """Return access for downloads and uploads."""
+    """Return the address and the headers for downloads and uploads."""
     return _access(request, "write")
 
 

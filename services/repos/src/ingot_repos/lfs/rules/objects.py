@@ -1,8 +1,8 @@
 """LFS objects: each shard stores an object once, and links say which repositories have it.
 
-A repository gets an object by an upload, or if the caller may read a repository that has it. The link is
-removed after no commit has pointed to the object for a while. An object without links is deleted with its
-bytes.
+A repository gets an object by an upload, or because the caller may read another repository that has it. The
+link is removed when no commit has pointed to the object for a while. An object without links is deleted
+together with its bytes.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ FREED_AT_ONCE = 500
 
 
 class LfsLimits(msgspec.Struct, frozen=True):
-    """Limits of LFS. ``max_owner_bytes`` is for all repositories of an account; 0 means no limit."""
+    """Limits of LFS in bytes. ``max_owner_bytes`` is for all repositories of an account; 0 means no limit."""
 
     max_object_bytes: int
     max_owner_bytes: int
@@ -68,7 +68,7 @@ class LfsObjects:
             return await lfs_objects.list_of_repository(db, repository.id, oids)
 
     async def mark_needed(self, repository_id: int, oids: Collection[str]) -> dict[str, LfsObjectRow]:
-        """Mark these objects as needed (see ``release``). Return those that the repository has, by oid."""
+        """Mark objects as needed (see ``release``). Return the marked objects of the repository by oid."""
         async with self._db.transaction() as tx:
             await lfs_objects.mark_needed(tx, repository_id, oids)
             return await lfs_objects.list_of_repository(tx, repository_id, oids)
@@ -92,7 +92,7 @@ class LfsObjects:
     ) -> dict[str, LfsObjectRow]:
         """Link objects that the viewer may read in other repositories, within the quota.
 
-        Returns all objects of ``sizes`` that the repository then has, by oid.
+        Return all objects of ``sizes`` that the repository has afterwards, by oid.
         """
         own = await self.mark_needed(repository.id, sizes)
         others = await self.of_others(viewer, repository, [oid for oid in sizes if oid not in own])
@@ -110,7 +110,7 @@ class LfsObjects:
         return own | {oid: others[oid] for oid in linked}
 
     async def free_bytes(self, repository: RepositoryRow) -> int | None:
-        """Return the bytes that the owner may still store. None means no limit."""
+        """Return the bytes that the owner may still store; None means no limit."""
         if not self.limits.max_owner_bytes:
             return None
         async with self._db.read() as db:
@@ -151,7 +151,7 @@ class LfsObjects:
             await self._objects.delete([key])
 
     async def has_any(self, repository_id: int) -> bool:
-        """Return whether the repository has objects."""
+        """Return whether the repository has LFS objects."""
         async with self._db.read() as db:
             return await lfs_objects.has_any(db, repository_id)
 
@@ -166,9 +166,9 @@ class LfsObjects:
     ) -> None:
         """Unlink objects to which no commit has pointed for ``grace``.
 
-        ``pointers`` are all pointers in its commits. The grace keeps objects of a branch that comes back.
-        Nothing is unlinked if refs moved while ``pointers`` were read. A push marks objects as needed before
-        its refs move, or is refused (`mark_needed`).
+        ``pointers`` are all pointers in its commits. The grace period keeps objects of a branch that is
+        pushed again. Nothing is unlinked if refs moved while ``pointers`` were read. A push marks its objects
+        as needed before its refs move; otherwise it is rejected (`mark_needed`).
         """
         began = now()
         needed = {pointer.oid async for some in pointers for pointer in some}
@@ -192,7 +192,7 @@ class LfsObjects:
     async def free_unlinked(self) -> None:
         """Delete objects without links; jobs then delete their bytes.
 
-        Only one process runs it at a time, because it reads all objects.
+        Only one process does this at a time, because it reads all objects.
         """
         async with self._db.exclusive(f"repos_free_lfs_objects:{self._shard}") as mine:
             more = bool(mine)
@@ -223,7 +223,7 @@ class LfsObjects:
 
     @asynccontextmanager
     async def _within_quota(self, tx: Tx, owner_id: int) -> AsyncIterator[None]:
-        """Raise InsufficientStorage if the block brings the account above its quota."""
+        """Lock the account. Raise InsufficientStorage if the block exceeds its quota."""
         if not self.limits.max_owner_bytes:
             yield
             return
@@ -260,7 +260,7 @@ async def _checked(chunks: AsyncIterable[bytes], oid: str, size: int) -> AsyncGe
 
 
 class LfsFiles(StoredFiles):
-    """The stored files of LFS."""
+    """The bytes of LFS objects in the object store."""
 
     def __init__(self, database: Database, objects: ObjectStore) -> None:
         super().__init__(database, objects, OBJECTS, lfs_objects.existing_uuids)

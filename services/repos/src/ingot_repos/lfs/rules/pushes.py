@@ -1,7 +1,7 @@
-"""A check that refuses pushes whose commits point to LFS objects that the repository lacks.
+"""A check that rejects pushes whose commits point to LFS objects that the repository lacks.
 
-git-lfs skips objects that it believes to be on the server, such as those of a former branch.
-Only repositories that have had an object are checked, while the push is in quarantine.
+git-lfs skips objects that it believes to be on the server, such as those of a former branch. Only
+repositories that have ever had an LFS object are checked, while the push is in quarantine.
 """
 
 from collections.abc import Sequence
@@ -31,9 +31,9 @@ class LfsPushes:
         self._storage, self._lfs = storage, lfs
 
     async def answer(self, repository_id: int, objects: Path, tips: Sequence[str]) -> str:
-        """Return the reason to refuse a push; empty if it is allowed. Never raises.
+        """Return the reason to reject a push; empty if it is allowed. Never raises.
 
-        The new objects are in the folder ``objects``.
+        The new objects of the push are in the folder ``objects``.
         """
         try:
             return await self._refusal(repository_id, Arrivals(tips, objects, SEARCH_SECONDS))

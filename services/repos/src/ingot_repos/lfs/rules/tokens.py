@@ -1,4 +1,4 @@
-"""LFS tokens: they prove in requests for objects which key or credential a client used before.
+"""LFS tokens. In requests for objects they prove the key or credential that a client used before.
 
 A token has no rights of its own. It gives the present access of the key or credential, in one repository.
 """
@@ -17,9 +17,9 @@ LIFETIME = timedelta(minutes=30)
 
 
 class LfsToken(msgspec.Struct, frozen=True):
-    """A token. ``level`` says whether it is for downloads or uploads.
+    """The contents of a token. ``level`` says whether it is for downloads or uploads.
 
-    It names a key by its ``fingerprint``, or the ``credential`` of an account.
+    The token names a key by its ``fingerprint``, or the ``credential`` of an account.
     """
 
     fingerprint: str
@@ -39,7 +39,7 @@ def issue(
     account_id: int = 0,
     credential: str = "",
 ) -> tuple[str, LfsToken]:
-    """Return a new token, as text and as its contents."""
+    """Return a new token: its sealed text and its contents."""
     expires_at = (now() + LIFETIME).replace(microsecond=0)
     token = LfsToken(fingerprint, repository_id, level, expires_at, account_id, credential)
     sealed = seal.close(msgspec.json.encode(token).decode())
@@ -47,7 +47,7 @@ def issue(
 
 
 def headers_of(text: str) -> dict[str, str]:
-    """Return the headers for requests with a token. The gateway merges the two into one.
+    """Return the headers for requests with a token. The gateway merges both headers into one.
 
     Without ``Authorization``, git-lfs would ask for a password.
     """

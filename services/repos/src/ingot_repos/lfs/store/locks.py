@@ -15,7 +15,7 @@ from ingot_repos.lfs.store.tables import lfs_lock
 
 
 class LfsLockRow(TypedRow):
-    """A lock. ``owner_login`` is None if the account was deleted."""
+    """A lock of a file. ``owner_login`` is None if the account was deleted."""
 
     id: int
     repository_id: int
@@ -26,7 +26,7 @@ class LfsLockRow(TypedRow):
 
 
 class LockFilter(msgspec.Struct, frozen=True):
-    """A filter for lists of locks. None matches any. ``after`` is the last id of the previous page."""
+    """A filter for lists of locks. None matches every lock. ``after`` is the last id of the previous page."""
 
     path: str | None = None
     lock_id: int | None = None
@@ -39,7 +39,7 @@ _SELECT = select(lfs_lock, account.c.login.label("owner_login")).select_from(
 
 
 async def add(tx: Executor, repository_id: int, path: str, owner_id: int) -> bool:
-    """Lock a path. Return False if it is locked already."""
+    """Lock a path. Return False if it is already locked."""
     values = {"repository_id": repository_id, "path": path, "owner_id": owner_id, "locked_at": now()}
     return (await tx.execute(insert(tx, lfs_lock).values(values).on_conflict_do_nothing())).rowcount == 1
 

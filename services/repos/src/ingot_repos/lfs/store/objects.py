@@ -80,7 +80,7 @@ async def list_readable(
 
 
 async def get(db: Executor, shard: str, oid: str) -> LfsObjectRow | None:
-    """Return the object, regardless of links."""
+    """Return the object with this oid on the shard, with or without links; None if it does not exist."""
     statement = select(lfs_object).where(lfs_object.c.shard == shard, lfs_object.c.oid == oid)
     return await fetch_first(db, statement, LfsObjectRow)
 
@@ -99,7 +99,7 @@ async def has_any(db: Executor, repository_id: int) -> bool:
 
 
 async def add(tx: Executor, *, shard: str, oid: str, size: int, uuid: str) -> bool:
-    """Insert an object. Return False if the shard has it already."""
+    """Insert an object. Return False if the shard already has it."""
     values = {"shard": shard, "oid": oid, "size": size, "uuid": uuid, "created_at": now()}
     return (await tx.execute(insert(tx, lfs_object).values(values).on_conflict_do_nothing())).rowcount == 1
 
@@ -107,7 +107,7 @@ async def add(tx: Executor, *, shard: str, oid: str, size: int, uuid: str) -> bo
 async def link(tx: Executor, repository_id: int, shard: str, oids: Collection[str]) -> set[str]:
     """Link existing objects to a repository. Return the linked oids.
 
-    The objects cannot be deleted before the commit.
+    The objects cannot be deleted before the transaction ends.
     """
     there = select(lfs_object).where(lfs_object.c.shard == shard, lfs_object.c.oid.in_(oids))
     rows = await fetch_all(tx, there.with_for_update(read=True, key_share=True), LfsObjectRow)
@@ -141,7 +141,7 @@ async def mark_needed(tx: Executor, repository_id: int, oids: Collection[str]) -
 
 
 async def mark_unneeded(tx: Executor, repository_id: int, ids: Collection[int], since: datetime) -> None:
-    """Mark these objects of the repository as unneeded. Earlier marks keep their time."""
+    """Mark objects of the repository as unneeded since ``since``. Earlier marks keep their time."""
     statement = update(lfs_link).where(
         lfs_link.c.repository_id == repository_id,
         lfs_link.c.unneeded_since.is_(None),
@@ -165,7 +165,7 @@ async def copy_links(
 ) -> None:
     """Link objects of the source to the target: all, or those in ``oids``.
 
-    Both repositories are on one shard. The link of the source protects the objects from deletion.
+    Both repositories must be on one shard. The source's link prevents that the object is deleted.
     """
     on_shard = select(lfs_object.c.id).where(lfs_object.c.shard == _shard_of(source_id))
     has_one = lfs_link.alias("has_one")
@@ -191,7 +191,7 @@ async def copy_links(
 
 
 async def lock_account(tx: Executor, owner_id: int) -> None:
-    """Lock an account until the transaction ends, to keep its usage constant. Works on SQLite, too."""
+    """Lock an account until the transaction ends, so its usage cannot change. Works on SQLite, too."""
     await tx.execute(update(account).where(account.c.id == owner_id).values(id=owner_id))
 
 
@@ -209,7 +209,7 @@ async def used_bytes(db: Executor, owner_id: int) -> int:
 
 
 async def remove_unlinked(tx: Executor, shard: str, most: int) -> Sequence[str]:
-    """Delete up to ``most`` objects without links. Return their uuids. Skips objects being linked."""
+    """Delete up to ``most`` objects without links. Return their uuids. Objects being linked are skipped."""
     is_linked = (
         select(lfs_link.c.object_id)
         .where(lfs_link.c.object_id == lfs_object.c.id)
@@ -224,6 +224,6 @@ async def remove_unlinked(tx: Executor, shard: str, most: int) -> Sequence[str]:
 
 
 async def existing_uuids(db: Executor, uuids: Collection[str]) -> set[str]:
-    """Return those ``uuids`` that are objects."""
+    """Return those of ``uuids`` that are the uuids of LFS objects."""
     statement = select(lfs_object.c.uuid).where(lfs_object.c.uuid.in_(uuids))
     return set((await db.execute(statement)).scalars())

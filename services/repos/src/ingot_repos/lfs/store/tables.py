@@ -18,7 +18,7 @@ lfs_object = Table(
     UniqueConstraint("shard", "oid"),
     **LASTING_IDS,
 )
-"""Stored objects of LFS: one row per shard, for any number of repositories."""
+"""Stored LFS objects: one row per shard and object, for any number of repositories."""
 
 lfs_link = Table(
     "lfs_link",
@@ -35,7 +35,7 @@ lfs_user = Table(
     metadata,
     Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
 )
-"""Repositories that have ever had an object."""
+"""Repositories that have ever had an LFS object."""
 
 lfs_lock = Table(
     "lfs_lock",
