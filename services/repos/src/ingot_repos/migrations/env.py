@@ -1,4 +1,4 @@
-"""Alembic's entry: the schema of repos."""
+"""Alembic's environment script for the schema of repos."""
 
 import ingot_repos
 from ingot_chassis.db.migrations import declared_tables, run_env
