@@ -1,4 +1,4 @@
-"""Push mirrors: remotes to which a repository is pushed regularly."""
+"""Push mirrors: remotes to which a repository is pushed at intervals."""
 
 from datetime import datetime
 
@@ -22,7 +22,7 @@ from ingot_repos.remotes.rules.urls import RemoteUrl, parse_remote_url
 
 
 class CreatePushMirror(msgspec.Struct, kw_only=True):
-    """`interval` defaults to the interval of mirrors. `0` pushes only on request.
+    """A new push mirror. `interval` defaults to the interval of mirrors. `0` pushes only on request.
 
     With `sync_on_commit`, every push to the repository starts a run, too.
     """
@@ -35,7 +35,7 @@ class CreatePushMirror(msgspec.Struct, kw_only=True):
 
 
 class PushMirror(msgspec.Struct, kw_only=True):
-    """`remote_name` is the name of the push mirror in paths. `last_error` is empty after a success."""
+    """A push mirror. `remote_name` is its name in paths. `last_error` is empty after a success."""
 
     repo_name: str
     remote_name: str
@@ -68,7 +68,7 @@ def _shown(request: RepositoryRequest, row: PushMirrorRow) -> PushMirror:
     status_code=200,
 )
 async def add_push_mirror(request: RepositoryRequest, data: CreatePushMirror) -> PushMirror:
-    """Add a push mirror and start its first push. Branches and tags that exist only there are deleted."""
+    """Add a push mirror and start its first push. It deletes branches and tags that only the remote has."""
     repository = writable(request)
     remote = await _remote(request, data)
     seconds = request.settings.mirror_interval_seconds
@@ -144,7 +144,7 @@ async def get_push_mirror(request: RepositoryRequest, name: str) -> PushMirror:
     tags=["repository"],
 )
 async def delete_push_mirror(request: RepositoryRequest, name: str) -> None:
-    """Delete a push mirror. The remote repository stays as it is."""
+    """Delete a push mirror. The remote repository does not change."""
     repository = writable(request)
     async with request.db.transaction() as tx:
         if not await rows.remove(tx, repository.id, name):

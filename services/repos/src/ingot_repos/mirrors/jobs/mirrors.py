@@ -39,7 +39,7 @@ log = structlog.get_logger()
 
 
 class MirrorJobs:
-    """The work of jobs of the kind ``schedule.SYNC``."""
+    """The worker of jobs of the kind ``schedule.SYNC``."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class MirrorJobs:
         return {schedule.SYNC: self.sync}
 
     async def sync(self, job: Job) -> None:
-        """Move the refs of a mirror to those of its remote and announce the change."""
+        """Set the refs of a mirror to those of its remote and announce the changes."""
         started = now()
         repository_id = int(job.key)
         async with self._db.read() as db:
@@ -86,7 +86,7 @@ class MirrorJobs:
         await asyncio.to_thread(remove_temporary_files, path, lock_seconds=OLD_SECONDS)
 
     async def _fetch(self, row: RepositoryRow, remote: RemoteRow) -> str | None:
-        """Fetch and move branches and tags. Return the default branch of the remote."""
+        """Fetch branches and tags and move the refs. Return the default branch of the remote."""
         path = self._storage.path(row.id)
         try:
             before = await self._storage.call(row.id, list_refs, (BRANCHES, TAGS))
@@ -120,7 +120,7 @@ class MirrorJobs:
         return main
 
     async def _drop_incoming(self, repository_id: int, offer: RemoteRefs) -> None:
-        """Delete fetched refs of a dead worker that the remote no longer has.
+        """Delete refs that a dead worker fetched and that the remote no longer has.
 
         Their names may conflict with new names.
         """
@@ -153,7 +153,7 @@ class MirrorJobs:
     async def _move(
         self, row: RepositoryRow, user_id: int, before: dict[str, str], remote_names: set[str]
     ) -> None:
-        """Move the refs to the fetched ones. Deleted refs go first, because their names may conflict.
+        """Move the refs to the fetched ones. Delete refs first, because their names may conflict.
 
         The fetched refs are deleted last, including those of a worker that died before this step.
         """

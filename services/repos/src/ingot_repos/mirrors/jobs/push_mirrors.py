@@ -36,7 +36,7 @@ class PushMirrorJobs:
         return {push_mirrors.PUSH: self.push}
 
     async def push(self, job: Job) -> None:
-        """Push all branches and tags, and delete the others of the remote.
+        """Push all branches and tags, and delete other branches and tags of the remote.
 
         The user who added the push mirror must still be an administrator of the repository.
         """

@@ -1,4 +1,4 @@
-"""The schedule of push mirrors. Each has a recurring job and a row with the result of the last run."""
+"""The schedule of push mirrors. Each push mirror has a recurring job and a row with the last result."""
 
 import secrets
 from datetime import datetime, timedelta
@@ -25,7 +25,7 @@ MOST = 20
 
 
 class PushToMirror(msgspec.Struct, frozen=True):
-    """The job that pushes a repository to one remote."""
+    """A job that pushes a repository to one remote."""
 
     mirror_id: int
 
@@ -60,7 +60,7 @@ async def add(
 
 
 async def request_push(tx: Tx, jobs: Jobs, repository_id: int, mirror_id: int, shard: str) -> None:
-    """Schedule a push now or after the running one."""
+    """Schedule a push now. If a push is running, schedule the next one after it."""
     at = now()
     await push_mirrors.change(tx, mirror_id, asked_at=at)
     await jobs.schedule(tx, job_kind(PUSH, shard), mirror_id, PushToMirror(mirror_id), at)

@@ -1,4 +1,4 @@
-"""The schedule of mirrors. Each has a recurring job and a row with the result of the last run."""
+"""The schedule of mirrors. Each mirror has a recurring job and a row with the result of the last sync."""
 
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -24,7 +24,7 @@ SYNC = "sync"
 
 
 class Sync(msgspec.Struct, frozen=True):
-    """The job that syncs a mirror."""
+    """A job that syncs a mirror."""
 
     repository_id: int
 
@@ -38,7 +38,7 @@ async def begin(tx: Tx, jobs: Jobs, row: RepositoryRow) -> None:
 
 
 async def request_sync(tx: Tx, jobs: Jobs, row: RepositoryRow) -> None:
-    """Schedule a sync now or after the running one. Raises BadRequest if the repository is not a mirror."""
+    """Schedule a sync now, or after the running one. Raises BadRequest if the repository is no mirror."""
     if not await mirrors.change(tx, row.id, asked_at=now()):
         raise BadRequest("the repository is not a mirror")
     await _schedule(tx, jobs, row, now())
@@ -107,7 +107,7 @@ async def _record(
 
 
 async def _schedule(tx: Tx, jobs: Jobs, row: RepositoryRow, at: datetime | None) -> None:
-    """Schedule the next sync at that time. None: no scheduled sync."""
+    """Schedule the next sync at that time; None means no scheduled sync."""
     await mirrors.change(tx, row.id, next_run_at=at)
     if at is None:
         return
