@@ -18,11 +18,11 @@ FindUrl = Callable[[str], Awaitable[str]]
 URL_SECONDS = 5.0
 """Seconds for which a URL is cached."""
 UNREACHABLE_SECONDS = 10.0
-"""Seconds for which an unreachable shard is asked only after the others."""
+"""Seconds during which an unreachable shard is asked only after the others."""
 
 
 class AddedShard(msgspec.Struct, frozen=True):
-    """A shard that an operator added. ``at`` is the time of the lookup."""
+    """A shard that an operator added at runtime. ``at`` is the time of the lookup."""
 
     url: str
     origin: Origin
@@ -59,7 +59,7 @@ class Shards:
         return list(self._origins)
 
     def in_order(self, names: Sequence[str]) -> Sequence[str]:
-        """Return equivalent shards in the order in which to ask them."""
+        """Return shards with equal data in the order in which to ask them."""
         clock = time.monotonic()
         shuffled = random.sample(names, len(names))  # spreads the load; not a secret
         return sorted(shuffled, key=lambda name: self._absent_until.get(name, 0.0) > clock)
@@ -94,7 +94,7 @@ class Shards:
     async def contents(self, shard: str, repository_id: int, answer: type[_T]) -> _T:
         """Fetch the contents of a repository.
 
-        Raises NotFound without files, UnreadableRefs, Unavailable, ConnectionError.
+        Raises NotFound if it has no files, UnreadableRefs, Unavailable, ConnectionError.
         """
         async with await self._ask(shard, "GET", f"moves/{repository_id}") as sent:
             return msgspec.json.decode(await sent.read(), type=answer)

@@ -29,7 +29,7 @@ FORWARDED_BY = "ingot-shard"
 """The header with the names of the shards that forwarded a request."""
 
 OWN_HEADERS = FRAMING_HEADERS | {FORWARDED_BY.encode()}
-"""Headers that are not copied but set again for the other shard."""
+"""Headers that are not copied, because this shard sets its own values for the other shard."""
 MAX_ERROR_CHARACTERS = 1000
 """Limit of characters of an error that git shows."""
 MOST_FORWARDERS = 3
@@ -38,7 +38,7 @@ DROPPED_HEADERS = frozenset((b"connection", b"keep-alive", b"transfer-encoding",
 
 
 class ForwardedResponse(Response[None]):
-    """The response of another shard, streamed. ``body`` is the request body if it was partly read.
+    """A response that is streamed from another shard. ``body`` is the request body if it was partly read.
 
     Any of ``replicas`` may answer a read.
     """
@@ -106,9 +106,9 @@ class ForwardedResponse(Response[None]):
 
 
 async def forward_push(request: DatabaseRequest, shard: str, body: AsyncIterator[bytes], send: Send) -> None:
-    """Forward a push to another shard. ``body`` starts at its beginning.
+    """Forward a push to another shard. ``body`` starts at the beginning of the request.
 
-    In an SSH session, the part that git has already received is left out.
+    In an SSH session, the refs that git has already received are omitted.
     """
     is_session = request.scope["path"].startswith("/internal/ssh/")
     forwarded = ForwardedResponse(request, shard, body).to_asgi_response()
@@ -144,7 +144,7 @@ def after_flush(send: Send) -> Send:
 
 
 def _error_packet(answer: bytes) -> bytes:
-    """Return an API error as a packet of git (gitprotocol-pack(5))."""
+    """Return an API error as an error packet of git (gitprotocol-pack(5))."""
     try:
         message = str(msgspec.json.decode(answer, type=dict[str, Any])["message"])
     except (msgspec.MsgspecError, KeyError):
@@ -176,7 +176,7 @@ def forward_to_shard(request: Request[Any, Any, Any], error: Exception) -> Respo
 
 
 def _body(scope: Scope, receive: Receive) -> Body:
-    """Return the body that was read already, or a stream of it."""
+    """Return the body that was already read, or a stream of the request body."""
     read = ScopeState.from_scope(scope).body
     if isinstance(read, bytes):
         return read

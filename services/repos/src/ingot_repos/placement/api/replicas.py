@@ -16,7 +16,7 @@ READS = frozenset(("GET", "HEAD"))
 async def require_replica(request: DatabaseRequest, repository_id: int, other: OnAnotherShard) -> None:
     """Return if this shard has a current replica, else raise OnAnotherShard.
 
-    The error names other shards with current replicas. A request that was forwarded already goes only to the
+    The error names other shards with current replicas. A request that was already forwarded goes only to the
     shard of the repository, which prevents loops.
     """
     async with request.db.read() as db:

@@ -1,4 +1,4 @@
-"""Kinds of jobs by shard. Only processes of the repository's shard may change its files."""
+"""Kinds of jobs per shard. Only processes of the repository's shard may change its files."""
 
 from collections.abc import Mapping
 
@@ -19,14 +19,14 @@ def job_kind(kind: str, shard: str) -> str:
 def on_shard(work: Mapping[str, Work], shard: str) -> dict[str, Work]:
     """Return the work of a shard's workers, including jobs without a shard from older releases.
 
-    A full disk is not a failure of the job: the job runs again soon, any number of times.
+    A full disk is not a failure of the job: the job is retried soon, any number of times.
     """
     by_kind = {kind: _unless_full(do) for kind, do in work.items()}
     return {**by_kind, **{job_kind(kind, shard): do for kind, do in by_kind.items()}}
 
 
 async def was_moved_to_shard(jobs: Jobs, job: Job, kind: str, shard: str, payload: msgspec.Struct) -> bool:
-    """If the repository has moved to ``shard``, move the job there. Return whether it did."""
+    """Move the job to ``shard`` if its repository has moved there. Return whether it did."""
     if job.kind in (kind, job_kind(kind, shard)):
         return False
     async with jobs.database.transaction() as tx:

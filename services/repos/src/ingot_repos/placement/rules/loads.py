@@ -1,6 +1,6 @@
-"""Counts of the fetches and pushes of each repository, kept in memory and written once in a minute.
+"""Counts of the fetches and pushes of each repository, kept in memory and written once a minute.
 
-The counts of the last minute are lost when a process ends. They serve the balance of shards alone.
+The counts of the last minute are lost when a process ends. They are only used to balance shards.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ WRITE_SECONDS = 60.0
 
 
 class RepositoryLoads:
-    """The counts of this process that are not written yet."""
+    """Request counts of this process that are not written yet."""
 
     def __init__(self, database: Database) -> None:
         self._db, self._counts = database, Counter[int]()
@@ -23,7 +23,7 @@ class RepositoryLoads:
         self._counts[repository_id] += 1
 
     async def write(self) -> None:
-        """Add the counts to the database. After a failure the next call writes them."""
+        """Add the counts to the database. If this fails, the next call retries."""
         counts, self._counts = self._counts, Counter()
         try:
             async with self._db.transaction() as tx:

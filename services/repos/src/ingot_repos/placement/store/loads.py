@@ -30,7 +30,7 @@ def today() -> int:
 
 
 def recent_requests() -> ColumnElement[int]:
-    """Return the requests of today and yesterday, for a query with an outer join of the table."""
+    """Return the number of requests today and yesterday, for a query with an outer join of the table."""
     day, requests, before = (
         repository_load.c.day,
         repository_load.c.requests,
@@ -40,7 +40,7 @@ def recent_requests() -> ColumnElement[int]:
 
 
 async def add(tx: Tx, counts: Mapping[int, int]) -> None:
-    """Add requests of today, by repository. Skips deleted repositories."""
+    """Add today's requests by repository id. Deleted repositories are skipped."""
     ids, day = sorted(counts), today()
     for start in range(0, len(ids), MOST_ROWS):
         existing = select(repository.c.id).where(repository.c.id.in_(ids[start : start + MOST_ROWS]))

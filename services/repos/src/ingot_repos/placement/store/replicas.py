@@ -1,4 +1,4 @@
-"""SQL for replicas: current ones, and those that have to be copied or removed."""
+"""SQL for replicas: current replicas, and replicas to copy or remove."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -53,7 +53,7 @@ _IS_CURRENT = and_(
 
 
 async def list_current(db: Executor, repository_id: int) -> Sequence[CurrentRow]:
-    """List the replicas of a repository that may answer. Empty while refs may be moving."""
+    """List the replicas of a repository that may answer reads. Empty while refs may be moving."""
     moving = select(push.c.id).where(
         push.c.repository_id == repository_id, push.c.moves_refs, push.c.lease_until > now()
     )
@@ -84,7 +84,7 @@ def _rows() -> Select[Any]:
 
 
 def _is_due() -> ColumnElement[bool]:
-    """Return the condition for replicas to update or remove. Needs the values of ``_when_due``."""
+    """Return the condition for replicas to update or remove. Its parameters are ``_when_due``."""
     ended = or_(replica.c.obsolete, repository.c.id.is_(None), repository.c.shard == replica.c.shard)
     is_behind = and_(
         repository.c.state == bindparam("ready"),
@@ -114,12 +114,12 @@ def _when_due() -> dict[str, Any]:
 
 
 async def list_due(db: Executor, shard: str, *, is_new: bool) -> Sequence[ReplicaRow]:
-    """List replicas of a shard to copy or remove: those without a first copy, or the others."""
+    """List due replicas of a shard: with ``is_new`` those without a first copy, else the others."""
     return await _DUE[is_new].all(db, shard=shard, most=MOST_DUE, **_when_due())
 
 
 async def list_all(db: Executor, *, shard: str = "") -> Sequence[ReplicaRow]:
-    """List every replica, or those of a shard."""
+    """List all replicas, or all replicas of a shard."""
     statement = _rows().where(replica.c.shard == shard) if shard else _rows()
     return await fetch_all(db, statement.order_by(replica.c.repository_id, replica.c.shard), ReplicaRow)
 
@@ -143,7 +143,7 @@ async def get_due(db: Executor, repository_id: int, shard: str) -> ReplicaRow | 
 
 
 async def add(tx: Tx, repository_id: int, shard: str) -> None:
-    """Add a replica to the shard. An existing one becomes due at once."""
+    """Add a replica on the shard. An existing replica becomes due at once."""
     row = {"repository_id": repository_id, "shard": shard, "obsolete": False, "due_at": now()}
     await tx.execute(
         insert(tx, replica)
@@ -153,14 +153,14 @@ async def add(tx: Tx, repository_id: int, shard: str) -> None:
 
 
 async def add_for_wiki(tx: Tx, wiki_id: int, repository_id: int) -> None:
-    """Add a replica of a new wiki to each shard with a replica of its repository."""
+    """Add a replica of a new wiki on each shard that has a replica of its repository."""
     statement = select(replica.c.shard).where(replica.c.repository_id == repository_id, ~replica.c.obsolete)
     for shard in (await tx.execute(statement)).scalars().all():
         await add(tx, wiki_id, shard)
 
 
 async def retire(tx: Executor, shard: str, repository_id: int = 0) -> int:
-    """Mark one replica, or all of a shard, for removal. Return their number."""
+    """Mark one replica, or all replicas of a shard, for removal. Return their number."""
     statement = update(replica).where(replica.c.shard == shard, ~replica.c.obsolete)
     if repository_id:
         statement = statement.where(replica.c.repository_id == repository_id)
@@ -174,7 +174,7 @@ async def change(tx: Executor, repository_id: int, shard: str, **values: Any) ->
 
 
 async def reset(tx: Executor, repository_id: int, shard: str) -> None:
-    """Reset a replica whose files do not match its row. It answers no reads until it is copied again."""
+    """Reset a replica whose files do not match its row. It does not answer reads until it is copied again."""
     await change(tx, repository_id, shard, ref_version=None, stamp="", due_at=now())
 
 
@@ -184,20 +184,20 @@ async def forget_obsolete(tx: Executor, shard: str) -> None:
 
 
 async def forget(tx: Executor, repository_id: int, shard: str) -> None:
-    """Remove the row."""
+    """Delete the row of a replica."""
     await tx.execute(
         delete(replica).where(replica.c.repository_id == repository_id, replica.c.shard == shard)
     )
 
 
 async def postpone(tx: Executor, repository_id: int, shard: str, until: datetime) -> None:
-    """Postpone the next attempt."""
+    """Postpone the next update of a replica until that time."""
     one = (replica.c.repository_id == repository_id, replica.c.shard == shard)
     await tx.execute(update(replica).where(*one).values(due_at=until))
 
 
 async def count_change(tx: Executor, repository_id: int) -> None:
-    """Make replicas outdated after refs moved that are not announced, such as refs of pull requests."""
+    """Make replicas outdated after refs moved without an announcement, such as refs of pull requests."""
     has_any = select(replica.c.shard).where(replica.c.repository_id == repository_id).exists()
     statement = update(repository).where(repository.c.id == repository_id, has_any)
     await tx.execute(statement.values(ref_version=repository.c.ref_version + 1))

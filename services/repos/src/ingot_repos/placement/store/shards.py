@@ -38,12 +38,15 @@ _READ, _LOCK_FOR_SHARE = (
 
 
 async def place(db: Executor, repository_id: int) -> PlaceRow | None:
-    """Return the present shard of a repository."""
+    """Return the present shard of a repository, or None."""
     return await _READ.first(db, repository_id=repository_id)
 
 
 async def lock_for_share(tx: Executor, repository_id: int) -> PlaceRow | None:
-    """Return the shard and lock it for share. Until the transaction ends, the repository cannot move."""
+    """Return the shard of a repository and lock the row for share.
+
+    The repository cannot move until the transaction ends.
+    """
     return await _LOCK_FOR_SHARE.first(tx, repository_id=repository_id)
 
 
@@ -60,7 +63,7 @@ _ALL = PreparedQuery(select(shard), ShardRow)
 
 
 async def list_added(db: Executor) -> dict[str, ShardRow]:
-    """Return added shards by name."""
+    """Return the shards that operators added, by name."""
     return {row.name: row for row in await _ALL.all(db)}
 
 
@@ -69,7 +72,7 @@ async def get(db: Executor, name: str) -> ShardRow | None:
 
 
 async def save(tx: Tx, name: str, **values: Any) -> None:
-    """Add a shard, or change columns of it."""
+    """Add a shard, or change columns of an existing one."""
     added = {"name": name, "url": "", "state": ShardState.ACTIVE, "added_at": now()} | values
     statement = insert(tx, shard).values(added)
     await tx.execute(

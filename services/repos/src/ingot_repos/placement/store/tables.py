@@ -1,7 +1,7 @@
-"""Tables of the shards of repositories, and of what prevents a move.
+"""Tables of the shards of repositories, and tables that prevent moves.
 
-``push`` is the journal, which the subject pushes writes. ``tombstone`` has the deleted repositories, which
-the subject repositories writes. Both are here because a copy or move reads them first.
+``push`` is the journal, which the subject `pushes` writes. ``tombstone`` has the deleted repositories, which
+the subject `repositories` writes. Both tables are here because a copy or move reads them first.
 """
 
 from sqlalchemy import (
