@@ -12,7 +12,7 @@ from ingot_repos.catalog.store.viewers import Viewer
 
 
 class RelatedRows(msgspec.Struct, frozen=True):
-    """Visible parents, and mirrors, by repository id."""
+    """The related rows of repositories by repository id: visible parents, and mirrors."""
 
     parents: Mapping[int, RepositoryRow]
     mirrors: Mapping[int, MirrorWithUrlRow]

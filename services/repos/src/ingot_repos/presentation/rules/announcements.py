@@ -1,4 +1,4 @@
-"""Announcements of changes of a repository, and the rows that they need."""
+"""Events for changes of a repository, and the rows that these events need."""
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.transaction import Tx
@@ -21,7 +21,7 @@ async def abandon(tx: Tx, repository_id: int) -> None:
 
 
 def is_hidden(row: RepositoryRow) -> bool:
-    """Return True if anonymous callers cannot see the repository: it or its owner is not public."""
+    """Return True if anonymous callers cannot see the repository, because it or its owner is not public."""
     return row.private or row.owner_visibility != Visibility.PUBLIC
 
 
@@ -35,7 +35,7 @@ async def announce_edit(
 ) -> RepositoryRow:
     """Announce the difference from ``before`` and return the present row. Raises Conflict.
 
-    ``parent`` is set if it changed.
+    ``parent`` is the new parent, if it changed.
     """
     edited = await current_row(tx, before.id)
     former = f"{before.owner_login}/{before.name}"
@@ -59,5 +59,5 @@ async def current_row(tx: Tx, repository_id: int) -> RepositoryRow:
 
 
 def person(row: AccountRow) -> Person:
-    """Return an account as author and committer."""
+    """Return an account as the author or committer of a commit."""
     return Person(row.full_name or row.login, row.email or f"{row.login}@localhost", now())

@@ -29,9 +29,9 @@ def write_interval(seconds: int) -> str:
 
 
 def pause_after(failures: int, interval: int) -> timedelta:
-    """Return the pause after so many failures in a row.
+    """Return the pause after this number of consecutive failures.
 
-    It starts at 10 minutes and doubles up to a day or the interval.
+    It is 10 minutes after the first failure and doubles up to a day or the interval.
     """
     most = max(LONGEST_PAUSE, timedelta(seconds=interval))
     return min(FIRST_PAUSE * (1 << min(failures - 1, 20)), most)

@@ -45,7 +45,7 @@ _REPOSITORY_FIELDS = field_copier(RepositoryRow, Repository, without=_CONVERTED)
 
 
 class Presenter:
-    """A presenter for callers who are signed in. With ``without_emails``, for anonymous callers."""
+    """Converts rows for callers who are signed in; with ``without_emails``, for anonymous callers."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Presenter:
     ) -> Repository:
         """Return a repository as a caller at ``level`` sees it.
 
-        At "none" it has no permissions, as in events.
+        At "none" it has no permissions, like in events.
         """
         full_name = f"{row.owner_login}/{row.name}"
         copied = _REPOSITORY_FIELDS(row)
@@ -181,7 +181,7 @@ class Presenter:
         )
 
     def joined_user(self, account_id: int, row: JoinedAccount) -> User:
-        """Return the account whose columns are part of ``row``, or GHOST without one."""
+        """Return the account whose columns are part of ``row``, or GHOST if it was deleted."""
         if row.login is None:
             return GHOST
         return User(
@@ -215,7 +215,7 @@ def owner_kind(row: RepositoryRow) -> Literal["user", "organization"]:
 
 
 def author_addresses(*infos: CommitInfo) -> set[str]:
-    """Return the addresses for which ``Presenter.commit`` needs logins."""
+    """Return the email addresses for which ``Presenter.commit`` needs logins."""
     return {
         person.email.lower() for info in infos for person in (info.author, info.committer) if person.email
     }
