@@ -140,12 +140,12 @@ def read_rule(row: BranchProtectionRow) -> BranchRule:
 
 
 def read_ids(text: str) -> list[int]:
-    """Decode the ids in a column."""
+    """Decode a JSON list of ids in a column."""
     return _IDS.decode(text)
 
 
 def write_json(value: object) -> str:
-    """Encode a rule or ids for a column."""
+    """Encode a rule or a list of ids as JSON for a column."""
     return msgspec.json.encode(value).decode()
 
 
@@ -188,7 +188,7 @@ async def count_tag_rules(db: Executor, repository_id: int) -> int:
 async def add_branch_rule(
     tx: Executor, repository_id: int, rule_name: str, rule: BranchRule, priority: int | None
 ) -> BranchProtectionRow | None:
-    """Insert a rule; without ``priority``, after all others. Return None if its name is taken."""
+    """Insert a branch rule; without ``priority``, after all others. Return None if its name is taken."""
     last = (
         select(func.coalesce(func.max(branch_protection.c.priority), 0) + 1)
         .where(branch_protection.c.repository_id == repository_id)
@@ -238,7 +238,7 @@ async def change_tag_rule(tx: Executor, rule_id: int, **values: Any) -> bool:
 
 
 async def set_priorities(tx: Executor, repository_id: int, ids: Sequence[int]) -> None:
-    """Move the rules with these ids to the front, in this order. The others of the repository follow."""
+    """Move the rules with these ids to the front, in this order. The repository's other rules follow."""
     statement = (
         select(branch_protection.c.id)
         .where(branch_protection.c.repository_id == repository_id)

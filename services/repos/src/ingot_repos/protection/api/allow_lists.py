@@ -22,7 +22,7 @@ MOST_TEAMS = 200
 
 
 class Names(msgspec.Struct, frozen=True):
-    """Logins and team names by id. Deleted users and teams are missing."""
+    """Logins and team names by id. Deleted users and teams are omitted."""
 
     users: Mapping[int, str]
     teams: Mapping[int, str]
@@ -55,7 +55,7 @@ async def _without_copy(request: RepositoryRequest, field: str, login: str) -> i
 
 
 async def team_ids(request: RepositoryRequest, field: str, names: list[str]) -> list[int]:
-    """Return the ids of teams of the owner. Raises Invalid.
+    """Return the ids of the owner's teams with these names. Raises Invalid.
 
     A team must have the repository, or the caller must be its member.
     """
@@ -79,7 +79,7 @@ async def team_ids(request: RepositoryRequest, field: str, names: list[str]) -> 
 
 
 async def names_of(request: RepositoryRequest, users: Collection[int], teams: Collection[int]) -> Names:
-    """Return the names of users and teams. Takes one statement, and one call to identity per team."""
+    """Return the names of users and teams by id. Takes one statement, and one call to identity per team."""
     async with request.db.read() as db:
         rows = await accounts.list_by_ids(db, users)
     team_list = await _teams(request, list(teams))
@@ -87,7 +87,7 @@ async def names_of(request: RepositoryRequest, users: Collection[int], teams: Co
 
 
 async def _teams(request: RepositoryRequest, ids: list[int]) -> list[Team]:
-    """Return the teams that still exist."""
+    """Return the teams with these ids. Deleted teams are omitted."""
 
     async def one(team_id: int) -> Team | None:
         with suppress(NotFound):

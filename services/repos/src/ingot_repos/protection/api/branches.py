@@ -38,7 +38,7 @@ PATH = "/api/v1/repos/{owner:str}/{repo:str}/branch_protections"
 
 
 class EditBranchProtection(msgspec.Struct, kw_only=True):
-    """Absent fields keep their values. Semicolons separate file patterns."""
+    """A change of a rule. Absent fields keep their values. Semicolons separate file patterns."""
 
     priority: Priority | UnsetType = UNSET
     enable_push: bool | UnsetType = UNSET
@@ -75,7 +75,10 @@ class EditBranchProtection(msgspec.Struct, kw_only=True):
 
 
 class CreateBranchProtection(EditBranchProtection, kw_only=True):
-    """`rule_name` is a branch or a pattern such as `release/*`. `branch_name` is its older spelling."""
+    """A new rule.
+
+    `rule_name` is a branch or a pattern such as `release/*`; `branch_name` is its former name.
+    """
 
     rule_name: Name = ""
     branch_name: Name = ""
@@ -88,7 +91,7 @@ class OrderBranchProtections(msgspec.Struct, kw_only=True):
 
 
 class BranchProtection(msgspec.Struct, kw_only=True):
-    """A rule. `branch_name` equals `rule_name`."""
+    """A branch protection rule. `branch_name` equals `rule_name`."""
 
     rule_name: str
     branch_name: str
@@ -237,7 +240,7 @@ async def edit_rule(
     tags=["repository"],
 )
 async def delete_rule(request: RepositoryRequest, name: str) -> None:  # noqa: ARG001 - it comes normalized
-    """Delete a rule. Its branches lose this protection."""
+    """Delete a rule. It no longer protects its branches."""
     repository = writable(request)
     async with request.db.transaction() as tx:
         rule = request.rest_of_path(6)

@@ -31,7 +31,7 @@ class CreateTagProtection(msgspec.Struct, kw_only=True):
 
 
 class EditTagProtection(msgspec.Struct, kw_only=True):
-    """Absent fields keep their values."""
+    """A change of a rule. Absent fields keep their values."""
 
     name_pattern: Name | UnsetType = UNSET
     whitelist_usernames: NamesOf | UnsetType = UNSET
@@ -139,7 +139,7 @@ async def edit_rule(request: RepositoryRequest, rule_id: int, data: EditTagProte
     tags=["repository"],
 )
 async def delete_rule(request: RepositoryRequest, rule_id: int) -> None:
-    """Delete a rule. Its tags lose this protection."""
+    """Delete a rule. It no longer protects its tags."""
     repository = writable(request)
     async with request.db.transaction() as tx:
         if not await protections.remove_tag_rule(tx, repository.id, rule_id):
@@ -148,7 +148,7 @@ async def delete_rule(request: RepositoryRequest, rule_id: int) -> None:
 
 
 async def _require_free(tx: Tx, repository_id: int, pattern: str) -> None:
-    """Raise Denied if a rule with this pattern exists. The second of two concurrent requests waits."""
+    """Raise Denied if a rule with this pattern exists. Of two concurrent requests, the second waits."""
     await repositories.lock_for_update(tx, repository_id)
     if any(row.name_pattern == pattern for row in await protections.list_tag_rules(tx, repository_id)):
         raise Denied(f"there is a rule {pattern!r} already")

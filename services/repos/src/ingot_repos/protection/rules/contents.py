@@ -1,6 +1,6 @@
 """Checks of commits against branch rules: signatures, and files that must not change.
 
-These are the fields ``require_signed_commits``, ``protected_file_patterns`` and
+The rules have the fields ``require_signed_commits``, ``protected_file_patterns`` and
 ``unprotected_file_patterns``. Pushes over HTTP and SSH, changes by the API and merges are checked here before
 the branch moves.
 """
@@ -28,7 +28,7 @@ log = structlog.get_logger()
 MOST_PATTERNS = 50
 _SHOWN = 12
 _MOST_STEPS = 5_000_000
-"""Limit of steps of ``globs``. It takes a few seconds."""
+"""Limit of steps of ``globs``: a few seconds of CPU time."""
 
 
 Read = Callable[..., Awaitable[Any]]
@@ -40,9 +40,9 @@ class _TooManySteps(Exception):
 
 
 class ContentRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A rule about contents. Patterns are paths, compared without regard to case.
+    """The conditions of a rule for contents. Patterns are paths, compared without regard to case.
 
-    ``earlier`` is set for a new branch. It has the names of rules with a higher priority, which protect their
+    ``earlier`` is set for a new branch: the patterns of rules with a higher priority, which protect their
     branches instead of this rule.
 
     ``refusal`` is the reason why the actor may not push. If it is set, each new commit may change only
@@ -63,7 +63,7 @@ class ContentRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class ContentJudge:
-    """A judge of changes by ``ContentRule``."""
+    """Checks changes against a ``ContentRule``."""
 
     def __init__(self, storage: Storage, signatures: Signatures) -> None:
         self._storage, self._signatures = storage, signatures
@@ -132,15 +132,15 @@ class ContentJudge:
 
 
 def read_patterns(text: str) -> tuple[str, ...]:
-    """Split a field at semicolons and newlines into patterns. A leading slash is dropped."""
+    """Split a field into patterns at semicolons and newlines. A leading slash is dropped."""
     parts = (part.strip().lower().removeprefix("/") for part in re.split(r"[;\n]", text))
     return tuple(part for part in parts if part)
 
 
 def _is_of(rule: ContentRule) -> Callable[[str], bool]:
-    """Return a function that says whether the rule protects a branch.
+    """Return a function that returns whether the rule protects a branch.
 
-    If there are too many names to compare, it answers False for the others.
+    After too many comparisons of names, the function returns False.
     """
     own, earlier = _Patterns([rule.rule_name]), _Patterns(rule.earlier)
 
@@ -170,7 +170,7 @@ def _refusal_of_files(rule: ContentRule, files: Sequence[str]) -> str:
 
 
 class _Patterns:
-    """A matcher of several patterns. Prefix and suffix are compared first, because that is cheap."""
+    """Matches paths with several patterns. Prefix and suffix are compared first, because that is cheap."""
 
     def __init__(self, patterns: Collection[str]) -> None:
         self._names = {pattern for pattern in patterns if globs.is_plain(pattern)}
@@ -192,7 +192,7 @@ class _Patterns:
 
 
 def _ends(pattern: str) -> tuple[str, str]:
-    """Return the prefix and suffix that a matching name must have. Empty if the pattern is complex."""
+    """Return the prefix and suffix that a matching name must have; empty if the pattern is complex."""
     if any(char in pattern for char in "[]{}\\"):
         return "", ""
     return re.split(r"[*?]", pattern)[0], re.split(r"[*?]", pattern)[-1]

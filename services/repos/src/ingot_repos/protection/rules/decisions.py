@@ -1,8 +1,8 @@
 """The one decision about protected branches and tags: who may move which ref, and how.
 
-Pushes, changes by the API, merges and deletions of branches all ask here. A rule matches branches by a
-pattern. If several rules match a branch, the one with the highest priority protects it. A tag may be changed
-if any matching rule allows it. Rules hold for owners as well; owners may change the rules.
+Pushes, changes by the API, merges and deletions of branches all use it. A rule matches branches by a pattern.
+If several rules match a branch, the one with the highest priority protects it. A tag may be changed if any
+matching rule allows it. Rules hold for owners as well; owners may change the rules.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -62,13 +62,13 @@ class Actor(msgspec.Struct, frozen=True):
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """The rules of one repository."""
+    """The branch and tag protection rules of one repository."""
 
     branches: Sequence[BranchProtectionRow]
     tags: Sequence[TagProtectionRow]
 
     def of_branch(self, name: str) -> BranchProtectionRow | None:
-        """Return the rule that protects a branch."""
+        """Return the rule that protects a branch, or None."""
         return next((row for row in self.branches if globs.matches(row.rule_name, name)), None)
 
     def may_push(self, actor: Actor, name: str, tip: str) -> bool:
@@ -80,7 +80,7 @@ class Rules(msgspec.Struct, frozen=True):
         return all(refusal.forced_only or refusal.question for refusal in refusals)
 
     def contents_of(self, branch: str) -> ContentRule | None:
-        """Return the rule for commits and files of a merge into a branch."""
+        """Return the rule for commits and files of a merge into a branch, or None."""
         row = self.of_branch(branch)
         if row is None:
             return None
@@ -88,14 +88,14 @@ class Rules(msgspec.Struct, frozen=True):
         return rule if rule.signed or rule.protected else None
 
     def refusals(self, actor: Actor, changes: Iterable[RefChange]) -> list[RefRefusal]:
-        """Return the changes that ``actor`` may not make.
+        """Return the reasons against the changes that ``actor`` may not make.
 
         A refusal with a ``question`` depends on the contents of the new commits.
         """
         return [refusal for change in changes for refusal in self._refusals(actor, change)]
 
     def require(self, actor: Actor, changes: Iterable[RefChange], *, forced: bool = False) -> None:
-        """Raise Denied with the reason unless ``actor`` may make all changes. Does not check contents."""
+        """Raise Denied with the reason unless ``actor`` may make all changes. Contents are not checked."""
         for refusal in self.refusals(actor, changes):
             if not refusal.question and (forced or not refusal.forced_only):
                 raise Denied(refusal.reason)
@@ -223,7 +223,7 @@ async def merge_rule(
 def require_merge(rule: MergeRule, *, override: bool) -> None:
     """Raise NotAllowed unless the whitelist and the status checks of the rule allow the merge.
 
-    Reviews are checked by issues.
+    issues checks the reviews.
     """
     if override and rule.may_override:
         return
@@ -237,7 +237,7 @@ def require_merge(rule: MergeRule, *, override: bool) -> None:
 def require_up_to_date(rule: MergeRule, base: str, merge_base: str | None, *, override: bool) -> None:
     """Raise Conflict if the rule requires an up-to-date head branch and the head is behind ``base``.
 
-    Issues checks this before, but the base may have moved since then.
+    issues has checked this before, but the base may have moved since then.
     """
     if rule.block_on_outdated_branch and merge_base != base and not (override and rule.may_override):
         raise Conflict(f"the rule {rule.rule_name!r} protects the branch: the head branch is behind it")

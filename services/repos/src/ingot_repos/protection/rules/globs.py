@@ -1,8 +1,8 @@
 """Patterns of branch and tag names: ``release/*``, ``v[0-9]*``, ``{main,next}``.
 
-``*`` and ``?`` match characters other than a slash, ``**`` matches any. ``[a-z]`` and ``[!a-z]`` match one
-character in or outside a set, ``{a,b}`` one of the words. A backslash escapes the next character. The time is
-proportional to the length of the pattern times the length of the name.
+``*`` and ``?`` match characters other than a slash, ``**`` matches any characters. ``[a-z]`` and ``[!a-z]``
+match one character in or outside a set. ``{a,b}`` matches one of the words. A backslash escapes the next
+character. The time is proportional to the length of the pattern times the length of the name.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def matches(pattern: str, name: str) -> bool:
 
 @lru_cache(maxsize=1000)
 def compile_pattern(pattern: str) -> tuple[tuple[Token, ...], ...]:
-    """Compile the pattern, once per combination of words in braces. Raises InvalidPattern."""
+    """Compile the pattern to tokens, once per combination of words in braces. Raises InvalidPattern."""
     return tuple(_tokens(one) for one in _without_braces(pattern))
 
 
@@ -47,7 +47,7 @@ def steps(pattern: str) -> int:
 
 
 def is_plain(pattern: str) -> bool:
-    """Return whether the pattern is a plain name, which matches only itself."""
+    """Return whether the pattern has no special characters, so it matches only itself."""
     return not any(char in pattern for char in "*?[]{}\\")
 
 
@@ -67,7 +67,7 @@ def _without_braces(pattern: str) -> list[str]:
 
 
 def _find(pattern: str, char: str, start: int) -> int:
-    """Return the position of the next unescaped character, or -1."""
+    """Return the position of the next unescaped ``char``, or -1."""
     position = start
     while position < len(pattern):
         if pattern[position] == "\\":
@@ -123,7 +123,7 @@ def _set(text: str) -> Callable[[str], bool]:
 
 
 def _fits(tokens: tuple[Token, ...], name: str) -> bool:
-    """Return whether the tokens match the name. Follows all possible positions in parallel."""
+    """Return whether the tokens match the name. All possible positions are followed in parallel."""
     positions = _skip(tokens, {0})
     for char in name:
         following = set()
@@ -137,13 +137,13 @@ def _fits(tokens: tuple[Token, ...], name: str) -> bool:
 
 
 def _steps(tokens: tuple[Token, ...]) -> int:
-    """Return the work per character: one token before the first star, all tokens from there on."""
+    """Return the work per character: one token before the first star, all tokens after it."""
     star = next((number for number, token in enumerate(tokens) if token.repeats), len(tokens))
     return max(1 + sum(token.steps for token in tokens[star:]), *(token.steps for token in tokens[:star]), 1)
 
 
 def _skip(tokens: tuple[Token, ...], positions: set[int]) -> set[int]:
-    """Return the positions and all later ones that are reachable by skipping repeated tokens."""
+    """Return the positions and all later positions that are reachable by skipping repeated tokens."""
     reached: set[int] = set()
     for start in positions:
         position = start

@@ -1,6 +1,6 @@
 """Reviewers whose decisions count for a protected branch, by its present rule and their access.
 
-The number of SQL statements and of calls to identity does not depend on the number of reviewers.
+The numbers of SQL statements and of calls to identity do not depend on the number of reviewers.
 """
 
 from asyncio import gather
