@@ -60,7 +60,7 @@ MOST_COMMITS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class PendingComparison:
-    """A comparison. Its ``mergeable`` is unknown unless ``is_judged``."""
+    """A comparison. Its ``mergeable`` is unknown until ``is_judged`` is True."""
 
     answer: Comparison
     is_judged: bool
@@ -76,7 +76,7 @@ async def comparison(
 ) -> PendingComparison:
     """Compare a head with a branch. Raises NotFound for a missing branch.
 
-    With a number, the base repository keeps the commits, even after the head branch is deleted.
+    If the head has a number, the base repository keeps its commits, even after the head branch is deleted.
     """
     repository_id = row.id
     compared: Callable[..., compare.Comparison] = partial(
@@ -119,10 +119,10 @@ async def comparison(
 async def judged(
     storage: Storage, row: RepositoryRow, pending: Sequence[PendingComparison | None]
 ) -> list[Comparison | None]:
-    """Complete comparisons: find which heads merge cleanly.
+    """Complete comparisons: test which heads merge cleanly.
 
-    Starts one git process per tip of the base, usually one in all. The result is None for a missing head, or
-    if git fails.
+    Starts one git process per tip of the base, usually only one. The result is None for a missing head, or if
+    git fails.
     """
     heads: dict[str, list[str]] = defaultdict(list)
     for one in pending:
@@ -196,9 +196,9 @@ async def _compared(
 async def _counts(
     storage: Storage, holder_id: int, result: compare.Comparison, head: Head
 ) -> DiffCounts | None:
-    """Count the changes of the head. ``holder_id`` is the repository that has the commits.
+    """Return the counts of the head's changes. ``holder_id`` is the repository that has the commits.
 
-    None if the counts are known already, or if the diff is too large.
+    None if the counts are already known, or if the diff is too large.
     """
     base = result.merge_base or ""
     if (base, result.head) == (head.counted_base, head.counted_head):
@@ -265,11 +265,12 @@ async def merge_pull(
     restricted: bool = False,
     cpu_seconds: float = CPU_SECONDS,
 ) -> Merged:
-    """Merge a pull request as ``actor``. Idempotent by number. Only one merge runs per repository.
+    """Merge a pull request as ``actor``. Idempotent by its number. Only one merge runs per repository.
 
     ``read_rules`` returns the present rule that protects the base branch, and the one that restricts what is
     merged. They are read when no other merge runs. With ``override``, actors who may bypass the rule skip
-    both, but still may not bring unsigned commits. ``restricted`` has the meaning of ``PushReceived.restricted``. ``cpu_seconds`` limits the CPU time of git.
+    both, but may not merge unsigned commits. ``restricted`` is as in ``PushReceived``. ``cpu_seconds`` limits
+    the CPU time of git.
 
     Raises NotFound, Conflict, NotAllowed, and TooLarge if the merge needs more CPU time.
     """
@@ -322,7 +323,7 @@ async def _merge(
     ground: merge.MergeInputs,
     cpu_seconds: float,
 ) -> str:
-    """Return the new tip of the base branch.
+    """Create the merge and return the new tip of the base branch.
 
     Raises the errors of ``merge.merge``, and NotAllowed if ``contents`` forbids the changes.
     """

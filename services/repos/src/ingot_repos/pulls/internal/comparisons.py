@@ -44,7 +44,7 @@ async def compare_branch(
 ) -> Comparison:
     """Return the effect of merging a branch, which may be in a fork. The caller must be able to read both.
 
-    With ``unattended``, issues acts for no user, so access is not checked.
+    With ``unattended``, issues does not act for a user, so access is not checked.
     """
     head = Head(
         repository_id=data.head_repository_id,
@@ -68,7 +68,7 @@ async def compare_branches(
 ) -> Comparisons:
     """Compare many heads with one base.
 
-    The result is None if the branch is missing or unreadable, or its fork is damaged.
+    The result for a head is None if the branch is missing or unreadable, or its fork is damaged.
     """
     if len(data.heads) > MOST_HEADS:
         raise BadRequest(f"more than {MOST_HEADS} heads")
@@ -85,7 +85,7 @@ async def _compare_or_none(
 ) -> merges.PendingComparison | None:
     """Compare one head. Return None if it does not exist or its fork is damaged.
 
-    A bad head must not prevent the comparison of the others.
+    So one bad head does not prevent the comparison of the others.
     """
     try:
         return await _compare(request, base, base_branch, head, unattended)

@@ -1,4 +1,4 @@
-"""An internal route for issues: control who can fetch the commits of a pull request."""
+"""An internal route for issues: set who can fetch the commits of a pull request."""
 
 from litestar import put
 
@@ -19,7 +19,7 @@ from ingot_repos.repositories.internal.lookups import ISSUES
     status_code=204,
 )
 async def put_head(request: RepositoryRequest, repository_id: int, number: int, data: PullHead) -> None:
-    """Set who can fetch the stored commits of a pull request. Issues acts here for no user."""
+    """Set who can fetch the stored commits of a pull request. issues acts for no user here."""
     repository = await resolve_for_peer(request, repository_id)
     require_on_disk(request, repository)
     try:

@@ -61,7 +61,7 @@ MOST_DIFFS = 200
 async def _resolve_for_update(
     request: RepositoryRequest, repository_id: int, branch: str
 ) -> ResolvedRepository:
-    """Find a repository whose branch the caller may move. Raises NotFound, Unauthenticated, Denied."""
+    """Return a repository whose branch the caller may move. Raises NotFound, Unauthenticated, Denied."""
     try:
         return await resolve_by_id(request, repository_id, "write")
     except Denied:
@@ -82,7 +82,7 @@ async def merge_branch(
 ) -> Merged:
     """Merge as the caller or as ``user``, who needs write access. Raises Invalid for texts that are too long.
 
-    With ``override``, actors whom the protection of the branch allows to bypass it can do so. ``restricted``:
+    With ``override``, actors may bypass the protection of the branch if its rule allows that. ``restricted``:
     the token of ``user`` is restricted to some repositories. Raises TooLarge if git needs too much CPU time.
     A merge as ``user``, which a job makes, may take longer.
     """
@@ -136,7 +136,8 @@ async def merge_branch(
 async def update_branch(request: RepositoryRequest, repository_id: int, data: UpdateBranch) -> UpdatedBranch:
     """Merge or rebase a base branch into a branch of this repository.
 
-    The caller needs write access here, or to the base if the pull request allows edits by maintainers.
+    The caller needs write access to this repository, or to the base if the pull request allows edits by
+    maintainers.
     """
     repository = await _resolve_for_update(request, repository_id, data.head_branch)
     require_on_disk(request, repository)
@@ -173,7 +174,7 @@ async def get_diff(
     - ``base``: if empty, the diff starts at the empty tree.
     - ``binary``: include binary changes. Mails always do.
     - ``files``, ``offset``: limit and first file of a diff. ``X-Total-Count`` is the number of all files.
-    - ``base_tip``: leave its commits out of the mails, too.
+    - ``base_tip``: omit the commits of this tip from the mails, too.
     """
     is_patch = request.query_params.get("format") == "patch"
     offset, files = max(0, offset), min(files, MOST_DIFFS)
@@ -208,7 +209,7 @@ async def list_commits(
 ) -> History:
     """List commits of ``head`` that are not in ``base``. Long texts are shortened.
 
-    ``base`` may be one of several merge bases. Commits of ``base_tip``, the base branch, are left out, too.
+    ``base`` may be one of several merge bases. Commits of ``base_tip``, the base branch, are omitted, too.
     With ``changes``, add the changed files of each commit. With ``verification``, add the state of its
     signature.
     """
@@ -274,7 +275,7 @@ async def list_files(
 async def _changed_files(
     request: RepositoryRequest, path: Path, base: str, head: str, whitespace: compare.Whitespace
 ) -> tuple[ChangedFile, ...]:
-    """Return the files that differ between commits that the caller may read; cached. Raises TooLarge."""
+    """Return the files that differ between two commits that the caller may read. Cached. Raises TooLarge."""
     cache, key = request.part(ReadCache).changed_files, (base, head, whitespace)
     files: tuple[ChangedFile, ...] | None = cache.get(key)
     if files is None:
@@ -286,7 +287,7 @@ async def _changed_files(
 
 
 async def enter(request: RepositoryRequest, repository_id: int, unattended: bool) -> ResolvedRepository:
-    """Return a readable repository whose files are on this shard. Raises NotFound."""
+    """Return a repository that the caller may read and whose files are on this shard. Raises NotFound."""
     resolve_repository = resolve_for_peer if unattended else resolve_by_id
     repository = await resolve_repository(request, repository_id)
     require_on_disk(request, repository)
@@ -310,7 +311,7 @@ async def _enter_history(
 
 @contextmanager
 def missing_repository_is_not_found() -> Iterator[None]:
-    """Raise NotFound if the repository has no files."""
+    """Convert RepositoryNotFound inside the block to NotFound."""
     try:
         yield
     except RepositoryNotFound:
@@ -319,7 +320,7 @@ def missing_repository_is_not_found() -> Iterator[None]:
 
 @contextmanager
 def _unreadable_commits() -> Iterator[None]:
-    """Raise NotFound for objects that git cannot read, and TooLarge for output without a limit."""
+    """Raise NotFound for objects that git cannot read, and TooLarge for output above a limit."""
     try:
         yield
     except (InvalidName, GitFailed, ObjectNotFound, RepositoryNotFound):
