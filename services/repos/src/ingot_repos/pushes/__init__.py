@@ -1,1 +1,1 @@
-"""The journal of pushes: each change of refs, from the plan to the event."""
+"""The journal of pushes: it records each push before refs move, until the change is announced."""

@@ -1,4 +1,4 @@
-"""Conversations with clients of git, over HTTP or SSH. The response of git is written to a conversation."""
+"""Conversations with git clients over HTTP or SSH. A conversation is the request and its response."""
 
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -15,7 +15,7 @@ log = structlog.get_logger()
 
 
 class Conversation(Protocol):
-    """One request of a client and its response. With ``is_session`` it is a session in which git begins."""
+    """A request of a client and its response. With ``is_session``, git sends first, as over SSH."""
 
     @property
     def is_session(self) -> bool: ...
@@ -26,7 +26,7 @@ class Conversation(Protocol):
 
     @property
     def takes_files(self) -> bool:
-        """True if a part of a response may be a range of a file, which is not read here."""
+        """True if a part of a response may be a range of a file, which is sent without reading it."""
 
     @property
     def received(self) -> int:
@@ -49,7 +49,7 @@ class Conversation(Protocol):
         """Send a part of the response. A part of a file is never the last one."""
 
     async def hand_over(self, shard: str, body: AsyncIterator[bytes]) -> None:
-        """Forward to another shard. ``body`` starts at the beginning of the request."""
+        """Forward the request to another shard. ``body`` starts at the beginning of the request."""
 
 
 class _Answer:
@@ -76,7 +76,7 @@ class _Answer:
             self._pending = b""
 
     async def last(self, addition: bytes = b"") -> bytes:
-        """Begin the response if necessary. Return the part that was held back, with an addition."""
+        """Begin the response if necessary. Return the part that was held back, followed by ``addition``."""
         await self._conversation.start(self._media_type)
         self._pending = (self._pending or b"") + addition
         return self._pending

@@ -8,7 +8,7 @@ from ingot_repos.pushes.store.refs import PushRow
 
 
 def default_branch_after(entry: PushRow, result: PushChanges) -> str:
-    """Return the default branch. The first push to an empty repository may bring another one."""
+    """Return the default branch after a push. The first push to an empty repository may set another one."""
     branches = [
         moved.change.name.removeprefix(BRANCHES)
         for moved in result.moved

@@ -63,11 +63,11 @@ MEASURE_SECONDS = 60.0
 
 
 Follow = Callable[[Tx, Jobs, int], Awaitable[None]]
-"""Requests what follows moved refs of a repository, such as pushes to its mirrors."""
+"""Schedules work that follows moved refs of a repository, such as pushes to its mirrors."""
 
 
 class Pushes:
-    """The journal and the ledger of this process's repositories."""
+    """The journal and the ledger for the repositories of this shard."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class Pushes:
                 await asyncio.shield(self.settle(push_id))
 
     async def _add(self, values: dict[str, Any]) -> int:
-        """Add a journal entry when no job moves the repository; return its id.
+        """Add a journal entry while no job moves the repository; return its id.
 
         A stale entry is ignored unless it belongs to a merge.
         """
@@ -267,7 +267,7 @@ class Pushes:
         return [PeriodicTask("repos_settle_pushes", SWEEP_EVERY, self.finish_interrupted)]
 
     async def finish_interrupted(self) -> None:
-        """Settle interrupted pushes, release the names of interrupted creations."""
+        """Settle interrupted pushes, and release the names of interrupted creations."""
         if count := await self.sweep():
             log.warning("finished interrupted pushes", count=count)
         await self.clear_abandoned()
@@ -285,9 +285,10 @@ class Pushes:
     async def _settle_once(
         self, entry: PushRow, names: Sequence[str], ledger: dict[str, str], *, small: bool
     ) -> bool:
-        """Settle once.
+        """Settle an entry once.
 
-        Return False if another process changed the ledger since it was read; then read it again.
+        Return False if another process has changed the ledger since it was read. The caller then reads it
+        again.
         """
         if not names:
             async with self._db.transaction() as tx:
@@ -364,9 +365,9 @@ class Pushes:
             return await asyncio.to_thread(read_moved_refs, path, ledger, names), {"licenses": None}
 
     def _is_measured(self, entry: PushRow, *, small: bool) -> bool:
-        """True if this push measures the repository. Merges do not, and small pushes do once a minute.
+        """True if this push measures the repository, which reads every file.
 
-        Measuring reads every file.
+        Merges never do. Small pushes do once a minute.
         """
         is_recent = small and entry.repository_id in self._measured
         if entry.merged_pull or is_recent:

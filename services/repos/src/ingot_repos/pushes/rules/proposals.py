@@ -1,7 +1,8 @@
 """Proposals: a push to `refs/for/<branch>` opens a pull request without a fork. Every reader may propose.
 
 git moves the hidden ref `refs/scratch/proposals/<id>` instead of the ref that the client names. issues gets
-an event and opens or updates the pull request. From then on `refs/pull/<number>/head` has these commits, too.
+an event and opens or updates the pull request. From then on `refs/pull/<number>/head` has the proposed
+commits, too.
 """
 
 import re
@@ -30,10 +31,10 @@ LONGEST_TOPIC = 200
 LONGEST_BRANCH = 255
 MOST_IN_A_PUSH = 20
 MOST_PENDING = 100
-"""Of one account in one repository, while they are no pull requests."""
+"""Limit of proposals of one account in one repository that are not pull requests yet."""
 MOST_FOR_HOOKS = 20
 LONGEST_FOR_HOOKS = 200
-"""Characters of an option that hooks get."""
+"""Limit of characters of an option that hooks get."""
 _OF_PROPOSALS = ("topic", "title", "description", "force-push")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
@@ -70,7 +71,7 @@ class Proposal(msgspec.Struct, frozen=True):
 
     @property
     def ref(self) -> str:
-        """The ref that keeps the commits."""
+        """The ref that keeps the proposed commits."""
         return proposal_ref(self.id)
 
 
@@ -123,7 +124,7 @@ async def plan(
     *,
     refusal: str = "",
 ) -> Plan:
-    """Plan the work of git for each ref update. ``refusal``: the reason why the actor may propose nothing."""
+    """Plan git's work for each ref update. ``refusal`` is the reason why the actor may not propose."""
     planned = Plan([], [], [])
     taken = set[int]()
     if sum(command.name.startswith(FOR) for command in commands) > MOST_IN_A_PUSH:
@@ -178,7 +179,7 @@ async def announce(
     account_id: int,
     restricted: bool,
 ) -> dict[str, str]:
-    """Announce proposals to issues. Return reasons by ref for those that are rejected after all."""
+    """Announce proposals to issues. Return the reasons by ref for proposals that are then rejected."""
     messages, reasons = await _read_messages(storage, repository_id, proposed)
     async with db.transaction() as tx:
         row = await repositories.get_unfiltered(tx, repository_id)
@@ -207,7 +208,7 @@ async def announce(
 async def _read_messages(
     storage: Storage, repository_id: int, proposed: Sequence[Proposal]
 ) -> tuple[dict[int, str], dict[str, str]]:
-    """Return messages of commits by id of the proposal, and reasons by ref for proposals without commits."""
+    """Return messages of commits by proposal id, and reasons by ref for proposals without commits."""
     messages, reasons = dict[int, str](), dict[str, str]()
     for proposal in proposed:
         commit = await storage.call(repository_id, proposed_commit, proposal.after, proposal.base_branch)
@@ -226,7 +227,7 @@ async def take_back(
     *,
     repository_id: int,
 ) -> None:
-    """Undo these proposals of a push. git has moved those refs that are ``accepted``."""
+    """Undo rejected proposals of a push. git has moved only the refs that are ``accepted``."""
     changes = [RefChange(one.ref, one.before, one.after) for one in refused if one.ref in accepted]
     await storage.call(repository_id, move_back, changes)
     empty = []
@@ -239,7 +240,7 @@ async def take_back(
 
 
 async def pull_numbers(db: Database, proposed: Sequence[Proposal]) -> Mapping[int, int]:
-    """Return numbers by id of the proposal, for pull requests that issues has compared with these commits."""
+    """Return pull request numbers by proposal id, of those that issues has compared at these commits."""
     numbers = {}
     async with db.read() as tx:
         for proposal in proposed:

@@ -1,4 +1,4 @@
-"""The person or key that pushes."""
+"""The user or deploy key that pushes."""
 
 import msgspec
 
@@ -8,8 +8,8 @@ from ingot_repos.protection.rules.decisions import Actor
 class Pusher(msgspec.Struct, frozen=True):
     """The account that events name, and the actor for the rules. ``restricted``: see ``PushReceived``.
 
-    ``reads_pulls``: the actor may read pull requests of the repository, and so may open one by a push.
-    ``maintained`` are the branches to which the actor may push without write access to the repository.
+    ``reads_pulls``: the actor may read pull requests of the repository, so they may open one by a push.
+    ``maintained`` are the branches that the actor may push to without write access to the repository.
     """
 
     account_id: int

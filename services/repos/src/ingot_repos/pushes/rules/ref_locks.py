@@ -1,7 +1,8 @@
-"""Removal of locks that a killed git left on refs.
+"""Removal of locks that a killed git process left on refs.
 
-Such locks would block every later change. They are removed before the next change of these refs, and after
-the death of a process. While another push moves very many refs, old locks may belong to it and stay.
+Such locks would block every later change. They are removed before the next change of the locked refs, and
+after the death of a process. While another push moves very many refs, old locks may belong to it, so they are
+kept.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from ingot_repos.pushes.store import refs
 log = structlog.get_logger()
 
 FEW = 2
-"""Refs that are looked at without a thread, which would take longer than that."""
+"""Up to this number of refs are checked without a thread, because starting a thread takes longer."""
 
 
 async def remove_before_change(
@@ -27,10 +28,8 @@ async def remove_before_change(
 ) -> None:
     """Remove old locks of the refs that a journal entry is about to move.
 
-    The names are as the client sent them.
-
-    While another push moves refs of the repository, all locks stay: they may belong to it, however old they
-    are.
+    The names are as the client sent them. While another push moves refs of the repository, no locks are
+    removed: they may belong to it, however old they are.
     """
     valid = [name for name in names if is_valid_ref_name(name)]
     path = storage.path(repository_id)

@@ -74,10 +74,10 @@ class RefUpdates:
     async def bring(
         self, head: BorrowedHead, ref: str, before: str, make_commit: Callable[[Any, str], str]
     ) -> str:
-        """Call ``make_commit`` with repository and tip. Publish its commit for ``apply``, and return it.
+        """Call ``make_commit`` with repository and tip. Publish its commit for ``apply``, and return its id.
 
-        Raises the refusals of ``apply``. Commits of another repository are checked before any object is
-        copied. So a pusher can never reference a refused object here.
+        Raises the errors of ``apply`` for rejected changes. Commits of another repository are checked before
+        any object is copied. So a user can never reference a rejected object in this repository.
         """
         after = await head.act(make_commit)
 

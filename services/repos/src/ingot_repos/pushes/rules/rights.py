@@ -1,6 +1,6 @@
 """Refs that a push may not move.
 
-They are found again if the push took long, because rights may have ended.
+They are determined again if the push took long, because access may have ended.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -30,11 +30,11 @@ BLOCKED = "the owner of the repository has blocked you"
 
 
 Renew = Callable[[], Awaitable[tuple[ResolvedRepository, Pusher]]]
-"""Finds repository and pusher again, by the same credential. Raises the ApiError of a refused push."""
+"""Finds repository and pusher again by the same credential. Raises the ApiError for a rejected push."""
 
 
 def find_refusals(rules: Rules, pusher: Pusher, commands: Sequence[RefChange]) -> list[RefRefusal]:
-    """Return the refusals of ref updates other than proposals."""
+    """Return the reasons against ref updates. Proposals are not checked."""
     if not reaches(pusher.actor.level, "write"):
         return [
             RefRefusal(one.name, reason)
@@ -48,9 +48,9 @@ def find_refusals(rules: Rules, pusher: Pusher, commands: Sequence[RefChange]) -
 
 
 def _refusal_of_maintainer(rules: Rules, pusher: Pusher, change: RefChange) -> str:
-    """Return the reason why a pusher without write access may not make a change. Empty if they may.
+    """Return the reason why a pusher without write access may not make a change; empty if they may.
 
-    Maintainers neither create nor delete branches, and no rule lets them push to a protected one.
+    Maintainers may not create or delete branches, and no rule lets them push to a protected branch.
     """
     branch = change.name.removeprefix(BRANCHES)
     if branch == change.name or branch not in pusher.maintained:
@@ -61,7 +61,7 @@ def _refusal_of_maintainer(rules: Rules, pusher: Pusher, change: RefChange) -> s
 
 
 async def refusal_of_proposals(identity: HttpIdentity, row: RepositoryRow, pusher: Pusher) -> str:
-    """Return the reason why the pusher may not propose commits. Empty if they may."""
+    """Return the reason why the pusher may not propose commits; empty if they may."""
     if row.wiki_of is not None:
         return "a wiki has no pull requests"
     if not pusher.reads_pulls:
@@ -78,7 +78,7 @@ async def refusal_of_late_push(
     commands: Sequence[RefChange],
     earlier: Sequence[RefRefusal],
 ) -> str:
-    """Return the reason why no ref may move. Empty if no update is refused in addition to ``earlier``."""
+    """Return the reason why no ref may move; empty unless more updates are rejected than ``earlier``."""
     others = [one for one in commands if not one.name.startswith(FOR)]
     try:
         repository, pusher = await renew()

@@ -1,6 +1,6 @@
-"""A push over HTTP or SSH: it is planned, journaled, run by git and settled.
+"""A push over HTTP or SSH: plan it, add a journal entry, run git, settle the entry.
 
-The caller of this module has checked the access. The response is streamed while the client still sends.
+Callers have checked the access. The response is streamed while the client still sends.
 """
 
 import asyncio
@@ -54,13 +54,13 @@ log = structlog.get_logger()
 
 SERVICE: Final = "git-receive-pack"
 SMALL_OBJECTS, SMALL_BYTES = 100, 1024 * 1024
-"""A push of fewer of both is a small change."""
+"""A push with fewer objects and fewer bytes is a small change."""
 
 PROGRESS_SECONDS = 5.0
 
 
 class PushConditions(Protocol):
-    """Facts that decide which checks a push needs. ``has_account``: the pusher's account has a copy here."""
+    """Facts that decide which checks a push needs. ``has_account``: a copy of the account exists here."""
 
     is_protected: bool
     uses_lfs: bool
@@ -68,7 +68,7 @@ class PushConditions(Protocol):
 
 
 FindConditions = Callable[[Executor, int, int], Awaitable[PushConditions]]
-"""Finds them for a repository and an account."""
+"""Finds the push conditions for a repository and an account."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class PlannedPush:
 
     @property
     def is_judged(self) -> bool:
-        """True if hooks must inspect the push, independent of its files."""
+        """True if hooks must inspect the push, whatever files it contains."""
         return bool(self.plan.refusals or self.plan.proposals or self.looks_for_lfs)
 
 
@@ -147,8 +147,8 @@ class PushSession:
     async def run(self) -> None:
         """Receive the push. Read the ref updates first, then wait for a slot for git.
 
-        If the push takes long, ``renew`` checks the rights again before refs move; without them no ref moves.
-        Raises BadRequest, Unavailable, NotFound.
+        If the push takes long, ``renew`` checks the rights again before refs move. If they have ended, no ref
+        moves. Raises BadRequest, Unavailable, NotFound.
         """
         decided_at = asyncio.get_running_loop().time()
         client = self._client
@@ -188,7 +188,10 @@ class PushSession:
             return None
 
     async def _receive(self, push: Push, decided_at: float) -> None:
-        """Plan and run the push. It is journaled before refs move, and announced before the response ends."""
+        """Plan and run the push.
+
+        Add a journal entry before refs move; announce the moves before the response ends.
+        """
         planned = await self._plan(push)
         hooks = await self._hooks(planned)
         report = PushReport(has_side_band=push.has_side_band)
@@ -306,7 +309,7 @@ class PushSession:
         await asyncio.shield(announcing)
 
     async def _end_of_report(self, planned: PlannedPush, report: PushReport) -> bytes:
-        """Announce the proposals, and report their addresses."""
+        """Announce the proposals, and return the end of git's report with their addresses."""
         accepted, refusals = await self._announce_proposals(planned, report)
         announced, all_ = accepted.difference(refusals), planned.plan.proposals
         proposed = [proposal for proposal in all_ if proposal.ref in announced]
@@ -371,7 +374,7 @@ class PushSession:
 
 
 async def announce_push(journal: Pushes, push_id: int, *, small: bool) -> None:
-    """Announce the push. If this fails, the sweeper announces it, because the refs have moved already."""
+    """Announce the push. If this fails, the sweeper does it later, because the refs have moved already."""
     try:
         await journal.settle(push_id, small=small)
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets what git said

@@ -9,10 +9,10 @@ from ingot_repos.git.history.changes import CommitChanges
 
 
 def page_changes(commits: Sequence[CommitChanges]) -> list[WikiPageChange]:
-    """Return the change of each page, the latest last. ``commits`` are latest first.
+    """Return the latest change of each wiki page, the latest last. ``commits`` are latest first.
 
-    A commit that removes one page and adds one has renamed it. Of several changes of a page the latest
-    counts. A new page stays ``created`` when it is edited, and is left out when it is deleted again.
+    A commit that removes one page and adds one has renamed it. A new page stays ``created`` when it is
+    edited, and is omitted when it is deleted again.
     """
     changes = dict[str, WikiPageChange]()
     for commit in reversed(commits):

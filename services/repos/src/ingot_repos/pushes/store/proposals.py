@@ -25,7 +25,7 @@ class ProposalRow(TypedRow):
 async def take(
     tx: Tx, repository_id: int, account_id: int, base_branch: str, topic: str, *, most_pending: int
 ) -> int:
-    """Return the id of this proposal, which is added if it is new.
+    """Return the id of this proposal. It is added if it is new.
 
     Return 0 if the account has ``most_pending`` other proposals in the repository without a pull request.
     """

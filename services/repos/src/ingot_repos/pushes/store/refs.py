@@ -22,16 +22,16 @@ from ingot_repos.placement.store.tables import push
 from ingot_repos.pushes.store.tables import merged_pull, push_mirror
 
 MANY = 500
-"""Names in one statement."""
+"""Maximum number of names in one SQL statement."""
 FEW = 10
-"""Names whose ledger is read with their journal entry, which then comes with each of them."""
+"""Up to this number of names, the ledger is read in one statement with the journal entry."""
 
 # Statements of every push are built once: building one costs more than running it.
 _REPOSITORY, _NUMBER, _PUSH = (bindparam(name, type_=BigId) for name in ("of", "pull_number", "push_id"))
 
 
 LARGE_PUSH = 10_000
-"""Characters of the names of refs."""
+"""Total characters of ref names from which a push counts as large."""
 
 
 class PushRow(TypedRow):
@@ -61,7 +61,7 @@ class PushRow(TypedRow):
 
 
 class _PushTipRow(PushRow):
-    """A journal entry with one ref of its ledger, if there is one."""
+    """A journal entry joined with one ref of its ledger, if there is one."""
 
     tip_name: str | None
     tip_oid: str | None
@@ -110,7 +110,7 @@ _SET = PreparedWrite(
 async def record(
     db: Executor, repository_id: int, tips: Mapping[str, str | None], *, counts: bool = True
 ) -> None:
-    """Store the targets of refs; None removes a ref. Count branches again if one was added or removed."""
+    """Store the targets of refs; None removes a ref. Recount the branches if a ref was added or removed."""
     deleted = [name for name, oid in tips.items() if oid is None]
     for start in range(0, len(deleted), MANY):
         part = deleted[start : start + MANY]
@@ -127,7 +127,7 @@ async def record(
 
 @cache
 def _advance(names: tuple[str, ...]) -> PreparedWrite:
-    """Return the write for a combination of columns. Pushes set few of the possible combinations."""
+    """Return the prepared write for a combination of columns. Pushes use few of the possible combinations."""
     statement = update(repository).where(
         repository.c.id == _REPOSITORY, repository.c.ref_version == bindparam("read_version", type_=BigId)
     )
@@ -139,7 +139,7 @@ def _advance(names: tuple[str, ...]) -> PreparedWrite:
 async def advance(tx: Executor, repository_id: int, version: int, *, moved: int, **values: Any) -> bool:
     """Increase the version of the ledger after ``moved`` refs have moved, and set columns of the repository.
 
-    Return False if the ledger is no longer at ``version``, the version that was read.
+    Return False if the ledger is no longer at ``version``.
     """
     pushes = upkeep.WRITES if moved > upkeep.MANY_REFS else 1
     values |= {"ref_version": version + pushes, "updated_at": now()}
@@ -260,7 +260,7 @@ async def get_push_and_ledger(
 ) -> tuple[PushRow | None, Sequence[str], dict[str, str]]:
     """Return a journal entry, the names of its refs, and their rows of ``ledger``.
 
-    Few ``names`` take one statement.
+    For few ``names`` this is one statement.
     """
     if names is not None and len(names) <= FEW:
         rows = await _PUSH_AND_LEDGER.all(db, push_id=push_id, names=names)
@@ -290,7 +290,7 @@ async def extend_push(db: Executor, push_id: int, lease: datetime) -> None:
 
 
 async def list_expired(db: Executor, shard: str) -> Sequence[ExpiredPushRow]:
-    """List entries of a shard with an expired lease: their processes are dead."""
+    """List entries of a shard with an expired lease, whose processes are dead."""
     statement = (
         select(push.c.id, push.c.lease_until)
         .join(repository, repository.c.id == push.c.repository_id)
@@ -350,7 +350,7 @@ async def remove_push(db: Executor, push_id: int) -> bool:
 
 
 async def ledgers(db: Executor, ids: Sequence[int]) -> Mapping[int, dict[str, str]]:
-    """Return the refs of these repositories, as they were last announced."""
+    """Return the refs of several repositories by id, as they were last announced."""
     statement = select(ref.c.repository_id, ref.c.name, ref.c.oid).where(ref.c.repository_id.in_(ids))
     tips: dict[int, dict[str, str]] = {id_: {} for id_ in ids}
     for row in await fetch_all(db, statement, LedgerRow):

@@ -1,6 +1,6 @@
 """Tables of pull requests that pushes merge or propose, and of push mirrors.
 
-The subject mirrors writes ``push_mirror``. The table is here because each push reads the mirrors of its
+The subject `mirrors` writes ``push_mirror``. The table is here because each push reads the mirrors of its
 repository.
 """
 
