@@ -1,4 +1,4 @@
-"""Release assets, streamed up and down. Only writers see the assets of drafts."""
+"""Release assets, streamed in both directions. Only writers see the assets of drafts."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ FIELD = "attachment"
 
 
 class EditAttachment(msgspec.Struct, kw_only=True):
-    """Absent or empty fields keep their values."""
+    """A change of an asset. Absent or empty fields keep their values."""
 
     name: Name | UnsetType = UNSET
 
@@ -67,7 +67,8 @@ async def list_assets(request: RepositoryRequest, release_id: int) -> Response[l
 async def upload(request: RepositoryRequest, release_id: int, name: str = "") -> Attachment:
     """Add an asset to a release.
 
-    The file is the field `attachment` of a form, or any other body as it is. `name` is the name of the asset.
+    The file is the field `attachment` of a form; any other body is stored as the file. `name` is the name of
+    the asset.
     """
     repository = writable(request)
     release = await release_of_path(request, release_id)
@@ -88,7 +89,7 @@ async def upload(request: RepositoryRequest, release_id: int, name: str = "") ->
     tags=["repository"],
 )
 async def get_asset(request: RepositoryRequest, release_id: int, attachment_id: int) -> Attachment:
-    """Return the metadata of an asset. `browser_download_url` leads to the file."""
+    """Return the metadata of an asset. `browser_download_url` is the URL of the file."""
     row = await _asset_of_path(request, release_id, attachment_id)
     return asset_view(request.presenter, request.resource.full_name, row)
 
@@ -166,7 +167,7 @@ async def _asset_of_path(request: RepositoryRequest, release_id: int, asset_id: 
 async def _file(request: RepositoryRequest, row: AssetRow | None) -> Response[Any]:
     """Return the bytes of an asset, if the caller may see it. Raises NotFound.
 
-    Each complete download is counted.
+    Only complete downloads are counted.
     """
     if row is None or (row.draft and not sees_drafts(request)):
         raise NotFound

@@ -1,4 +1,4 @@
-"""Releases. Only writers see drafts; for all others they do not exist."""
+"""Releases. Only writers see drafts; for other callers drafts do not exist."""
 
 from typing import Annotated
 
@@ -27,9 +27,9 @@ from ingot_repos.releases.store.releases import ReleaseFilter, ReleaseRow
 
 
 class CreateReleaseOption(msgspec.Struct, kw_only=True):
-    """A missing tag is created at `target_commitish`, which is a branch, a tag or a commit.
+    """A new release. A missing tag is created at `target_commitish`: a branch, a tag or a commit.
 
-    With `tag_message` the tag is annotated. A draft creates no tag and does not keep the message.
+    With `tag_message` the tag is annotated. A draft creates no tag and does not store the message.
     """
 
     tag_name: Name
@@ -42,7 +42,7 @@ class CreateReleaseOption(msgspec.Struct, kw_only=True):
 
 
 class EditReleaseOption(msgspec.Struct, kw_only=True):
-    """Absent or empty fields keep their values."""
+    """A change of a release. Absent or empty fields keep their values."""
 
     tag_name: Name | UnsetType = UNSET
     target_commitish: Name | UnsetType = UNSET
@@ -63,7 +63,7 @@ async def list_releases(
     draft: bool | None = None,
     pre_release: Annotated[bool | None, QueryParameter(name="pre-release")] = None,
 ) -> Response[list[Release]]:
-    """List releases, the newest first."""
+    """List releases, the latest first."""
     repository, page = request.resource, request.page()
     release_filter = ReleaseFilter(sees_drafts(request), draft, pre_release)
     async with request.db.read() as db:
@@ -82,7 +82,7 @@ async def list_releases(
     tags=["repository"],
 )
 async def get_latest(request: RepositoryRequest) -> Release:
-    """Return the newest release that is neither a draft nor a prerelease."""
+    """Return the latest release that is neither a draft nor a prerelease."""
     async with request.db.read() as db:
         row = await releases.latest(db, request.resource.id)
     return await _answer(request, visible(request, row))
@@ -149,7 +149,7 @@ async def edit_release(request: RepositoryRequest, release_id: int, data: EditRe
     tags=["repository"],
 )
 async def delete_release(request: RepositoryRequest, release_id: int) -> None:
-    """Delete a release. Its tag stays."""
+    """Delete a release. Its tag is not deleted."""
     repository = writable(request)
     row = await release_of_path(request, release_id)
     await _editor(request).delete(repository.row, await own_account(request), row)
@@ -162,7 +162,7 @@ async def delete_release(request: RepositoryRequest, release_id: int) -> None:
     tags=["repository"],
 )
 async def delete_by_tag(request: RepositoryRequest, tag: str) -> None:  # noqa: ARG001 - it comes normalized
-    """Delete the release of a tag, which may contain slashes. The tag stays."""
+    """Delete the release of a tag, which may contain slashes. The tag is not deleted."""
     repository = writable(request)
     async with request.db.read() as db:
         row = visible(request, await releases.get_by_tag(db, repository.id, request.rest_of_path(7)))
@@ -170,14 +170,14 @@ async def delete_by_tag(request: RepositoryRequest, tag: str) -> None:  # noqa: 
 
 
 def visible(request: RepositoryRequest, row: ReleaseRow | None) -> ReleaseRow:
-    """Return the release, if the caller may see it. Raises NotFound."""
+    """Return ``row`` if the caller may see the release. Raises NotFound."""
     if row is None or (row.draft and not sees_drafts(request)):
         raise NotFound
     return row
 
 
 def sees_drafts(request: RepositoryRequest) -> bool:
-    """Return whether the caller may see drafts."""
+    """Return whether the caller may see drafts of the repository in the path."""
     return reaches(request.resource.access.of("releases"), "write")
 
 

@@ -49,9 +49,10 @@ class AssetEditor:
         *,
         created_at: datetime | None = None,
     ) -> AssetRow:
-        """Store a file and add it to a release, created now by default. Opens its own transactions.
+        """Store a file and add it to a release. Opens its own transactions.
 
-        Raises Invalid, TooLarge and BadRequest, and NotFound if the release was deleted during the upload.
+        ``created_at`` is now by default. Raises Invalid, TooLarge and BadRequest, and NotFound if the release
+        was deleted during the upload.
         """
         check_file_name(name, self._limits)
         async with self._db.read() as db:
@@ -107,7 +108,7 @@ async def free(tx: Tx, jobs: Jobs, shard: str, rows: Iterable[AssetRow]) -> None
 
 
 class AssetFiles(StoredFiles):
-    """The stored files of release assets."""
+    """The bytes of release assets in the object store."""
 
     def __init__(self, database: Database, objects: ObjectStore) -> None:
         super().__init__(database, objects, OBJECTS, release_assets.existing_uuids)

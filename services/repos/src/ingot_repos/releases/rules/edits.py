@@ -1,4 +1,4 @@
-"""Creation, changes and deletion of releases. A published release has a tag, a draft needs none.
+"""Creation, changes and deletion of releases. A published release has a tag; a draft needs none.
 
 Git and the database commit separately. A release is therefore inserted as a draft, then its tag is created,
 and then it is published. A process that dies in between leaves a draft, which can be published or deleted.
@@ -117,7 +117,7 @@ class ReleaseEditor:
         return edited
 
     async def delete(self, repository: RepositoryRow, actor: AccountRow, row: ReleaseRow) -> None:
-        """Delete a release with its assets. The tag stays. Raises NotFound if it no longer exists."""
+        """Delete a release with its assets, but not its tag. Raises NotFound if it no longer exists."""
         async with self._db.transaction() as tx:
             if not await releases.lock_for_update(tx, row.id):
                 raise NotFound
@@ -133,7 +133,7 @@ class ReleaseEditor:
     async def announce(
         self, tx: Tx, action: Literal["published", "updated", "deleted"], row: ReleaseRow, sender: User
     ) -> None:
-        """Announce a change of a release that is not a draft, and count the releases."""
+        """Announce a change of a release, unless it is a draft, and count the releases."""
         await releases.count_published(tx, row.repository_id)
         repository = await current_row(tx, row.repository_id)
         assets = (await release_assets.list_of_releases(tx, [row.id])).get(row.id, [])
@@ -178,14 +178,14 @@ class ReleaseEditor:
         return published
 
     async def _withdraw(self, repository_id: int, release_id: int) -> None:
-        """Delete a release, unless it was published and only the reply was lost."""
+        """Delete a release, unless it was published and only the response was lost."""
         async with self._db.transaction() as tx:
             row = await releases.get(tx, repository_id, release_id)
             if row is not None and row.draft:
                 await releases.remove(tx, release_id)
 
     async def _require_free(self, row: ReleaseRow, tag: str) -> None:
-        """Raise Conflict if another release has the tag. Called before the tag is created."""
+        """Raise Conflict if another release has the tag. Call this before the tag is created."""
         async with self._db.read() as db:
             other = await releases.get_by_tag(db, row.repository_id, tag)
         if other is not None and other.id != row.id:
@@ -204,7 +204,7 @@ class ReleaseEditor:
         return row
 
     async def _commit_for(self, repository: RepositoryRow, tag: str, target: str) -> str:
-        """Return the commit of the tag, or the commit for a new tag. Raises Invalid."""
+        """Return the commit of the tag; for a new tag the commit of ``target``. Raises Invalid."""
         try:
             tagged = await self._storage.call(repository.id, tag_commit, tag)
             if tagged is not None:

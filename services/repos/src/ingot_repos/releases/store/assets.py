@@ -1,6 +1,6 @@
-"""The table of the files of releases, and its SQL.
+"""The table of release assets, and its SQL.
 
-Their bytes are objects, whose keys follow from repository and ``uuid``.
+Their bytes are in the object store. The keys are made from repository and ``uuid``.
 """
 
 from collections.abc import Collection, Sequence
@@ -95,7 +95,7 @@ async def get_by_name(db: Executor, repository_id: int, tag_name: str, name: str
 
 
 async def list_of_releases(db: Executor, release_ids: Collection[int]) -> dict[int, list[AssetRow]]:
-    """Return all assets of these releases by release, the oldest first."""
+    """Return all assets of these releases by release id, the oldest first."""
     if not release_ids:
         return {}
     statement = _SELECT.where(release_asset.c.release_id.in_(release_ids)).order_by(release_asset.c.id)
@@ -121,7 +121,7 @@ async def count(db: Executor, release_id: int) -> int:
 
 
 async def existing_uuids(db: Executor, uuids: Collection[str]) -> set[str]:
-    """Return those ``uuids`` that are assets."""
+    """Return those of ``uuids`` that are the uuids of assets."""
     statement = select(release_asset.c.uuid).where(release_asset.c.uuid.in_(uuids))
     return set((await db.execute(statement)).scalars())
 
@@ -131,7 +131,7 @@ async def rename(tx: Executor, asset_id: int, name: str) -> None:
 
 
 async def count_download(tx: Executor, asset_id: int) -> None:
-    """Add 1 to the number of downloads."""
+    """Add 1 to the download count of an asset."""
     downloads = release_asset.c.download_count
     await tx.execute(
         update(release_asset).where(release_asset.c.id == asset_id).values({downloads: downloads + 1})

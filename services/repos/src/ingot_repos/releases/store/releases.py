@@ -1,4 +1,4 @@
-"""The table of releases, and its SQL: they are read together with their authors."""
+"""The table of releases, and its SQL. Releases are read together with their authors."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -91,7 +91,7 @@ class _ListedReleaseRow(ReleaseRow, TotalRow):
 
 
 class ReleaseFilter(msgspec.Struct, frozen=True):
-    """A filter for lists of releases. None matches both. Without ``drafts_too``, drafts are left out."""
+    """A filter for lists of releases. None matches every release. Drafts need ``drafts_too``."""
 
     drafts_too: bool = False
     draft: bool | None = None
@@ -110,7 +110,7 @@ _NEWEST_FIRST = (release.c.created_at.desc(), release.c.id.desc())
 
 
 async def add(tx: Executor, **values: Any) -> int | None:
-    """Insert a release and return its id. None if the tag has a release, in any letter case."""
+    """Insert a release and return its id. Return None if the tag has a release, in any letter case."""
     values |= {"lower_tag_name": values["tag_name"].lower()}
     statement = insert(tx, release).values(values).on_conflict_do_nothing().returning(release.c.id)
     return (await tx.execute(statement)).scalar()
@@ -133,7 +133,7 @@ async def get(db: Executor, repository_id: int, release_id: int) -> ReleaseRow |
 
 
 async def get_by_tag(db: Executor, repository_id: int, tag_name: str) -> ReleaseRow | None:
-    """Return the release of the tag, in any letter case."""
+    """Return the release of the tag, in any letter case, or None."""
     statement = _SELECT.where(
         release.c.repository_id == repository_id, release.c.lower_tag_name == tag_name.lower()
     )
@@ -141,7 +141,7 @@ async def get_by_tag(db: Executor, repository_id: int, tag_name: str) -> Release
 
 
 async def latest(db: Executor, repository_id: int) -> ReleaseRow | None:
-    """Return the newest release that is neither a draft nor a prerelease."""
+    """Return the latest release that is neither a draft nor a prerelease, or None."""
     statement = _filtered(_SELECT, repository_id, ReleaseFilter(prerelease=False))
     return await fetch_first(db, statement.order_by(*_NEWEST_FIRST).limit(1), ReleaseRow)
 
@@ -149,7 +149,7 @@ async def latest(db: Executor, repository_id: int) -> ReleaseRow | None:
 async def list_page(
     db: Executor, repository_id: int, release_filter: ReleaseFilter, page: Slice
 ) -> tuple[Sequence[ReleaseRow], int]:
-    """List releases of a repository, the newest first."""
+    """List releases of a repository, the latest first."""
     return await _list(release_filter).read(db, page, repository_id=repository_id)
 
 
@@ -184,7 +184,7 @@ def _filtered(
 
 
 async def count_published(db: Executor, repository_id: int) -> None:
-    """Set ``releases_count`` of the repository to the number of releases that are no drafts."""
+    """Set ``releases_count`` of the repository to the number of its releases that are not drafts."""
     # One that is counted at the same moment is committed, or counts after this.
     await repositories.lock_for_update(db, repository_id)
     counted = (
