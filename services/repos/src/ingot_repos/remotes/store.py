@@ -47,7 +47,7 @@ class RemoteRow(TypedRow):
 
 
 class ImportRow(TypedRow):
-    """An import, the URL of its remote and the last LFS error. ``sync_reason`` is the error of a mirror."""
+    """An import, the URL of its remote, and the last LFS error. ``sync_reason`` is the error of a mirror."""
 
     repository_id: int
     state: ImportState

@@ -1,6 +1,6 @@
-"""HTTP sessions for remotes. They connect only to addresses that may be reached.
+"""HTTP sessions for remotes. They connect only to allowed addresses.
 
-The module imports aiohttp: 6 MiB and 0.25 seconds of CPU. It is imported only to make such requests.
+The module imports aiohttp: 6 MiB and 0.25 seconds of CPU time. It is imported only to make such requests.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ CONNECT_SECONDS = 10.0
 
 
 class AddressFailed(Exception):
-    """A host has no address (``unreachable``), or none that may be reached (``address``)."""
+    """A host has no address (``unreachable``), or no allowed address (``address``)."""
 
     def __init__(self, fault: Literal["address", "unreachable"]) -> None:
         self.fault: Literal["address", "unreachable"] = fault
@@ -35,7 +35,7 @@ class AddressFailed(Exception):
 
 
 class JudgedAddresses(AbstractResolver):
-    """A resolver that returns only addresses that egress allows and that are not Ingot's own servers."""
+    """A resolver that returns only addresses that egress allows and that are not Ingot's own."""
 
     def __init__(self, egress: Egress, own_servers: OwnServers, resolve: Resolve) -> None:
         self._egress, self._own_servers, self._resolve = egress, own_servers, resolve
@@ -63,7 +63,7 @@ class JudgedAddresses(AbstractResolver):
 
 @asynccontextmanager
 async def open_session(addresses: JudgedAddresses, authorities: str) -> AsyncIterator[aiohttp.ClientSession]:
-    """Open a session that keeps no cookies and no addresses, and sends what it is told.
+    """Open a session that stores no cookies and no addresses, and adds no headers of its own.
 
     ``authorities`` is a PEM file of certificate authorities, added to those of the system.
     """
@@ -80,7 +80,7 @@ async def open_session(addresses: JudgedAddresses, authorities: str) -> AsyncIte
 
 
 def place_of(url: URL) -> tuple[str, str | None, int | None]:
-    """Return scheme, host and port: credentials of one place are sent to no other."""
+    """Return scheme, host and port. Credentials for one such place are never sent to another."""
     return url.scheme, url.raw_host, url.port
 
 
@@ -90,13 +90,13 @@ def basic_authorization(username: str, password: str) -> str:
 
 
 def _trust(authorities: str) -> ssl.SSLContext:
-    """Return the context, which is made again if the file of authorities changed."""
+    """Return the TLS context. It is created again if the file of authorities has changed."""
     return _context(authorities, Path(authorities).stat().st_mtime_ns if authorities else 0)
 
 
 @lru_cache(maxsize=4)
 def _context(authorities: str, _changed_at: int) -> ssl.SSLContext:
-    """Return a context. To make one takes 50 ms of CPU time."""
+    """Return a new TLS context, cached because creating it takes 50 ms of CPU time."""
     context = ssl.create_default_context()
     if authorities:
         context.load_verify_locations(authorities)

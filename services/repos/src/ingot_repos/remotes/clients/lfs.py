@@ -1,11 +1,11 @@
 """A client for the LFS server of a remote: the batch API and the basic transfer.
 
-https://github.com/git-lfs/git-lfs/tree/main/docs/api. Objects may be on any host, and redirects may lead to
-any host. So the addresses of a host are checked before each request. Each connection checks them again and
+See https://github.com/git-lfs/git-lfs/tree/main/docs/api. Objects may be on any host, and redirects may lead
+to any host. So the addresses of a host are checked before each request. Each connection checks them again and
 uses only checked addresses. The credentials of the remote are sent only to its own scheme, host and port. The
 headers of an object are dropped when a redirect leaves its host. Messages of the server are never shown.
 
-The module imports aiohttp: 6 MiB and 0.25 seconds of CPU. It is imported only to fetch objects.
+The module imports aiohttp: 6 MiB and 0.25 seconds of CPU time. It is imported only to fetch objects.
 """
 
 import re
@@ -29,7 +29,7 @@ from ingot_repos.remotes.clients.http import (
 )
 
 Fault = Literal["address", "failed", "missing", "redirect", "tls", "unauthorized", "unreachable"]
-"""The kind of a failure: of the server, or (``missing``) of a single object."""
+"""The kind of a failure: of the server, or of a single object (``missing``)."""
 
 MEDIA_TYPE = "application/vnd.git-lfs+json"
 MOST_OBJECTS = 100
@@ -95,7 +95,7 @@ class LfsRemote:
         self._authorization = basic_authorization(*secrets) if secrets else ""
 
     async def batch(self, sizes: Mapping[str, int]) -> dict[str, Action]:
-        """Return the download requests of these objects by oid, without missing ones.
+        """Return the download requests of these objects by oid. Missing objects are omitted.
 
         Takes at most ``MOST_OBJECTS``. Raises LfsRemoteFailed.
         """
@@ -199,7 +199,7 @@ def _parse(href: str) -> URL:
 
 
 def _action(answered: _Object) -> Action | None:
-    """Return the download request. None if the server lacks the object. Raises LfsRemoteFailed."""
+    """Return the request that downloads an object; None if the server lacks it. Raises LfsRemoteFailed."""
     if answered.error is None:
         return answered.actions.download if answered.actions else None
     fault = _fault(answered.error.code, absent="missing")
@@ -226,7 +226,7 @@ def _fault(status: int, *, absent: Fault) -> Fault:
 
 @contextmanager
 def _faults() -> Iterator[None]:
-    """Raise errors of the connection as LfsRemoteFailed."""
+    """Convert connection errors inside the block to LfsRemoteFailed."""
     try:
         yield
     except AddressFailed as error:

@@ -1,9 +1,9 @@
 """A SOCKS 5 proxy on loopback for git. It connects only to addresses that egress allows.
 
-Git resolves names and connects by itself. So git gets only this proxy (RFC 1928) and sends it the name. This
-works for http, https, git and ssh. Each job gets a ticket (RFC 1929) for one host and port. For each
+Git resolves names and connects by itself. So git may only use this proxy (RFC 1928), and sends the name to
+it. This works for http, https, git and ssh. Each job gets a ticket (RFC 1929) for one host and port. For each
 connection the name is resolved, and every address is checked. The proxy connects only to a checked address.
-The ticket counts received bytes and keeps the time of the last one.
+The ticket counts received bytes and has the time of the last one.
 """
 
 import asyncio
@@ -81,7 +81,7 @@ class SocksProxy:
                 task.cancel()
 
     async def refusal(self, host: str, port: int) -> str:
-        """Return the reason to refuse ``host``.
+        """Return the reason to reject ``host``.
 
         Empty if one of its addresses is allowed, or if the name cannot be resolved now.
         """
@@ -116,7 +116,7 @@ class SocksProxy:
                 connections.discard(task)
 
     async def _admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Ticket | None:
-        """Check name and password of a ticket."""
+        """Check the name and password of a connection. Return its ticket, or None."""
         version, count = await reader.readexactly(2)
         methods = await reader.readexactly(count)
         if version != 5 or 2 not in methods:

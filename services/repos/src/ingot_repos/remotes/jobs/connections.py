@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class RemoteConnection:
-    """A connection. ``ticket`` is None for a local folder."""
+    """A connection to a remote. ``ticket`` is None for a local folder."""
 
     remote: Remote
     progress: FetchProgress
@@ -103,7 +103,7 @@ class RemoteConnector:
     ) -> _T:
         """Return the result of ``work``. Raises RemoteFailed.
 
-        ``work`` is cancelled when it is no longer needed or the remote is idle for too long.
+        ``work`` is cancelled when it is no longer needed, or when the remote sends nothing for too long.
         """
         task = asyncio.create_task(work)
         pause = min(WATCH_SECONDS, self._settings.remote_idle_seconds / 2)
@@ -125,7 +125,7 @@ class RemoteConnector:
 
 
 def default_branch_of(remote_refs: RemoteRefs) -> str | None:
-    """Return the default branch of a remote. If HEAD does not name it, guess. None without branches."""
+    """Return the default branch of a remote; guess it if HEAD names none. None without branches."""
     names = [name.removeprefix(BRANCHES) for name in remote_refs.refs if name.startswith(BRANCHES)]
     fitting = [name for name in names if len(name) <= LONGEST_BRANCH]
     likely = [name for name in (remote_refs.head, "main", "master") if name in fitting]
@@ -133,7 +133,7 @@ def default_branch_of(remote_refs: RemoteRefs) -> str | None:
 
 
 def require_files_of_remotes(settings: Settings) -> None:
-    """Raise SettingsError for missing files.
+    """Raise SettingsError for missing files in the settings.
 
     Git and ssh read these files later, where a wrong path would look like an error of the remote.
     """

@@ -1,4 +1,4 @@
-"""A search for LFS pointers in the history of a remote, and downloads of the missing objects."""
+"""A search for LFS pointers in the history of a remote, and downloads of missing objects."""
 
 import asyncio
 import math
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ingot_repos.remotes.clients.lfs import Action, Fault, LfsRemote
 
 TRANSFERS = 4
-"""Concurrent downloads of one import or sync."""
+"""Number of concurrent downloads of one import or sync."""
 MOST_NAMED = 10
 """Limit of missing objects whose oids are reported."""
 REASONS: "dict[Fault, Reason]" = {
@@ -34,7 +34,7 @@ REASONS: "dict[Fault, Reason]" = {
     "unauthorized": "lfs-unauthorized",
     "unreachable": "lfs-unreachable",
 }
-"""Stored reasons by fault of the server."""
+"""The stored reason for each fault of the server."""
 
 
 @dataclass
@@ -60,12 +60,12 @@ class LfsFetches:
         *,
         new_in: str = "",
     ) -> list[str]:
-        """Give the repository all LFS objects of its history. Returns up to ``MOST_NAMED`` missing oids.
+        """Give the repository all LFS objects of its history. Return up to ``MOST_NAMED`` missing oids.
 
-        ``path`` has the git data. ``new_in`` is a prefix of refs: then only objects of these refs are fetched
-        that branches and tags do not have. Objects that the repository has are skipped. Objects that the
-        remote lacks or sends damaged are left out and returned. Other failures raise RemoteFailed; objects
-        fetched before stay.
+        ``path`` has the git data. ``new_in`` is a prefix of refs: only objects of these refs are fetched that
+        branches and tags do not have. Objects that the repository has are skipped. Objects that the remote
+        lacks or sends damaged are skipped and returned. Other failures raise RemoteFailed; objects that were
+        already fetched are kept.
         """
         from ingot_repos.remotes.clients.lfs import MOST_OBJECTS, LfsRemoteFailed, open_lfs_remote
 
@@ -128,7 +128,7 @@ class LfsFetches:
         run.absent += [oid for each in fetches for oid in each.result()]
 
     async def _fetch_each(self, run: _Run, objects: "Iterator[tuple[str, int, Action]]") -> list[str]:
-        """Fetch objects from an iterator that several tasks share. Return the oids of missing objects."""
+        """Fetch the objects of an iterator that several tasks share. Return the oids of missing objects."""
         absent = []
         for oid, size, action in objects:
             try:
@@ -145,7 +145,7 @@ class LfsFetches:
         return absent
 
     async def _fetch_one(self, run: _Run, oid: str, size: int, action: "Action") -> bool:
-        """Fetch an object and store it. Return False if its URL does not provide it."""
+        """Fetch an object and store it. Return False if the server does not provide it."""
         from ingot_repos.remotes.clients.lfs import LfsRemoteFailed
 
         try:

@@ -6,7 +6,7 @@ from ingot_chassis.security.sealing import Seal, Unreadable
 
 
 def seal_credentials(seal: Seal, username: str, password: str) -> bytes | None:
-    """Return user name and password, sealed. None if both are empty."""
+    """Return user name and password in sealed form; None if both are empty."""
     if not username and not password:
         return None
     return seal.close(msgspec.json.encode([username or TOKEN_USERNAME, password]).decode())
@@ -20,7 +20,7 @@ def open_credentials(seal: Seal, sealed: bytes | None) -> tuple[str, str] | None
 def change_credentials(
     seal: Seal, sealed: bytes | None, username: str | None, password: str | None
 ) -> bytes | None:
-    """Return the sealed credentials with another user name or password. None keeps a value."""
+    """Return sealed credentials with a new user name or password. None keeps the present value."""
     try:
         before = open_credentials(seal, sealed) or ("", "")
     except Unreadable:
@@ -31,4 +31,4 @@ def change_credentials(
 
 
 TOKEN_USERNAME = "oauth2"  # noqa: S105 - no secret
-"""The user name next to a token. Large forges accept it, and most others accept any name."""
+"""The user name that is sent with a token. Large forges accept it, and most others accept any name."""

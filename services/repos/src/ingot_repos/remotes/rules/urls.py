@@ -1,4 +1,4 @@
-"""A parser for addresses of remotes. It checks only the form."""
+"""A parser for addresses of remotes. It checks only their form."""
 
 import contextlib
 import ipaddress
@@ -23,7 +23,7 @@ _SCP = re.compile(r"(?:([^@/:]+)@)?([^@/:]+|\[[0-9a-fA-F:.]+\]):(?!/)(.+)")
 
 
 class RemoteUrl(msgspec.Struct, frozen=True, kw_only=True):
-    """A remote. ``url`` has no secrets. ``port`` is 0 for a local folder."""
+    """A parsed address of a remote. ``url`` has no secrets. ``port`` is 0 for a local folder."""
 
     url: str
     scheme: Scheme
@@ -40,7 +40,7 @@ def parse_remote_url(
 
     Args:
         text: the input of the user.
-        username: replaces the one in ``text``.
+        username: replaces the user name in ``text``.
         folders: local folders from which repositories may be imported, with their subfolders.
         ssh: True if remotes of ssh are allowed: host keys are configured or are not checked.
     """
