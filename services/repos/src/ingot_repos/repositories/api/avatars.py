@@ -1,4 +1,4 @@
-"""Pictures of repositories: uploaded ones only. A repository without one has an empty ``avatar_url``."""
+"""Pictures of repositories. A repository without an uploaded picture has an empty ``avatar_url``."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ async def avatar(request: RepositoryRequest, digest: str) -> Response[Any]:
     status_code=204,
 )
 async def upload_avatar(request: RepositoryRequest, data: UploadAvatar) -> None:
-    """Upload a picture of the repository; it takes the place of the earlier one."""
+    """Upload a picture of the repository. It replaces the earlier picture."""
     await _save(request, read_picture(data.image, request.settings.avatar_bytes))
 
 

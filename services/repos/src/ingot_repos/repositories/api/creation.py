@@ -26,7 +26,7 @@ from ingot_repos.repositories.rules.creation import InitialFields, NewRepository
 
 
 class CreateRepoOption(InitialFields, kw_only=True):
-    """With `auto_init`, the repository starts with a commit.
+    """A request to create a repository. With `auto_init`, the repository starts with a commit.
 
     `gitignores` are names separated by commas, `license` is a key. `issue_labels` is the name of a set of
     labels. `object_format_name` must be `sha1`. `trust_model` says whose signatures count as verified.
@@ -74,7 +74,7 @@ def creator_for(request: RepositoryRequest) -> RepositoryCreator:
 
 
 async def create_new(request: RepositoryRequest, owner: AccountRow, new: NewRepository) -> Repository:
-    """Create a repository from a checked request."""
+    """Create a repository from a validated request."""
     access.require_unrestricted(request.principal)
     creator = await own_account(request)
     if new.copy is None:
@@ -112,7 +112,7 @@ async def create_own(request: RepositoryRequest, data: CreateRepoOption) -> Repo
 async def create_in_organization(request: RepositoryRequest, data: CreateRepoOption) -> Repository:
     """Create a repository of an organization.
 
-    Owners may, and members of teams with `can_create_org_repo`.
+    Owners and members of teams with `can_create_org_repo` may create repositories.
     """
     return await create_for(request, request.account, data)
 

@@ -46,28 +46,28 @@ UNITS = {
 
 
 class TrackerOption(ExternalTracker, frozen=True, kw_only=True):
-    """An external tracker in requests. Stored ones may be older than the check of the URL."""
+    """An external tracker in a request. Stored trackers may have URLs that this check would reject."""
 
     external_tracker_url: Annotated[Description, WEB_URL] = ""
 
 
 class WikiOption(ExternalWiki, frozen=True, kw_only=True):
-    """An external wiki in requests. Stored ones may be older than the check of the URL."""
+    """An external wiki in a request. Stored wikis may have URLs that this check would reject."""
 
     external_wiki_url: Annotated[Description, WEB_URL] = ""
 
 
 OF_MIRRORS = ("enable_prune", "mirror_interval", "mirror_username", "mirror_password", "mirror_token")
-"""Fields that other repositories ignore."""
+"""Fields that only mirrors have; they are ignored for other repositories."""
 NOT_STORED = ("has_code", *OF_MIRRORS)
 
 
 class EditRepository(msgspec.Struct, kw_only=True):
-    """Absent fields keep their values.
+    """A change of a repository. Absent fields keep their values.
 
-    Settings of features that Ingot does not have, such as projects, are stored without effect. A
-    default branch that does not exist is ignored, as is a default merge style that is off. Fields of mirrors
-    are ignored elsewhere.
+    Settings of features that Ingot does not have, such as projects, are stored without effect. A default
+    branch that does not exist is ignored, and so is a default merge style that is off. Fields of mirrors are
+    ignored for other repositories.
     """
 
     name: Name | UnsetType = UNSET
@@ -186,7 +186,7 @@ async def edit_repository(request: RepositoryRequest, data: EditRepository) -> R
 async def _applicable(
     request: RepositoryRequest, repository: ResolvedRepository, data: EditRepository
 ) -> EditRepository:
-    """Return the request without the fields that cannot apply to the repository.
+    """Return the request without the fields that do not apply to the repository.
 
     Raises Invalid for a field that would have another effect than requested.
     """

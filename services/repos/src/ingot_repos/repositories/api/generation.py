@@ -51,7 +51,7 @@ class GenerateRepository(msgspec.Struct, kw_only=True):
 async def generate(request: RepositoryRequest, data: GenerateRepository) -> Repository:
     """Create a repository from a template.
 
-    Its files become one commit. Topics, labels and branch protections are copied on request.
+    The template's files become one commit. Topics, labels and branch protections are copied on request.
     """
     template = request.resource.row
     if not template.template:

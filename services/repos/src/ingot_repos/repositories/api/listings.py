@@ -18,7 +18,7 @@ from ingot_repos.catalog.store import lists as repository_lists
     tags=["user"],
 )
 async def list_own(request: RepositoryRequest) -> Response[list[Repository]]:
-    """List repositories of the caller, then those shared with the caller."""
+    """List repositories of the caller, then repositories shared with the caller."""
     page = request.page()
     async with request.db.read() as db:
         content = await repository_lists.list_accessible(db, access.viewer(request.principal), page)
@@ -32,7 +32,7 @@ async def list_own(request: RepositoryRequest) -> Response[list[Repository]]:
     tags=["user"],
 )
 async def list_of_user(request: RepositoryRequest) -> Response[list[Repository]]:
-    """List repositories of a user, the last changed first."""
+    """List repositories of a user, the most recently changed first."""
     return await _list_owned(request)
 
 
@@ -43,7 +43,7 @@ async def list_of_user(request: RepositoryRequest) -> Response[list[Repository]]
     tags=["organization"],
 )
 async def list_of_organization(request: RepositoryRequest) -> Response[list[Repository]]:
-    """List repositories of an organization, the last changed first."""
+    """List repositories of an organization, the most recently changed first."""
     return await _list_owned(request)
 
 

@@ -51,7 +51,7 @@ async def get_by_id(request: RepositoryRequest) -> Repository:
 async def delete_repository(request: RepositoryRequest) -> None:
     """Delete a repository.
 
-    Its owner, owners of the organization and site administrators may.
+    Its owner, owners of its organization and site administrators may delete it.
     """
     row = request.resource.row
     sender = await sender_of(request)
@@ -71,7 +71,7 @@ async def delete_repository(request: RepositoryRequest) -> None:
     responses={204: ResponseSpec(None, description="The organization has no repositories")},
 )
 async def delete_of_organization(request: RepositoryRequest) -> Response[bytes]:
-    """Delete all repositories that an organization has now, one after the other.
+    """Delete all present repositories of an organization, one after the other.
 
     Answers 202 while they are being deleted, 204 if there are none.
     """

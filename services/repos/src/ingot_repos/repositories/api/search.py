@@ -63,8 +63,8 @@ async def search(
     - `topic`: only repositories with the topic `q`.
     - `includeDesc`: search descriptions, too.
     - `uid`: only repositories that this account owns or that were shared with this user.
-    - `exclusive`: only those that the account owns.
-    - `mode`: with `collaborative`, only those shared with the user.
+    - `exclusive`: with `uid`, only repositories that the account owns.
+    - `mode`: with `collaborative`, only repositories shared with the user.
     - `priority_owner_id`: repositories of this owner come first.
     - `private`: without it, only public repositories.
     """

@@ -58,7 +58,7 @@ async def get_repository(request: RepositoryRequest) -> Repository:
     status_code=204,
 )
 async def add_repository(request: RepositoryRequest) -> None:
-    """Give a repository to a team. Only administrators of the repository may.
+    """Give a repository to a team. Only administrators of the repository may do this.
 
     It is an error if the team has all repositories.
     """
@@ -77,7 +77,7 @@ async def add_repository(request: RepositoryRequest) -> None:
     tags=["organization"],
 )
 async def remove_repository(request: RepositoryRequest) -> None:
-    """Take a repository from a team. Only administrators of the repository may."""
+    """Take a repository from a team. Only administrators of the repository may do this."""
     team, repository = request.team_repository.team, request.team_repository.repository
     if has_everything(team):
         raise Invalid.field("team", "owners", f"the team {team.name} has every repository")

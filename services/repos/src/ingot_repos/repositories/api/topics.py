@@ -77,7 +77,7 @@ async def put_topics(request: RepositoryRequest, data: ReplaceTopics) -> None:
     status_code=204,
 )
 async def put_topic(request: RepositoryRequest, topic: str) -> None:
-    """Add a topic to a repository."""
+    """Add a topic to a repository. Do nothing if the repository has the topic."""
     repository = writable(request)
     async with request.db.transaction() as tx:
         await add_topic(tx, repository.id, topic)

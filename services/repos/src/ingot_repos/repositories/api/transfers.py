@@ -34,7 +34,7 @@ from ingot_repos.repositories.rules import transfers
 
 
 class TransferRepository(msgspec.Struct, kw_only=True):
-    """`team_ids` are teams of the new owner that get the repository."""
+    """A request to transfer a repository. `team_ids` are teams of the new owner that get the repository."""
 
     new_owner: Name
     team_ids: Annotated[list[int], msgspec.Meta(max_length=50)] = []
@@ -82,7 +82,8 @@ async def transfer_repository(request: RepositoryRequest, data: TransferReposito
 async def get_transfer(request: RepositoryRequest) -> RepositoryTransfer:
     """Return the pending transfer.
 
-    Callers who may answer or cancel it may read it. The new owner needs no access to the repository.
+    Callers who may accept, reject or cancel the transfer may read it. The new owner needs no access to the
+    repository.
     """
     return await present_transfer(request, request.waiting_transfer.row)
 
@@ -95,7 +96,7 @@ async def get_transfer(request: RepositoryRequest) -> RepositoryTransfer:
     status_code=202,
 )
 async def accept_transfer(request: RepositoryRequest) -> Repository:
-    """Accept a repository that is transferred to the caller or to an organization that they own."""
+    """Accept the transfer of a repository to the caller or to an organization that the caller owns."""
     waiting = request.waiting_transfer.row
     await _require_giver(request, waiting)
     new_owner = await request.part(AccountCopies).get(waiting.recipient_id)
@@ -113,9 +114,10 @@ async def accept_transfer(request: RepositoryRequest) -> Repository:
     status_code=200,
 )
 async def reject_transfer(request: RepositoryRequest) -> Repository:
-    """End a pending transfer.
+    """Reject or cancel a pending transfer.
 
-    The new owner, owners of that organization and callers who may transfer the repository may.
+    The new owner, owners of the receiving organization and callers who may transfer the repository may end
+    it.
     """
     async with request.db.transaction() as tx:
         await transfers.end(tx, request.waiting_transfer.row)

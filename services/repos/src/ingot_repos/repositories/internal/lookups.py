@@ -74,7 +74,7 @@ async def get_access(request: RepositoryRequest, repository_id: int, user: str =
 
 @get("/internal/repositories/{repository_id:int}/level", policy=PEERS, include_in_schema=False)
 async def get_level(request: RepositoryRequest, repository_id: int, user: str = "") -> AccessLevel:
-    """Return the access of ``user``, who is not the caller. "none" if they may not sign in."""
+    """Return the access of ``user``, who is not the caller. It is "none" if the user may not sign in."""
     return await level_of(request, repository_id, user)
 
 
@@ -85,7 +85,7 @@ async def get_level(request: RepositoryRequest, repository_id: int, user: str = 
     status_code=200,
 )
 async def list_readable(request: RepositoryRequest, data: ReadableRepositories) -> ReadableRepositories:
-    """Return those repositories that the caller may read."""
+    """Return the requested repositories that the caller may read."""
     return await readable_of(request, data)
 
 
@@ -96,7 +96,7 @@ async def get_branch_tip(
     branch: str,  # noqa: ARG001 - read from the path, which is not normalized
     commit: bool = False,
 ) -> BranchTip:
-    """Return the tip of a branch. The name may contain slashes. ``commit``: with its commit."""
+    """Return the tip of a branch. The name may contain slashes. With ``commit``, include the tip's commit."""
     repository = await resolve_by_id(request, repository_id)
     tip = await branch_tip(request, repository, request.rest_of_path(4))
     if not commit:
@@ -113,7 +113,7 @@ async def remove_branch(
     tip: str,
     user: str = "",
 ) -> None:
-    """Delete a branch that still has ``tip``, as the caller or ``user``, who needs write access."""
+    """Delete a branch that is still at ``tip``. The caller, or ``user`` if given, needs write access."""
     await remove_branch_of(request, repository_id, request.rest_of_path(4), tip, user)
 
 
@@ -130,7 +130,7 @@ async def list_watchers(request: RepositoryRequest, repository_id: int) -> Watch
 
 @get("/internal/repositories/{repository_id:int}/teams", policy=ISSUES, include_in_schema=False)
 async def list_team_ids(request: RepositoryRequest, repository_id: int) -> list[int]:
-    """Return the teams with a grant. Teams with all repositories, such as Owners, are left out."""
+    """Return the teams with a grant. Teams with all repositories, such as Owners, are omitted."""
     async with request.db.read() as db:
         return sorted(await collaborations.team_ids(db, repository_id))
 
@@ -146,7 +146,7 @@ async def get_merge_rule(
 ) -> MergeRule:
     """Return the protection of a branch against a merge by the caller or ``user``.
 
-    With ``unattended``, issues acts for no user, so access is not checked.
+    With ``unattended``, issues does not act for a user, so access is not checked.
     """
     await act_as(request, user)
     resolve_repository = resolve_for_peer if unattended else resolve_by_id
@@ -168,7 +168,7 @@ async def list_official_reviewers(
 ) -> OfficialReviewers:
     """Return the accounts and teams whose decisions count for a protected branch.
 
-    Issues acts for no user, so access is not checked.
+    issues does not act for a user here, so access is not checked.
     """
     if max(len(data.ids), len(data.team_ids)) > MOST_IDS:
         raise BadRequest(f"more than {MOST_IDS} ids")
@@ -203,7 +203,7 @@ async def level_of(request: RepositoryRequest, repository_id: int, user: str) ->
 
 
 async def readable_of(request: RepositoryRequest, data: ReadableRepositories) -> ReadableRepositories:
-    """Return the repositories that the caller may read and, if a team is named, that it was given.
+    """Return the requested repositories that the caller may read. With a team, only those given to it.
 
     Raises BadRequest for too many.
     """
@@ -231,7 +231,7 @@ async def readable_of(request: RepositoryRequest, data: ReadableRepositories) ->
 async def remove_branch_of(
     request: RepositoryRequest, repository_id: int, name: str, tip: str, user: str
 ) -> None:
-    """Delete a branch that still has ``tip``. Raises NotFound, Denied, Conflict, BadRequest."""
+    """Delete a branch that is still at ``tip``. Raises NotFound, Denied, Conflict, BadRequest."""
     await act_as(request, user)
     repository = await resolve_by_id(request, repository_id, "write")
     access.require_unarchived(repository.row)
@@ -275,7 +275,7 @@ def is_id(text: str) -> bool:
 
 
 async def _access(request: RepositoryRequest, repository: ResolvedRepository) -> RepositoryAccess:
-    """Return the access of the caller with fresh memberships, because other services deny access by it."""
+    """Return the caller's access. Fetches memberships again, because other services deny access by it."""
     if (
         repository.access.level != "owner"
         and request.principal.signed_in

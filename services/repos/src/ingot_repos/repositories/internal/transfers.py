@@ -1,4 +1,4 @@
-"""An internal route for web: pending transfers to the caller, which have no other notification."""
+"""An internal route for web: pending transfers to the caller. Transfers cause no other notification."""
 
 from asyncio import gather
 from collections.abc import Collection, Sequence
@@ -17,15 +17,15 @@ from ingot_repos.clients.identity import HttpIdentity
 MOST_OFFERS = 20
 """Limit of offers per response."""
 ROUNDS = 5
-"""Limit of repeated reads after offers of blocked senders were left out."""
+"""Limit of repeated reads after transfers of blocked senders were removed from a page."""
 
 
 @get("/internal/transfers", policy=services("web"), include_in_schema=False)
 async def list_offers(request: RepositoryRequest) -> TransferOffers:
     """List transfers to the caller and to organizations that the caller owns, the latest first.
 
-    Offers of senders whom the new owner has blocked are left out, also older ones. Site administrators do not
-    get offers to others. A token that may not read repositories gets nothing.
+    Transfers from senders whom the new owner has blocked are omitted, also older ones. Site administrators do
+    not get transfers to others. A token that may not read repositories gets an empty list.
     """
     principal = access.towards_accounts(request.principal)
     if not principal.signed_in or not principal.may("read:repository"):
@@ -52,7 +52,7 @@ async def list_offers(request: RepositoryRequest) -> TransferOffers:
 async def _list_offers(
     request: RepositoryRequest, recipient_ids: Collection[int]
 ) -> tuple[Sequence[OfferRow], int]:
-    """Return the latest transfers without blocked senders, and their number."""
+    """Return the latest transfers without blocked senders, and the total number of transfers."""
     blocked: set[tuple[int, int]] = set()
     checked: set[tuple[int, int]] = set()
     rows: Sequence[OfferRow] = ()

@@ -1,4 +1,4 @@
-"""Creation of repositories: a row reserves the name, then the files are made and an event is emitted."""
+"""Creation of repositories: insert a row that reserves the name, create the files, emit an event."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -47,7 +47,7 @@ from ingot_repos.social.store.relations import WATCHES
 
 
 class TemplateFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """A template branch on this shard. ``names`` are variables for files that ask for them."""
+    """A template branch on this shard. ``names`` are the variables that its files may contain."""
 
     repository_id: int
     branch: str
@@ -89,13 +89,13 @@ class NewRepository(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NameTaken(Invalid):
-    """The owner has a repository with that name."""
+    """The owner already has a repository with that name."""
 
 
 class RepositoryCreator:
     """A creator of repositories. It inserts a row, creates the files and announces the repository.
 
-    The row reserves id and name.
+    The row reserves the id and the name.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class RepositoryCreator:
         tips: dict[str, str],
         licenses: str,
     ) -> RepositoryRow:
-        """Make the repository ready and announce it."""
+        """Mark the repository as ready, announce it and return its row."""
         await repositories.change(
             tx,
             repository_id,
@@ -252,7 +252,7 @@ async def record_owner(
 ) -> None:
     """Record the owner of a new repository at identity.
 
-    If that fails, delete the repository. Raises NotFound, Unavailable.
+    If that fails, delete the repository and raise NotFound or Unavailable.
     """
     ownership = Ownership(owner_id=row.owner_id, name=row.name, private=row.private)
     try:

@@ -1,4 +1,4 @@
-"""Deletion of repositories. Their files are removed after every service has confirmed the deletion."""
+"""Deletion of repositories. Files are removed after every service has confirmed the deletion."""
 
 from datetime import timedelta
 
@@ -23,7 +23,7 @@ DELETE_ALL = "delete-all"
 """The job that deletes the present repositories of an organization."""
 AWAITED = ("hooks", "identity", "issues")
 CONFIRMATION_TIME = timedelta(days=7)
-"""The retention time of events. A service that has not received the deletion by then never will."""
+"""The retention time of events. After it, a service that has not received the deletion never will."""
 
 
 class Remove(msgspec.Struct, frozen=True):
@@ -33,7 +33,10 @@ class Remove(msgspec.Struct, frozen=True):
 
 
 class DeleteAll(msgspec.Struct, frozen=True, kw_only=True):
-    """Delete the repositories of an account up to the id ``newest_id``: those at the time of the request."""
+    """A job that deletes the repositories of an account that existed at the time of the request.
+
+    Their ids are at most ``newest_id``.
+    """
 
     account_id: int
     newest_id: int
@@ -41,7 +44,7 @@ class DeleteAll(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def request_deletion_of_all(tx: Tx, jobs: Jobs, account_id: int, requested_by: User) -> bool:
-    """Add the job that deletes the present repositories of an account. False if there are none."""
+    """Add the job that deletes the present repositories of an account. Return False if there are none."""
     newest_id = await repositories.newest_of(tx, account_id)
     if newest_id is None:
         return False
@@ -88,7 +91,7 @@ async def write_tombstone(tx: Tx, jobs: Jobs, repository_id: int, shard: str, *,
 
 
 async def confirm(tx: Tx, jobs: Jobs, service: str, repository_id: int) -> None:
-    """Record that a service has forgotten the repository. After the last one, release the files."""
+    """Record that a service has deleted its data of a repository. After the last one, remove the files."""
     shard = await tombstones.confirm(tx, repository_id, service)
     if shard is not None:
         await release(tx, jobs, repository_id, shard)

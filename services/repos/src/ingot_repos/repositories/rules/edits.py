@@ -27,9 +27,9 @@ async def edit(
     changes: dict[str, Any],
     extra_settings: dict[str, Any] | None = None,
 ) -> RepositoryRow:
-    """Change columns of a repository, announce it and return the new row.
+    """Change columns of a repository, announce the change and return the new row.
 
-    Raises Invalid, NotFound. ``extra_settings`` are merged into the stored ones.
+    ``extra_settings`` are merged into the stored ones. Raises Invalid, NotFound.
     """
     _settle_default_merge_style(row, changes)
     if "archived" in changes and changes["archived"] != row.archived:

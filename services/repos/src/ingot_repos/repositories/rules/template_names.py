@@ -7,10 +7,10 @@ from ingot_repos.git.process.errors import OutputTooLarge
 from ingot_repos.protection.rules import globs
 
 MOST_LENGTH = 4096
-"""Limit of characters of a value, so a small template cannot become a huge repository."""
+"""Limit of characters of a variable's value, so a small template cannot become a huge repository."""
 LONGEST_PATTERN = 255
 MOST_STEPS = 30_000_000
-"""Limit of comparisons of characters with patterns. It takes a few seconds."""
+"""Limit of comparisons of characters with patterns: a few seconds of CPU time."""
 _NAME = re.compile(r"\$\{?([A-Z_]{3,60})\b\}?")
 _WORDS = re.compile(r"[^0-9A-Za-z]+|(?<=[a-z0-9])(?=[A-Z])")
 
@@ -19,7 +19,7 @@ def filler(values: Mapping[str, str]) -> Callable[[str], str]:
     """Return a function that replaces ``$NAME`` and ``${NAME}`` by their values.
 
     A suffix selects another form: ``_SNAKE``, ``_KEBAB``, ``_CAMEL``, ``_PASCAL``, ``_LOWER``, ``_UPPER``,
-    ``_TITLE``. Unknown names stay.
+    ``_TITLE``. Unknown names are not replaced.
     """
     forms = {name: text[:MOST_LENGTH] for name, text in values.items()}
     for name, text in list(forms.items()):
@@ -28,9 +28,9 @@ def filler(values: Mapping[str, str]) -> Callable[[str], str]:
 
 
 def filled_paths(patterns: Sequence[str], paths: Sequence[str]) -> set[str]:
-    """Return the paths that match a pattern of the template. Raises OutputTooLarge.
+    """Return the paths that match a pattern of the template.
 
-    Invalid and very long patterns match nothing. The error means that the comparison would take too long.
+    Invalid and very long patterns match nothing. Raises OutputTooLarge if the comparison would take too long.
     """
     readable = [pattern for pattern in patterns if len(pattern) <= LONGEST_PATTERN and _is_readable(pattern)]
     if sum(map(globs.steps, readable)) * sum(map(len, paths)) > MOST_STEPS:

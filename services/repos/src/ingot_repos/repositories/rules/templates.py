@@ -42,7 +42,7 @@ def gitignore(names: str) -> str:
 
 
 def licence(name: str, holder: str) -> str:
-    """Return the named licence with this year and ``holder`` filled in, or "". Raises Invalid."""
+    """Return the named licence with this year and ``holder`` filled in; empty for no name. Raises Invalid."""
     if not name.strip():
         return ""
     text = LICENSES[named("license", name, LICENSES)]
@@ -50,18 +50,18 @@ def licence(name: str, holder: str) -> str:
 
 
 def labels(name: str) -> list[FirstLabel]:
-    """Return the named set of labels. Without a name it is empty. Raises Invalid."""
+    """Return the named set of labels; empty for no name. Raises Invalid."""
     return LABELS[named("issue_labels", name, LABELS)] if name.strip() else []
 
 
 def readme(name: str, title: str, description: str) -> str:
-    """Return the named README. An empty name means "default". Raises Invalid."""
+    """Return the named README with title and description. An empty name means "default". Raises Invalid."""
     if name.strip().lower() not in ("", "default"):
         raise Invalid.field("readme", "unknown", f"there is no template {name.strip()!r}")
     return f"# {title}\n" + (f"\n{description}" if description else "")
 
 
 def first_files(readme_text: str, gitignore_text: str, licence_text: str) -> dict[str, str]:
-    """Return the files of the first commit by path, without empty ones."""
+    """Return the files of the first commit by path. Empty texts are omitted."""
     files = {"README.md": readme_text, ".gitignore": gitignore_text, "LICENSE": licence_text}
     return {path: text for path, text in files.items() if text}

@@ -1,4 +1,4 @@
-"""Topics: words by which a repository is found."""
+"""Topics: words that describe a repository and by which users find it."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ async def replace_topics(tx: Tx, repository_id: int, names: Sequence[str]) -> No
 
 
 async def add_topic(tx: Tx, repository_id: int, name: str) -> None:
-    """Add a topic. Does nothing if the repository has it. Raises Invalid."""
+    """Add a topic. Do nothing if the repository already has it. Raises Invalid."""
     await repositories.lock_for_update(tx, repository_id)
     await _replace(tx, repository_id, {*await topics.names_of(tx, repository_id), _checked(name)})
 

@@ -31,8 +31,8 @@ async def transfer(
 ) -> None:
     """Make ``new_owner`` the owner of the repository. Its former path redirects. Raises Invalid, Denied.
 
-    Collaborators stay. Teams of the former owner lose the repository. ``team_ids`` are teams of the new owner
-    that get it.
+    Collaborators keep their access. Teams of the former owner lose the repository. ``team_ids`` are teams of
+    the new owner that get it.
     """
     _require_other(row, new_owner)
     await require_room(tx, new_owner.id, most)
@@ -58,7 +58,7 @@ async def offer(
 
 
 async def end(tx: Tx, waiting: TransferRow) -> None:
-    """End a pending transfer. Raises NotFound if it has ended."""
+    """End a pending transfer. Raises NotFound if it has already ended."""
     if not await transfers.remove(tx, waiting.repository_id, waiting.recipient_id):
         raise NotFound("no transfer waits for an answer")
 

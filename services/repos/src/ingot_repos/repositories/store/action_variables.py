@@ -33,7 +33,7 @@ class ActionVariableRow(TypedRow):
 
 
 async def add(db: Executor, repository_id: int, *, name: str, value: str, description: str) -> bool:
-    """Insert a variable. Return False if the name is taken."""
+    """Insert a variable of a repository. Return False if the name is taken."""
     values = {"repository_id": repository_id, "name": name, "value": value, "description": description}
     statement = insert(db, action_variable).values(values).on_conflict_do_nothing()
     return (await db.execute(statement.returning(action_variable.c.id))).first() is not None
@@ -53,7 +53,7 @@ async def get(db: Executor, repository_id: int, name: str) -> ActionVariableRow 
 
 
 async def list_page(db: Executor, repository_id: int, page: Slice) -> tuple[Sequence[ActionVariableRow], int]:
-    """List the variables in the order of creation."""
+    """List the variables of a repository in the order of creation."""
     statement = select(action_variable).where(action_variable.c.repository_id == repository_id)
     return await fetch_page(db, statement, page, ActionVariableRow, action_variable.c.id)
 

@@ -22,14 +22,14 @@ class AvatarRow(TypedRow):
 
 
 async def save(db: Executor, repository_id: int, *, media_type: str, content: bytes) -> None:
-    """Save the picture of a repository in the place of the former one."""
+    """Save the picture of a repository. It replaces the former picture."""
     values = {"media_type": media_type, "content": content}
     statement = insert(db, avatar).values(repository_id=repository_id, **values)
     await db.execute(statement.on_conflict_do_update(index_elements=["repository_id"], set_=values))
 
 
 async def get(db: Executor, repository_id: int) -> AvatarRow | None:
-    """Return the picture of a repository."""
+    """Return the picture of a repository, or None."""
     statement = select(avatar.c.media_type, avatar.c.content).where(avatar.c.repository_id == repository_id)
     return await fetch_first(db, statement, AvatarRow)
 

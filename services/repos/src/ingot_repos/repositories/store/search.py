@@ -50,7 +50,7 @@ SORTED_BY = {
     "relevance": repository.c.lower_name,
 }
 MAX_WORDS = 8
-"""Limit of words. The rest is searched as one text, because each word costs a search."""
+"""Limit of words in a search. Further words are searched as one text, because each word costs a search."""
 MOST_SHAPES = 32
 """Limit of cached search shapes. Each takes 0.1 to 0.3 MB per kind of viewer."""
 ESCAPE = "/"
@@ -103,7 +103,7 @@ def list_of(query: Search) -> RepositoryList:
 
 
 class _Word(NamedTuple):
-    """Usable indexes for a word. PostgreSQL needs a long word, FTS5 of SQLite needs its letters."""
+    """A word, and the indexes that can find it. PostgreSQL needs a long word, FTS5 of SQLite letters."""
 
     is_long: bool
     is_indexed: bool
@@ -150,7 +150,7 @@ def _words(query: Search) -> list[str]:
 
 
 def _values(query: Search) -> dict[str, Any]:
-    """Return the parameters of the list. Some statements need only a part."""
+    """Return the parameters of the list. Some statements use only a part of them."""
     text = query.text.lower()
     values = {
         "text": text,

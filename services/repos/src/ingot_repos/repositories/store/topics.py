@@ -1,4 +1,4 @@
-"""SQL for topics of repositories. The row of a repository also has their names, for responses."""
+"""SQL for topics of repositories. The row of a repository also has the topic names, for responses."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -41,7 +41,7 @@ async def names_of(db: Executor, repository_id: int) -> list[str]:
 
 
 async def replace(tx: Executor, repository_id: int, names: Collection[str]) -> None:
-    """Replace the topics of a repository. Unknown topics are created."""
+    """Replace the topics of a repository. Topics that do not exist are created."""
     if names:
         at = now()
         rows = [{"name": name, "created_at": at, "updated_at": at} for name in sorted(names)]
@@ -67,7 +67,10 @@ class _ListedTopicRow(TopicRow, TotalRow):
 
 
 async def search(db: Executor, viewer: Viewer, text: str, page: Slice) -> tuple[Sequence[TopicRow], int]:
-    """List topics whose names contain a text, of visible repositories. Frequent topics come first."""
+    """List topics whose names contain a text, of repositories that the viewer may see.
+
+    The topics of the most repositories come first.
+    """
     phrase = trigram_phrase(text)
     topics = _search(viewer.kind, is_indexed=phrase is not None)
     return await topics.read(db, page, **viewer.values(), pattern=pattern_of(text), phrase=phrase)
