@@ -1,4 +1,4 @@
-"""Pages of users and of repositories, by stars and watches."""
+"""Pages of users, or of repositories, that stars or watches connect."""
 
 from litestar import Response
 

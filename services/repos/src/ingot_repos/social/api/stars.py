@@ -1,4 +1,4 @@
-"""Stars of repositories."""
+"""Routes for stars of repositories."""
 
 from litestar import Response, delete, get, put
 

@@ -1,4 +1,4 @@
-"""Watches of repositories, which the API calls subscriptions."""
+"""Routes for watches of repositories, which the API calls subscriptions."""
 
 from datetime import datetime
 

@@ -20,7 +20,7 @@ from ingot_repos.social.store.tables import star, watch
 
 @dataclass(frozen=True)
 class Relation:
-    """A table of users and repositories.
+    """A table that connects users and repositories.
 
     ``counter`` is the column of ``repository`` with the number of users.
     """
@@ -54,7 +54,7 @@ _ADD = {relation: _addition(relation.table) for relation in (STARS, WATCHES)}
 
 
 async def add(tx: Executor, relation: Relation, repository_id: int, user_id: int) -> None:
-    """Add a star or watch of a user. Does nothing if it exists."""
+    """Add a star or watch of a user. Do nothing if it exists."""
     added = await _ADD[relation].run(tx, repository_id=repository_id, user_id=user_id, created_at=now())
     if added:
         await _count(tx, relation, repository_id, 1)
@@ -118,5 +118,5 @@ async def list_users(
 
 
 async def _count(tx: Executor, relation: Relation, repository_id: int, difference: int) -> None:
-    """Change the number of users by a difference. Safe for concurrent transactions."""
+    """Change the counter of users by a difference. Safe for concurrent transactions."""
     await _COUNT[relation].run(tx, repository_id=repository_id, difference=difference)
