@@ -1,4 +1,4 @@
-"""One request of a git client and its response, as raw ASGI because both run in parallel."""
+"""A request of a git client and its response, as raw ASGI because both are streamed in parallel."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -22,9 +22,9 @@ MAX_INFLATED = 64 * 1024 * 1024
 
 
 class Exchange:
-    """One request of a git client and its response; over SSH a whole session, in which git begins.
+    """A request of a git client and its response. Over SSH it is a whole session, in which git sends first.
 
-    It is the `Conversation` of pushes and fetches.
+    Implements the `Conversation` of pushes and fetches.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Exchange:
         await self._send(message)
 
     async def hand_over(self, shard: str, body: AsyncIterator[bytes]) -> None:
-        """Forward to another shard. ``body`` starts at the beginning of the request."""
+        """Forward the request to another shard. ``body`` starts at the beginning of the request."""
         await forward_push(self.request, shard, body, self._send)
 
 

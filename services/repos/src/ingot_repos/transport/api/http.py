@@ -38,7 +38,7 @@ ONLY_SMART_HTTP = (
 
 @get("/{owner:str}/{repo:str}/info/refs", policy=anyone(), include_in_schema=False)
 async def info_refs(request: RepositoryRequest) -> Response[bytes]:
-    """List the refs: the first request of every fetch and push."""
+    """Return the refs. This is the first request of every fetch and push."""
     service = _service(request.query_params.get("service", ""))
     if service is None:
         raise Denied(ONLY_SMART_HTTP)
@@ -80,7 +80,7 @@ async def receive_pack(request: RepositoryRequest) -> GitAnswer:
 
 @get("/{owner:str}/{repo:str}/clone.bundle", policy=anyone(), include_in_schema=False)
 async def bundle(request: RepositoryRequest) -> GitAnswer:
-    """Return most of a clone as a file (`bundle-uri`), if a fetch has announced it."""
+    """Return the bundle that a fetch has announced (`bundle-uri`): a file with most of a clone."""
     repository = await _resolve(request, "git-upload-pack")
     require_on_disk(request, repository)
     fetched_repository = fetched(request, repository)
@@ -141,7 +141,7 @@ async def _advertisement(
 async def _resolve(request: RepositoryRequest, service: Service) -> ResolvedRepository:
     """Return the repository of the path, or its wiki, for a fetch or push.
 
-    Anonymous callers get 401 for every refusal, which hides the repositories that exist.
+    If access is denied, anonymous callers always get 401, so they cannot learn which repositories exist.
     """
     writing = service == "git-receive-pack"
     params = request.path_params
@@ -173,9 +173,9 @@ async def _resolve(request: RepositoryRequest, service: Service) -> ResolvedRepo
 async def _resolve_for_push(
     request: RepositoryRequest, owner: str, name: str, unit: Unit
 ) -> ResolvedRepository:
-    """Resolve for callers who may write or propose commits.
+    """Return the repository for callers who may write or propose commits.
 
-    ``push`` decides by its refs which right is needed.
+    ``push`` checks the required right of each ref.
     """
     try:
         return await resolve(request, owner, name, "write", unit)

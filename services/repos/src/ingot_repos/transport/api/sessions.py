@@ -1,4 +1,4 @@
-"""Responses to pushes and fetches over HTTP and SSH. They start sessions with the facts of a request."""
+"""Responses to pushes and fetches over HTTP and SSH, made from the data of a request."""
 
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.rules.read_rights import RenewReader
@@ -56,6 +56,6 @@ def send_bundle(
 
 
 def fetched(request: RepositoryRequest, repository: ResolvedRepository) -> FetchedRepository:
-    """Return the part of the repository that this request may fetch."""
+    """Return the repository as this request may fetch it."""
     protocol = request.headers.get("git-protocol")
     return FetchedRepository(request.part(FetchParts), repository, protocol, request.counts_as_signed_in)

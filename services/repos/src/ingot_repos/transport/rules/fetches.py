@@ -1,4 +1,4 @@
-"""A fetch over HTTP or SSH, streamed both ways. Access is checked repeatedly while it runs."""
+"""A fetch over HTTP or SSH, streamed in both directions. Access is checked repeatedly while it runs."""
 
 import asyncio
 import contextlib
@@ -20,17 +20,17 @@ from ingot_repos.transport.rules.shared_fetches import SERVICE, FetchedRepositor
 log = structlog.get_logger()
 
 MOST_REQUESTS = 1000
-"""Of one session. A client that knows what it wants needs a few."""
+"""Limit of requests in one session. A client that knows what it wants needs a few."""
 
 
 class FetchSession:
-    """One fetch. ``renew`` raises when the client may no longer read the repository."""
+    """A fetch of one client. ``renew`` raises when the client may no longer read the repository."""
 
     def __init__(self, fetched: FetchedRepository, renew: RenewReader, client: Conversation) -> None:
         self._fetched, self._renew, self._client = fetched, renew, client
 
     async def run(self) -> None:
-        """Stream a pack. Stop git when the client leaves or may no longer fetch. Raises ApiError."""
+        """Stream a pack. Stop git when the client disconnects or may no longer fetch. Raises ApiError."""
         parts, fetched = self._fetched.parts, self._fetched
         # In a session of protocol 0 git runs, and has a slot, before the client sends anything. So it must
         # not wait for a slot of long requests, which wait for slots of git.
@@ -55,7 +55,7 @@ class FetchSession:
             await reader.close()
 
     async def send_bundle(self, commit: str) -> None:
-        """Stream the bundle of a commit. It ends early, as a fetch does, when the access ends.
+        """Stream the bundle of a commit. It ends early when the client's access ends.
 
         Raises ApiError.
         """
@@ -67,7 +67,10 @@ class FetchSession:
         await answer(self._client, SERVICE, stream, id_, self._renew)
 
     async def _bundle(self, commit: str) -> AsyncGenerator[Part, None]:
-        """Yield the bundle. An error of git aborts the response, so a part does not look like the whole."""
+        """Yield the bundle.
+
+        An error of git aborts the response, so an incomplete bundle is not taken as complete.
+        """
         parts = self._fetched.bundle(commit, takes_files=self._client.takes_files)
         try:
             async with contextlib.aclosing(parts):
@@ -80,7 +83,7 @@ class FetchSession:
     async def _body(self, reader: RequestReader) -> AsyncIterator[bytes]:
         """Yield the input of git in a session of protocol 0.
 
-        The objects of the client are examined in the first `MOST_REQUESTS` requests.
+        Objects that the client names are checked in the first `MOST_REQUESTS` requests.
         """
         one, count = await reader.next(), 1
         while one is not None:
@@ -118,7 +121,7 @@ class FetchSession:
 
 
 async def _with_refusal(stream: AsyncGenerator[Part, None]) -> AsyncGenerator[Part, None]:
-    """Yield the stream. Without a free slot for git, yield an error packet, because the answer has begun."""
+    """Yield the stream. If no slot for git is free, yield an error packet, because the response has begun."""
     try:
         async with contextlib.aclosing(stream):
             async for part in stream:
@@ -134,9 +137,9 @@ async def answer(
     repository_id: int,
     renew: RenewReader,
 ) -> None:
-    """Forward the output of git until the client leaves or loses its access. Raises ApiError.
+    """Forward the output of git until the client disconnects or loses its access. Raises ApiError.
 
-    A response that has begun is then aborted by CancelledError: a client must not take a part for the whole.
+    CancelledError then aborts a response that has begun, so the client does not take a part for the whole.
     """
     serving, may_stop = asyncio.current_task(), True
     departure = asyncio.create_task(client.disconnected())

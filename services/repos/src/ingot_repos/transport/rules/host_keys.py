@@ -10,7 +10,7 @@ ALGORITHMS = ("ssh-ed25519", "ecdsa-sha2-nistp256")
 
 
 async def read(database: Database, seal: Seal) -> list[str]:
-    """Return the private keys in OpenSSH format. Missing ones are generated. Raises Unreadable."""
+    """Return the private keys in OpenSSH format. Missing keys are generated. Raises Unreadable."""
     async with database.read() as db:
         rows = await store.list_all(db)
     missing = [name for name in ALGORITHMS if name not in {row.algorithm for row in rows}]

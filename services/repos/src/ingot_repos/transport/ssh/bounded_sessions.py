@@ -13,13 +13,13 @@ import asyncssh
 from asyncssh.stream import SSHServerStreamSession
 
 _PROTOCOL = re.compile(rb"[A-Za-z0-9:=._/+-]{1,200}")
-"""Fit for a header: a client may send any bytes."""
+"""The allowed characters: those of a header value. A client may send any bytes."""
 LEAST_PACKET = 1024
 """Bytes of data that a client must take in one packet; clients of git take 16 KiB or more."""
 
 
 class Environment(dict[bytes, bytes]):
-    """Variables of a session: `GIT_PROTOCOL` alone."""
+    """Environment variables of a session. Only `GIT_PROTOCOL` is stored."""
 
     def __setitem__(self, name: bytes, value: bytes) -> None:
         if name == b"GIT_PROTOCOL" and _PROTOCOL.fullmatch(value):

@@ -1,4 +1,4 @@
-"""The commands that a client may run, in the spelling of git and git-lfs. All others are rejected."""
+"""The commands that a client may run, spelled as by git and git-lfs. All others are rejected."""
 
 import re
 from typing import NamedTuple
@@ -12,7 +12,7 @@ _COMMAND = re.compile(
 
 
 class Command(NamedTuple):
-    """A command. ``name`` is without ``.git``. Only git-lfs-authenticate has an ``operation``."""
+    """A command of a client. ``name`` is without ``.git``. Only git-lfs-authenticate has an ``operation``."""
 
     program: str
     owner: str

@@ -12,7 +12,7 @@ from asyncssh.constants import MSG_IGNORE
 
 
 def leave_out_ignored_packets(connection: asyncssh.SSHServerConnection) -> None:
-    """Stop the connection from sending MSG_IGNORE."""
+    """Make the connection send no MSG_IGNORE packets."""
     send_packet = connection.send_packet
 
     def send(pkttype: int, *args: bytes, **options: Any) -> None:

@@ -13,14 +13,14 @@ class Counted:
         self._counts = Counter[str]()
 
     def acquire(self, holder: str) -> bool:
-        """Count one more use of ``holder``. Return False above the limit."""
+        """Count one more use by ``holder``. Return False if the limit is reached."""
         if self._most and self._counts[holder] >= self._most:
             return False
         self._counts[holder] += 1
         return True
 
     def release(self, holder: str) -> None:
-        """Count one use of ``holder`` less."""
+        """Remove one use from the count of ``holder``."""
         self._counts[holder] -= 1
         if not self._counts[holder]:
             del self._counts[holder]

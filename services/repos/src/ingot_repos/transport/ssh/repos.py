@@ -1,4 +1,4 @@
-"""Client of the SSH server for repos: host keys, owners of keys, and sessions of git."""
+"""A client for repos in the SSH server: host keys, owners of keys, and sessions of git."""
 
 from collections.abc import AsyncIterator
 from urllib.parse import quote, urlencode
@@ -19,7 +19,7 @@ class Refused(Exception):
 
 
 class Repos:
-    """Client of repos. Every method raises ConnectionError while repos does not answer."""
+    """A client for repos. Every method raises ConnectionError while repos does not answer."""
 
     def __init__(self, upstream: Upstream, identity: ServiceIdentity) -> None:
         self._upstream, self._identity = upstream, identity
@@ -49,7 +49,7 @@ class Repos:
         git_protocol: str,
         body: AsyncIterator[bytes],
     ) -> UpstreamAnswer:
-        """Begin a session. Raises Refused."""
+        """Begin a session and return its response. Raises Refused."""
         path = "/".join(
             quote(part, safe="")
             for part in (command.owner, command.name, command.program, command.operation)

@@ -95,7 +95,7 @@ class SshServer:
                 task.cancel()
 
     async def hand_over(self) -> None:
-        """Continue to serve until no new session begins, as `http.drain` does with requests."""
+        """Continue to serve until no new session arrives, as `http.drain` does for requests."""
         clock, settings = asyncio.get_running_loop().time, self.settings
         limit = clock() + settings.handover_limit_seconds
         self._last_session = clock()
@@ -103,7 +103,7 @@ class SshServer:
             await asyncio.sleep(left)
 
     async def _listen(self, listener: socket.socket) -> asyncssh.SSHAcceptor:
-        """Accept connections as soon as repos has answered with the host keys."""
+        """Accept connections as soon as repos has returned the host keys."""
         keys: list[str] = []
         while not keys:
             try:
@@ -146,7 +146,7 @@ class SshServer:
 
 
 class Connection(asyncssh.SSHServer):
-    """One client connection: it signs in with a key, then opens sessions."""
+    """A connection of one client: it signs in with a key, then opens sessions."""
 
     def __init__(self, server: SshServer) -> None:
         self.server = server
@@ -204,7 +204,7 @@ class Connection(asyncssh.SSHServer):
         return self.holder is not None
 
     async def _holder(self, fingerprint: str) -> KeyHolder | None:
-        """Return the owner of the key, or None. Raises ServiceNotAvailable, which ends the connection."""
+        """Return the owner of the key, or None. Raises ServiceNotAvailable, which closes the connection."""
         try:
             return await self.server.repos.holder(fingerprint, self.address)
         except (OSError, Unavailable) as error:
@@ -236,7 +236,7 @@ class Connection(asyncssh.SSHServer):
         self._last_use, self.heard = self.server.clock(), 0
 
     def hear(self, size: int) -> None:
-        """Count received bytes. Very few bytes do not count as activity."""
+        """Count received bytes. A rate of very few bytes does not count as activity."""
         self.heard += size
         if self.heard >= LEAST_BYTES:
             self.touch()
@@ -257,7 +257,7 @@ class Connection(asyncssh.SSHServer):
     def _release(self, left: int) -> None:
         """Release the counters except the first ``left``.
 
-        The first one counts the connection of the address.
+        The first counter is that of connections per address.
         """
         while len(self._acquired) > left:
             counted, holder = self._acquired.pop()
@@ -265,7 +265,7 @@ class Connection(asyncssh.SSHServer):
 
 
 class Session:
-    """One command of a client."""
+    """A session of a client, which runs one command."""
 
     def __init__(
         self,
@@ -298,7 +298,7 @@ class Session:
             self._channel.close()
 
     async def _status(self) -> int:
-        """Return the exit status of the command."""
+        """Run the command and return its exit status."""
         text = self._channel.get_command()
         if self._channel.get_subsystem() is not None:
             return self._refuse("there are no subsystems here")
@@ -354,7 +354,7 @@ class Session:
         return 0
 
     async def _said(self) -> AsyncIterator[bytes]:
-        """Yield the input of the client as it arrives. Raises ConnectionError."""
+        """Yield the client's input as it arrives. Raises ConnectionError."""
         try:
             while chunk := await self._stdin.read(PART):
                 self._connection.hear(len(chunk))

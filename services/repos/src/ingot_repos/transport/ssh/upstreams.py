@@ -1,6 +1,6 @@
-"""The process that serves repositories for the SSH server: reached over a socket, or an app of this process.
+"""The process that serves repositories for the SSH server: reached over a socket, or an app in this process.
 
-A request and its response run in parallel: git answers before the client has sent everything.
+A request and its response are streamed in parallel: git answers before the client has sent everything.
 """
 
 import asyncio
@@ -103,7 +103,7 @@ class AppAnswer:
         self.leave()
 
     def leave(self) -> None:
-        """Let the app end without a reader of its response."""
+        """Stop reading the response. The app runs to its end without a reader."""
         self._is_left = True
         self._left.set()
         while not self._parts.empty():

@@ -19,7 +19,7 @@ MOST_DEFERRED = 10_000
 
 
 class WriteLimit:
-    """A limit of the unsent bytes of one connection. Waiting channels continue one after the other."""
+    """A limit of the unsent bytes of one connection. Waiting channels continue in turn."""
 
     def __init__(self, connection: asyncssh.SSHServerConnection) -> None:
         state: Any = connection

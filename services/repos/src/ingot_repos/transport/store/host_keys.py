@@ -32,6 +32,6 @@ async def list_all(db: Executor) -> Sequence[HostKeyRow]:
 
 
 async def add(tx: Executor, algorithm: str, sealed: bytes) -> None:
-    """Insert a key. Does nothing if another process has inserted one of that algorithm."""
+    """Insert a key. Do nothing if another process has inserted a key of this algorithm."""
     values = {"algorithm": algorithm, "sealed": sealed, "created_at": now()}
     await tx.execute(insert(tx, ssh_host_key).values(values).on_conflict_do_nothing())

@@ -1,6 +1,6 @@
-"""SQL for the conditions under which a push is inspected, and its account.
+"""SQL for the conditions that decide which checks a push needs, and for the pusher's account.
 
-Most repositories meet none of these conditions, so one statement reads all of them.
+Most repositories meet none of the conditions, so one statement reads all of them.
 """
 
 from collections.abc import Sequence
