@@ -1,4 +1,4 @@
-"""Repositories on the volumes of the shards that have no row, for site administrators."""
+"""Routes for site administrators: repository folders that no row of the database names."""
 
 import asyncio
 from typing import Annotated
@@ -35,8 +35,8 @@ Pattern = Annotated[str, QueryParameter(max_length=NAME_CHARACTERS)]
 async def list_folders(request: RepositoryRequest, pattern: Pattern = "") -> Response[list[str]]:
     """List folders of repositories that have no row, on all shards.
 
-    Operators copy them to `unadopted/<owner>/<name>.git` of the storage. `-/<id>` is a folder that belongs to
-    no repository any more. `pattern` is a glob for owners, or for `owner/name`.
+    Operators copy such folders to `unadopted/<owner>/<name>.git` in the storage. `-/<id>` is a folder whose
+    repository no longer exists. `pattern` is a glob for owners, or for `owner/name`.
     """
     access.require_unrestricted(request.principal)
     page = request.page()
@@ -101,7 +101,7 @@ async def remove(request: RepositoryRequest, owner: str, repo: str) -> None:
 
 
 async def _find(request: RepositoryRequest, owner: str, name: str) -> unadopted.UnadoptedFolder:
-    """Return the folder on this shard. Raises NotFound, Conflict, OnAnotherShard, Unavailable."""
+    """Return the named folder on this shard. Raises NotFound, Conflict, OnAnotherShard, Unavailable."""
     try:
         return await unadopted.find(request.db, request.storage, owner, name)
     except NotFound:

@@ -9,7 +9,7 @@ from ingot_repos.upkeep.rules import unadopted
 
 @get("/internal/unadopted", policy=services("repos"), include_in_schema=False)
 async def list_names(request: RepositoryRequest) -> list[str]:
-    """Return the full names of the folders, sorted."""
+    """Return the full names of this shard's folders without a row, sorted."""
     return await unadopted.list_unadopted(request.db, request.storage)
 
 

@@ -19,7 +19,7 @@ _JOB = metadata.tables["job"]
 
 
 class CheckedRow(TypedRow):
-    """A repository with files. ``moves``: a push or merge is running or not settled yet."""
+    """A repository with files. ``moves``: a push or merge is running or is not settled yet."""
 
     id: int
     moves: bool
@@ -48,7 +48,7 @@ class UploadRow(TypedRow):
 async def list_ready(
     db: Executor, shard: str, after: int, limit: int, *, leased: datetime, begun: datetime
 ) -> Sequence[CheckedRow]:
-    """List repositories of a shard with ids greater than ``after``, by id.
+    """List repositories of a shard with ids greater than ``after``, ordered by id.
 
     ``moves`` is True if a journal entry began after ``begun`` and has a lease beyond ``leased``.
     """
@@ -79,7 +79,7 @@ async def list_old_pushes(db: Executor, shard: str, before: datetime) -> Sequenc
 
 
 async def ids_in_use(db: Executor, ids: Sequence[int]) -> set[int]:
-    """Return those ``ids`` that have a row, a tombstone, or a job that has not ended."""
+    """Return those of ``ids`` that have a row, a tombstone, or a job that has not ended."""
     statement = union(
         select(repository.c.id).where(repository.c.id.in_(ids)),
         select(tombstone.c.repository_id).where(tombstone.c.repository_id.in_(ids)),
@@ -91,7 +91,7 @@ async def ids_in_use(db: Executor, ids: Sequence[int]) -> set[int]:
 
 
 async def list_on_other_shards(db: Executor, ids: Sequence[int], shard: str) -> Mapping[int, str]:
-    """Return those ``ids`` that are on another shard, with its name."""
+    """Return those of ``ids`` that are on another shard, with the name of the shard."""
     statement = select(repository.c.id, repository.c.shard).where(
         repository.c.id.in_(ids), repository.c.shard != shard
     )

@@ -1,7 +1,7 @@
 """`ingot-repos backup` and `restore`: the files of one shard, stored next to database dumps.
 
-The operator dumps the databases first, so the files contain all that the rows need. Uploads are copied last.
-Refs that moved in between are announced by `ingot-repos doctor --repair` after a restore.
+The operator dumps the databases first, so the files contain everything that the rows need. Uploads are copied
+last. Refs that moved between dump and copy are announced by `ingot-repos doctor --repair` after a restore.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ DUMPS = tuple(f"{service}.dump" for service in ("identity", "repos", "issues", "
 
 
 def add_backup_options(parser: ArgumentParser) -> None:
-    """Add the options of `backup`."""
+    """Add the command line options of `backup`."""
     parser.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="where backups are")
     parser.add_argument(
         "--databases",
@@ -42,7 +42,7 @@ def add_backup_options(parser: ArgumentParser) -> None:
 
 
 def add_restore_options(parser: ArgumentParser) -> None:
-    """Add the options of `restore`."""
+    """Add the command line options of `restore`."""
     parser.add_argument(
         "--from",
         dest="source",
@@ -57,7 +57,10 @@ def add_restore_options(parser: ArgumentParser) -> None:
 
 
 async def back_up(settings: Settings, options: Namespace) -> None:
-    """Copy the files of the shard, also while it is in use, and print the path. Raises CannotStart."""
+    """Copy the files of the shard and print the path of the backup. Raises CannotStart.
+
+    The shard may be in use.
+    """
     to, databases = options.to.absolute(), options.databases
     print(await asyncio.to_thread(_back_up, settings, to, databases, options.keep))  # noqa: T201 - asked for
 
@@ -93,7 +96,7 @@ def _back_up(settings: Settings, to: Path, databases: Path | None, keep: int) ->
 
 
 def _take_dumps(databases: Path, target: Path) -> None:
-    """Move the dumps into the backup. The lock must be held, so no other process changes the backup."""
+    """Move the dumps into the backup. Hold the lock, so no other process changes the backup."""
     for name in DUMPS:
         if (databases / name).stat().st_size == 0:
             raise OSError(f"{databases / name} is empty")

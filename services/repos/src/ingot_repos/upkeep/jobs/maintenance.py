@@ -47,14 +47,14 @@ class Maintenance:
     async def sweep(self) -> None:
         """Remove files of dead processes.
 
-        Only one process does it at a time, because it visits all repositories.
+        Only one process does this at a time, because it visits all repositories.
         """
         async with self._db.exclusive(f"repos_sweep_storage:{self._shard}") as mine:
             if mine:
                 await asyncio.to_thread(self._storage.sweep)
 
     async def release_unconfirmed(self) -> None:
-        """Release files of repositories whose deletion was not confirmed within ``CONFIRMATION_TIME``."""
+        """Remove the files of deleted repositories that were not confirmed within ``CONFIRMATION_TIME``."""
         async with self._db.read() as db:
             rows = await tombstones.list_older(db, now() - CONFIRMATION_TIME, self._shard)
         for row in rows:
@@ -64,19 +64,22 @@ class Maintenance:
                     await release(tx, self._jobs, row.repository_id, row.shard)
 
     async def recount(self) -> None:
-        """Recount all repositories and add up notes written since the last count. One process at a time."""
+        """Recount all repositories, and add up notes written since the last count.
+
+        Only one process does this at a time.
+        """
         async with self._db.exclusive("repos_recount") as mine:
             if mine:
                 async with self._db.transaction() as tx:
                     await repository_counts.recount(tx)
 
     async def add_up_counts(self) -> None:
-        """Add up notes of new repositories, which keeps totals cheap until the next recount."""
+        """Add up the notes of new repositories, so totals stay cheap to read until the next recount."""
         async with self._db.transaction() as tx:
             await repository_counts.add_up(tx)
 
     async def fill_columns(self) -> None:
-        """Fill columns that are newer than their rows."""
+        """Fill columns of rows that were written before the columns existed."""
         async with self._db.exclusive("repos_fill_columns") as mine:
             last: int | None = 0 if mine else None
             while last is not None:
@@ -84,7 +87,7 @@ class Maintenance:
                     last = await repository_columns.fill(tx, last)
 
     async def fill_licenses(self) -> None:
-        """Read the licences of repositories whose rows are older than the column."""
+        """Read the licences of repositories whose rows were written before the column existed."""
         async with self._db.exclusive(f"repos_fill_licenses:{self._shard}") as mine:
             last: int | None = 0 if mine else None
             while last is not None:
@@ -103,7 +106,7 @@ class Maintenance:
             await repository_columns.add_licenses(tx, row, licenses)
 
     async def measure(self) -> None:
-        """Set the metrics. Only one process at a time, because it reads all mirrors of the shard."""
+        """Set the metrics of mirrors. Only one process does this at a time, because it reads all mirrors."""
         async with self._db.exclusive(f"repos_measure_mirrors:{self._shard}") as mine:
             if mine:
                 await self._measure()

@@ -38,9 +38,9 @@ PACK, CHECK = "pack", "check"
 PLAN_EVERY, MEASURE_EVERY = timedelta(seconds=15), timedelta(minutes=1)
 PACK_EVERY, CHECK_EVERY = timedelta(days=1), timedelta(days=7)
 PLANNED_AT_ONCE = 10
-"""Limit of waiting jobs per kind. New ones are added only if none is due.
+"""Limit of waiting jobs per kind. New jobs are added only if no job is due.
 
-A growing number of due jobs therefore shows a problem.
+So a growing number of due jobs shows a problem.
 """
 POINTERS_AT_ONCE = 1000
 
@@ -52,13 +52,13 @@ CHECK_AGE = Gauge(
 
 
 class Upkeep(msgspec.Struct, frozen=True):
-    """The job for one repository."""
+    """A job that packs or checks one repository."""
 
     repository_id: int
 
 
 class UpkeepJobs:
-    """The worker of jobs that pack and check repositories, and the tasks that add these jobs."""
+    """Jobs that pack and check repositories, and the tasks that add these jobs."""
 
     def __init__(self, jobs: Jobs, storage: Storage, lfs: LfsObjects, shard: str, grace: timedelta) -> None:
         self._jobs, self._db, self._storage, self._lfs = jobs, jobs.database, storage, lfs
@@ -76,7 +76,7 @@ class UpkeepJobs:
     async def plan(self) -> None:
         """Add jobs for due repositories.
 
-        Only one process does it at a time, because it reads all repositories of the shard.
+        Only one process does this at a time, because it reads all repositories of the shard.
         """
         async with self._db.exclusive(f"repos_plan_upkeep:{self._shard}") as mine:
             if mine:
@@ -97,7 +97,10 @@ class UpkeepJobs:
             await self._jobs.add(tx, kind, repository_id, Upkeep(repository_id))
 
     async def measure(self) -> None:
-        """Set the metrics. Only one process at a time, because it reads all repositories of the shard."""
+        """Set the metrics of checks.
+
+        Only one process does this at a time, because it reads all repositories.
+        """
         async with self._db.exclusive(f"repos_measure_damage:{self._shard}") as mine:
             if mine:
                 await self._measure()
@@ -114,8 +117,8 @@ class UpkeepJobs:
     async def pack(self, job: Job) -> None:
         """Pack one repository. Idempotent.
 
-        If git fails, the repository is checked. After a failure or timeout it is left for a day. Temporary
-        packs of killed processes may be as large as the repository, so they are removed first.
+        If git fails, the repository is checked. After a failure or timeout it is not packed for a day.
+        Temporary packs of killed processes may be as large as the repository, so they are removed first.
         """
         repository_id = msgspec.json.decode(job.payload, type=Upkeep).repository_id
         async with self._db.read() as db:
@@ -142,7 +145,8 @@ class UpkeepJobs:
     async def check(self, job: Job) -> None:
         """Check one repository.
 
-        If it is sound, very many loose refs are packed, and LFS objects that are long unneeded are unlinked.
+        If no object is damaged, pack loose refs if there are very many. Then also unlink LFS objects that
+        have long been unneeded.
         """
         repository_id = msgspec.json.decode(job.payload, type=Upkeep).repository_id
         if await self.check_now(repository_id):
@@ -164,7 +168,7 @@ class UpkeepJobs:
                 await self._lfs.release(row, pointers, self._grace)
 
     async def check_all(self) -> AsyncGenerator[str, None]:
-        """Check every repository of the shard now. Yield a line for each damaged one, and a summary."""
+        """Check every repository of the shard now. Yield a line per damaged repository, and a summary."""
         began, checked, damaged = now(), 0, 0
         while ids := await self._to_check(began):
             for repository_id in ids:
@@ -178,8 +182,8 @@ class UpkeepJobs:
     async def check_now(self, repository_id: int) -> str:
         """Check a repository or its replica on this shard. Return the damage and save it.
 
-        Empty if there is none or the repository was deleted. After a timeout, only the attempt is saved, so
-        other repositories have their turn.
+        The result is empty if there is no damage or the repository was deleted. After a timeout only the time
+        of the attempt is saved, so other repositories are checked next.
         """
         async with self._db.read() as db:
             place = await shards.place(db, repository_id)

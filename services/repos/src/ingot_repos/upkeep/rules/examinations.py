@@ -1,6 +1,6 @@
 """Finds and repairs differences between the rows of a shard and its files.
 
-It may run while the service runs. Repositories that are being changed are skipped.
+It may run while the service is running. Repositories that are being changed are skipped.
 """
 
 import asyncio
@@ -45,9 +45,9 @@ MOST_DAMAGED = 100
 """Limit of damaged repositories that are listed."""
 OLD_PUSH = timedelta(hours=1)
 SETTLED_WITHIN = timedelta(minutes=1)
-"""Time in which another process settles the pushes of a dead one."""
+"""Time within which another process settles the pushes of a dead process."""
 UNKNOWN_USER = 0
-"""The user id of a move of refs without a known user."""
+"""The user id in an announcement of moved refs if the user is unknown."""
 
 
 async def examine_storage(
@@ -116,7 +116,7 @@ async def _repositories(database: Database, storage: Storage, shard: str, repair
 
 
 async def _list_ready(db: Executor, shard: str, after: int, limit: int) -> Sequence[CheckedRow]:
-    """List repositories. An old journal entry does not count as a running change."""
+    """List a page of repositories. A journal entry that is too old does not count as a running change."""
     leased, begun = now() - SETTLED_WITHIN, now() - OLD_PUSH
     return await storage_checks.list_ready(db, shard, after, limit, leased=leased, begun=begun)
 
@@ -127,9 +127,9 @@ async def _moved_names(storage: Storage, repository_id: int, ledger: Mapping[str
 
 
 async def _moved(database: Database, repository_id: int, names: Sequence[str], repair: bool) -> str:
-    """Report moved refs. To repair them, add a journal entry.
+    """Report moved refs. With ``repair``, add a journal entry for them.
 
-    When the entry is settled, the refs on disk are compared and moved ones are announced.
+    When the entry is settled, the refs on disk are compared with the ledger and moved refs are announced.
     """
     line = f"repos: refs of repository {repository_id} are not where they were announced: {_first(names)}"
     if not repair:
@@ -152,9 +152,9 @@ def _first(names: Sequence[str]) -> str:
 
 
 async def _abandoned_locks(storage: Storage, repository_id: int, repair: bool) -> list[str]:
-    """Report locks of dead processes.
+    """Report locks that dead processes left.
 
-    Pushes and packing remove them, but in other repositories they stay until an operation fails.
+    Pushes and packing remove such locks. In other repositories they stay until an operation fails.
     """
     path = storage.path(repository_id)
     names = await asyncio.to_thread(list_abandoned_locks, path)
@@ -190,7 +190,7 @@ async def _orphaned_folders(database: Database, storage: Storage, shard: str, re
 
 
 def _are_most(ids: Sized, all_ids: Sized) -> bool:
-    """Return whether most folders are affected. Then the settings are wrong, not the folders."""
+    """Return whether most folders are affected. In that case the settings are wrong, not the folders."""
     return 2 * len(ids) > len(all_ids)
 
 
@@ -265,7 +265,7 @@ async def _damaged(database: Database, shard: str) -> list[str]:
 
 
 class Uploads(NamedTuple):
-    """Rows with the keys of their bytes in the object store."""
+    """A kind of uploads: its rows, and the keys of their bytes in the object store."""
 
     kind: str
     list_page: Callable[[Executor, str, int, int], Awaitable[Sequence[UploadRow]]]
@@ -333,7 +333,7 @@ async def _sizes(objects: ObjectStore, keys: Sequence[str]) -> list[int | None]:
 async def _without_job(database: Database, shard: str, other_shards: Mapping[int, str]) -> Mapping[int, str]:
     """Return the repositories without a job that uses or removes their files.
 
-    Leaves out repositories that came back.
+    Repositories that moved back to this shard are omitted.
     """
     async with database.read() as db:
         jobs = {(job.kind, job.key) for job in await move_rows.list_jobs(db, after=f"@{shard}")}

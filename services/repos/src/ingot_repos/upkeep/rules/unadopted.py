@@ -1,8 +1,8 @@
 """Repositories on the volume of a shard that have no row: their adoption and their deletion.
 
-They are of two kinds. Operators copy folders to ``unadopted/<owner>/<name>.git`` of the storage. Orphans are
-folders that the service wrote itself, and that belong to no repository any more. The name of an orphan is its
-id, and its owner is ``-``, which no account can be.
+There are two kinds. Operators copy folders to ``unadopted/<owner>/<name>.git`` in the storage. Orphans are
+folders that the service wrote itself and whose repository no longer exists. The name of an orphan is its id,
+and its owner is ``-``, which is not a valid account name.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ _MAIN = ("main", "master")
 
 
 class Orphans(NamedTuple):
-    """Ids of the folders that belong to no repository, and of all folders."""
+    """Ids of folders without a repository, and of all folders."""
 
     orphaned: Collection[int]
     all_ids: Collection[int]
 
     @property
     def are_most(self) -> bool:
-        """True if most folders are orphans. Then the settings are wrong, not the folders."""
+        """True if most folders are orphans. In that case the settings are wrong, not the folders."""
         return 2 * len(self.orphaned) > len(self.all_ids)
 
 
@@ -51,9 +51,9 @@ class UnadoptedFolder(NamedTuple):
 async def find_orphans(database: Database, storage: Storage) -> Orphans:
     """Return the orphans of the volume.
 
-    A repository has its row before its folder. The folders are listed before the rows are read. So one
-    without a row belongs to no repository. Folders with a tombstone or a job are no orphans: their
-    files are about to be removed, copied or moved.
+    The row of a repository exists before its folder does. The folders are listed before the rows are read, so
+    a listed folder without a row belongs to no repository. Folders with a tombstone or a job are no orphans:
+    their files are about to be removed, copied or moved.
     """
     all_ids, orphaned = await asyncio.to_thread(lambda: list(storage.ids())), set[int]()
     for start in range(0, len(all_ids), PAGE):
@@ -71,14 +71,17 @@ async def list_unadopted(database: Database, storage: Storage) -> list[str]:
 
 
 def matches(full_name: str, pattern: str) -> bool:
-    """True if the globs in ``pattern`` match. It is ``owner`` or ``owner/name``; empty matches everything."""
+    """True if the glob ``pattern`` matches: ``owner`` or ``owner/name``.
+
+    An empty pattern matches everything.
+    """
     owner, _, name = full_name.lower().partition("/")
     owner_glob, slash, name_glob = pattern.lower().partition("/")
     return fnmatchcase(owner, owner_glob or "*") and (not slash or fnmatchcase(name, name_glob or "*"))
 
 
 async def find(database: Database, storage: Storage, owner: str, name: str) -> UnadoptedFolder:
-    """Return the named folder. Raises NotFound, and Conflict if the database may be the wrong one."""
+    """Return the named folder. Raises NotFound. Raises Conflict if the database may be the wrong one."""
     if owner == NO_OWNER:
         orphans = await find_orphans(database, storage)
         if not name.isdecimal() or int(name) not in orphans.orphaned:
@@ -98,8 +101,8 @@ async def find(database: Database, storage: Storage, owner: str, name: str) -> U
 async def alone(database: Database, shard: str) -> AsyncGenerator[None, None]:
     """Hold the lock for adopting and removing folders of a shard. Raises Conflict.
 
-    While it is held, a folder of an orphan can only be removed by its holder. So no new repository can get
-    the folder between its check and its removal.
+    Only the holder can remove the folder of an orphan. So no new repository can get the folder between its
+    check and its removal.
     """
     async with database.exclusive(lock_name(shard)) as is_alone:
         if not is_alone:
@@ -113,9 +116,10 @@ def lock_name(shard: str) -> str:
 
 @asynccontextmanager
 async def staged_copy(storage: Storage, folder: UnadoptedFolder) -> AsyncGenerator[StagedCopy, None]:
-    """Yield a checked copy of branches and tags, to be published. Remove it unless it was.
+    """Yield a checked copy of branches and tags, to be published. Remove it if it was not published.
 
-    Hooks and settings of the folder are not copied and never used. Raises Invalid if it cannot be copied.
+    Hooks and settings of the folder are not copied and never used. Raises Invalid if the folder cannot be
+    copied.
     """
     staged: StagedCopy | None = None
     try:
@@ -133,7 +137,7 @@ async def staged_copy(storage: Storage, folder: UnadoptedFolder) -> AsyncGenerat
 
 
 def main_branch(staged: StagedCopy, default: str) -> str:
-    """Return the default branch of an adopted repository: that of its HEAD, if it exists."""
+    """Return the default branch of an adopted repository: the branch in its HEAD, if that exists."""
     if not staged.branches:
         return default
     return next((name for name in (staged.head, *_MAIN) if name in staged.branches), min(staged.branches))
