@@ -31,7 +31,7 @@ NAME_SEGMENT = 8
 
 
 class CreatePage(msgspec.Struct, kw_only=True):
-    """`content_base64` is Markdown in base64. Without `message` the commit names the page."""
+    """A new page. `content_base64` is Markdown in base64. The default `message` names the page."""
 
     title: Name = ""
     content_base64: Base64 = ""
@@ -39,9 +39,10 @@ class CreatePage(msgspec.Struct, kw_only=True):
 
 
 class EditPage(msgspec.Struct, kw_only=True):
-    """Without `title` the page keeps its title, without `content_base64` its content.
+    """A change of a page. Absent `title` or `content_base64` keep their values.
 
-    With `sha`, the commit in `last_commit` as it was read, a later change of the page is answered with 409.
+    `sha` is the commit in `last_commit` when the page was read. If the page has changed since, the answer is
+    409.
     """
 
     title: Name = ""
@@ -51,7 +52,7 @@ class EditPage(msgspec.Struct, kw_only=True):
 
 
 class WikiCommit(msgspec.Struct):
-    """A commit of a page. `commiter` is the spelling of Gitea's API."""
+    """A commit of a page. `commiter` is misspelled as in Gitea's API."""
 
     sha: str
     author: CommitUser
@@ -78,7 +79,7 @@ class WikiPage(WikiPageMetaData):
 
 
 class WikiCommitList(msgspec.Struct):
-    """A page of a history, latest first. `count` is the length of the history."""
+    """A page of a history, latest first. `count` is the total number of commits."""
 
     commits: list[WikiCommit]
     count: int
@@ -107,7 +108,7 @@ async def create_page(request: RepositoryRequest, data: CreatePage) -> WikiPage:
     tags=["repository"],
 )
 async def list_pages(request: RepositoryRequest, q: str = "") -> Response[list[WikiPageMetaData]]:
-    """List the pages by name. With `q`, list only pages that have this text in title or content."""
+    """List the pages by name. With `q`, list only pages with this text in title or content."""
     page, text = request.page(), q.strip().lower()
 
     def matches(name: str, data: bytes) -> bool:
@@ -303,7 +304,7 @@ def _content(text: str) -> bytes:
 
 
 async def _editor(request: RepositoryRequest) -> PageEditor:
-    """Return the editor of the wiki for the caller."""
+    """Return the ``PageEditor`` of the wiki for the caller."""
     request.acquire_slot()
     updates = await ref_updates_in(request, request.resource)
     return PageEditor(FileEditor(request.storage, updates, request.part(ServerKeys).signer))

@@ -1,4 +1,4 @@
-"""Changes of wiki pages: each is a commit on the default branch, made as by a push."""
+"""Changes of wiki pages. Each change is a commit on the default branch, with the rules of a push."""
 
 from ingot_chassis.errors import BadRequest, Conflict, Invalid, NotFound
 from ingot_repos.catalog.rules import wiki_names
@@ -27,7 +27,7 @@ class PageEditor:
         """Change content and title of a page and return its present address.
 
         An empty ``title`` keeps the title, None keeps the content. ``expected`` is the latest commit of the
-        page that the caller has read. Raises Conflict if there is a later one, BadRequest.
+        page that the caller has read. Raises BadRequest, and Conflict if the page has a later commit.
         """
         if expected and page.latest.oid != expected.lower():
             raise Conflict("the page was changed in the meantime")
