@@ -1,1 +1,1 @@
-"""repos: repositories, git over HTTP, and who may do what to a repository."""
+"""The service repos: repositories, git over HTTP and SSH, and access to them."""

@@ -12,7 +12,7 @@ with no_collection():
 
 
 def add_shard_commands(parser: ArgumentParser) -> None:
-    """Add the commands below ``shards``."""
+    """Add the subcommands of ``shards``."""
     commands = parser.add_subparsers(dest="shard_command", required=True)
     commands.add_parser("list", help="say what each shard has, and which moves run")
     add = commands.add_parser("add", help="let a shard have repositories")
@@ -64,7 +64,7 @@ async def run_shard_command(settings: Settings, options: Namespace) -> None:
 
 
 def main() -> None:
-    """Run the command line. A command imports only what it needs: imports take longer than some commands."""
+    """Run the command line. Each command imports only what it needs, because imports are slow."""
     more = {
         "ssh": ("serve git over SSH, for a process that runs `serve`", serve_ssh),
         "fsck": ("check all repositories of the shard, say which are damaged, and end", fsck),

@@ -1,4 +1,4 @@
-"""Settings of repos; the only reader of its environment."""
+"""Settings of repos. No other module reads its environment variables."""
 
 from typing import Annotated, Literal
 
