@@ -17,7 +17,7 @@ def _copied_accounts() -> LRUCache[int, bool]:
 
 @dataclass(frozen=True)
 class AccessComponents:
-    """``copied_accounts`` caches the ids of accounts that have a copy, which saves most requests a query."""
+    """Components of access. ``copied_accounts`` caches ids of accounts that have a copy, to save queries."""
 
     identity: HttpIdentity
     repos: HttpRepos

@@ -1,4 +1,4 @@
-"""The assignees that a request names."""
+"""Users that a request names by login."""
 
 import asyncio
 from collections.abc import Collection
@@ -12,13 +12,13 @@ from ingot_issues.accounts.rules import find_users
 async def resolve_assignees(
     request: IssuesRequest, logins: list[str], current: Collection[int] = ()
 ) -> list[int]:
-    """Return the ids of assignable users, like ``resolve_readers``."""
+    """Return the ids of users who can be assigned. Arguments and errors are those of ``resolve_readers``."""
     require_few(logins, "assignees")
     return await resolve_readers(request, logins, "assignee", current)
 
 
 def require_few(people: Collection[object], field: str) -> None:
-    """Raise Invalid if there are more people than an issue may have."""
+    """Raise Invalid if a request names more people than an issue may have."""
     if len(people) > ASSIGNEES:
         raise Invalid.field(field, "length", f"are more than {ASSIGNEES}")
 
@@ -29,7 +29,7 @@ async def resolve_readers(
     """Return the ids of users who may read the repository.
 
     Raises Invalid for an unknown login, for a user without access, and if a block exists: the repository's
-    owner blocks the user, or the user blocks the caller. ``current`` people are named already and are not
+    owner blocks the user, or the user blocks the caller. ``current`` people are already named and are not
     checked. ``field`` is the field of the request.
     """
     ids_by_login = await find_users(request.db, request.components.identity, logins)

@@ -1,6 +1,6 @@
 """Paths below a repository.
 
-The API description spells some with ``issue``, clients use ``issues``: both are served.
+The API description spells some paths with ``issue``, clients use ``issues``. Both are served.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ def on_issue(rest: str) -> list[str]:
 def operation_ids(operation_id: str, spelling: str) -> Callable[[HTTPRouteHandler, Any, Sequence[Any]], str]:
     """Return the operation ids of a route with both spellings.
 
-    The ``spelling`` of the API description gets its id.
+    The ``spelling`` of the API description gets the id of the API description.
     """
 
     def name(_handler: HTTPRouteHandler, _method: Any, path: Sequence[Any]) -> str:

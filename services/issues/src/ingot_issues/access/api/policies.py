@@ -16,8 +16,8 @@ from ingot_issues.access.rules.repositories import RequiredLevel, Unit, allows, 
 def in_repository(level: RequiredLevel, scope: str, unit: Unit = "", *, remembers: bool = True) -> Policy:
     """Allow callers with access at ``level`` to a ``unit`` of the repository in the path, if it is enabled.
 
-    ``request.access`` is their access. ``remembers`` accepts a cached grant; otherwise the repository is
-    current. Raises NotFound, Unauthenticated, Denied, or Moved after a rename.
+    ``request.access`` is the caller's access. ``remembers`` accepts a cached grant; otherwise repos is asked.
+    Raises NotFound, Unauthenticated, Denied, or Moved after a rename.
     """
 
     async def decide(connection: Connection, level: str) -> RepositoryAccess:
@@ -45,7 +45,7 @@ def in_organization(level: RequiredLevel, scope: str) -> Policy:
 
 
 async def organization_for(request: IssuesRequest, name: str, *, writes: bool) -> Account:
-    """Return an organization to whose labels the caller has access.
+    """Return an organization whose labels the caller may read or, with ``writes``, change.
 
     Raises NotFound, Unauthenticated or Denied.
     """
@@ -66,7 +66,10 @@ async def organization_for(request: IssuesRequest, name: str, *, writes: bool) -
 async def _decide(
     connection: Connection, level: RequiredLevel, unit: Unit, *, remembers: bool
 ) -> RepositoryAccess:
-    """Decide on access. A cached grant may allow it. Before a denial, repos is asked again."""
+    """Return the caller's access if it is high enough. Raises the errors of ``in_repository``.
+
+    A cached grant may allow access. Before a denial, repos is asked again.
+    """
     request = cast("IssuesRequest", connection)
     components, principal, principal_token = request.components, request.principal, request.principal_token
     owner, name = connection.path_params["owner"], connection.path_params["repo"]

@@ -1,6 +1,6 @@
 """Query parameters of lists.
 
-An invalid value does not filter, except where a function says otherwise.
+An invalid value is ignored, unless a function says otherwise.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,12 +15,12 @@ from ingot_chassis.http.policy import MAX_ID
 from ingot_issues.records.store.states import StateFilter
 
 MOST_VALUES = 50
-"""Values of one parameter."""
+"""Maximum number of values of one parameter."""
 NO_ID = -1
 """An id that no row has."""
 
 InState = Annotated[str, QueryParameter(name="state")]
-"""The parameter ``state``. Litestar uses that name for itself."""
+"""The parameter ``state``. Litestar reserves that name."""
 
 
 def moment(text: str) -> datetime | None:
@@ -34,7 +34,7 @@ def moment(text: str) -> datetime | None:
 
 
 def end(text: str) -> datetime | None:
-    """Return a time like ``moment``, at the end of its second: responses have whole seconds."""
+    """Return a time like ``moment``, at the end of its second, because responses have whole seconds."""
     time = moment(text)
     return None if time is None else time.replace(microsecond=999_999)
 
@@ -45,19 +45,19 @@ def state(text: str, default: StateFilter) -> StateFilter:
 
 
 def ignored_whitespace(text: str) -> str:
-    """Return which white space to ignore in a diff, as repos names it."""
+    """Return the option for ignored white space in a diff, in the spelling of repos."""
     return text if text in ("ignore-all", "ignore-change", "ignore-eol") else "show-all"
 
 
 def kind(text: str) -> bool | None:
-    """Parse ``type``: True for pull requests only, False for issues only, None for both."""
+    """Parse the parameter ``type``: True for pull requests only, False for issues only, None for both."""
     return {"pulls": True, "issues": False}.get(text)
 
 
 def ids_and_names(parameter: str, values: Sequence[str] | None) -> tuple[list[int], list[str]]:
     """Split a repeatable or comma-separated parameter into distinct ids, which are numbers, and names.
 
-    A number that is too large for an id filters as well: no row has it. Raises Invalid for more than
+    A number that is too large for an id still filters, and no row matches. Raises Invalid for more than
     MOST_VALUES.
     """
     parts = names(parameter, values)
@@ -67,7 +67,7 @@ def ids_and_names(parameter: str, values: Sequence[str] | None) -> tuple[list[in
 
 
 def ids_and_titles(parameter: str, values: Sequence[str] | None) -> tuple[list[int], list[str]]:
-    """Like ``ids_and_names``, but a number may also be a title: a milestone may be called 2026."""
+    """Split a parameter like ``ids_and_names``, but return a number also as a title, such as 2026."""
     return ids_and_names(parameter, values)[0], names(parameter, values)
 
 
@@ -80,7 +80,10 @@ def names(parameter: str, values: Sequence[str] | None) -> list[str]:
 
 
 def whole_names(parameter: str, values: Sequence[str] | None) -> list[str]:
-    """Return the distinct values of a repeatable parameter, commas included. Raises like ``names``."""
+    """Return the distinct values of a repeatable parameter. Commas are part of a value.
+
+    Raises Invalid for more than MOST_VALUES.
+    """
     parts = {storable(value).strip(): None for value in values or []}
     parts.pop("", None)
     if len(parts) > MOST_VALUES:
@@ -89,7 +92,7 @@ def whole_names(parameter: str, values: Sequence[str] | None) -> list[str]:
 
 
 def choices(parameter: str, values: Sequence[str] | None, offered: Collection[str]) -> list[str]:
-    """Like ``names``. Raises Invalid for a value that is not among ``offered``."""
+    """Return the result of ``names``. Raises Invalid for a value that is not in ``offered``."""
     chosen = names(parameter, values)
     for name in chosen:
         if name not in offered:
@@ -103,11 +106,11 @@ def truth(text: str) -> bool:
 
 
 def id_in(text: str) -> int:
-    """Return the id in a part of a path, or 0, which no row has."""
+    """Return the id in a path segment; 0, which no row has, if it is invalid."""
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
     return number if number <= MAX_ID else 0
 
 
 def storable(text: str) -> str:
-    """Return the text without NUL, which no column can store."""
+    """Return the text without NUL characters, which no column can store."""
     return text.replace("\x00", "")

@@ -9,7 +9,7 @@ from ingot_issues.records.store.timeline import CommentKeyRow, CommentKind
 
 
 async def issue_id_of(request: IssuesRequest, number: int) -> int:
-    """Return the id of that issue, for callers that need no other field. Raises NotFound."""
+    """Return the id of the numbered issue or pull request. Raises NotFound."""
     async with request.db.read() as db:
         key = await issue_rows.get_key(db, request.repository_id, number)
     if key is None:
@@ -19,7 +19,7 @@ async def issue_id_of(request: IssuesRequest, number: int) -> int:
 
 
 async def issue_row_of(request: IssuesRequest, number: int) -> IssueRow:
-    """Return the row of that issue. Raises NotFound."""
+    """Return the row of the numbered issue or pull request. Raises NotFound."""
     async with request.db.read() as db:
         row = await issue_rows.get(db, request.repository_id, number)
     if row is None:
@@ -29,7 +29,7 @@ async def issue_row_of(request: IssuesRequest, number: int) -> IssueRow:
 
 
 async def comment_key_of(request: IssuesRequest, comment_id: int) -> CommentKeyRow:
-    """Return the place and the author of a comment. Raises NotFound, also for another row of a timeline."""
+    """Return the issue and the author of a comment. Raises NotFound, also for other rows of a timeline."""
     async with request.db.read() as db:
         row = await timeline.get_key(db, request.repository_id, comment_id)
     if row is None or row.kind != CommentKind.COMMENT:

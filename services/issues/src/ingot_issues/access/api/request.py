@@ -22,7 +22,7 @@ from ingot_issues.records.rules.presenter import Presenter
 from ingot_issues.settings import Settings
 
 UNIT, REQUIRED_LEVEL = "unit", "required_level"
-"""Keys of the scope, of the policy that decided."""
+"""Keys of the scope: unit and level of the policy that allowed the request."""
 
 
 class IssuesRequest(DatabaseRequest):
@@ -32,7 +32,7 @@ class IssuesRequest(DatabaseRequest):
     def access(self) -> RepositoryAccess:
         """Return the access of the caller to the repository in the path, in the unit of the route.
 
-        It is from ``policies.in_repository``. After ``enter`` it is the access to issues or pull requests.
+        ``policies.in_repository`` sets it. After ``enter`` it is the access to issues or to pull requests.
         """
         return in_unit(self.whole_access, self._unit)
 
@@ -46,7 +46,7 @@ class IssuesRequest(DatabaseRequest):
         return self.scope[UNIT]  # type: ignore[literal-required,no-any-return]
 
     async def enter(self, *, is_pull: bool) -> None:
-        """Require the access that the route needs, to an issue or to a pull request, once that is known.
+        """Require the access that the route needs, once it is known if it is an issue or a pull request.
 
         Raises NotFound or Denied.
         """
@@ -78,7 +78,7 @@ class IssuesRequest(DatabaseRequest):
         return Presenter(self.public_url, show_email=self.principal.signed_in)
 
     async def allowed(self, may: Callable[[RepositoryAccess], bool]) -> bool:
-        """Return whether the caller may. Before it returns False, it asks repos again."""
+        """Return whether ``may`` is True for the caller's access. Asks repos again before returning False."""
         if may(self.access):
             return True
         owner, name = self.path_params["owner"], self.path_params["repo"]
@@ -96,9 +96,9 @@ class IssuesRequest(DatabaseRequest):
             raise Denied(f"only its author and administrators of the repository may change {change}")
 
     async def require_unblocked(self, *author_ids: int) -> None:
-        """Raise Denied if the owner of the repository or one of these people blocks the caller.
+        """Raise Denied if the owner of the repository, or one of these people, blocks the caller.
 
-        Administrators of the repository are never blocked, since its owner trusts them.
+        Blocks do not apply to administrators of the repository, because its owner trusts them.
         """
         caller = self.principal
         if may_administer(self.access) or caller.admin:

@@ -1,1 +1,1 @@
-"""Decisions and use cases of access."""
+"""Rules and use cases of access."""

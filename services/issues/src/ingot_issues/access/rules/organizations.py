@@ -13,7 +13,7 @@ def may_read(principal: Principal, organization: Account, membership: Membership
 
 
 def may_write(principal: Principal, membership: Membership | None) -> bool:
-    """Return whether the caller is an owner or a site administrator.
+    """Return whether the caller may change labels, as an owner or a site administrator.
 
     Tokens restricted to repositories are denied.
     """

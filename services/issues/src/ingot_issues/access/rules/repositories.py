@@ -16,23 +16,23 @@ from ingot_contracts.repos.repositories import Repository, RepositoryAccess
 from ingot_contracts.repos.trackers import DEFAULT_TRACKER, InternalTracker
 
 Unit = Literal["", "issues", "pulls", "numbered", "merges", "code"]
-"""The access that counts: to issues, to pull requests (which need the code, too), or to the code.
+"""The unit whose access counts: issues, pull requests (which need the code, too), or the code.
 
-``numbered`` is either of the first two, until the issue or pull request is known. An empty unit is either as
-well, but is not switched off with the issues. ``merges`` is the code for readers of pull requests.
+``numbered`` is issues or pull requests, until the number is resolved. An empty unit is also one of these two,
+but is not switched off with the issues. ``merges`` is the code, for readers of pull requests.
 """
 NEEDS_WRITE = "write access to the repository is needed"
 RequiredLevel = Literal["read", "own", "signed-in", "write"]
-"""``signed-in`` is for all readers who are signed in.
+"""A required access level. ``signed-in`` is for all readers who are signed in.
 
-``own`` is, too, for changes that affect only the caller.
+``own`` is for the same callers, for changes that affect only the caller.
 """
 
 
 def require(access: RepositoryAccess, principal: Principal, level: RequiredLevel, unit: Unit = "") -> None:
     """Raise NotFound, Unauthenticated or Denied, in this order, for a caller without access.
 
-    In an archived repository only changes that affect only the caller are allowed.
+    In an archived repository the only allowed changes are those that affect only the caller.
     """
     if not reaches(access.level, "read") or not _is_enabled(access, unit):
         raise NotFound
@@ -57,7 +57,7 @@ def allows(access: RepositoryAccess, principal: Principal, level: RequiredLevel,
 
 
 def in_unit(access: RepositoryAccess, unit: Unit) -> RepositoryAccess:
-    """Return the access with the level in a unit as its only one. Units that cannot be read are off."""
+    """Return the access with only the level in a unit. Units that the caller cannot read are off."""
     if not access.units:
         return access
     return msgspec.structs.replace(
@@ -70,7 +70,10 @@ def in_unit(access: RepositoryAccess, unit: Unit) -> RepositoryAccess:
 
 
 def reads(access: RepositoryAccess, *, is_pull: bool) -> bool:
-    """Return whether the access, which is not of one unit, reaches issues, or pull requests."""
+    """Return whether the access includes issues or, with ``is_pull``, pull requests.
+
+    The access must not be limited to one unit.
+    """
     return _level_in(access, "pulls" if is_pull else "issues") != "none"
 
 
@@ -95,12 +98,12 @@ def may_administer(access: RepositoryAccess) -> bool:
 
 
 def may_edit_issue(access: RepositoryAccess, principal: Principal, author_id: int) -> bool:
-    """Return whether the caller is the author or may write."""
+    """Return whether the caller is the author of the issue or may write."""
     return principal.id == author_id or may_write(access)
 
 
 def may_close_by_reference(access: RepositoryAccess, account_id: int, author_id: int) -> bool:
-    """Return whether the account is the author or may write, without a request of that account.
+    """Return whether the account is the author or may write. There need not be a request of the account.
 
     False in an archived repository.
     """
@@ -109,7 +112,7 @@ def may_close_by_reference(access: RepositoryAccess, account_id: int, author_id:
 
 
 def may_comment(access: RepositoryAccess, *, locked: bool) -> bool:
-    """Return whether the caller may comment. Locked conversations are only for writers."""
+    """Return whether the caller may comment. On locked conversations only writers may."""
     return not locked or may_write(access)
 
 
@@ -121,9 +124,9 @@ def may_edit_comment(access: RepositoryAccess, principal: Principal, author_id: 
 def may_track_time(
     access: RepositoryAccess, principal: Principal, author_id: int, assignee_ids: list[int]
 ) -> bool:
-    """Return whether the caller may track time: writers, the author and assignees.
+    """Return whether the caller may track time: writers, the author and assignees may.
 
-    If the repository allows it, all callers who are signed in may.
+    The repository can allow it to all callers who are signed in.
     """
     contributes = may_write(access) or principal.id in (author_id, *assignee_ids)
     return contributes or not _tracker(access.repository).allow_only_contributors_to_track_time
@@ -135,7 +138,7 @@ def tracks_time(access: RepositoryAccess) -> bool:
 
 
 def has_dependencies(repository: Repository) -> bool:
-    """Return whether issues of the repository may block others."""
+    """Return whether issues of the repository may block other issues."""
     return _tracker(repository).enable_issue_dependencies
 
 
@@ -153,7 +156,7 @@ def has_everything(team: Team) -> bool:
 def may_propose(base: RepositoryAccess, head: RepositoryAccess) -> bool:
     """Return whether the caller may open a pull request.
 
-    That needs write access to pull requests of the base, or to the code of the head.
+    It requires write access to pull requests of the base, or to the code of the head.
     """
     return may_write(base) or may_write(head)
 
