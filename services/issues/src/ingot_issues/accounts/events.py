@@ -22,7 +22,7 @@ async def save(tx: Tx, event: AccountEvent, _envelope: Envelope) -> None:
 
 
 async def remove_user(tx: Tx, event: identity.UserDeleted, _envelope: Envelope) -> None:
-    """Delete the copy. Texts of the user stay, with the ghost as their author."""
+    """Delete the copy of a user. Texts of the user stay; their author is the ghost account."""
     await store.remove(tx, event.user_id)
 
 
@@ -40,7 +40,7 @@ async def add_proposer(tx: Tx, event: repos.CommitsProposed, _envelope: Envelope
 
 
 def account_of(user: User) -> Account:
-    """Return the account of a user, with the fields that an event has."""
+    """Return the account of a user, made from the fields of an event."""
     return Account(
         id=user.id,
         kind="user",

@@ -19,7 +19,7 @@ MAX_UNKNOWN_LOGINS = 10_000
 
 
 async def find_users(database: Database, identity: HttpIdentity, logins: Collection[str]) -> dict[str, int]:
-    """Return lower-case logins with the ids of users. Copies accounts without a copy."""
+    """Return user ids by lower-case login. Fetch and copy accounts without a copy."""
     ids, missing = await _copied(database, logins)
     new = await _ask(identity, missing)
     if new:
@@ -30,7 +30,7 @@ async def find_users(database: Database, identity: HttpIdentity, logins: Collect
 
 
 async def copy_missing(database: Database, identity: HttpIdentity, ids: Collection[int]) -> None:
-    """Copy accounts without a copy. A new account may be named before its event arrives."""
+    """Fetch and copy accounts without a copy. A request may name a new account before its event arrives."""
     async with database.read() as db:
         copied = await accounts.get_people(db, ids)
     answers = await ask_each(identity.account, sorted(set(ids) - copied.keys()))
@@ -42,7 +42,7 @@ async def copy_missing(database: Database, identity: HttpIdentity, ids: Collecti
 
 
 async def fill_profiles(database: Database, identity: HttpIdentity) -> None:
-    """Fetch the profiles of copies that are older than their column. Only one process at a time."""
+    """Fetch profiles for copies made before profiles were copied, in one process at a time."""
     async with database.exclusive("issues_fill_profiles") as mine:
         last: int | None = 0 if mine else None
         while last is not None:
@@ -59,10 +59,9 @@ async def fill_profiles(database: Database, identity: HttpIdentity) -> None:
 class MentionedUsers:
     """Finds the users that texts mention.
 
-    It copies no accounts: a response of identity may be older than an event, such as a deletion.
-
-    An unknown login is cached for a minute, since texts contain many such names. A new account with such a
-    login is found earlier, through the copy that its event creates.
+    Accounts are not copied: a response of identity may be older than an event, such as a deletion. An unknown
+    login is cached for a minute, because texts contain many such names. A new account is found earlier,
+    through the copy that its event creates.
     """
 
     def __init__(
@@ -72,7 +71,7 @@ class MentionedUsers:
         self._unknown: TTLCache[str, bool] = TTLCache(MAX_UNKNOWN_LOGINS, UNKNOWN_LOGIN_SECONDS, timer=clock)
 
     async def find(self, logins: Collection[str]) -> dict[str, int]:
-        """Return lower-case logins with the ids of users."""
+        """Return user ids by lower-case login."""
         ids, missing = await _copied(self._database, logins)
         to_ask = {login for login in missing if login not in self._unknown}
         users = _ids(await _ask(self._identity, to_ask))
@@ -89,7 +88,7 @@ async def _copied(database: Database, logins: Collection[str]) -> tuple[dict[str
 
 
 async def _ask(identity: HttpIdentity, logins: Iterable[str]) -> list[Account]:
-    """Return the users among these logins, from identity."""
+    """Return the users with these logins from identity."""
     answers = await ask_each(identity.account_by_name, logins)
     return [account for account in answers if account is not None and account.kind == "user"]
 

@@ -50,7 +50,7 @@ class PersonRow(TypedRow):
 
 
 class Person(NamedTuple):
-    """The columns of an account that others see."""
+    """The columns of an account that other users see."""
 
     id: int
     login: str
@@ -61,7 +61,7 @@ class Person(NamedTuple):
 
 
 People = dict[int, Person]
-"""Accounts by id. Deleted accounts are missing."""
+"""Accounts by id. Deleted accounts are omitted."""
 
 PERSON_COLUMNS = tuple(account.c[name] for name in Person._fields)
 _PEOPLE = PreparedQuery(select(*PERSON_COLUMNS).where(any_of_few(account.c.id, "ids")), PersonRow)
@@ -85,7 +85,7 @@ async def exists(db: Executor, account_id: int) -> bool:
 
 
 async def user_ids_by_login(db: Executor, logins: Iterable[str]) -> dict[str, int]:
-    """Return lower-case logins with the ids of users."""
+    """Return user ids by lower-case login."""
     statement = select(account.c.lower_login, account.c.id).where(
         account.c.lower_login.in_([login.lower() for login in logins]), account.c.kind == "user"
     )
@@ -100,7 +100,7 @@ async def get_id(db: Executor, login: str) -> int | None:
 async def save(db: Executor, copy: Account) -> None:
     """Insert or update the copy of one account.
 
-    Another copy with this login has lost it: events of two accounts arrive in any order.
+    If another copy has this login, it has lost the login: events of two accounts may arrive in any order.
     """
     values = _values(copy)
     await db.execute(
@@ -119,18 +119,18 @@ _ADD_MISSING = PreparedWrite(
 
 
 async def add_missing(db: Executor, copy: Account) -> None:
-    """Insert a copy unless one exists: the existing copy may come from a later event."""
+    """Insert a copy unless one exists, because the existing copy may come from a later event."""
     await _ADD_MISSING.run(db, **_values(copy))
 
 
 async def list_without_profile(db: Executor, after: int) -> list[int]:
-    """Return the first copies beyond the id ``after`` that are older than the column, ``BATCH`` at most."""
+    """Return at most ``BATCH`` copies beyond the id ``after`` that were made before profiles were copied."""
     statement = select(account.c.id).where(account.c.profile.is_(None), account.c.id > after)
     return list((await db.execute(statement.order_by(account.c.id).limit(BATCH))).scalars())
 
 
 async def add_profile(db: Executor, account_id: int, profile: str | None) -> None:
-    """Fill the column, unless an event did it in the meantime."""
+    """Fill the profile column of a copy, unless an event has filled it since."""
     is_empty = account.c.id == account_id, account.c.profile.is_(None)
     await db.execute(update(account).where(*is_empty).values(profile=profile))
 
