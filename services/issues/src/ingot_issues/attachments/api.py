@@ -30,7 +30,7 @@ ONE = "/{attachment_id:int}"
 
 
 class EditAttachment(msgspec.Struct, kw_only=True):
-    """A change of a file. An absent or empty field stays."""
+    """A change of a file. Absent or empty fields keep their values."""
 
     name: Name | UnsetType = UNSET
 
@@ -56,7 +56,7 @@ async def list_of_issue(request: IssuesRequest, index: int) -> list[Attachment]:
     operation_class=FileUpload,
 )
 async def upload_to_issue(request: IssuesRequest, index: int, name: str = "") -> Attachment:
-    """Add a file: the field `attachment` of a form, or any other body. The author and writers may."""
+    """Add a file: the field `attachment` of a form, or any other body. The author and writers may do this."""
     return await _upload(request, await _own_issue_place(request, index), name)
 
 
@@ -67,7 +67,7 @@ async def upload_to_issue(request: IssuesRequest, index: int, name: str = "") ->
     tags=["issue"],
 )
 async def get_of_issue(request: IssuesRequest, index: int, attachment_id: int) -> Attachment:
-    """Get the metadata of a file; `browser_download_url` has the file itself."""
+    """Get the metadata of a file. `browser_download_url` is the URL of the file."""
     return _present(request, await _existing(request, await _issue_place(request, index), attachment_id))
 
 
@@ -117,7 +117,7 @@ async def list_of_comment(request: IssuesRequest, comment_id: int) -> list[Attac
     operation_class=FileUpload,
 )
 async def upload_to_comment(request: IssuesRequest, comment_id: int, name: str = "") -> Attachment:
-    """Add a file: the field `attachment` of a form, or any other body. Editors of the comment may."""
+    """Add a file: the field `attachment` of a form, or any other body. Editors of the comment may do this."""
     return await _upload(request, await _own_comment_place(request, comment_id), name)
 
 
@@ -128,7 +128,7 @@ async def upload_to_comment(request: IssuesRequest, comment_id: int, name: str =
     tags=["issue"],
 )
 async def get_of_comment(request: IssuesRequest, comment_id: int, attachment_id: int) -> Attachment:
-    """Get the metadata of a file; `browser_download_url` has the file itself."""
+    """Get the metadata of a file. `browser_download_url` is the URL of the file."""
     place = await _comment_place(request, comment_id)
     return _present(request, await _existing(request, place, attachment_id))
 
@@ -164,7 +164,7 @@ async def delete_of_comment(request: IssuesRequest, comment_id: int, attachment_
     include_in_schema=False,
 )
 async def download(request: IssuesRequest, file_uuid: str) -> Response[Any]:
-    """Download a file. Images are shown, other types are saved."""
+    """Download a file. Browsers show images and save other types."""
     async with request.db.read() as db:
         row = await store.get_by_uuid(db, request.repository_id, file_uuid)
     access = request.access
@@ -185,7 +185,7 @@ async def download(request: IssuesRequest, file_uuid: str) -> Response[Any]:
 
 
 def _editor(request: IssuesRequest) -> AttachmentEditor:
-    """Return the editor. Raises NotFound without a storage: there are no files then."""
+    """Return the editor of files. Raises NotFound if no storage is configured."""
     editor = request.part(AttachmentComponents).editor
     if editor is None:
         raise NotFound

@@ -7,6 +7,6 @@ from ingot_issues.attachments.rules import AttachmentEditor
 
 @dataclass(frozen=True)
 class AttachmentComponents:
-    """``editor`` is None without a storage: there are no files then."""
+    """Components of attachments. ``editor`` is None if no storage is configured."""
 
     editor: AttachmentEditor | None = None

@@ -1,6 +1,6 @@
 """Files of issues and comments: storing, renaming and deleting.
 
-A sweep for orphans frees files that are deleted together with their issue, comment or repository.
+If an issue, comment or repository is deleted, a sweep for orphans deletes the bytes of its files.
 """
 
 import uuid
@@ -21,7 +21,7 @@ from ingot_issues.attachments.store import AttachedFile, AttachmentRow, attached
 from ingot_issues.records.rules.presenter import Presenter
 
 OBJECTS = "attachments"
-"""The first part of the keys of all files."""
+"""The prefix of the storage keys of all files."""
 UNKNOWN_TYPE = "application/octet-stream"
 _IMAGES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -46,7 +46,7 @@ def object_key(repository_id: int, file_uuid: str) -> str:
 
 
 def image_type(start: bytes) -> str:
-    """Return the media type of an image that browsers may show, by its first bytes, or ``UNKNOWN_TYPE``."""
+    """Return the media type of an image by its first bytes; ``UNKNOWN_TYPE`` if browsers may not show it."""
     if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for magic, kind in _IMAGES if start.startswith(magic)), UNKNOWN_TYPE)
@@ -66,10 +66,9 @@ class AttachmentEditor:
         chunks: AsyncIterable[bytes],
         length: int | None,
     ) -> AttachmentRow:
-        """Store a file and add its row: a saga of storage and database, which opens its transactions.
+        """Store a file and add its row. Opens its own transactions, around the upload of the bytes.
 
-        Raises Invalid, TooLarge, BadRequest, and NotFound if the issue or comment was deleted in the
-        meantime.
+        Raises Invalid, TooLarge, BadRequest, and NotFound if the issue or comment was deleted since.
         """
         check_file_name(name, self._limits)
         issue_id, comment_id = place.issue_id, place.comment_id
@@ -110,7 +109,7 @@ class AttachmentEditor:
         return await self._existing(tx, row.issue_id, row.comment_id, row.id)
 
     async def delete(self, tx: Tx, row: AttachmentRow) -> None:
-        """Delete a file; a job frees its bytes. Raises NotFound if it was deleted in the meantime."""
+        """Delete a file; a job deletes its bytes. Raises NotFound if it no longer exists."""
         if not await attachments.remove(tx, row.id):
             raise NotFound
         key = object_key(row.repository_id, row.uuid)
@@ -126,7 +125,7 @@ class AttachmentEditor:
 
 
 async def _copy_start(chunks: AsyncIterable[bytes], start: bytearray) -> AsyncGenerator[bytes, None]:
-    """Yield the chunks, and copy the first bytes to ``start``."""
+    """Yield the chunks, and copy the first bytes of the file to ``start``."""
     async for chunk in chunks:
         if len(start) < _SNIFFED:
             start += chunk[: _SNIFFED - len(start)]
@@ -136,7 +135,7 @@ async def _copy_start(chunks: AsyncIterable[bytes], start: bytearray) -> AsyncGe
 def attachment_view(
     presenter: Presenter, row: AttachmentRow | AttachedFile, repository: Repository
 ) -> Attachment:
-    """Return a file as the API shows it."""
+    """Return a file in the form of the API."""
     return Attachment(
         id=row.id,
         uuid=row.uuid,

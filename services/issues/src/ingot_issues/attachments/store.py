@@ -1,6 +1,6 @@
 """SQL for files of issues and comments.
 
-Their bytes are objects, whose keys are built from repository and ``uuid``.
+Their bytes are in the object store. The keys are made from repository and ``uuid``.
 """
 
 from collections.abc import Collection, Sequence
@@ -92,12 +92,12 @@ def attached_files(text: str) -> list[AttachedFile]:
 
 
 def _in_utc(moment: datetime) -> datetime:
-    """Return the time with UTC: SQLite drops the zone."""
+    """Return the time in UTC, because SQLite drops the zone."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def _of(issue_id: int, comment_id: int | None) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """Match files of this comment or, without a comment, of the issue itself."""
+    """Return the condition for files of a comment or, without a comment, of the issue itself."""
     return attachment.c.issue_id == issue_id, attachment.c.comment_id.is_not_distinct_from(comment_id)
 
 
@@ -130,7 +130,7 @@ async def count(db: Executor, issue_id: int, comment_id: int | None) -> int:
 
 
 async def existing_uuids(db: Executor, uuids: Collection[str]) -> set[str]:
-    """Return the ids among ``uuids`` that files have."""
+    """Return those of ``uuids`` that are the uuids of files."""
     statement = select(attachment.c.uuid).where(attachment.c.uuid.in_(uuids))
     return set((await db.execute(statement)).scalars())
 
@@ -140,7 +140,7 @@ async def rename(tx: Executor, attachment_id: int, name: str) -> None:
 
 
 async def count_download(tx: Executor, attachment_id: int) -> None:
-    """Count a download."""
+    """Add 1 to the download count of a file."""
     downloads = attachment.c.download_count
     await tx.execute(
         update(attachment).where(attachment.c.id == attachment_id).values({downloads: downloads + 1})
@@ -148,14 +148,14 @@ async def count_download(tx: Executor, attachment_id: int) -> None:
 
 
 async def remove(tx: Executor, attachment_id: int) -> bool:
-    """Delete a file. Returns whether it existed."""
+    """Delete a file. Return whether it existed."""
     return (await tx.execute(delete(attachment).where(attachment.c.id == attachment_id))).rowcount == 1
 
 
 async def lock_issue(tx: Executor, issue_id: int, comment_id: int | None) -> bool:
-    """Lock the issue and the comment against deletion until ``tx`` ends. False if one does not exist.
+    """Lock the issue and the comment against deletion until ``tx`` ends. Return False if one is missing.
 
-    It locks the comment first, like a deletion. The reverse order could deadlock.
+    The comment is locked first, like in a deletion. The reverse order could deadlock.
     """
     if comment_id is not None:
         existing = select(comment.c.id).where(comment.c.id == comment_id).with_for_update()
