@@ -19,9 +19,9 @@ class HttpIdentity:
         self._unblocked: GrantCache[tuple[int, int], bool] = GrantCache()
 
     async def is_blocked(self, account_id: int, user_id: int) -> bool:
-        """Return whether the account blocks the user. False is cached as long as a grant.
+        """Return whether the account blocks the user. False is cached for as long as a grant.
 
-        The ghost, who is the author of imported texts, blocks no users.
+        The ghost account, the author of imported texts, blocks no users.
         """
         if account_id == GHOST_ID:
             return False

@@ -7,7 +7,7 @@ from typing import TypeVar
 from ingot_chassis.errors import NotFound
 
 AT_ONCE = 10
-"""Parallel requests of one request or job. The limit leaves capacity for others."""
+"""Parallel calls for one request or job. The limit leaves capacity for others."""
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -16,9 +16,9 @@ Answer = TypeVar("Answer")
 async def ask_each(
     question: Callable[[Item], Awaitable[Answer]], items: Iterable[Item]
 ) -> list[Answer | None]:
-    """Return the answers in the order of the items, None for missing objects.
+    """Return the answers in the order of the items; None for an object that does not exist.
 
-    Raises other errors of a request.
+    Raises other errors of a call.
     """
     slots = asyncio.Semaphore(AT_ONCE)
 

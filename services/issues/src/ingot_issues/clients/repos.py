@@ -30,19 +30,19 @@ from ingot_contracts.repos.merges import Merge, Merged, OfficialReviewers, Updat
 from ingot_contracts.repos.repositories import RepositoryAccess
 
 DIFF_BYTES, LARGEST_DIFF = 16_000_000, 1_000_000
-"""Bytes of all cached diffs, and of one diff."""
+"""Limits in bytes: of all cached diffs, and of one diff."""
 SOURCE_SECONDS = 60.0
-"""The timeout of calls for which repos asks the source of an import."""
+"""The timeout in seconds of calls in which repos calls the source of an import."""
 GIT_SECONDS = 130.0
-"""The timeout of calls that run git in repos."""
+"""The timeout in seconds of calls that run git in repos."""
 
 
 _GrantKey: TypeAlias = tuple[str, str, str]
-"""Principal token, owner and name."""
+"""Principal token, owner and name: the key of a cached grant."""
 
 
 class Official(NamedTuple):
-    """People and teams whose decisions count."""
+    """People and teams whose decisions count for a protected branch."""
 
     accounts: set[int]
     teams: set[int]
@@ -57,34 +57,32 @@ class Readable(NamedTuple):
 
     @property
     def entire(self) -> set[int]:
-        """Repositories in which nothing is hidden."""
+        """Ids of repositories in which the caller may read issues and pull requests."""
         return self.ids - self.without_issues - self.without_pulls
 
 
 class HttpRepos:
     """Calls repos' internal API.
 
-    Raises NotFound for objects that do not exist, or are hidden from the caller.
-
-    ``principal_token`` is the caller's. None is for jobs.
+    Raises NotFound for objects that do not exist or are hidden from the caller. ``principal_token`` is the
+    caller's token; jobs pass None.
     """
 
     def __init__(self, peer: Peer, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._peer = peer
         self._grants: GrantCache[_GrantKey, RepositoryAccess] = GrantCache(clock=clock)
         self._questions: dict[_GrantKey, asyncio.Future[str]] = {}
-        """Each ends with the error of the request to repos, or with an empty text."""
+        """Running calls to repos. Each future ends with the error text of the call; empty for a success."""
         self._diffs: LRUCache[tuple[int, str, str, str, bool, str], bytes] = LRUCache(
             DIFF_BYTES, getsizeof=_entry_bytes
         )
 
     async def granted(self, owner: str, name: str, principal_token: str) -> RepositoryAccess | None:
-        """Return the access that repos granted within the last seconds.
+        """Return the access that repos granted within the last seconds, or None.
 
-        It may allow access; a denial needs a new request.
-
-        If another request for the same page is waiting for repos, this waits for the same response. It raises
-        Unavailable if there is none: its own request would wait as long again.
+        It may allow access; a denial needs a new call. If another request for the same repository is waiting
+        for repos, this waits for the same response. It raises Unavailable if there is none, because its own
+        call would wait as long again.
         """
         key = _grant_key(owner, name, principal_token)
         question = self._questions.get(key)
@@ -93,13 +91,13 @@ class HttpRepos:
         return self._grants.get(key)
 
     async def import_page(self, repository_id: int, cursor: str, *, is_refused: bool = False) -> ImportPage:
-        """Return the page of an import at a cursor, or refuse it."""
+        """Return the page of an import at a cursor. With ``is_refused``, reject the page at that cursor."""
         body = ReadImportPage(cursor=cursor, is_refused=is_refused)
         path = f"/internal/imports/{repository_id}/pages"
         return await self._peer.post(path, body, ImportPage, timeout=SOURCE_SECONDS)
 
     def drop_grants(self, repository_id: int) -> None:
-        """Drop cached access to a repository."""
+        """Remove cached grants for a repository."""
         self._grants.drop_holder(repository_id)
 
     async def access(self, owner: str, name: str, principal_token: str) -> RepositoryAccess:
@@ -116,7 +114,7 @@ class HttpRepos:
 
     @contextmanager
     def _question(self, key: _GrantKey) -> Iterator[None]:
-        """Mark a request to repos as running. For several equal requests it is the first."""
+        """Mark a call to repos as running, so equal calls wait for the same response."""
         if key in self._questions:
             yield
             return
@@ -137,13 +135,13 @@ class HttpRepos:
         return await self._peer.get(path, RepositoryAccess, principal=principal_token)
 
     async def access_of_user(self, account_id: int, owner: str, name: str) -> RepositoryAccess:
-        """Return the access of a user, without a request of that user. The ghost has none."""
+        """Return the access of a user who has not made the request. The ghost account has no access."""
         if account_id == GHOST_ID:
             raise NotFound
         return await self._peer.get(f"{_access_path(owner, name)}?user={account_id}", RepositoryAccess)
 
     async def access_of_user_by_id(self, account_id: int, repository_id: int) -> RepositoryAccess:
-        """Return the access of a user, without a request of that user. The ghost has none."""
+        """Return the access of a user who has not made the request. The ghost account has no access."""
         if account_id == GHOST_ID:
             raise NotFound
         path = f"/internal/repositories/{repository_id}/access?user={account_id}"
@@ -160,7 +158,10 @@ class HttpRepos:
     async def readable(
         self, repository_ids: Collection[int], principal_token: str, *, team_id: int = 0
     ) -> Readable:
-        """Return the repositories that the caller may read. With ``team_id``, only those of that team."""
+        """Return those repositories that the caller may read.
+
+        With ``team_id``, only repositories of that team.
+        """
         ids, readable = sorted(repository_ids), Readable(set(), set(), set())
         for start in range(0, len(ids), MOST_IDS):
             question = ReadableRepositories(ids=ids[start : start + MOST_IDS], team_id=team_id, by_unit=True)
@@ -186,15 +187,15 @@ class HttpRepos:
         )
 
     async def compare_heads(self, repository_id: int, request: CompareHeads) -> list[Comparison | None]:
-        """Return a comparison for each head, None for a missing head.
+        """Return a comparison for each head; None for a missing head.
 
-        It is called by jobs, so no access is checked.
+        Jobs call this, so access is not checked.
         """
         path = f"/internal/repositories/{repository_id}/comparisons?unattended=true"
         return (await self._peer.post(path, request, Comparisons, timeout=GIT_SECONDS)).comparisons
 
     async def set_pull_head(self, repository_id: int, number: int, head: PullHead) -> None:
-        """Set who may fetch the commits of a pull request. Raises also Conflict."""
+        """Set who may fetch the commits of a pull request. Also raises Conflict."""
         path = f"/internal/repositories/{repository_id}/pull-heads/{number}"
         await self._peer.call("PUT", path, msgspec.json.encode(head), timeout=GIT_SECONDS)
 
@@ -219,10 +220,9 @@ class HttpRepos:
     async def official_reviewers(
         self, repository_id: int, branch: str, account_ids: Collection[int], team_ids: Collection[int] = ()
     ) -> Official:
-        """Return which people and teams are official reviewers of a branch now.
+        """Return the people and teams who are official reviewers of a branch now.
 
-        An older release of repos does not support it. Then Unavailable is raised: recorded values must not
-        allow a merge.
+        Raises Unavailable if repos runs an older release, because recorded values must not allow a merge.
         """
         accounts, teams = sorted(account_ids), sorted(team_ids)
         official = Official(set(), set())
@@ -239,7 +239,7 @@ class HttpRepos:
         return official
 
     async def dismisses_approvals(self, repository_id: int, branch: str) -> bool:
-        """Return whether a new commit of a head dismisses the approvals of pull requests into the branch."""
+        """Return whether a new head commit dismisses the approvals of pull requests into the branch."""
         path = f"/internal/repositories/{repository_id}/merge-rule"
         path += f"?branch={quote(branch, safe='')}&unattended=true"
         return (await self._peer.get(path, MergeRule)).dismiss_stale_approvals
@@ -254,7 +254,7 @@ class HttpRepos:
         restricted: bool = False,
         overrides: bool = False,
     ) -> Merged:
-        """Merge as the caller or, in a job, as the actor. Raises also Conflict, NotAllowed and TooLarge."""
+        """Merge as the caller or, in a job, as the actor. Also raises Conflict, NotAllowed and TooLarge."""
         path = f"/internal/repositories/{repository_id}/merge?override={'true' if overrides else 'false'}"
         if principal_token is None:
             path += f"&user={actor_id}&restricted={'true' if restricted else 'false'}"
@@ -265,7 +265,7 @@ class HttpRepos:
     async def update_branch(
         self, repository_id: int, request: UpdateBranch, principal_token: str
     ) -> UpdatedBranch:
-        """Merge a base branch into a branch of this repository. Raises also Denied and Conflict."""
+        """Merge a base branch into a branch of this repository. Also raises Denied and Conflict."""
         path = f"/internal/repositories/{repository_id}/update-branch"
         return await self._peer.post(
             path, request, UpdatedBranch, principal=principal_token, timeout=GIT_SECONDS
@@ -281,7 +281,7 @@ class HttpRepos:
     ) -> None:
         """Delete a branch that is still at ``tip``, as the caller or, in a job, as the actor.
 
-        Raises also Denied and Conflict.
+        Also raises Denied and Conflict.
         """
         path = f"/internal/repositories/{repository_id}/branches/{quote(branch)}?tip={tip}"
         if principal_token is None:
@@ -299,10 +299,10 @@ class HttpRepos:
         binary: bool = False,
         base_tip: str = "",
     ) -> bytes:
-        """Return the diff or patch from the commit ``base`` to ``head``.
+        """Return the diff or patch from the commit ``base`` to ``head``. Cached, because it never changes.
 
-        A patch leaves out the commits of ``base_tip`` as well. The result never changes, so it is cached. The
-        caller was allowed to read the repository. ``binary``: a diff includes binary files.
+        A patch omits the commits of ``base_tip`` as well. The caller must have checked read access.
+        ``binary``: a diff includes binary files.
         """
         base_tip = base_tip if form == "patch" else ""
         key = (repository_id, base, head, form, binary, base_tip)
@@ -328,7 +328,7 @@ class HttpRepos:
     ) -> tuple[bytes, int | None]:
         """Return the diff of at most ``files`` files, and the number of all files.
 
-        The number is None from an older release.
+        The number is None if repos runs an older release.
         """
         path = f"/internal/repositories/{repository_id}/diff?base={base}&head={head}"
         path += f"&offset={offset}&files={files}&whitespace={whitespace}"
@@ -351,7 +351,7 @@ class HttpRepos:
     ) -> History:
         """Return the commits of ``head`` that neither ``base`` nor ``base_tip`` has.
 
-        ``changes`` adds their changes, ``verification`` the verification of their signatures.
+        ``changes`` adds the changed files, ``verification`` the verification of signatures.
         """
         path = f"/internal/repositories/{repository_id}/commits?base={base}&head={head}"
         path += f"&offset={offset}&limit={limit}{'&unattended=true' if principal_token is None else ''}"
@@ -378,7 +378,7 @@ class HttpRepos:
 
 
 def _entry_bytes(text: bytes) -> int:
-    """Return the size of an entry with its overhead."""
+    """Return the size of a cache entry in bytes, with its overhead."""
     return len(text) + 500
 
 
