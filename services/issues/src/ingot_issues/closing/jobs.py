@@ -20,7 +20,7 @@ from ingot_issues.references.rules import AddReference
 
 
 class ClosingJobs:
-    """Add references of texts and commits."""
+    """Jobs that add references of texts and commits."""
 
     def __init__(self, database: Database, jobs: Jobs, repos: HttpRepos, presenter: Presenter) -> None:
         self._db, self._jobs, self._repos, self._presenter = database, jobs, repos, presenter
@@ -82,7 +82,7 @@ class ClosingJobs:
             await self._jobs.finish(tx, job)
 
     async def close_issues(self, job: Job) -> None:
-        """Close and reopen issues as the messages of a push say, if the pusher may."""
+        """Close and reopen issues by the messages of a push, if the pusher may."""
         request = msgspec.json.decode(job.payload, type=CloseIssues)
         try:
             access = await self._repos.access_of_user_by_id(request.pusher_id, request.repository_id)

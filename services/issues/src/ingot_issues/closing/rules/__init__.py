@@ -1,1 +1,1 @@
-"""Decisions and use cases of closing."""
+"""Rules and use cases of closing."""

@@ -26,11 +26,11 @@ from ingot_issues.references.rules import Reference, Source
 from ingot_issues.repositories.store import counters
 
 READ_MESSAGES = "push.read"
-"""The kind of the job."""
+"""The kind of jobs that read messages."""
 MOST = 1000
-"""Commits of a push whose messages are read, the newest first.
+"""Maximum number of commits of a push whose messages are read, the latest first.
 
-For a forced push, only commits in its event.
+Of a forced push, only the commits in its event are read.
 """
 
 
@@ -43,13 +43,13 @@ class Message(NamedTuple):
 
 
 CommitReferences = list[tuple[Message, list[Reference]]]
-"""The references of commits, the newest first."""
+"""Commits with their references, the latest first."""
 
 
 class ReadMessages(msgspec.Struct, frozen=True, kw_only=True):
-    """The job: read the messages of a push from repos, because its event lacks some.
+    """A job that reads the messages of a push from repos, because the event omits some.
 
-    ``among`` limits them to these commits. ``proposer_id`` opened their pull request, if any.
+    ``among`` limits the job to these commits. ``proposer_id`` opened their pull request, if any.
     """
 
     repository_id: int
@@ -65,8 +65,9 @@ class ReadMessages(msgspec.Struct, frozen=True, kw_only=True):
 async def read_push(tx: Tx, context: RepositoryContext, push: PushReceived) -> None:
     """Add the references of the commits of a push. On the default branch, close and reopen issues too.
 
-    Commits of a mirror are skipped: they name issues of another forge. repos cannot list the new commits of a
-    forced push, or of a new branch other than the default. Then only commits in the event are read.
+    Commits of a mirror are skipped, because their numbers are those of another forge. repos cannot list the
+    new commits of a forced push, or of a new branch other than the default. Then only commits in the event
+    are read.
     """
     if push.after == NO_COMMIT or push.repository.mirror:
         return
@@ -98,7 +99,7 @@ async def read_push(tx: Tx, context: RepositoryContext, push: PushReceived) -> N
 
 
 async def _request_closing(tx: Tx, context: RepositoryContext, newest_first: CommitReferences) -> None:
-    """Add the job that closes and reopens issues, if the messages ask for it."""
+    """Add the job that closes and reopens issues, if a message has such a keyword."""
     commits = [
         ClosingCommit(sha=message.sha, references=acting)
         for message, own_references in reversed(newest_first)
@@ -124,7 +125,7 @@ async def add_references(
     """Add the references of commits, the oldest first.
 
     References are added in other repositories that the pusher, the author of the commit and the proposer may
-    read. There they close nothing. The e-mail address of an author is no proof, and rebasing changes the id
+    read. They close no issues there. The e-mail address of an author is no proof, and rebasing changes the id
     of an outsider's commit.
     """
     if not newest_first or not await counters.lock(tx, context.repository.id):
@@ -140,7 +141,7 @@ async def add_references(
 async def close_issues(
     tx: Tx, context: RepositoryContext, access: RepositoryAccess, commits: Iterable[ClosingCommit]
 ) -> None:
-    """Close and reopen issues as the messages of commits say, the oldest first.
+    """Close and reopen issues by the messages of commits, the oldest first.
 
     ``access`` is that of the pusher, who must be able to write issues: access to the code is not enough.
     """

@@ -17,7 +17,7 @@ from ingot_issues.references import rules as references
 from ingot_issues.references.rules import Action, Reference, Source
 
 CLOSE_ISSUES = "push.close"
-"""The kind of the job."""
+"""The kind of jobs that close issues."""
 
 
 class ClosingCommit(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class ClosingCommit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CloseIssues(msgspec.Struct, frozen=True, kw_only=True):
-    """The job: close and reopen issues as the texts of commits say, if the pusher may."""
+    """A job that closes and reopens issues by the texts of commits, if the pusher may."""
 
     repository_id: int
     pusher_id: int
@@ -42,7 +42,7 @@ def is_closing(context: RepositoryContext, reference: Reference) -> bool:
 
 
 async def request_closing(tx: Tx, context: RepositoryContext, commits: list[ClosingCommit]) -> None:
-    """Add the job that closes and reopens issues as the texts of these commits say."""
+    """Add the job that closes and reopens issues by the texts of these commits."""
     job = CloseIssues(
         repository_id=context.repository.id,
         pusher_id=context.actor_id,
@@ -60,10 +60,11 @@ async def act_on_merge(
     authors: Collection[int],
     sha: str,
 ) -> None:
-    """Close and reopen issues as the text of a merged pull request says.
+    """Close and reopen issues by the text of a merged pull request.
 
-    In this repository the actor of ``context`` needs the right to write issues. If it is unknown, a job asks.
-    In other repositories the actor and the ``authors`` of the text need it. ``sha`` is the merged commit.
+    In this repository the actor of ``context`` must have the right to write issues. If that is unknown, a job
+    checks it. In other repositories the actor and the ``authors`` of the text must have it. ``sha`` is the
+    merged commit.
     """
     for reference in all_references:
         if reference.action != Action.NONE and not references.is_own(context, reference):
@@ -76,7 +77,7 @@ async def act_on_merge(
 
 
 async def close_and_reopen(tx: Tx, context: RepositoryContext, own_references: Iterable[Reference]) -> None:
-    """Close and reopen issues of the repository. The actor of ``context`` may write them."""
+    """Close and reopen issues of the repository. The actor of ``context`` must be able to write them."""
     for reference in own_references:
         target = await issue_rows.get(tx, context.repository.id, reference.number)
         if target is not None and context.repository.has_issues:
