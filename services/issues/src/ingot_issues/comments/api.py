@@ -44,7 +44,7 @@ class EditIssueCommentOption(CreateIssueCommentOption):
 async def list_issue_comments(
     request: IssuesRequest, index: int, since: str = "", string: str = "", before: str = ""
 ) -> Response[list[Comment]]:
-    """List comments of an issue, oldest first; with `since` (or `string`) those updated at or after it."""
+    """List comments of an issue, oldest first; with `since` (or `string`), those updated since that time."""
     issue_id = await issue_id_of(request, index)
     return await _list_page(request, issue_id, since or string, before)
 
@@ -91,7 +91,7 @@ async def _list_page(
     status_code=201,
 )
 async def create_comment(request: IssuesRequest, index: int, data: CreateIssueCommentOption) -> Comment:
-    """Comment on an issue or pull request, open or closed. On a locked one only writers may."""
+    """Comment on an issue or pull request, open or closed. Only writers may comment on a locked one."""
     issue = await issue_row_of(request, index)
     if not await request.allowed(lambda access: may_comment(access, locked=issue.locked)):
         raise Denied("the conversation is locked")
@@ -128,7 +128,7 @@ async def get_comment(request: IssuesRequest, comment_id: int) -> Comment:
 async def edit_comment(
     request: IssuesRequest, comment_id: int, data: EditIssueCommentOption
 ) -> Response[Comment | None]:
-    """Replace the text of a comment: its author and administrators of the repository may."""
+    """Replace the text of a comment. Its author and administrators of the repository may do this."""
     return await _edit(request, comment_id, data)
 
 
@@ -171,7 +171,7 @@ async def _edit(
     tags=["issue"],
 )
 async def delete_comment(request: IssuesRequest, comment_id: int) -> None:
-    """Delete a comment: its author and administrators of the repository may."""
+    """Delete a comment. Its author and administrators of the repository may do this."""
     await _delete(request, comment_id)
 
 
@@ -188,7 +188,7 @@ async def delete_comment_below_issue(request: IssuesRequest, comment_id: int) ->
 
 
 async def _delete(request: IssuesRequest, comment_id: int) -> None:
-    """Delete a comment. Other rows of the timeline stay."""
+    """Delete a comment. Raises NotFound for other rows of the timeline."""
     row = await _own_comment(request, comment_id)
     if row.kind == CommentKind.COMMENT:
         context = await request.context()

@@ -24,7 +24,7 @@ from ingot_issues.repositories.store.ids import RepositoryIdRow
 
 
 class CommentRow(TypedRow):
-    """A row of a timeline, with the number of its issue. ``is_pull``: that is a pull request."""
+    """A row of a timeline, with the number of its issue. ``is_pull``: the issue is a pull request."""
 
     id: int
     issue_id: int
@@ -82,7 +82,7 @@ _REFERRING_REPOSITORIES = PreparedQuery(
 )
 _IS_VISIBLE = or_(comment.c.ref_repository_id.is_(None), any_of(comment.c.ref_repository_id, "visible"))
 MOST_IDS = 2_000
-"""Rows of one issue's timeline in one response."""
+"""Maximum number of timeline rows of an issue in one response."""
 _IDS = PreparedQuery(
     select(comment.c.id)
     .where(_IS_ON_ISSUE, _IS_VISIBLE)
@@ -97,7 +97,7 @@ def details_of(row: CommentRow) -> Details:
 
 
 async def write(db: Executor, on: AnyIssue, author_id: int, body: str) -> WrittenComment:
-    """Insert a comment of a person on an issue."""
+    """Insert a user's comment on an issue."""
     moment = now()
     comment_id = await timeline.add(
         db,
@@ -142,7 +142,7 @@ async def list_page(
 ) -> tuple[Sequence[CommentRow], int]:
     """Return a page of comments of an issue or of a repository, oldest first, and their number.
 
-    ``issues`` False leaves out comments on issues, ``pulls`` False those on pull requests.
+    ``issues`` False excludes comments on issues, ``pulls`` False those on pull requests.
     """
     bounds = {
         name: value for name, value in (("issue_id", issue_id), ("since", since), ("before", before)) if value
@@ -161,7 +161,7 @@ _BOUNDS: dict[str, ColumnElement[bool]] = {
 
 @lru_cache
 def _comments(bounds: tuple[str, ...], *, issues: bool, pulls: bool) -> PreparedPage[TimelineRow]:
-    """List the comments of a repository within these bounds."""
+    """Return a list of the comments of a repository within these bounds."""
     of_repository = bindparam("repository_id", type_=BigId)
     where = [comment.c.repository_id == of_repository, comment.c.kind == bindparam("kind", type_=Integer)]
     where += [_BOUNDS[name] for name in bounds]
@@ -177,7 +177,7 @@ def _comments(bounds: tuple[str, ...], *, issues: bool, pulls: bool) -> Prepared
 
 @lru_cache
 def _timeline(bounds: tuple[str, ...]) -> PreparedPage[TimelineRow]:
-    """List the timeline within these bounds."""
+    """Return a list of the timeline within these bounds."""
     statement = _COMMENTS.where(_IS_ON_ISSUE, _IS_VISIBLE, *(_BOUNDS[name] for name in bounds))
     return PreparedPage(statement, TimelineRow, comment.c.id)
 
@@ -194,7 +194,7 @@ async def list_timeline_page(
 ) -> tuple[Sequence[CommentRow], int]:
     """Return a page of the timeline of an issue, the oldest rows first, and the number of rows.
 
-    References from other repositories are limited to ``visible`` ones. ``up_to`` 0: to the end.
+    References from other repositories are limited to ``visible`` ones. ``up_to`` 0 means to the end.
     """
     bounds = {
         name: value for name, value in (("since", since), ("before", before), ("up_to", up_to)) if value
@@ -204,9 +204,9 @@ async def list_timeline_page(
 
 
 async def list_timeline_ids(db: Executor, issue_id: int, *, visible: Collection[int]) -> list[int]:
-    """Return the ids of all rows in the timeline of an issue, oldest first, at most the latest MOST_IDS.
+    """Return the ids of the latest MOST_IDS timeline rows of an issue, oldest first.
 
-    ``visible`` as in ``list_timeline_page``.
+    ``visible`` is as in ``list_timeline_page``.
     """
     rows = await _IDS.all(db, issue_id=issue_id, visible=list(visible))
     return [row.id for row in reversed(rows)]
@@ -221,7 +221,7 @@ _CHANGE = update(comment).where(comment.c.id == bindparam("comment_id", type_=Bi
 
 
 async def change(db: Executor, row: CommentRow, body: str) -> WrittenComment | None:
-    """Replace the text of a comment. Returns None if it was deleted."""
+    """Replace the text of a comment. Return None if the comment was deleted."""
     values = {"body": body, "updated_at": now()}
     if (await db.execute(_CHANGE, {"comment_id": row.id, **values})).rowcount == 0:
         return None
@@ -230,7 +230,7 @@ async def change(db: Executor, row: CommentRow, body: str) -> WrittenComment | N
 
 
 async def remove(db: Executor, comment_id: int) -> bool:
-    """Delete a comment and its references in timelines. Returns False if it was deleted before."""
+    """Delete a comment and its references in timelines. Return False if it was already deleted."""
     if (await db.execute(delete(comment).where(comment.c.id == comment_id))).rowcount == 0:
         return False
     await timeline.remove_references(db, comment_id)

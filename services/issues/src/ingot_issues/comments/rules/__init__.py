@@ -1,1 +1,1 @@
-"""Decisions and use cases of comments."""
+"""Rules and use cases of comments."""

@@ -25,7 +25,7 @@ async def announce_comment(
     action: CommentAction | None,
     changes: Changes | None = None,
 ) -> Comment:
-    """Announce a change of a comment, unless ``action`` is None. Returns the comment as the API shows it."""
+    """Announce a change of a comment, unless ``action`` is None. Return the comment as the API shows it."""
     issue, people = await about_comment(tx, context, comment.issue_id, comment.author_id)
     shown = comment_view(context.presenter, comment, context.presenter.repository(context.repository), people)
     if action is not None:
@@ -73,7 +73,7 @@ def emit_comment(
 
 
 def _part_of(pull: PullRequest) -> PullRequestPart:
-    """Return what the issue of a pull request lacks."""
+    """Return the fields of a pull request that its issue lacks."""
     fields = {name: getattr(pull, name) for name in PullRequestPart.__struct_fields__}
     base, head = pull.base, pull.head
     if head.repo_id == base.repo_id:

@@ -1,4 +1,4 @@
-"""Comments as responses and events show them."""
+"""Comments in the form of responses and events."""
 
 from ingot_contracts.issues.issues import Comment
 from ingot_contracts.repos.repositories import Repository
@@ -11,7 +11,7 @@ from ingot_issues.records.rules.presenter import Presenter
 def comment_view(
     presenter: Presenter, comment: AnyComment, repository: Repository, people: People
 ) -> Comment:
-    """Return a comment as the API shows it. ``people`` has its author."""
+    """Return a comment in the form of the API. ``people`` has its author."""
     page = presenter.page(comment, repository)
     return Comment(
         id=comment.id,

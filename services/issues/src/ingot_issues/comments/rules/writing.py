@@ -16,7 +16,7 @@ from ingot_issues.references.rules import Reference, Source
 
 
 def clean_body(body: str) -> str:
-    """Return the body. Raises Invalid if it is empty."""
+    """Return the text of a comment. Raises Invalid if it is empty."""
     if not body.strip():
         raise Invalid.field("body", "required", "is required")
     return body
@@ -25,9 +25,9 @@ def clean_body(body: str) -> str:
 async def write_comment(
     tx: Tx, context: RepositoryContext, issue: AnyIssue, body: str, body_references: list[Reference]
 ) -> Comment:
-    """Write a comment. ``body`` is clean, and ``body_references`` are its references.
+    """Write a comment. ``body`` is from ``clean_body``; ``body_references`` are its references.
 
-    Raises NotFound if the issue was deleted in the meantime.
+    Raises NotFound if the issue was deleted since.
     """
     await context.lock(tx)
     if not await issue_rows.count_comments(tx, issue.id, 1):
@@ -41,7 +41,7 @@ async def write_comment(
 async def edit_comment(
     tx: Tx, context: RepositoryContext, row: CommentRow, body: str, body_references: list[Reference]
 ) -> Comment:
-    """Replace the text of a comment. Raises NotFound if the comment was deleted in the meantime."""
+    """Replace the text of a comment. Raises NotFound if the comment was deleted since."""
     await context.lock(tx)
     comment = await store.change(tx, row, body)
     if comment is None:
@@ -54,7 +54,7 @@ async def edit_comment(
 
 
 async def delete_comment(tx: Tx, context: RepositoryContext, row: CommentRow) -> None:
-    """Delete a comment with its references. A deleted comment is ignored."""
+    """Delete a comment with its references. Do nothing if it is already deleted."""
     await context.lock(tx)
     if await store.remove(tx, row.id):
         await issue_rows.count_comments(tx, row.issue_id, -1)
