@@ -1,4 +1,4 @@
-"""Issues that block others. A blocked issue cannot be closed, and a blocked pull request cannot be merged."""
+"""Issues that block other issues. A blocked issue cannot be closed, a blocked pull request not merged."""
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.transaction import Tx
@@ -37,7 +37,7 @@ async def add_dependency(
     *,
     on: AnyIssue,
 ) -> None:
-    """Let ``blocker`` block ``issue``. ``on`` is the one that is in the repository of ``context``.
+    """Let ``blocker`` block ``issue``. ``on`` is one of the two, in the repository of ``context``.
 
     Raises Invalid if both are the same issue, or if ``issue`` blocks ``blocker``.
     """
@@ -59,7 +59,7 @@ async def remove_dependency(
     *,
     on: AnyIssue,
 ) -> None:
-    """Stop ``blocker`` from blocking ``issue``. A missing dependency is ignored."""
+    """Stop ``blocker`` from blocking ``issue``. Do nothing if it does not block it."""
     await context.lock(tx, issue.id, blocker.id)
     if await store.remove(tx, issue.id, blocker.id):
         await wake(tx, context.jobs, [issue.id])
@@ -69,9 +69,9 @@ async def remove_dependency(
 async def _record(
     tx: Tx, context: RepositoryContext, kind: CommentKind, on: AnyIssue, other: AnyIssue
 ) -> None:
-    """Add to the timeline of ``on``. Only readers of the other repository see the row.
+    """Add a row to the timeline of ``on``. Only readers of the other repository see the row.
 
-    If both are in the same repository, which is locked, the other timeline gets the row as well.
+    If both issues are in the same repository, which is locked, the other timeline gets a row as well.
     """
     sides = [(on, other)] if other.repository_id != on.repository_id else [(on, other), (other, on)]
     for one, referring in sides:
@@ -80,5 +80,5 @@ async def _record(
 
 
 async def wake_blocked(tx: Tx, jobs: Jobs, blocker_id: int) -> None:
-    """Try the scheduled merges that an issue blocked until it was closed."""
+    """Retry the scheduled merges of pull requests that an issue blocked until it was closed."""
     await wake(tx, jobs, await store.list_blocked_ids(tx, blocker_id))

@@ -1,4 +1,4 @@
-"""SQL for dependencies: an issue is blocked by others until they are closed."""
+"""SQL for dependencies between an issue and the open issues that block it."""
 
 from sqlalchemy import BindParameter, Column, ForeignKey, Select, Table, bindparam, delete, func, select
 
@@ -21,7 +21,7 @@ dependency = Table(
 
 
 class BlockedRow(TypedRow):
-    """An issue that another one blocks."""
+    """An issue that another issue blocks."""
 
     issue_id: int
 
@@ -31,14 +31,14 @@ class NumberRow(TypedRow):
 
 
 async def add(db: Executor, issue_id: int, blocker_id: int) -> bool:
-    """Add a dependency. Returns False if it exists."""
+    """Add a dependency. Return False if it already exists."""
     values = {"issue_id": issue_id, "blocker_id": blocker_id}
     statement = insert(db, dependency).values(values).on_conflict_do_nothing()
     return (await db.execute(statement.returning(dependency.c.issue_id))).scalar() is not None
 
 
 async def remove(db: Executor, issue_id: int, blocker_id: int) -> bool:
-    """Remove a dependency. Returns False if it does not exist."""
+    """Remove a dependency. Return False if it does not exist."""
     statement = delete(dependency).where(
         dependency.c.issue_id == issue_id, dependency.c.blocker_id == blocker_id
     )
@@ -53,7 +53,7 @@ async def exists(db: Executor, issue_id: int, blocker_id: int) -> bool:
 
 
 def related(issue_id: int | BindParameter[int], *, blocked: bool) -> Select[int]:
-    """Select the ids of issues that an issue blocks, or that block it."""
+    """Return a SELECT of the ids of issues that an issue blocks or, otherwise, that block it."""
     if blocked:
         return select(dependency.c.issue_id).where(dependency.c.blocker_id == issue_id)
     return select(dependency.c.blocker_id).where(dependency.c.issue_id == issue_id)
@@ -92,5 +92,5 @@ _REPOSITORIES = {
 
 
 async def list_repositories(db: Executor, issue_id: int, *, blocked: bool) -> set[int]:
-    """Return the repositories of the issues that an issue blocks, or that block it."""
+    """Return the repositories of the issues that an issue blocks or, otherwise, that block it."""
     return {row.repository_id for row in await _REPOSITORIES[blocked].all(db, issue=issue_id)}
