@@ -15,12 +15,12 @@ from ingot_issues.imports.rules import IMPORT, ReadPages
 
 
 def subscriptions(jobs: Jobs) -> Mapping[type[msgspec.Struct], Handler]:
-    """Return the handlers."""
+    """Return the handlers by type of event."""
     return {ImportFetched: partial(_begin, jobs), RepositoryDeleted: _remove}
 
 
 async def _begin(jobs: Jobs, tx: Tx, event: ImportFetched, _envelope: Envelope) -> None:
-    """Add the job. A restarted import continues at its cursor."""
+    """Add the job that imports issues. A restarted import continues at its cursor."""
     repository_id = event.repository.id
     await jobs.add(tx, IMPORT, repository_id, ReadPages(repository_id=repository_id))
 

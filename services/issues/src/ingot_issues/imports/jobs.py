@@ -1,7 +1,7 @@
 """The job that reads the pages of an import from repos and writes them.
 
-Each page is written with the cursor of the next one. So a killed job continues after its last page.
-repos keeps the state of the import, and decides when it has failed.
+Each page is written together with the cursor of the next page. So a new worker continues after the last page
+of a killed job. repos stores the state of the import, and decides when it has failed.
 """
 
 from collections.abc import Collection
@@ -29,11 +29,11 @@ from ingot_issues.imports.rules import (
 )
 
 PAGES_AT_ONCE = 20
-"""Pages of one run. Then other jobs that wait get a turn."""
+"""Maximum number of pages of one run. After it, other waiting jobs run first."""
 
 
 class ImportJobs:
-    """The worker for the jobs."""
+    """The worker of import jobs."""
 
     def __init__(self, database: Database, jobs: Jobs, repos: HttpRepos, identity: HttpIdentity) -> None:
         self._db, self._jobs, self._repos, self._identity = database, jobs, repos, identity
@@ -69,7 +69,7 @@ class ImportJobs:
     async def _outsiders(
         self, repository_id: int, account_ids: Collection[int], readers: dict[int, bool]
     ) -> set[int]:
-        """Return the accounts that cannot read the repository. ``readers`` has earlier answers."""
+        """Return the accounts that cannot read the repository. ``readers`` caches answers of repos."""
         for account_id in account_ids:
             if account_id not in readers:
                 readers[account_id] = await self._may_read(repository_id, account_id)

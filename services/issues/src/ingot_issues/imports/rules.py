@@ -1,9 +1,10 @@
-"""Writing a page of an import.
+"""Writes a page of an import.
 
-Imported rows have the numbers, times and states of the source. They cause no notifications,
-references or events. Objects that exist already are left as they are, since a page may be read twice. Labels
-and milestones come before issues, and issues before comments, times and dependencies. A page of pull requests
-has their comments: timelines show rows in their order here, so comments and reviews are written by time.
+Imported rows have the numbers, times and states of the source. They cause no notifications, references or
+events. Objects that already exist are not changed, because a page may be read twice. Labels and milestones
+come before issues, and issues before comments, times and dependencies. A page of pull requests has their
+comments. Timelines show rows in the order of insertion, so comments and reviews are written in the order of
+their times.
 """
 
 from collections import Counter, defaultdict
@@ -44,11 +45,11 @@ from ingot_issues.repositories.store import counters
 from ingot_issues.reviewers.store.states import ReviewState
 
 IMPORT = "import"
-"""The kind of the job."""
+"""The kind of import jobs."""
 NO_COLOR = "ededed"
 """The color of a label whose own color is not valid."""
 NO_REPOSITORY = 0
-"""The repository of a head that is not here, as after the deletion of a fork."""
+"""The repository of a head that does not exist here, for example of a deleted fork."""
 REACTIONS: frozenset[str] = frozenset(get_args(ReactionContent))
 CLIPPED = "\n\n… (the rest of this text is longer than the limit)"
 _T = TypeVar(
@@ -58,13 +59,13 @@ _Issue = TypeVar("_Issue", ImportedIssue, ImportedPull)
 
 
 class ReadPages(msgspec.Struct, frozen=True, kw_only=True):
-    """The job: read the pages of an import."""
+    """A job that reads and writes the pages of an import."""
 
     repository_id: int
 
 
 class Refused(Exception):
-    """A page cannot be written, and reading it again does not help."""
+    """A page cannot be written, and a retry would not help."""
 
 
 async def write_page(tx: Tx, jobs: Jobs, repository_id: int, page: ImportPage) -> None:
@@ -123,7 +124,7 @@ def without_outsiders(page: ImportPage, outsiders: Collection[int]) -> ImportPag
 
 
 async def _new(tx: Tx, repository_id: int, kind: ObjectKind, objects: Sequence[_T]) -> list[_T]:
-    """Return the objects that do not exist here, each once."""
+    """Return the objects that do not exist here, without duplicates."""
     by_id = {one.source_id: one for one in objects}
     existing = await store.local_ids(tx, repository_id, kind, by_id)
     return [one for source_id, one in by_id.items() if source_id not in existing]
@@ -171,9 +172,9 @@ async def _write_issues(tx: Tx, repository_id: int, page: Sequence[ImportedIssue
 async def _write_pulls(
     tx: Tx, jobs: Jobs, repository_id: int, page: Sequence[ImportedPull]
 ) -> dict[int, list[ImportedReview]]:
-    """Write pull requests, and return the reviews of those that are new, by number.
+    """Write pull requests. Return the reviews of the new ones by number.
 
-    Jobs then compare the open ones with their base branches.
+    Jobs then compare open pull requests with their base branches.
     """
     new = {one.number: one for one in await _new(tx, repository_id, ObjectKind.PULL, page)}
     ids = await _insert(tx, repository_id, new, ObjectKind.PULL)
@@ -239,9 +240,9 @@ async def _write_pulls(
 async def _insert(
     tx: Tx, repository_id: int, new: Mapping[int, ImportedIssue], kind: ObjectKind
 ) -> dict[int, int]:
-    """Insert issues, or pull requests, under their own numbers. Returns their ids by number.
+    """Insert issues, or pull requests, under their own numbers. Return their ids by number.
 
-    Raises Refused if another one has such a number.
+    Raises Refused if another issue already has such a number.
     """
     if not new:
         return {}
@@ -295,7 +296,7 @@ async def _insert(
 async def _write_reviews(
     tx: Tx, repository_id: int, pulls: Mapping[int, ImportedPull], issue_ids: Mapping[int, int]
 ) -> None:
-    """Write the reviews of new pull requests with their comments on lines. They count for no rule."""
+    """Write the reviews of new pull requests with their comments on lines. No protection rule counts them."""
     rows = {
         review.source_id: {
             "issue_id": issue_ids[number],
@@ -336,7 +337,7 @@ async def _write_reviews(
 
 
 async def _count_issues(tx: Tx, repository_id: int, rows: Sequence[dict[str, Any]], *, is_pull: bool) -> None:
-    """Add issues to the counts of their milestones and of the repository, whose next number is higher."""
+    """Add issues to the counts of their milestones and of the repository; raise its next number."""
     totals = Counter((row["milestone_id"], row["state"] == State.OPEN) for row in rows)
     opened, closed = (
         {one: count for (one, is_open), count in totals.items() if one is not None and is_open is state}
@@ -354,9 +355,9 @@ async def _write_timelines(
     page: Sequence[ImportedComment],
     reviews: Mapping[int, Sequence[ImportedReview]],
 ) -> None:
-    """Write comments, and the rows of reviews in timelines, by time.
+    """Write comments, and the timeline rows of reviews, in the order of their times.
 
-    Those of issues or pull requests that are not here are left out.
+    Rows of issues or pull requests that do not exist here are skipped.
     """
     new = await _new(tx, repository_id, ObjectKind.COMMENT, page)
     review_ids = await store.local_ids(
@@ -443,7 +444,7 @@ async def _write_dependencies(tx: Tx, repository_id: int, page: Sequence[Importe
 def _reactions(
     issue_id: int, comment_id: int | None, reactions: Sequence[ImportedReaction]
 ) -> list[dict[str, Any]]:
-    """Return the rows of reactions, one for each person and content."""
+    """Return the rows of reactions, without duplicates of person and content."""
     unique = {(one.author, one.content): one for one in reactions if one.content in REACTIONS}
     return [
         {
@@ -458,7 +459,7 @@ def _reactions(
 
 
 def _accounts(people: Sequence[ImportedPerson]) -> list[int]:
-    """Return the accounts of people who have one here."""
+    """Return the ids of those people who have an account here."""
     return list(dict.fromkeys(one.account_id for one in people if one.account_id != GHOST_ID))
 
 
@@ -475,7 +476,7 @@ def _line(text: str) -> str:
 
 
 def _text(text: str, most: int) -> str:
-    """Return a text without characters that no column holds, and clipped to the limit."""
+    """Return a text without characters that no column can store, clipped to the limit."""
     text = text.replace("\0", "")
     return text if len(text) <= most else text[: most - len(CLIPPED)] + CLIPPED
 
