@@ -1,1 +1,1 @@
-"""Issues: title, text, state, assignees, labels, pins. A pull request is an issue too."""
+"""Issues: title, text, state, assignees, labels, pins. A pull request is an issue, too."""

@@ -19,7 +19,7 @@ from ingot_issues.issues.store import assignees
 
 
 class ChangeAssignees(msgspec.Struct):
-    """Logins of assignees."""
+    """A list of assignees by login."""
 
     assignees: Logins = []
 
@@ -36,7 +36,7 @@ class ChangeAssignees(msgspec.Struct):
     status_code=201,
 )
 async def add_assignees(request: IssuesRequest, index: int, data: ChangeAssignees) -> Issue:
-    """Assign an issue to more people."""
+    """Add assignees to an issue."""
     issue = await issue_of(request, index)
     added_ids = await resolve_assignees(request, data.logins, issue.assignee_ids)
     context = await request.context()
@@ -77,7 +77,7 @@ async def remove_assignees(request: IssuesRequest, index: int, data: ChangeAssig
     status_code=204,
 )
 async def check_assignee(request: IssuesRequest, index: int, assignee: str) -> None:
-    """Check if a user may be assigned: 204, else 404."""
+    """Answer 204 if the user can be assigned, else 404."""
     await issue_id_of(request, index)
     account = await request.components.identity.account_by_name(assignee)
     if account.kind != "user":

@@ -1,4 +1,4 @@
-"""Labels and milestones that an issue can get, for web only, so a page asks once."""
+"""Labels and milestones that an issue can get. Only web calls this, with one call per page."""
 
 from litestar import get
 

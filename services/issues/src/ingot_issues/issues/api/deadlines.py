@@ -14,7 +14,7 @@ from ingot_issues.records.rules.presenter import whole_seconds
 
 
 class EditDeadline(msgspec.Struct):
-    """A due date. Without ``due_date`` it is removed."""
+    """A new due date. Without ``due_date`` the due date is removed."""
 
     due_date: datetime | None = None
 

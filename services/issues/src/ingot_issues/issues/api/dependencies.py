@@ -27,7 +27,7 @@ NO_DEPENDENCIES = "issues of the repository have no dependencies"
 
 
 class IssueMeta(msgspec.Struct, kw_only=True):
-    """An issue or pull request. ``owner`` and ``repo`` default to the same repository."""
+    """The key of an issue or pull request. ``owner`` and ``repo`` default to the repository in the path."""
 
     index: int
     owner: Name = ""
@@ -35,7 +35,7 @@ class IssueMeta(msgspec.Struct, kw_only=True):
 
 
 async def _other_issue(request: IssuesRequest, meta: IssueMeta) -> tuple[IssueDetails, RepositoryAccess]:
-    """Return the issue in the body, and the caller's access to its repository.
+    """Return the issue named in the body, and the caller's access to its repository.
 
     Raises NotFound, also if the caller may not read the issue.
     """
@@ -66,28 +66,31 @@ async def _other_access(request: IssuesRequest, meta: IssueMeta) -> RepositoryAc
 
 
 async def _has_dependencies(request: IssuesRequest) -> bool:
-    """Return whether issues of the repository in the path may block others.
+    """Return whether issues of the repository in the path may block other issues.
 
-    Before it returns False, it asks repos again.
+    Asks repos again before it returns False.
     """
     return await request.allowed(lambda access: has_dependencies(access.repository))
 
 
 async def _require_dependencies(request: IssuesRequest) -> None:
-    """Raise NotFound without dependencies."""
+    """Raise NotFound if dependencies are switched off in the repository."""
     if not await _has_dependencies(request):
         raise NotFound(NO_DEPENDENCIES)
 
 
 async def _waiting_issue(request: IssuesRequest, index: int) -> IssueDetails:
-    """Return the issue in the path, which is blocked. Raises NotFound."""
+    """Return the issue in the path, which other issues block. Raises NotFound."""
     issue = await issue_of(request, index)
     await _require_dependencies(request)
     return issue
 
 
 async def _list_page(request: IssuesRequest, index: int, *, blocked: bool) -> Response[list[Issue]]:
-    """List related issues. Issues of other repositories are only for their readers. Raises NotFound."""
+    """List related issues. Issues of repositories that the caller cannot read are omitted.
+
+    Raises NotFound.
+    """
     issue_id, page = await issue_id_of(request, index), request.page()
     if not blocked:
         await _require_dependencies(request)
@@ -122,7 +125,7 @@ async def _list_page(request: IssuesRequest, index: int, *, blocked: bool) -> Re
     tags=["issue"],
 )
 async def list_dependencies(request: IssuesRequest, index: int) -> Response[list[Issue]]:
-    """List the issues that block an issue, open and closed; 404 if the repository has no dependencies."""
+    """List the issues that block an issue, open and closed. 404 if dependencies are switched off."""
     return await _list_page(request, index, blocked=False)
 
 
@@ -190,7 +193,7 @@ async def _blocked_issue(request: IssuesRequest, meta: IssueMeta) -> IssueDetail
     status_code=201,
 )
 async def add_block(request: IssuesRequest, index: int, data: IssueMeta) -> Issue:
-    """Let this issue block another one. Needs write access to the repository of the other issue."""
+    """Make this issue block another one. Needs write access to the repository of the other issue."""
     blocker, issue = await issue_of(request, index), await _blocked_issue(request, data)
     context = await request.context()
     async with request.db.transaction() as tx:

@@ -18,13 +18,13 @@ from ingot_issues.labels.store import repository as store
 
 
 class IssueLabelsOption(msgspec.Struct):
-    """Ids or names of labels. Unknown labels are ignored."""
+    """Labels by id or name. Unknown labels are ignored."""
 
     labels: Labels = []
 
 
 async def labels_of(request: IssuesRequest, issue: IssueDetails) -> list[Label]:
-    """Return the labels, sorted by name."""
+    """Return the labels of an issue, sorted by name."""
     async with request.db.read() as db:
         rows = await store.list_on_issue(db, issue.id)
     presenter, repository = request.presenter, request.access.repository
@@ -55,7 +55,7 @@ async def list_issue_labels(request: IssuesRequest, index: int) -> Response[list
     status_code=200,
 )
 async def add_issue_labels(request: IssuesRequest, index: int, data: IssueLabelsOption) -> list[Label]:
-    """Add labels to an issue. Returns all its labels."""
+    """Add labels to an issue. Return all its labels."""
     issue, context = await issue_of(request, index), await request.context()
     ids, names = labels.ids_and_names(data.labels)
     async with request.db.transaction() as tx:

@@ -18,14 +18,14 @@ from ingot_issues.issues.store.details import IssueDetails
 
 
 class NewIssuePinsAllowed(msgspec.Struct):
-    """Pins that are still free, for issues and for pull requests."""
+    """A report if one more issue, and one more pull request, can be pinned."""
 
     issues: bool
     pull_requests: bool
 
 
 async def _pinnable_issue(request: IssuesRequest, index: int) -> IssueDetails:
-    """Return the issue. Raises Denied unless the caller administers the repository."""
+    """Return the issue to pin. Raises Denied unless the caller administers the repository."""
     issue = await issue_of(request, index)
     if not await request.allowed(may_administer):
         raise Denied("only administrators of the repository may pin")
@@ -39,7 +39,7 @@ async def _pinnable_issue(request: IssuesRequest, index: int) -> IssueDetails:
     tags=["repository"],
 )
 async def list_pinned_issues(request: IssuesRequest) -> list[Issue]:
-    """List pinned issues, in their order."""
+    """List pinned issues in the order of the pins."""
     async with request.db.read() as db:
         rows = await store.list_details(db, request.repository_id, is_pull=False)
     presenter, repository = request.presenter, request.access.repository
@@ -53,7 +53,7 @@ async def list_pinned_issues(request: IssuesRequest) -> list[Issue]:
     tags=["repository"],
 )
 async def list_pinned_pulls(request: IssuesRequest) -> list[PullRequest]:
-    """List pinned pull requests, in their order."""
+    """List pinned pull requests in the order of the pins."""
     async with request.db.read() as db:
         rows = await store.list_details(db, request.repository_id, is_pull=True)
     return await presentation.present_page(request, rows)
@@ -66,7 +66,7 @@ async def list_pinned_pulls(request: IssuesRequest) -> list[PullRequest]:
     tags=["repository"],
 )
 async def get_pins_allowed(request: IssuesRequest) -> NewIssuePinsAllowed:
-    """Check if one more issue, and one more pull request, can be pinned."""
+    """Return whether one more issue, and one more pull request, can be pinned."""
     async with request.db.read() as db:
         issue_ids = await store.list_ids(db, request.repository_id, is_pull=False)
         pull_ids = await store.list_ids(db, request.repository_id, is_pull=True)
@@ -83,7 +83,7 @@ async def get_pins_allowed(request: IssuesRequest) -> NewIssuePinsAllowed:
     status_code=204,
 )
 async def pin_issue(request: IssuesRequest, index: int) -> None:
-    """Pin an issue or pull request: administrators of the repository may."""
+    """Pin an issue or pull request. Administrators of the repository may do this."""
     issue, context = await _pinnable_issue(request, index), await request.context()
     async with request.db.transaction() as tx:
         await pins.pin_issue(tx, context, issue)
@@ -96,7 +96,7 @@ async def pin_issue(request: IssuesRequest, index: int) -> None:
     tags=["issue"],
 )
 async def unpin_issue(request: IssuesRequest, index: int) -> None:
-    """Unpin an issue or pull request: administrators of the repository may."""
+    """Unpin an issue or pull request. Administrators of the repository may do this."""
     issue, context = await _pinnable_issue(request, index), await request.context()
     async with request.db.transaction() as tx:
         await pins.unpin_issue(tx, context, issue)

@@ -1,4 +1,4 @@
-"""Lookup and presentation of the issue or pull request of a request."""
+"""Lookup and presentation of the issue or pull request that a request names."""
 
 import contextlib
 from collections.abc import Iterable
@@ -13,12 +13,12 @@ from ingot_issues.issues.store.details import IssueDetails, PullDetails
 
 
 async def pull_of(request: IssuesRequest, number: int) -> PullDetails:
-    """Return the pull request of that number. Raises NotFound, also for an issue."""
+    """Return the numbered pull request. Raises NotFound, also for an issue."""
     return as_pull(await issue_of(request, number))
 
 
 def as_pull(issue: IssueDetails) -> PullDetails:
-    """Return the pull request. Raises NotFound for an issue."""
+    """Return ``issue`` as a pull request. Raises NotFound for an issue."""
     if not isinstance(issue, PullDetails):
         raise NotFound
     return issue
@@ -30,7 +30,7 @@ async def present(request: IssuesRequest, row: IssueDetails) -> PullRequest:
 
 
 async def present_page(request: IssuesRequest, rows: Iterable[IssueDetails]) -> list[PullRequest]:
-    """Return pull requests with the caller's permissions on the repositories of bases and heads."""
+    """Return pull requests with the caller's permissions for the repositories of bases and heads."""
     pulls, base = [as_pull(row) for row in rows], request.access.repository
     permissions = {base.id: base.permissions}
     if forks := {pull.head_repository_id for pull in pulls} - {base.id}:
@@ -42,7 +42,7 @@ async def present_page(request: IssuesRequest, rows: Iterable[IssueDetails]) -> 
 
 
 async def issue_of(request: IssuesRequest, number: int) -> IssueDetails:
-    """Return the issue or pull request of that number. Raises NotFound."""
+    """Return the numbered issue or pull request. Raises NotFound."""
     async with request.db.read() as db:
         issue = await store.get_details(db, request.repository_id, number)
     if issue is None:

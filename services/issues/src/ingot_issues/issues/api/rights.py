@@ -1,4 +1,4 @@
-"""Rights of the caller to an issue, for web only, so no page repeats the rules."""
+"""Rights of the caller to an issue. Only web calls this, so pages need not repeat the rules."""
 
 from litestar import get
 

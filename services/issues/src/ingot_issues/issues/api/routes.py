@@ -1,4 +1,4 @@
-"""Issues and pull requests, which are issues here as well."""
+"""Routes of issues and pull requests."""
 
 from datetime import datetime
 from typing import Annotated
@@ -34,7 +34,7 @@ from ingot_issues.references import rules as references
 
 
 class CreateIssueOption(msgspec.Struct, kw_only=True):
-    """A new issue. Fields other than title and body need write access. Any `projects` fail with 422."""
+    """A new issue. Fields other than title and body need write access. `projects` are rejected with 422."""
 
     title: Name
     body: Markdown = ""
@@ -58,10 +58,10 @@ class CreateIssueOption(msgspec.Struct, kw_only=True):
 
 
 class EditIssueOption(msgspec.Struct, kw_only=True):
-    """A change of an issue. An absent field stays. An empty ``assignee`` and ``milestone`` 0 clear.
+    """A change of an issue. Absent fields keep their values. An empty ``assignee`` and ``milestone`` 0 clear.
 
-    `content_version` is the one that the caller saw: 409 if the body was edited since. Any `projects` fail
-    with 422.
+    `content_version` is the version that the caller saw: 409 if the body was edited since. Any `projects` are
+    rejected with 422.
     """
 
     title: Name | UnsetType = UNSET
@@ -78,7 +78,7 @@ class EditIssueOption(msgspec.Struct, kw_only=True):
 
     @property
     def logins(self) -> list[str] | None:
-        """Return the logins of all assignees, or None if they stay."""
+        """Return the logins of all assignees, or None if they do not change."""
         if self.assignees is not UNSET:
             return [login for login in self.assignees if login]
         if self.assignee is not UNSET:
@@ -93,7 +93,7 @@ class EditIssueOption(msgspec.Struct, kw_only=True):
         )
 
     def text_edit(self) -> IssueEdit:
-        """Return the changes that the author may make, too. An empty title or state stays."""
+        """Return the changes that the author may make, too. An empty title or state is ignored."""
         fields = set_fields(self)
         state = fields.get("state")
         return IssueEdit(
@@ -153,15 +153,15 @@ async def list_issues(
     mentioned_by: str = "",
     sort: str = "",
 ) -> Response[list[Issue]]:
-    """List issues and pull requests, newest first; open ones unless `state` says otherwise.
+    """List issues and pull requests, latest first; open ones unless `state` says otherwise.
 
     `q` finds issues with each of its words in the title, the body or a comment. Words in quotation marks are
     found as a phrase. The sort `relevance` lists issues with all words in the title first. Of the issues with
-    a word, and of the comments, the newest 10,000 are searched.
+    a word, and of the comments, the latest 10,000 are searched.
 
-    `label_name` and `milestone_title` are each one name, with any characters. An issue has all of these
-    labels, and one of these milestones. `without` takes `labels`, `milestone` and `assignee`: an issue has
-    none.
+    `label_name` and `milestone_title` are each one name, with any characters. An issue must have all of the
+    labels, and one of the milestones. `without` takes `labels`, `milestone` and `assignee`: an issue must
+    have none.
     """
     page = request.page()
     label_ids, label_names = queries.ids_and_names("labels", labels)
@@ -237,7 +237,7 @@ async def get_issue(request: IssuesRequest, index: int) -> Issue:
     status_code=201,
 )
 async def edit_issue(request: IssuesRequest, index: int, data: EditIssueOption) -> Issue:
-    """Change an issue: its author and writers may; only writers change assignees, milestone and due date."""
+    """Change an issue. The author and writers may; only writers change assignees, milestone and due date."""
     issue = await issue_of(request, index)
     edit, context = await allowed_edit(request, issue, data), await request.context()
     async with request.db.transaction() as tx:
@@ -252,7 +252,7 @@ async def edit_issue(request: IssuesRequest, index: int, data: EditIssueOption) 
     tags=["issue"],
 )
 async def delete_issue(request: IssuesRequest, index: int) -> None:
-    """Delete an issue or pull request for good: administrators of the repository may."""
+    """Delete an issue or pull request permanently. Administrators of the repository may do this."""
     issue = await issue_of(request, index)
     if not await request.allowed(may_administer):
         raise Denied("only administrators of the repository may delete it")

@@ -1,1 +1,1 @@
-"""Decisions and use cases of issues."""
+"""Rules and use cases of issues."""

@@ -1,4 +1,4 @@
-"""Opening, editing, closing and locking issues; pull requests are edited the same way."""
+"""Opening, editing, closing and locking of issues and pull requests."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -36,7 +36,7 @@ from ingot_issues.repositories.store import counters
 from ingot_issues.scheduled_merges import store as scheduled_merges
 
 NOTIFIED: frozenset[IssueAction] = frozenset(["closed", "reopened", "assigned"])
-"""Actions of which participants are notified."""
+"""Actions that participants are notified of."""
 
 
 class NewIssue(msgspec.Struct, kw_only=True):
@@ -62,7 +62,7 @@ class NewIssue(msgspec.Struct, kw_only=True):
 
 
 class IssueEdit(msgspec.Struct, kw_only=True):
-    """The fields to change. None stays. ``milestone_id`` 0 removes the milestone.
+    """The fields to change; None keeps a value. ``milestone_id`` 0 removes the milestone.
 
     ``references`` are the references in the new title and body. ``content_version`` is the version that the
     editor saw.
@@ -81,7 +81,7 @@ class IssueEdit(msgspec.Struct, kw_only=True):
 
 
 def refuse_projects(ids: Sequence[int]) -> None:
-    """Raise Invalid if a request names projects, which do not exist here."""
+    """Raise Invalid if a request names projects, which Ingot does not have."""
     if ids:
         raise Invalid.field("projects", "unsupported", "there are no projects")
 
@@ -89,7 +89,7 @@ def refuse_projects(ids: Sequence[int]) -> None:
 async def open_issue(
     tx: Tx, context: RepositoryContext, new_issue: NewIssue, *, closed: bool = False
 ) -> IssueDetails:
-    """Open an issue. ``closed`` closes it at once. Raises Invalid."""
+    """Open an issue; with ``closed``, close it at once. Raises Invalid."""
     issue = await insert_issue(tx, context, new_issue, is_pull=False)
     if new_issue.is_plain:
         announce_opened(tx, context, issue)
@@ -109,7 +109,7 @@ async def notify_of_new(tx: Tx, context: RepositoryContext, issue_id: int, new_i
 async def insert_issue(
     tx: Tx, context: RepositoryContext, new_issue: NewIssue, *, is_pull: bool
 ) -> IssueDetails:
-    """Insert an issue. The returned details are complete only if it ``is_plain``. Raises Invalid."""
+    """Insert an issue. The details are complete only if the issue ``is_plain``. Raises Invalid."""
     repository_id = context.repository.id
     title = clean_title(new_issue.title)
     number = await counters.take_number(tx, repository_id, is_pull=is_pull)
@@ -151,7 +151,7 @@ async def insert_issue(
 
 
 async def edit_issue(tx: Tx, context: RepositoryContext, issue: AnyIssue, edit: IssueEdit) -> IssueDetails:
-    """Change an issue or pull request, and announce what changed. Raises Invalid, Conflict or NotFound."""
+    """Change an issue or pull request, and announce the changes. Raises Invalid, Conflict or NotFound."""
     await context.lock(tx)
     before = await issue_rows.get_by_id(tx, issue.id)
     if before is None:
@@ -182,7 +182,7 @@ async def edit_issue(tx: Tx, context: RepositoryContext, issue: AnyIssue, edit: 
 
 
 async def delete_issue(tx: Tx, context: RepositoryContext, issue: AnyIssue) -> None:
-    """Delete an issue or pull request with everything that belongs to it, if it still exists.
+    """Delete an issue or pull request with all dependent rows, if it still exists.
 
     Its number is not reused.
     """

@@ -1,4 +1,4 @@
-"""Labels on an issue."""
+"""Changes of the labels on an issue."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -19,7 +19,7 @@ from ingot_issues.records.store.timeline import CommentKind, Details
 async def add_to_issue(
     tx: Tx, context: RepositoryContext, issue: IssueDetails, ids: list[int], names: list[str]
 ) -> None:
-    """Add labels to an issue. An exclusive label replaces the others of its scope.
+    """Add labels to an issue. An exclusive label replaces other labels of its scope.
 
     Labels that the repository does not have are skipped.
     """
@@ -62,7 +62,7 @@ async def remove_from_issue(tx: Tx, context: RepositoryContext, issue: IssueDeta
 
 
 async def clear_issue(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> None:
-    """Remove all labels."""
+    """Remove all labels from an issue."""
     await context.lock(tx, issue.id)
     removed = await store.remove_from_issue(tx, issue.id)
     await _record(tx, context, issue, removed=removed, action="label_cleared")
@@ -77,7 +77,7 @@ async def _record(
     removed: Sequence[int] = (),
     action: Literal["label_updated", "label_cleared"] = "label_updated",
 ) -> IssueDetails | None:
-    """Record and announce added and removed labels, if there are any."""
+    """Record and announce added and removed labels. Return the details if the labels changed."""
     if not added and not removed:
         return None
     for label_id in removed:

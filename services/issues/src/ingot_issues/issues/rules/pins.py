@@ -8,13 +8,13 @@ from ingot_issues.records.rules.context import RepositoryContext
 from ingot_issues.records.store.timeline import CommentKind
 
 MOST_PINS = 3
-"""Pinned issues per repository, and pinned pull requests."""
+"""Maximum number of pinned issues per repository, and of pinned pull requests."""
 
 
 async def pin_issue(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> None:
-    """Pin an issue after the others, unless it is pinned.
+    """Pin an issue after the others, unless it is already pinned.
 
-    Raises Invalid if there are too many.
+    Raises Invalid if too many are pinned.
     """
     await context.lock(tx, issue.id)
     ids = await store.list_ids(tx, context.repository.id, is_pull=issue.is_pull)

@@ -1,4 +1,4 @@
-"""Issues and pull requests as responses and events show them."""
+"""Issues and pull requests in the form of responses and events."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -27,7 +27,7 @@ _PULL_FIELDS = field_copier(PullDetails, PullRequest, without=(*_CONVERTED, "id"
 
 
 def issue_view(presenter: Presenter, issue: IssueDetails, repository: Repository) -> Issue:
-    """Return an issue, or a pull request in the shape of an issue."""
+    """Return an issue, or a pull request in the form of an issue."""
     page, merge = presenter.page(issue, repository), None
     if isinstance(issue, PullDetails):
         merge = PullRequestMeta(
@@ -57,9 +57,9 @@ def pull_view(
     reader: int = 0,
     permissions: Mapping[int, Permission] = NO_PERMISSIONS,
 ) -> PullRequest:
-    """Return a pull request as the API shows it.
+    """Return a pull request in the form of the API.
 
-    The private fork behind a public repository is shown to its author and the fork's owner only. ``reader`` 0
+    The private fork behind a public repository is shown only to the author and the fork's owner. ``reader`` 0
     stands for all readers, as in events. ``permissions`` are the reader's, by repository.
     """
     page = presenter.page(pull, repository)
@@ -109,7 +109,7 @@ def is_draft(title: str) -> bool:
 
 
 def _shared_fields(presenter: Presenter, issue: IssueDetails, repository: Repository) -> dict[str, Any]:
-    """Return the computed fields that issues and pull requests have in common."""
+    """Return the computed fields that issues and pull requests share."""
     assignees = [presenter.user(assignee.person) for assignee in issue.assignees]
     return {
         "user": presenter.user(issue.author),
@@ -151,7 +151,10 @@ def _branch(
     *,
     number: int = 0,
 ) -> PullRequestBranch:
-    """Return a branch. For a push to ``refs/for/`` it is the ref of the commits, labelled with its topic."""
+    """Return a branch of a pull request.
+
+    After a push to ``refs/for/`` it is the ref of the commits, labelled with the topic.
+    """
     label, ref = name, name
     if proposal_id(name):
         label, ref = name.rpartition(":")[0], f"refs/pull/{number}/head"

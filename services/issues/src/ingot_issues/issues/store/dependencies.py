@@ -1,4 +1,4 @@
-"""SQL for lists of issues that block an issue, or that it blocks."""
+"""SQL for lists of issues that block an issue, or that an issue blocks."""
 
 from collections.abc import Collection
 
@@ -20,9 +20,9 @@ async def list_page(
     issues_within: Collection[int],
     pulls_within: Collection[int],
 ) -> tuple[list[IssueDetails], int]:
-    """Return a page of the issues that an issue blocks, or that block it, and their number.
+    """Return a page of the issues that an issue blocks or, otherwise, that block it, and their number.
 
-    Only issues of the repositories ``issues_within`` count, and pull requests of ``pulls_within``.
+    Only issues of the repositories ``issues_within`` and pull requests of ``pulls_within`` count.
     """
     is_related = issue.c.id.in_(related(issue_id, blocked=blocked))
     ids = select(issue.c.id).where(

@@ -1,6 +1,6 @@
-"""SQL for issues and pull requests with all fields of responses, in one statement, and for new issues.
+"""SQL for issues and pull requests with all fields of responses, in one statement; and for new issues.
 
-Lists are in ``searches``. Use cases that show nothing, and changes, are in ``issue_rows``.
+Lists are in ``searches``. SQL for changes, and for use cases without a response, is in ``issue_rows``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -54,11 +54,11 @@ class Assignee(NamedTuple):
 
 
 class IssueDetails(msgspec.Struct, frozen=True, gc=False):
-    """An issue with all fields of responses. They are the columns of ``DETAILS``, in their order.
+    """An issue with all fields of responses. They are the columns of ``DETAILS``, in this order.
 
     ``milestone_…`` are None without a milestone, and the fields of a person if the account is deleted.
-    ``viewer_…`` is the account that the caller asked for in addition. A list gives each row its ``total``.
-    Presenters read every field: a struct is the fastest.
+    ``viewer_…`` is an account that the caller requested in addition. In a list each row has the ``total``. It
+    is a struct because presenters read every field, and structs are the fastest.
     """
 
     id: int
@@ -172,7 +172,7 @@ class IssueDetails(msgspec.Struct, frozen=True, gc=False):
 
 
 class PullDetails(IssueDetails, frozen=True, gc=False):
-    """The details of a pull request, with every column of ``pull``."""
+    """The details of a pull request, with all columns of ``pull``."""
 
     pull_id: int
     base_branch: str
@@ -205,7 +205,7 @@ class PullDetails(IssueDetails, frozen=True, gc=False):
 
     @property
     def head_repository(self) -> Repository | None:
-        """Return the copy of the head's repository, if it differs from the base."""
+        """Return the copy of the head's repository, or None if it is the base repository."""
         return repository_of(self.head_view) if self.head_view is not None else None
 
 
@@ -226,9 +226,9 @@ class InsertedRow(TypedRow):
 
 
 _DECODED = 512
-"""Decoded texts in the cache: many issues of a list have equal people and labels."""
+"""Maximum number of cached decoded texts. Many issues of a list have equal people and labels."""
 _LABELS_DECODER = msgspec.json.Decoder(list[LabelOnIssue], strict=False)
-"""SQLite writes booleans as numbers."""
+"""A decoder of labels. SQLite writes booleans as numbers."""
 _ASSIGNEES_DECODER = msgspec.json.Decoder(list[Assignee])
 _PEOPLE_DECODER = msgspec.json.Decoder(list[Person])
 

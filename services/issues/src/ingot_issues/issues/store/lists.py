@@ -38,10 +38,9 @@ RELEVANCE = "relevance"
 
 
 def _has_no_row_in(table: Table) -> ColumnElement[bool]:
-    """Match issues without a row in a table whose key begins with the issue.
+    """Return the condition for issues without a row in a table whose key begins with the issue.
 
-    It is a subquery for each issue. Otherwise PostgreSQL would scan the whole table to exclude other issues
-    at once.
+    The condition is a subquery per issue. Otherwise PostgreSQL would scan the whole table.
     """
     hanging = select(table.c.issue_id).where(table.c.issue_id == issue.c.id).limit(literal_column("1"))
     return hanging.scalar_subquery().is_(None)
@@ -52,11 +51,11 @@ ABSENCES: dict[str, ColumnElement[bool]] = {
     "milestone": issue.c.milestone_id.is_(None),
     "assignee": _has_no_row_in(assignee),
 }
-"""Conditions for issues without labels, milestone or assignees, by their name in the API."""
+"""Conditions for issues without labels, milestone or assignees, by API name."""
 
 
 class IssueFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions of a list of issues: with all labels of ``label_names`` and any label of ``label_ids``.
+    """Conditions of a list of issues: all labels of ``label_names``, and any label of ``label_ids``.
 
     ``without`` has names of ABSENCES. An empty field does not filter. ``sort`` is one of ``SORTS``, or
     RELEVANCE, which needs a text.
@@ -84,11 +83,11 @@ class IssueFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _ListedDetailsRow(DetailsRow, TotalRow):
-    """The details of an issue of a list."""
+    """The details of an issue in a list, with the total number."""
 
 
 class _IdAndTotalRow(TotalRow):
-    """An issue of a list, and the length of the list."""
+    """The id of an issue in a list, with the total number."""
 
     id: int
 
@@ -126,7 +125,7 @@ def _ids(is_pull: bool | None, state: StateFilter) -> Select[int]:
 def _list(is_pull: bool | None, state: StateFilter, sort: str) -> PreparedPage[_ListedDetailsRow]:
     """Prepare a list without further conditions.
 
-    It is built once for each combination, since building costs more than running.
+    It is built once per combination, because building costs more than running.
     """
     counted = _COUNTED_TOTAL.get((is_pull, state))
     return PreparedPage(DETAILS, _ListedDetailsRow, *SORTS[sort], ids=_ids(is_pull, state), count=counted)
@@ -135,7 +134,7 @@ def _list(is_pull: bool | None, state: StateFilter, sort: str) -> PreparedPage[_
 async def list_page(
     db: Executor, repository_id: int, filters: IssueFilter, page: Slice
 ) -> tuple[list[IssueDetails], int]:
-    """Return a page of the issues of a repository, and the number of all."""
+    """Return a page of the issues of a repository, and the total number."""
     indexed = not filters.text or await uses_index(db, repository_id)
     where = conditions(repository_id, filters, indexed=indexed)
     sort = filters.sort if filters.sort in SORTS else "newest"
@@ -152,7 +151,7 @@ async def list_page(
 async def _list_filtered(
     db: Executor, ids: Select[Any], page: Slice, parameters: dict[str, Any]
 ) -> tuple[list[IssueDetails], int]:
-    """Return the page of a list with conditions, and the length of the list, from a single scan."""
+    """Return the page of a list with conditions, and the total number, from a single scan."""
     counted = ids.add_columns(func.count().over().label("total")).limit(page.limit).offset(page.offset)
     rows = await fetch_all(db, counted, _IdAndTotalRow, **parameters)
     issues = await list_details(db, [row.id for row in rows])
@@ -177,9 +176,9 @@ def conditions(
     *,
     indexed: bool = True,
 ) -> list[ColumnElement[bool]]:
-    """Return the conditions other than state and kind.
+    """Return the conditions of a filter, except those of state and kind.
 
-    ``repository_id`` None: the issues are of any of ``repository_ids``.
+    With ``repository_id`` None, issues of all ``repository_ids`` match.
     """
     if repository_id is not None:
         repository_ids = [repository_id]
@@ -213,7 +212,7 @@ def _accounts(login: str) -> Select[int]:
 
 
 def _has_labels(repository_id: int | None, filters: IssueFilter) -> list[ColumnElement[bool]]:
-    """Match issues with every label of ``label_names``, and one label of ``label_ids``."""
+    """Return the condition for issues with every label of ``label_names`` and any label of ``label_ids``."""
     if not filters.label_names and not filters.label_ids:
         return []
     own = label.c.repository_id == repository_id

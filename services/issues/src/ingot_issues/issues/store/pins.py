@@ -1,4 +1,4 @@
-"""SQL for pinned issues: ``pin_order`` counts from 1, issues and pull requests apart; 0 is not pinned."""
+"""SQL for pinned issues. ``pin_order`` counts from 1, separately for pull requests; 0 is not pinned."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ _PINNED = {is_pull: _pinned(is_pull=is_pull) for is_pull in (False, True)}
 
 
 async def list_ids(db: Executor, repository_id: int, *, is_pull: bool) -> list[int]:
-    """Return the ids of the pinned issues, or pull requests, of a repository in their order."""
+    """Return the ids of the pinned issues, or pull requests, of a repository in the order of the pins."""
     statement = select(issue.c.id).where(
         issue.c.repository_id == repository_id, issue.c.is_pull.is_(is_pull), issue.c.pin_order > 0
     )
@@ -32,7 +32,7 @@ async def list_ids(db: Executor, repository_id: int, *, is_pull: bool) -> list[i
 
 
 async def list_details(db: Executor, repository_id: int, *, is_pull: bool) -> list[IssueDetails]:
-    """Return the pinned issues, or pull requests, of a repository in their order."""
+    """Return the pinned issues, or pull requests, of a repository in the order of the pins."""
     rows = await _PINNED[is_pull].all(db, repository_id=repository_id, viewer=0)
     return [details_of(row) for row in rows]
 
