@@ -32,7 +32,7 @@ async def add_first(tx: Tx, event: RepositoryCreated, _envelope: Envelope) -> No
 
 
 async def remove_foreign(tx: Tx, event: RepositoryEdited, _envelope: Envelope) -> None:
-    """After a transfer, remove labels of the former owner from the issues."""
+    """Remove labels of the former owner from the issues of a transferred repository."""
     owner = event.repository.owner
     if is_transfer(event):
         await organization.remove_foreign(tx, event.repository.id, owner.id)

@@ -85,7 +85,7 @@ async def edit_label(request: IssuesRequest, label_id: int, data: EditLabelOptio
     tags=["organization"],
 )
 async def delete_label(request: IssuesRequest, label_id: int) -> None:
-    """Delete a label, also from issues. A missing label is no error."""
+    """Delete a label, and remove it from issues. A missing label is not an error."""
     async with request.db.transaction() as tx:
         await store.remove(tx, request.resource.id, label_id)
 

@@ -17,7 +17,7 @@ from ingot_issues.labels.store import repository as store
 
 
 class CreateLabelOption(msgspec.Struct):
-    """A new label. ``color`` with or without ``#``."""
+    """A new label. ``color`` may begin with ``#``."""
 
     name: Name
     color: Name
@@ -27,7 +27,7 @@ class CreateLabelOption(msgspec.Struct):
 
 
 class EditLabelOption(msgspec.Struct):
-    """A change of a label. An absent field stays."""
+    """A change of a label. Absent fields keep their values."""
 
     name: Name | UnsetType = UNSET
     color: Name | UnsetType = UNSET
@@ -100,7 +100,7 @@ async def edit_label(request: IssuesRequest, label_id: int, data: EditLabelOptio
     tags=["issue"],
 )
 async def delete_label(request: IssuesRequest, label_id: int) -> None:
-    """Delete a label, also from issues. A missing label is no error."""
+    """Delete a label, and remove it from issues. A missing label is not an error."""
     context = await request.context()
     async with request.db.transaction() as tx:
         await labels.delete_label(tx, context, label_id)

@@ -1,1 +1,1 @@
-"""Decisions and use cases of labels."""
+"""Rules and use cases of labels."""

@@ -1,4 +1,4 @@
-"""Labels of an organization, for the issues of all its repositories. Its owners may change them."""
+"""Labels of an organization, for the issues of all its repositories. Only its owners may change them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,14 +12,14 @@ from ingot_issues.labels.store.repository import LabelRow
 
 
 async def create_label(tx: Tx, organization_id: int, fields: Mapping[str, Any]) -> LabelRow:
-    """Create a label. ``fields`` has ``name`` and ``color``, and may have other fields. Raises Invalid."""
+    """Create a label. ``fields`` must have ``name`` and ``color``. Raises Invalid."""
     values = clean_fields(fields)
     await _lock(tx, organization_id)
     return await store.add(tx, organization_id, values)
 
 
 async def edit_label(tx: Tx, organization_id: int, label_id: int, fields: Mapping[str, Any]) -> LabelRow:
-    """Change the given ``fields`` of a label. Raises NotFound or Invalid."""
+    """Change the given ``fields`` of a label. Raises NotFound, Invalid."""
     values = clean_fields(fields)
     await _lock(tx, organization_id)
     row = await store.get(tx, organization_id, label_id)

@@ -16,13 +16,13 @@ from ingot_issues.records.rules.announcements import Action, MakeEvent, announce
 from ingot_issues.records.rules.context import RepositoryContext
 
 MOST_LABELS = 100
-"""Labels of an issue in one request."""
+"""Maximum number of labels of an issue in one request."""
 
 _COLOR = re.compile(r"#?([0-9a-fA-F]{6}|[0-9a-fA-F]{3})")
 
 
 def clean_name(name: str) -> str:
-    """Return ``name`` without surrounding space. Raises Invalid."""
+    """Return ``name`` without leading and trailing spaces. Raises Invalid."""
     name = name.strip()
     if not name:
         raise Invalid.field("name", "required", "is required")
@@ -30,7 +30,7 @@ def clean_name(name: str) -> str:
 
 
 def clean_color(color: str) -> str:
-    """Return six lower-case hexadecimal digits. Raises Invalid."""
+    """Return the color as six lower-case hexadecimal digits. Raises Invalid."""
     if not color:
         raise Invalid.field("color", "required", "is required")
     match = _COLOR.fullmatch(color)
@@ -50,9 +50,9 @@ def ids_and_names(labels: Iterable[int | str]) -> tuple[list[int], list[str]]:
 
 
 async def create_label(tx: Tx, context: RepositoryContext, fields: Mapping[str, Any]) -> Label:
-    """Create a label. ``fields`` has ``name`` and ``color``, and may have other fields. Raises Invalid.
+    """Create a label. ``fields`` must have ``name`` and ``color``. Raises Invalid.
 
-    Several labels may have one name.
+    Several labels may have the same name.
     """
     values = clean_fields(fields)
     await context.lock(tx)
@@ -78,13 +78,13 @@ async def edit_label(tx: Tx, context: RepositoryContext, label_id: int, fields: 
 
 
 def clean_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a label as they are stored. Raises Invalid."""
+    """Return the fields of a label in their stored form. Raises Invalid."""
     clean = {"name": clean_name, "color": clean_color}
     return {name: clean[name](value) if name in clean else value for name, value in fields.items()}
 
 
 async def delete_label(tx: Tx, context: RepositoryContext, label_id: int) -> None:
-    """Delete a label, also from issues. A missing label is ignored."""
+    """Delete a label, and remove it from issues. A missing label is ignored."""
     await context.lock(tx)
     row = await store.get(tx, context.repository.id, label_id)
     if row is not None:
@@ -100,16 +100,16 @@ def _event(action: Action, label: Label) -> MakeEvent:
 
 
 async def list_ids_to_put(tx: Tx, repository: Repository, ids: list[int], names: list[str]) -> list[int]:
-    """Return the ids of these labels that an issue of the repository may have together."""
+    """Return the ids of those labels that an issue of the repository may have together."""
     rows = await store.list_by_ids_and_names(tx, repository.id, repository.owner.id, ids, names)
     return [row.id for row in one_of_each_scope(rows)]
 
 
 def scope_of(label: LabelRow) -> str:
-    """Return the name of an exclusive label up to its last slash, or "" for other labels."""
+    """Return the scope of an exclusive label: its name up to the last slash; empty for other labels."""
     return label.name.rpartition("/")[0].lower() if label.exclusive else ""
 
 
 def one_of_each_scope(labels: Iterable[LabelRow]) -> list[LabelRow]:
-    """Return the labels without exclusive ones that a later label replaces."""
+    """Return the labels, except exclusive ones that a later label of their scope replaces."""
     return list({scope_of(label) or label.id: label for label in labels}.values())

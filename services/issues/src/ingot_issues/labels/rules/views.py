@@ -1,4 +1,4 @@
-"""Labels as responses and events show them."""
+"""Labels in the form of responses and events."""
 
 from ingot_contracts.issues.labels import Label
 from ingot_issues.labels.store.repository import LabelOnIssue, LabelRow

@@ -1,4 +1,4 @@
-"""SQL for the labels of organizations. They are rows of ``label`` without a repository."""
+"""SQL for the labels of organizations, which are rows of ``label`` without a repository."""
 
 from collections.abc import Mapping, Sequence
 
@@ -31,12 +31,12 @@ async def list_page(db: Executor, organization_id: int, page: Slice) -> tuple[Se
 
 
 async def remove(db: Executor, organization_id: int, label_id: int) -> None:
-    """Delete a label of the organization, also from issues. A missing label is ignored."""
+    """Delete a label of the organization, and remove it from issues. A missing label is ignored."""
     await db.execute(delete(label).where(label.c.organization_id == organization_id, label.c.id == label_id))
 
 
 async def remove_all(db: Executor, organization_id: int) -> None:
-    """Delete the labels of an organization, also from issues."""
+    """Delete the labels of an organization, and remove them from issues."""
     await db.execute(delete(label).where(label.c.organization_id == organization_id))
 
 

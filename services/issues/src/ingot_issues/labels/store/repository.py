@@ -16,9 +16,9 @@ from ingot_issues.labels.store.tables import issue_label, label
 
 
 class LabelRow(TypedRow):
-    """A label of a repository or an organization; the other is 0 or None.
+    """A label of a repository or of an organization; the id of the other is 0 or None.
 
-    ``color``: six hexadecimal digits.
+    ``color`` has six hexadecimal digits.
     """
 
     id: int
@@ -32,7 +32,7 @@ class LabelRow(TypedRow):
 
 
 class ListedLabelRow(LabelRow, TotalRow):
-    """A label of a page of labels."""
+    """A label in a page, with the total number."""
 
 
 _BY_NAME = (func.lower(label.c.name), label.c.id)
@@ -51,7 +51,7 @@ async def add(db: Executor, repository_id: int, values: Mapping[str, object]) ->
 
 
 async def add_missing(db: Executor, repository_id: int, values: Sequence[Mapping[str, object]]) -> None:
-    """Add labels whose names the repository does not have."""
+    """Insert those labels whose names the repository does not have."""
     taken = await db.execute(select(func.lower(label.c.name)).where(label.c.repository_id == repository_id))
     names = set(taken.scalars())
     missing = [
@@ -62,7 +62,7 @@ async def add_missing(db: Executor, repository_id: int, values: Sequence[Mapping
 
 
 async def list_all(db: Executor, repository_id: int) -> Sequence[LabelRow]:
-    """Return all enabled labels of a repository in the order of creation, at most 1,000."""
+    """Return at most 1,000 enabled labels of a repository, in the order of creation."""
     statement = select(label).where(label.c.repository_id == repository_id, label.c.is_archived.is_(False))
     return await fetch_all(db, statement.order_by(label.c.id).limit(1000), LabelRow)
 
@@ -73,13 +73,13 @@ async def get(db: Executor, repository_id: int, label_id: int) -> LabelRow | Non
 
 
 async def get_usable(db: Executor, repository_id: int, owner_id: int, label_id: int) -> LabelRow | None:
-    """Return a label that issues of a repository may have."""
+    """Return a label that issues of a repository may have, or None."""
     statement = select(label).where(_is_usable(repository_id, owner_id), label.c.id == label_id)
     return await fetch_first(db, statement, LabelRow)
 
 
 def _is_usable(repository_id: int, owner_id: int) -> ColumnElement[bool]:
-    """Match the labels of the repository, and of the organization that owns it."""
+    """Return the condition for labels of the repository, and of the organization that owns it."""
     return or_(label.c.repository_id == repository_id, label.c.organization_id == owner_id)
 
 
@@ -91,7 +91,7 @@ async def get_by_name(db: Executor, repository_id: int, name: str) -> LabelRow |
 
 
 async def get_many(db: Executor, ids: Collection[int]) -> dict[int, LabelRow]:
-    """Return labels by id, without deleted ones."""
+    """Return labels by id. Deleted labels are omitted."""
     if not ids:
         return {}
     return {row.id: row for row in await _BY_IDS.all(db, ids=list(ids))}
@@ -107,7 +107,7 @@ async def list_by_ids_and_names(
 ) -> Sequence[LabelRow]:
     """Return the labels that issues of the repository may have, with one of ``ids`` or ``names``.
 
-    A name stands for the oldest label that has it.
+    A name selects the oldest label that has it.
     """
     usable, name = _is_usable(repository_id, owner_id), func.lower(label.c.name)
     has_name = usable & name.in_([one.lower() for one in names])
@@ -123,7 +123,7 @@ async def change(db: Executor, label_id: int, values: Mapping[str, object]) -> L
 
 
 async def remove(db: Executor, label_id: int) -> None:
-    """Delete a label, also from the issues that have it."""
+    """Delete a label, and remove it from issues."""
     await db.execute(delete(label).where(label.c.id == label_id))
 
 
@@ -145,7 +145,7 @@ async def list_page_on_issue(db: Executor, issue_id: int, page: Slice) -> tuple[
 
 
 async def put_on_issue(db: Executor, issue_id: int, label_ids: Sequence[int]) -> list[int]:
-    """Add labels to an issue. Returns the ids of the new ones."""
+    """Add labels to an issue. Return the ids of the newly added ones."""
     if not label_ids:
         return []
     rows = [{"issue_id": issue_id, "label_id": label_id} for label_id in label_ids]
@@ -154,7 +154,7 @@ async def put_on_issue(db: Executor, issue_id: int, label_ids: Sequence[int]) ->
 
 
 async def remove_from_issue(db: Executor, issue_id: int, label_ids: Sequence[int] | None = None) -> list[int]:
-    """Remove these labels, or all, from an issue. Returns the ids of the removed ones."""
+    """Remove these labels, or all labels, from an issue. Return the ids of the removed ones."""
     statement = delete(issue_label).where(issue_label.c.issue_id == issue_id)
     if label_ids is not None:
         if not label_ids:
