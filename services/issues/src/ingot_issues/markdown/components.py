@@ -6,9 +6,9 @@ from ingot_chassis.http.concurrency import ConcurrencyQueue
 from ingot_issues.markdown.rules.rendered_texts import RenderedTexts
 
 MARKDOWN_AT_ONCE = 2
-"""Texts of a caller that are rendered in parallel, in turns with texts of other callers."""
+"""Texts of a caller that are rendered in parallel. Callers take turns."""
 MARKDOWN_WAITING = 14
-"""Texts of a caller that wait for that. More are rejected."""
+"""Texts of a caller that may wait to be rendered. Further texts are rejected."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Markdown to HTML, for all callers."""
+"""Routes that render markdown as HTML. Every caller may use them."""
 
 from dataclasses import replace
 from typing import Literal
@@ -19,16 +19,16 @@ from ingot_issues.markdown.rules.rendered_texts import BUSY, RequestBudget
 from ingot_issues.markdown.rules.rendering import LARGEST, LinkContext
 
 MOST_BYTES = 2_000_000
-"""More than ``LARGEST`` characters need in JSON, each with up to 12 bytes."""
+"""Limit of a request body: ``LARGEST`` characters take at most 12 bytes each in JSON."""
 LARGEST_BODY = 10_000_000
 ENDINGS = (".md", ".markdown", ".mdown", ".mkd", ".livemd")
 """Endings of Markdown files that ``/markup`` renders."""
 TABLES = ".csv"
-"""Ending of the other files that it renders."""
+"""Ending of files that ``/markup`` renders as tables."""
 
 
 class MarkdownOption(msgspec.Struct, kw_only=True):
-    """A text to render. Keys in any letter case. Modes other than ``gfm`` are plain markdown."""
+    """A text to render. Keys may be in any letter case. Modes other than ``gfm`` are plain markdown."""
 
     text: str = ""
     mode: Name = ""
@@ -37,10 +37,10 @@ class MarkdownOption(msgspec.Struct, kw_only=True):
 
 
 class MarkupOption(msgspec.Struct, kw_only=True):
-    """A text to render. Keys in any letter case.
+    """A text to render. Keys may be in any letter case.
 
-    An empty `mode` and `markdown` make no links. The others make links below `context`, such as `owner/name`
-    or `owner/name/src/branch/main/docs`. `file` renders the text as the file `filepath`.
+    An empty `mode` and `markdown` create no links. Other modes create links below `context`, such as
+    `owner/name` or `owner/name/src/branch/main/docs`. `file` renders the text as the file `filepath`.
     """
 
     text: str = ""
@@ -104,7 +104,7 @@ async def render_markup(request: IssuesRequest, data: MarkupOption) -> Response[
     operation_class=PlainText,
 )
 async def render_markdown_raw(request: IssuesRequest) -> Response[str]:
-    """Render the plain body as HTML."""
+    """Render the request body, which is plain markdown, as HTML."""
     try:
         text = (await request.raw_body()).decode()
     except UnicodeDecodeError as error:
@@ -113,7 +113,7 @@ async def render_markdown_raw(request: IssuesRequest) -> Response[str]:
 
 
 async def _answer(request: IssuesRequest, text: str, linking: LinkContext | None) -> Response[str]:
-    """Return the HTML.
+    """Return the HTML of a text as the response.
 
     Raises Invalid, Unavailable, and TooManyRequests for too many texts of a caller.
     """

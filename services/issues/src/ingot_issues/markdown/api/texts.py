@@ -7,4 +7,4 @@ import msgspec
 from ingot_issues.markdown.rules.rendering import LARGEST
 
 Markdown = Annotated[str, msgspec.Meta(max_length=LARGEST)]
-"""A body. Its limit is lower than the one of ``Body``, since bodies are parsed."""
+"""A markdown text. Its limit is lower than that of ``Body``, because it is parsed."""

@@ -1,1 +1,1 @@
-"""Decisions and use cases of markdown."""
+"""Rules and use cases of markdown."""

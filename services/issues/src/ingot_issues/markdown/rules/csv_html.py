@@ -7,7 +7,7 @@ from ingot_contracts.rendering import plain_html
 
 
 def csv_html(text: str) -> str:
-    """Return a table with numbered rows; the text as it is with a reason if it is no table."""
+    """Return a table with numbered rows. If the text is no table, return it unchanged with the reason."""
     rows, reason = read_table(text)
     if reason:
         return plain_html(text, reason)

@@ -17,12 +17,12 @@ _EMOJI = re.compile(r":([a-z0-9_+-]{1,40}):")
 
 
 def add_alerts(parser: MarkdownIt) -> None:
-    """Make alerts of quotes that begin with a line such as ``[!NOTE]``."""
+    """Convert quotes that begin with a line such as ``[!NOTE]`` to alerts."""
     parser.core.ruler.before("inline", "ingot_alerts", _mark_alerts)
 
 
 def with_emoji(text: str) -> str:
-    """Return the text with characters in place of names such as ``:tada:``; unknown names stay."""
+    """Replace names such as ``:tada:`` by characters. Unknown names are not replaced."""
     return _EMOJI.sub(lambda match: _emoji().get(match[1], match[0]), text) if ":" in text else text
 
 
@@ -60,6 +60,6 @@ def _title(text: str, level: int) -> list[Token]:
 
 @cache
 def _emoji() -> dict[str, str]:
-    """The characters by name; a file has them, a line each."""
+    """Return emoji characters by name, from a file with one emoji per line."""
     lines = Path(__file__).with_name("emoji.txt").read_text("utf-8").splitlines()
     return dict(line.split(" ", 1) for line in lines)

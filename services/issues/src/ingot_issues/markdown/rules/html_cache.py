@@ -7,15 +7,15 @@ from threading import Lock
 from cachetools import LRUCache
 
 LARGEST_SHARE = 10
-"""An entry may take one of this many parts of the cache. A larger one would evict many others."""
+"""The largest share of the cache for an entry is 1 / this. A larger entry would evict many others."""
 ENTRY_BYTES = 600
 """Bytes that an entry takes in addition to its HTML."""
 
 
 class HtmlCache:
-    """HTML by its text and other inputs, with eviction of the least recently used entry.
+    """An LRU cache of HTML by text and other inputs.
 
-    It is thread-safe. Entries are kept as UTF-8: in a str, one rare character makes all others take four
+    It is thread-safe. Entries are stored as UTF-8: in a str, one rare character makes all others take four
     bytes.
     """
 

@@ -1,4 +1,4 @@
-"""Limits of nesting, open brackets, cells and open tags: the cost of markdown is linear in its length.
+"""Limits of nesting, open brackets, cells and open tags, so the cost of markdown is linear in its length.
 
 Constructs beyond a limit are shown as plain text.
 """
@@ -82,7 +82,7 @@ def limit_work(parser: MarkdownIt) -> None:
 
 
 def _limited_label(rule: InlineRule, opener: str) -> InlineRule:
-    """Treat an unclosed bracket as text at once, and beyond ``MAX_LABELS`` the labels around it, too."""
+    """Treat an unclosed bracket as text at once; beyond ``MAX_LABELS``, treat labels around it as text."""
 
     def limited(state: StateInline, silent: bool) -> bool:
         if not state.src.startswith(opener, state.pos) or state.html_terminator_last("]") <= state.pos:
@@ -157,7 +157,7 @@ def _limited_table(rule: BlockRule) -> BlockRule:
 
 
 def _empty_cells(state: StateBlock, start: int, end: int) -> int:
-    """Return about how many cells a table that begins here would add. It stops counting at the limit."""
+    """Return the approximate number of cells that a table at this place would add. Stops at the limit."""
     delimiters = _line(state, start + 1)
     if not delimiters.startswith(("|", "-", ":")):
         return 0

@@ -1,10 +1,9 @@
-"""Rendered texts, cached while there is room for their HTML.
+"""Rendered texts. HTML is cached while there is space.
 
-HTML depends on the text and its context alone. Rendering never checks if an issue or a person exists, or who
-may see it. So no reader gets a link that was made for another reader.
-
-All texts of a request share one budget, the short ones first, so a long text cannot displace them. A text
-without any budget left is shown as plain text, and is rendered at its next request.
+HTML depends only on the text and its context. Rendering never checks if an issue or a person exists, or who
+may see it. So no reader gets a link that was made for another reader. All texts of a request share one
+budget, the short ones first, so a long text cannot displace them. A text without any budget left is shown as
+plain text, and is rendered at its next request.
 """
 
 import asyncio
@@ -44,9 +43,9 @@ BUSY = "too many other texts are being rendered; reload the page"
 
 
 class ShownText(NamedTuple):
-    """A text to show. ``reason`` as in ``RenderedText``.
+    """A text to show. ``reason`` is as in ``RenderedText``.
 
-    ``stays``: the next result for the text will be the same.
+    ``stays`` is True if another rendering would give the same result.
     """
 
     html: str
@@ -83,14 +82,14 @@ class RenderedTexts:
         self._texts = HtmlCache(text_bytes)
 
     async def html(self, text: str, context: LinkContext | None) -> ShownText:
-        """Return HTML of one text."""
+        """Return one text as HTML."""
         (shown,) = await self.page([text], context, RequestBudget())
         return shown
 
     async def page(
         self, texts: Sequence[str], context: LinkContext | None, budget: RequestBudget
     ) -> list[ShownText]:
-        """Return HTML of all texts of a request, within one budget."""
+        """Return all texts of a request as HTML, within one budget."""
         shown = {
             text: ShownText(html) for text in texts if (html := self._texts.get(text, context)) is not None
         }

@@ -1,6 +1,6 @@
-"""Markdown parsed in a separate process, which is killed when a text exceeds its CPU time.
+"""A client for the process that parses markdown. A text that exceeds its CPU time kills that process.
 
-So a long text never delays the requests of this process. The renderer starts with the first long text.
+So a long text never delays other requests of this process. The first long text starts the renderer.
 """
 
 import asyncio
@@ -22,12 +22,12 @@ RENDER_SECONDS = 0.6
 WAIT_SECONDS, MOST_WAITING = 2.0, 8
 """Seconds that a text may wait in the queue, and the length of the queue."""
 WAIT_OF_WRITERS_SECONDS = 20.0
-"""Seconds that a text which will be stored waits for others."""
+"""Seconds that a text to be stored waits for other texts."""
 _FENCE = re.compile(r"```|~~~")
 
 
 class Question(msgspec.Struct, array_like=True):
-    """A text with its budget. ``html``: return HTML, else plain text."""
+    """A text with its budget. ``html``: return HTML instead of plain text."""
 
     text: str
     seconds: float
@@ -57,7 +57,7 @@ class Renderer(CpuProcess):
         self._waiting = 0
 
     async def answer(self, question: Question, *, wait: float) -> Answer | None:
-        """Return the response, or None for a text that exceeded its time. Raises ProcessBusy."""
+        """Return the response, or None for a text that exceeded its CPU time. Raises ProcessBusy."""
         if self._waiting >= MOST_WAITING:
             raise ProcessBusy
         self._waiting += 1
@@ -76,12 +76,12 @@ atexit.register(RENDERER.close)
 
 
 def is_short(text: str) -> bool:
-    """Return whether a text is parsed in this process: it is short, without code to highlight."""
+    """Return whether this process parses a text: it is short and has no code to highlight."""
     return len(text) <= INLINE and not _FENCE.search(text)
 
 
 async def plain_text_of(text: str) -> str:
-    """Return the plain text of markdown, like ``markdown.plain_text``.
+    """Return the plain text of markdown like ``markdown.plain_text``, for a text of any length.
 
     Raises Unavailable if the queue is full.
     """
@@ -96,5 +96,5 @@ async def plain_text_of(text: str) -> str:
 
 
 def encodable(text: str) -> str:
-    """Return the text without lone surrogates, which no encoding has."""
+    """Return the text without lone surrogates, which cannot be encoded."""
     return text.encode(errors="replace").decode()

@@ -15,7 +15,7 @@ BLOCK_BYTES = 2_000_000
 
 
 def main() -> None:
-    """Answer requests until standard input ends."""
+    """Answer requests until standard input is closed."""
     blocks = HtmlCache(BLOCK_BYTES)
     answer_questions(lambda content: _answer(content, blocks))
 

@@ -35,9 +35,9 @@ HIGHLIGHTED = 32 * 1024
 HIGHLIGHT_SECONDS = 0.2
 """Seconds of CPU for highlighting per request. The time of some lexers is quadratic in their input."""
 MOST_BLOCKS, MOST_COLOURS = 200, 256 * 1024
-"""Highlighted code blocks of a text, and characters of their HTML.
+"""Maximum number of highlighted code blocks of a text, and of characters of their HTML.
 
-Later blocks stay plain.
+Later blocks are not highlighted.
 """
 MOST_TARGETS = 256 * 1024
 """Characters of the targets and titles of all links of a text. Many links may share one definition."""
@@ -64,9 +64,9 @@ _SOURCE = re.compile(r"(?P<repository>[^/]+/[^/]+)/src/(?P<folder>(?:branch|tag|
 
 @dataclass(frozen=True)
 class LinkContext:
-    """The base of links: relative links are below ``base``, pages below ``root``. Both end with a slash.
+    """The base URLs of links: relative links are below ``base``, pages below ``root``. Both end with a slash.
 
-    ``images`` is the base of pictures if it differs, with a slash at the end, too.
+    ``images`` is the base of pictures if it differs. It ends with a slash, too.
     """
 
     root: str
@@ -91,12 +91,12 @@ class LinkContext:
 
     @property
     def repository(self) -> str:
-        """The base of links to issues and commits: the URL of the repository, also in a file of it."""
+        """Return the base URL of links to issues and commits: the repository's, also in a file of it."""
         source = _SOURCE.match(self.base, len(self.root))
         return f"{self.root}{source['repository']}/" if source else self.base
 
     def in_source(self) -> "LinkContext":
-        """Return the context of a file, whose pictures are raw files."""
+        """Return the context of a file, whose pictures are raw files of the repository."""
         source = _SOURCE.match(self.base, len(self.root))
         images = f"{self.root}{source['repository']}/raw/{source['folder']}" if source else self.images
         return replace(self, images=images)
@@ -113,16 +113,16 @@ class LinkContext:
 
 @dataclass
 class Budget:
-    """The remaining budget of all texts of a request: units of work, and CPU time for colours."""
+    """The remaining budget of all texts of a request: units of work, and CPU seconds for highlighting."""
 
     work: Work = field(default_factory=Work)
     highlight_seconds: float = HIGHLIGHT_SECONDS
 
 
 class RenderedText(NamedTuple):
-    """HTML. ``reason`` says why it is plain text, or is empty.
+    """HTML. ``reason`` says why it is plain text; empty if it is rendered.
 
-    ``lacks_colours``: code is plain because not all of the highlighting time was left.
+    ``lacks_colours``: code is not highlighted because the time for highlighting was used up.
     """
 
     html: str
@@ -135,7 +135,7 @@ TOO_LARGE = f"it would be larger than {MOST_HTML // 1024} KiB or have more than 
 
 
 def render(text: str, context: LinkContext | None = None, blocks: HtmlCache | None = None) -> str:
-    """Return HTML of ``text``, or "" for an empty text. With a context, references become links.
+    """Return ``text`` as HTML; empty for an empty text. With a context, references become links.
 
     ``blocks`` is a cache of highlighted code blocks.
     """
@@ -145,7 +145,7 @@ def render(text: str, context: LinkContext | None = None, blocks: HtmlCache | No
 def rendered(
     text: str, context: LinkContext | None, blocks: HtmlCache | None, budget: Budget
 ) -> RenderedText:
-    """Render like ``render``, within ``budget``, which is charged.
+    """Return ``text`` as HTML like ``render``, and charge ``budget``.
 
     A text beyond a limit is returned as plain text.
     """
@@ -167,7 +167,7 @@ def _is_too_large(html: str) -> bool:
 
 
 def plain_text(text: str, work: Work | None = None) -> str:
-    """Return the plain text of markdown, without code and links, or "" for a text beyond a limit."""
+    """Return the plain text of markdown, without code and links; empty for a text beyond a limit."""
     depth, parts = 0, []
     try:
         blocks = PARSER.parse(text, {"work": work or Work()})
@@ -182,7 +182,7 @@ def plain_text(text: str, work: Work | None = None) -> str:
 
 
 def _join(base: str, target: str) -> str:
-    """Return the absolute URL of a target. Fragments lead to ids of headings."""
+    """Return the absolute URL of a target. Fragments become ids of headings."""
     if target.startswith("#"):
         return target if _OWN_FRAGMENT.match(target) else f"#user-content-{target[1:]}"
     parts = urlsplit(target)
@@ -190,7 +190,7 @@ def _join(base: str, target: str) -> str:
 
 
 def _resolve_attribute(context: LinkContext, tag: str, target: str) -> str:
-    """Return the absolute URL of a target in HTML that the author wrote, or "" for one that is broken."""
+    """Return the absolute URL of a target in HTML that the author wrote; empty if it is invalid."""
     return _resolve(context.link if tag == "a" else context.image, target)
 
 
@@ -214,7 +214,7 @@ def _bounded_html(html: str, env: Any) -> str:
 
 
 def _highlight(env: Any, code: str, language: str, _attributes: str) -> str:
-    """Return the HTML of a code block, or "" for an unknown language, a long block or a spent budget."""
+    """Return the HTML of a code block; empty for an unknown language, a long block or a spent budget."""
     if not language or not code.strip() or len(code) > HIGHLIGHTED:
         return ""
     count, room = env.get("highlighted", (0, MOST_COLOURS))
@@ -238,7 +238,7 @@ def _highlight(env: Any, code: str, language: str, _attributes: str) -> str:
 
 
 def _token_html(kind: str, text: str) -> str:
-    """Return a token in spans of its class, one for each line."""
+    """Return the HTML of a token: spans of its class, one for each line."""
     lines = [escapeHtml(line) for line in text.split("\n")]
     return "\n".join([f'<span class="{kind}">{line}</span>' if kind and line else line for line in lines])
 
@@ -356,7 +356,7 @@ def _parser() -> MarkdownIt:
 
 
 def _add_block_attributes(state: Any) -> None:
-    """Add attributes to blocks: ids of headings, and ``align`` in place of a style for cells."""
+    """Add attributes to blocks: ids to headings, and ``align`` instead of a style to cells."""
     slugs: Counter[str] = Counter()
     for token, following in itertools.pairwise(state.tokens):
         if token.type == "heading_open":
@@ -370,4 +370,4 @@ def _add_block_attributes(state: Any) -> None:
 
 
 PARSER = _parser()
-"""Converts markdown by CommonMark 0.31.2, with extensions. The HTML is unsafe until it is sanitized."""
+"""Parses markdown by CommonMark 0.31.2, with extensions. Its HTML is unsafe until it is sanitized."""

@@ -38,9 +38,9 @@ for _tag in _ALIGNED:
 
 
 def sanitize(html: str, resolver: Resolver | None = None) -> str:
-    """Return the HTML with allowed tags, attributes and URLs alone.
+    """Return only the allowed tags, attributes and URLs of the HTML.
 
-    ``resolver`` makes relative targets absolute; without it they stay.
+    ``resolver`` makes relative targets absolute; without it they are not changed.
     """
     return nh3.clean(
         html,
@@ -54,7 +54,7 @@ def sanitize(html: str, resolver: Resolver | None = None) -> str:
 
 
 def _attribute(resolver: Resolver | None, tag: str, name: str, value: str) -> str | None:
-    """Return the allowed value, or None: no author's value may reach scripts or styles of the page."""
+    """Return the allowed value, or None. Values of authors must not reach scripts or styles of the page."""
     if name == "class":
         return " ".join(part for part in value.split() if _CLASSES.fullmatch(part)) or None
     if tag == "input" and name == "type":
@@ -68,7 +68,7 @@ def _attribute(resolver: Resolver | None, tag: str, name: str, value: str) -> st
 def _target(resolver: Resolver | None, tag: str, value: str) -> str | None:
     """Return the URL of a target, or None.
 
-    nh3 has checked the scheme before, so a URL that the resolver makes is checked here.
+    nh3 has already checked the scheme of the target. A URL that the resolver makes is checked here.
     """
     if resolver is not None:
         value = resolver(tag, value)

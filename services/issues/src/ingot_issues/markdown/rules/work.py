@@ -1,6 +1,6 @@
-"""A count of the work of parsing markdown, which stops texts above their budget.
+"""Counts the work of parsing markdown, and stops texts above their budget.
 
-The count depends on the text alone, never on the machine: about one unit per microsecond of CPU.
+The count depends only on the text, never on the machine. A unit is about one microsecond of CPU time.
 """
 
 from typing import Any, Literal
@@ -29,7 +29,7 @@ class Work:
         self.left = left
 
     def spend(self, units: int) -> None:
-        """Spend units. Raises TooMuchWork."""
+        """Subtract units from the budget. Raises TooMuchWork."""
         self.left -= units
         if self.left < 0:
             raise TooMuchWork
@@ -42,7 +42,7 @@ def work_of(env: Any) -> Work:
 
 
 def count_work(parser: MarkdownIt) -> None:
-    """Let the parser count its work. Call it before plugins and other limits wrap the rules."""
+    """Make the parser count its work. Call this before plugins and other limits wrap the rules."""
     parser.inline.__class__ = _InlineParser
     parser.block.__class__ = _BlockParser
     text = parser.inline.ruler.__rules__[0].fn
@@ -64,7 +64,7 @@ def count_work(parser: MarkdownIt) -> None:
 
 
 class _Counting:
-    """Counts the tokens of a parser's state; the base class of the states of both parsers."""
+    """Counts the tokens of a parser's state. The base class of both parsers' states."""
 
     def __init__(self, src: str, md: MarkdownIt, env: Any, tokens: list[Token]) -> None:
         super().__init__(src, md, env, tokens)  # type: ignore[call-arg]  # of the parser's state
