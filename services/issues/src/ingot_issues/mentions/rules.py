@@ -5,7 +5,7 @@ import re
 from ingot_issues.markdown.rules.renderer_client import plain_text_of
 
 MOST = 50
-"""Mentions of one text that count."""
+"""Maximum number of mentions of one text that count."""
 
 _MENTION = re.compile(r"(?<![\w/@.`-])@(?P<login>\w[\w.-]{0,38})")
 
@@ -18,7 +18,7 @@ def find(text: str) -> list[str]:
 
 
 async def find_in_markdown(text: str) -> list[str]:
-    """Return the logins in a markdown text, without those in code and links."""
+    """Return the distinct logins in a markdown text. Code and links are skipped."""
     if "@" not in text:
         return []
     return find(await plain_text_of(text))

@@ -19,7 +19,7 @@ mention = Table(
 
 
 async def save(db: Executor, issue_id: int, account_ids: Collection[int]) -> None:
-    """Save that these people are mentioned in an issue."""
+    """Record that these people are mentioned in an issue."""
     if not account_ids:
         return
     rows = [{"issue_id": issue_id, "account_id": account_id} for account_id in sorted(account_ids)]
