@@ -1,4 +1,4 @@
-"""Merging a pull request, now or as soon as it is allowed."""
+"""Routes that merge pull requests, now or as soon as it is allowed."""
 
 from asyncio import gather
 from datetime import datetime
@@ -42,7 +42,7 @@ from ingot_issues.scheduled_merges.rules.scheduling import cancel, schedule
 
 
 class MergePullRequest(msgspec.Struct, kw_only=True):
-    """A merge. All fields are optional.
+    """A request to merge. All fields are optional.
 
     `head_commit_id` is the commit that the caller wants to merge, `base_branch` its target. 409 if one of
     them has changed. With `manually-merged` nothing is merged: `merge_commit_id` is the commit of the base
@@ -72,7 +72,7 @@ class MergePullRequest(msgspec.Struct, kw_only=True):
         return self.merge_when_checks_succeed or self.mergewhencheckssucceed
 
     def options(self, repository: Repository) -> MergeOptions:
-        """Return the options, from either spelling of a field."""
+        """Return the merge options. Fields may have either spelling."""
         deletes = self.delete_branch_after_merge
         if deletes is UNSET:
             deletes = self.deletebranchaftermerge
@@ -88,7 +88,7 @@ class MergePullRequest(msgspec.Struct, kw_only=True):
 
 
 class PullRequestAnswer(PullRequest, frozen=True, kw_only=True):
-    """A pull request with the reasons of `GET …/merge/refusals`, or null if repos is unavailable."""
+    """A pull request with the reasons of `GET …/merge/refusals`; null if repos is unavailable."""
 
     merge_refusals: list[MergeRefusal] | None
 
@@ -124,7 +124,7 @@ async def get_pull(
 ) -> Response[Any]:
     """Get a pull request by its number, with the reasons why the caller cannot merge it now.
 
-    With `.diff` or `.patch` appended to the number: its changes as text.
+    With `.diff` or `.patch` after the number, get its changes as text.
     """
     number, form = number_and_form(index)
     pull = await pull_of(request, number)
@@ -153,7 +153,7 @@ async def _refusals_if_available(request: IssuesRequest, pull: PullDetails) -> l
     status_code=204,
 )
 async def is_merged(request: IssuesRequest, index: int) -> None:
-    """Check if a pull request is merged: 204, else 404."""
+    """Answer 204 if the pull request is merged, else 404."""
     if not (await pull_of(request, index)).merged:
         raise NotFound
 
@@ -167,8 +167,9 @@ async def is_merged(request: IssuesRequest, index: int) -> None:
 async def list_merge_refusals(request: IssuesRequest, index: int) -> list[MergeRefusal]:
     """List the reasons why the caller cannot merge a pull request now; empty if it can be merged.
 
-    Demands of the branch's protection, and blocking issues, are only for callers with write access. Reasons
-    that only a merge can find are missing: unsigned commits, protected files, and further demands of a style.
+    Requirements of branch protection, and blocking issues, are listed only for callers with write access.
+    Reasons that only a merge can find are missing: unsigned commits, protected files, and further
+    requirements of a style.
     """
     return await _refusals(request, await pull_of(request, index))
 
@@ -198,14 +199,14 @@ async def _refusals(request: IssuesRequest, pull: PullDetails) -> list[MergeRefu
     bodiless=(405,),
 )
 async def merge(request: IssuesRequest, index: int, data: MergePullRequest) -> Response[bytes]:
-    """Merge a pull request. 409 if a branch moved in the meantime.
+    """Merge a pull request. 409 if a branch has moved since.
 
     405 if the repository does not allow the style, or if the title marks it as work in progress (`WIP:`).
-    Also 405 while open issues block it, or the protection of the base branch demands more. 405 has no body;
-    `X-Error-Message` has the reason, and `merge_refusals` of the pull request has all reasons. With
+    Also 405 while open issues block it, or while the protection of the base branch requires more. 405 has no
+    body; `X-Error-Message` has the reason, and `merge_refusals` of the pull request has all reasons. With
     `merge_when_checks_succeed` the status is 201 instead, and the merge follows as soon as it is allowed. A
-    merge that needs more than a second of computing time is also answered with 201, and follows at once. If
-    it is blocked by then, it is cancelled, and the timeline has the reason.
+    merge that needs more than a second of CPU time is also answered with 201, and follows at once. If it is
+    blocked by then, it is cancelled, and the timeline has the reason.
     """
     pull, context = await pull_of(request, index), await request.context()
     repos, principal_token = request.components.repos, request.principal_token
@@ -236,7 +237,7 @@ async def merge(request: IssuesRequest, index: int, data: MergePullRequest) -> R
 class ScheduledMerge(msgspec.Struct, kw_only=True):
     """A scheduled merge, and the user who scheduled it.
 
-    `head_commit_id` is the commit to merge, if one was named.
+    `head_commit_id` is the commit to merge, if the request named one.
     """
 
     user: User
@@ -276,7 +277,7 @@ async def get_scheduled_merge(request: IssuesRequest, index: int) -> ScheduledMe
     tags=["repository"],
 )
 async def get_merged_pull(request: IssuesRequest, sha: str) -> PullRequest:
-    """Get the pull request that was merged as this commit. It is named by its full id."""
+    """Get the pull request that was merged as this commit (full id)."""
     async with request.db.read() as db:
         merged = await pulls.get_merged_details(db, request.repository_id, queries.storable(sha).lower())
     if merged is None:

@@ -26,7 +26,7 @@ class BranchJobs:
         return {recording.DELETE_HEAD_BRANCH: self.delete_head_branch}
 
     async def delete_head_branch(self, job: Job) -> None:
-        """Delete a head branch as the person who merged, unless their request has deleted it."""
+        """Delete a head branch as the person who merged, unless the merge request has already deleted it."""
         deletion = msgspec.json.decode(job.payload, type=DeleteHeadBranch)
         async with self._db.read() as db:
             repository = await repositories.get(db, deletion.repository_id)

@@ -1,4 +1,4 @@
-"""The job that compares pull requests with their base branch, and records merges by push."""
+"""The job that compares pull requests with their base branch, and records merges by pushes."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -30,7 +30,7 @@ from ingot_issues.scheduled_merges import store as scheduled_merge_rows
 from ingot_issues.scheduled_merges.rules import scheduling as scheduled_merges
 
 COMPARE_AGAIN = timedelta(seconds=1)
-"""The pause before a retry after an outdated record. It does not count as a failure."""
+"""The pause before a retry if the record is outdated. Such a retry does not count as a failure."""
 
 
 class ComparisonJobs:
@@ -85,11 +85,10 @@ class ComparisonJobs:
     ) -> Head:
         """Return the head to compare.
 
-        Without a branch, repos uses the commits that it keeps under the number.
-
-        Then no new commit of a private repository is copied after the author has lost access to it. Nor is
-        one copied without a push (without ``follows_branch``). Imported heads of the ghost are in the base
-        repository itself.
+        Without a branch, repos uses the commits that it stores under the number. So no new commit of a
+        private repository is copied after the author has lost access to it. Without ``follows_branch``, no
+        commit is copied that was not pushed. Imported heads of the ghost account are in the base repository
+        itself.
         """
         repository = head_repositories.get(row.head_repository_id)
         hidden = (
@@ -118,8 +117,8 @@ class ComparisonJobs:
         """Record the comparisons.
 
         If a push has brought the commits of a pull request to the base, its pusher has merged it. This needs
-        the setting ``autodetect_manual_merge``; otherwise the pull request stays open. One that was merged
-        while it was closed has no merger and closes no issues: its text may be newer than the merge.
+        the setting ``autodetect_manual_merge``; otherwise the pull request stays open. A pull request merged
+        while it was closed has no merger and closes no issues. Its text may be newer than the merge.
         """
         repository = context.repository
         moved = [row.id for row, comparison in compared if comparison.head_sha != row.head_sha]
@@ -162,8 +161,8 @@ class ComparisonJobs:
     ) -> tuple[list[int], bool]:
         """Return pull requests whose heads differ from their scheduled merges. True if the pusher may merge.
 
-        Returns none after a push to the base: its pusher did not move the heads. A restricted push is not
-        trusted: its credential may be a deploy key, which acts in the name of the owner.
+        Returns none after a push to the base, because its pusher did not move the heads. A restricted push is
+        not trusted: its credential may be a deploy key, which acts in the name of the owner.
         """
         if check.side == "base" or not compared:
             return [], True
@@ -186,7 +185,8 @@ class ComparisonJobs:
     ) -> bool:
         """Return whether the push brought the pull request's head at that time to the base.
 
-        A branch that has moved since may be used for other commits, which the base may contain as well.
+        The head branch may have moved since: it may be used for other commits, which the base may contain as
+        well.
         """
         if comparison.head_sha == pull.head_sha:
             return True

@@ -1,4 +1,4 @@
-"""The job that tries scheduled merges: after an event that may allow one, and every five minutes."""
+"""The job that tries scheduled merges: after an event that may allow a merge, and every five minutes."""
 
 from datetime import timedelta
 
@@ -25,7 +25,7 @@ from ingot_issues.scheduled_merges.rules.scheduling import TRY_MERGE, TryMerge
 from ingot_issues.scheduled_merges.store import ScheduledMergeRow
 
 TRY_EVERY = timedelta(minutes=5)
-"""Covers changes without an event: an edited rule, or a check that repos reads late."""
+"""The interval between rounds. Rounds cover changes without an event, such as an edited rule."""
 TRY_AGAIN = timedelta(seconds=1)
 """The pause after another request has claimed the pull request."""
 MOST_AT_ONCE = 1000
@@ -33,7 +33,7 @@ MOST_AT_ONCE = 1000
 
 
 class ScheduledMerges:
-    """The job, and the rounds that add it for every scheduled merge."""
+    """Jobs that try scheduled merges, and the rounds that add such a job for each scheduled merge."""
 
     def __init__(self, database: Database, jobs: Jobs, repos: HttpRepos, presenter: Presenter) -> None:
         self._db, self._jobs, self._repos, self._presenter = database, jobs, repos, presenter
@@ -47,7 +47,7 @@ class ScheduledMerges:
         return PeriodicTask("issues_try_scheduled_merges", TRY_EVERY, self.step)
 
     async def step(self) -> None:
-        """Try the next ``MOST_AT_ONCE`` scheduled merges. After the last one it starts again."""
+        """Try the next ``MOST_AT_ONCE`` scheduled merges. After the last one, start from the first."""
         async with self._db.read() as db:
             ids = await store.list_ids(db, self._last_id, MOST_AT_ONCE)
         self._last_id = ids[-1] if len(ids) == MOST_AT_ONCE else 0
@@ -55,7 +55,7 @@ class ScheduledMerges:
             await scheduled_merges.wake(tx, self._jobs, ids)
 
     async def try_merge(self, job: Job) -> None:
-        """Merge as the person who scheduled it, if it is allowed now.
+        """Merge as the person who scheduled the merge, if it is allowed now.
 
         Cancels the scheduled merge if it can never be allowed, or if it is blocked and does not wait.
         """
@@ -99,7 +99,10 @@ class ScheduledMerges:
                 await self._cancel(context, pull.id, _reason(refused))
 
     async def _access(self, row: ScheduledMergeRow, pull: PullDetails) -> RepositoryAccess | None:
-        """Return the access of the person. Without access, remove the scheduled merge and return None."""
+        """Return the access of the person who scheduled a merge.
+
+        Without access, cancel the scheduled merge and return None.
+        """
         try:
             access = await self._repos.access_of_user_by_id(row.account_id, pull.repository_id)
             return in_unit(access, "merges")

@@ -1,1 +1,1 @@
-"""Decisions and use cases of merges."""
+"""Rules and use cases of merges."""

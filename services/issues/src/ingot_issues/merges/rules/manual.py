@@ -1,4 +1,4 @@
-"""Records of manual merges: git made them in a form that no push event reveals."""
+"""Records of manual merges: merges with git that no push event shows."""
 
 import re
 import uuid
@@ -28,7 +28,7 @@ async def record_manual_merge(
 ) -> None:
     """Record a manual merge that was pushed as the commit ``sha`` of the base branch.
 
-    Any commit of the base branch is accepted: after a squash or rebase the head is not among its parents. The
+    Any commit of the base branch is accepted. After a squash or rebase the head is not among its parents. The
     caller must be allowed to merge into the branch or, with ``overrides``, to override its rule. Raises
     NotAllowed, Conflict and MergeRefused like ``saga.merge_pull``, and Invalid.
     """

@@ -1,7 +1,7 @@
-"""Demands of the base branch's protection: approvals, no rejections, a head that is up to date.
+"""Requirements of branch protection: approvals, no rejections, a head that is up to date.
 
-Reviews are judged at the time of the check: by the present rule, the present access of their authors, and the
-present changes.
+Reviews are checked at the time of the merge: by the present rule, the present access of their authors, and
+the present changes.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ OUTSIDER = "you are not among those who may merge into it"
 
 
 class Demand(NamedTuple):
-    """An unmet demand of a rule. ``reason`` says what is missing."""
+    """An unmet requirement of a rule. ``reason`` says what is missing."""
 
     kind: DemandKind
     reason: str
@@ -31,7 +31,7 @@ class Demand(NamedTuple):
 async def refuse_unmet(
     db: Database, repos: HttpRepos, rule: MergeRule, pull: AnyPull, *, outdated: bool
 ) -> None:
-    """Raise NotYetMergeable with all unmet demands, or MergeRefused for a caller who may not merge at all.
+    """Raise NotYetMergeable with all unmet requirements, or MergeRefused if the caller may never merge.
 
     ``outdated``: the base has commits that the head lacks. ``rule`` has the checks of the head.
     """
@@ -43,7 +43,7 @@ async def refuse_unmet(
 async def list_unmet(
     db: Database, repos: HttpRepos, rule: MergeRule, pull: AnyPull, *, outdated: bool
 ) -> list[Demand]:
-    """Return all unmet demands with the name of the rule, for any reader."""
+    """Return all unmet requirements with the name of the rule, for any reader."""
     missing = [Demand("outsider", OUTSIDER)] if rule.rule_name and not rule.may_merge else []
     missing += await _missing(db, repos, rule, pull, outdated=outdated)
     return [Demand(kind, f"{_prefix(rule)}: {reason}") for kind, reason in missing]
@@ -52,7 +52,7 @@ async def list_unmet(
 async def _missing(
     db: Database, repos: HttpRepos, rule: MergeRule, pull: AnyPull, *, outdated: bool
 ) -> list[Demand]:
-    """Return the demands that can still be met. Costs two statements and one request to repos."""
+    """Return the requirements that can still be met. Takes two statements and one call to repos."""
     if not rule.rule_name:
         return []
     async with db.read() as reader:
@@ -82,7 +82,7 @@ def _is_official(request: ReviewerRow, official: Official) -> bool:
 
 
 def refuse_outsider(rule: MergeRule) -> None:
-    """Raise MergeRefused for a caller who may not merge into the branch at all."""
+    """Raise MergeRefused if the caller may not merge into the branch, whatever its state."""
     if rule.rule_name and not rule.may_merge:
         raise MergeRefused(f"{_prefix(rule)}: {OUTSIDER}")
 
@@ -94,7 +94,7 @@ def _prefix(rule: MergeRule) -> str:
 def _missing_reviews(
     rule: MergeRule, decisions: Sequence[DecisionRow], official: Official, pull: AnyPull
 ) -> list[Demand]:
-    """Return missing reviews. Only each person's latest decision counts, and not the author's."""
+    """Return missing reviews. Only each person's latest decision counts, and never the author's."""
     latest = {row.author_id: row for row in decisions}
     counting = [
         row

@@ -1,6 +1,6 @@
-"""Steps of a merge within this service: one request claims it, and it is recorded once.
+"""Steps of a merge within this service: one request claims the merge, and it is recorded once.
 
-``saga`` combines them with requests to repos.
+``saga`` combines these steps with calls to repos.
 """
 
 from datetime import timedelta
@@ -34,16 +34,16 @@ from ingot_issues.repositories.store import counters
 from ingot_issues.scheduled_merges import store as scheduled_merges
 
 LEASE = timedelta(seconds=150)
-"""Longer than a merge may take in repos. An older claim belongs to a dead process."""
+"""The lifetime of a claim, longer than any merge in repos. An older claim belongs to a dead process."""
 CHANGED = "the pull request has changed; look at its commits and its base branch, then merge again"
 DELETE_HEAD_BRANCH = "pull.take-branch"
-"""The kind of the job."""
+"""The kind of jobs that delete head branches."""
 DELETE_AFTER = timedelta(seconds=60)
-"""By then the request that merged has deleted the branch, or its process is dead."""
+"""The delay of the job. By then the merge request has deleted the branch, or its process is dead."""
 
 
 class DeleteHeadBranch(msgspec.Struct, frozen=True, kw_only=True):
-    """The job: delete the head branch of a merged pull request, unless it is done."""
+    """A job that deletes the head branch of a merged pull request, unless it is already deleted."""
 
     issue_id: int
     repository_id: int
@@ -69,7 +69,7 @@ class NotYetMergeable(MergeRefused):
 
 
 def refuse_other_base(pull: AnyPull, base_branch: str) -> None:
-    """Raise Conflict if the caller wants to merge into another branch. An empty name stands for any."""
+    """Raise Conflict if the caller named another base branch. An empty name matches any branch."""
     if base_branch not in ("", pull.base_branch):
         raise Conflict(f"it goes into {pull.base_branch!r} now, not into {base_branch!r}; look at it again")
 
@@ -95,10 +95,10 @@ async def refuse_blocked_merge(db: Executor, repository: Repository, pull: AnyPu
 
 
 async def claim_merge(db: Executor, pull: AnyPull, claim: str, *, takes_branch: bool) -> bool:
-    """Claim the merge for this request. Returns False if it is not possible.
+    """Claim the merge for this request. Return False if it is not possible.
 
     ``takes_branch``: delete the head branch afterwards. The head, base branch and merge base must equal those
-    of ``pull``, which were judged.
+    of ``pull``, which were checked.
     """
     return await store.claim_merge(db, pull, claim, LEASE, takes_branch=takes_branch)
 
@@ -125,9 +125,9 @@ async def record_merge(
     merged: Merged,
     pull_references: list[Reference],
 ) -> None:
-    """Record and announce a merge, once. ``pull_references`` are the references of title and body.
+    """Record and announce a merge once. ``pull_references`` are the references of title and body.
 
-    Actor 0: no merger is recorded.
+    With actor 0, no merger is recorded.
     """
     await context.lock(tx)
     takes_branch = await store.mark_merged(tx, pull.pull_id, merged, merged_by=context.actor_id or None)
@@ -162,7 +162,7 @@ def may_delete_head(pull: AnyPull, repository: Repository) -> bool:
 
 
 async def record_head_branch(tx: Tx, context: RepositoryContext, pull: AnyPull, *, deleted: bool) -> None:
-    """Record that the head branch is deleted, or will not be deleted."""
+    """Record that the head branch is deleted, or that it will not be deleted."""
     if not await counters.lock(tx, context.repository.id):
         return
     await store.keep_branch(tx, pull.pull_id)

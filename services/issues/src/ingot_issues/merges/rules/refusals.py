@@ -1,4 +1,4 @@
-"""Reasons that block a merge of a pull request now, shown before a merge."""
+"""Reasons that block a merge of a pull request now, for display before a merge."""
 
 from asyncio import gather
 from collections.abc import Callable
@@ -31,7 +31,10 @@ _NOT_MERGEABLE: dict[NotMergeable, str] = {
 async def why_not_mergeable(
     repos: HttpRepos, pull: PullDetails, repository_id: int, principal_token: str
 ) -> NotMergeable:
-    """Return the reason for not mergeable. A conflict is known only if the branches have not moved since."""
+    """Return the reason why a pull request is not mergeable.
+
+    A conflict is known only if the branches have not moved since the last comparison.
+    """
     base, head = await gather(
         _tip(repos, repository_id, pull.base_branch, principal_token),
         _tip(repos, pull.head_repository_id, pull.head_branch, principal_token),
@@ -44,7 +47,7 @@ async def why_not_mergeable(
 
 
 async def _tip(repos: HttpRepos, repository_id: int, branch: str, principal_token: str) -> str:
-    """Return the tip of a branch, or "" if the caller cannot see it."""
+    """Return the tip of a branch; empty if the caller cannot see the branch."""
     try:
         return await repos.branch_tip(repository_id, branch, principal_token)
     except (NotFound, Denied):
@@ -60,12 +63,12 @@ async def list_refusals(
     rule: MergeRule | None,
     not_mergeable: NotMergeable | None,
 ) -> list[MergeRefusal]:
-    """List the reasons for which ``saga.merge_pull`` would fail, as far as they are recorded here.
+    """List the reasons for which ``saga.merge_pull`` would fail, if they are recorded in this service.
 
-    Costs at most three statements, and one request to repos. ``not_mergeable`` is the result of
+    Takes at most three statements and one call to repos. ``not_mergeable`` is the result of
     ``why_not_mergeable``. ``rule`` is the base's rule for callers with write access. repos checks signatures,
-    protected files and demands of a style only in a merge. A caller without write access sees neither the
-    blockers nor the rule.
+    protected files and requirements of a style only during a merge. A caller without write access sees
+    neither blocking issues nor the rule.
     """
     if ended := _refusal_message(refuse_ended, pull):
         return [MergeRefusal(ended, "ended")]
@@ -102,7 +105,7 @@ async def list_refusals(
 
 
 def _refusal_message(refuse: Callable[..., None], *subjects: object) -> str:
-    """Return the message of the refusal, or ""."""
+    """Return the message of the error that ``refuse`` raises; empty if it raises none."""
     try:
         refuse(*subjects)
     except ApiError as error:

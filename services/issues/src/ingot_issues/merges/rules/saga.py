@@ -1,4 +1,4 @@
-"""A merge of a pull request: claim it, let repos merge it, record that, delete the head branch.
+"""A merge of a pull request: claim it, let repos merge it, record it, delete the head branch.
 
 Each step commits by itself, and repos is called in between. If the process dies before the merge is recorded,
 the event of repos' push records it. If it dies before the branch is deleted, a job deletes it.
@@ -37,8 +37,8 @@ async def merge_pull(
 ) -> None:
     """Merge as the caller or, in a job without ``principal_token``, as the actor of ``context``.
 
-    Raises NotAllowed if it is impossible, Conflict if a branch has moved, and MergeRefused with the unmet
-    demands. Raises TooLarge if it needs more CPU time than it may.
+    Raises NotAllowed if a merge is impossible, Conflict if a branch has moved, and MergeRefused with the
+    unmet requirements. Raises TooLarge if the merge needs more CPU time than allowed.
     """
     merges.refuse_ended(pull)
     merges.refuse_other_base(pull, options.base_branch)
@@ -83,7 +83,7 @@ async def delete_head_branch(
     issue_id: int,
     principal_token: str | None = None,
 ) -> None:
-    """Delete the head branch of a merged pull request, if the claim requests it and it is not deleted yet.
+    """Delete the head branch of a merged pull request, if the claim requests it and it still exists.
 
     Raises Unavailable. The branch stays if it has moved or if another pull request needs it. It also stays if
     the actor of ``context`` may not delete it. ``principal_token`` None: a job acts for the actor.
@@ -115,9 +115,9 @@ async def _merge(
     options: MergeOptions,
     principal_token: str | None,
 ) -> Merged:
-    """Let repos merge the recorded changes or, if a branch has moved since, the present ones.
+    """Let repos merge the recorded changes or, if a branch has moved since, the present changes.
 
-    In a job, a moved head is left to the comparison that follows, which tries the merge again.
+    In a job, a moved head is not merged: the comparison that follows tries the merge again.
     """
 
     async def merge(head_sha: str) -> Merged:
@@ -229,7 +229,7 @@ async def _may_write_to_head(
 async def _compare(
     repos: HttpRepos, context: RepositoryContext, pull: PullDetails, principal_token: str
 ) -> Comparison | None:
-    """Compare the branches now. Returns None if the base is deleted."""
+    """Compare the branches now. Return None if the base is deleted."""
     counted = pull.changed_files is not None
     request = Compare(
         base_branch=pull.base_branch,
