@@ -1,6 +1,6 @@
-"""The changes of the schema, release by release."""
+"""The schema migrations of issues."""
 
 from pathlib import Path
 
 SCRIPTS = Path(__file__).parent
-"""The folder that Alembic reads."""
+"""The folder from which Alembic reads the migrations."""

@@ -1,4 +1,4 @@
-"""Alembic's entry: the schema of issues."""
+"""Alembic's environment script for the schema of issues."""
 
 import ingot_issues
 from ingot_chassis.db.migrations import declared_tables, run_env
