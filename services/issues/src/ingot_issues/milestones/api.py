@@ -24,7 +24,7 @@ from ingot_issues.records.store.states import State, StateFilter
 
 
 class CreateMilestoneOption(msgspec.Struct, kw_only=True):
-    """A new milestone. ``deadline`` is the name of ``due_on`` in forms."""
+    """A new milestone. ``deadline`` is another name of ``due_on``, used by forms."""
 
     title: Name
     description: Text = ""
@@ -34,7 +34,7 @@ class CreateMilestoneOption(msgspec.Struct, kw_only=True):
 
 
 class EditMilestoneOption(msgspec.Struct, kw_only=True):
-    """A change of a milestone. An absent field stays."""
+    """A change of a milestone. Absent fields keep their values."""
 
     title: Name | UnsetType = UNSET
     description: Text | UnsetType = UNSET
@@ -43,7 +43,7 @@ class EditMilestoneOption(msgspec.Struct, kw_only=True):
     deadline: datetime | UnsetType = UNSET
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields to change, with the use case's names."""
+        """Return the fields to change, by their names in ``rules.edit_milestone``."""
         fields = set_fields(self)
         if "state" in fields:
             fields["state"] = State(fields["state"])
@@ -75,7 +75,7 @@ async def list_milestones(
 ) -> Response[list[Milestone]]:
     """List milestones, the oldest first unless `sort` is `newest`.
 
-    Only open ones, unless `state` is given.
+    Only open milestones are listed, unless `state` is given.
     """
     page = request.page()
     async with request.db.read() as db:
@@ -143,7 +143,7 @@ async def edit_milestone(request: IssuesRequest, milestone_id: str, data: EditMi
     tags=["issue"],
 )
 async def delete_milestone(request: IssuesRequest, milestone_id: str) -> None:
-    """Delete a milestone. Its issues stay. A missing milestone is no error."""
+    """Delete a milestone. Its issues are not deleted. A missing milestone is not an error."""
     try:
         row = await milestone_of(request, milestone_id)
     except NotFound:

@@ -1,4 +1,4 @@
-"""Milestones of a repository."""
+"""Use cases of milestones."""
 
 from datetime import datetime
 from typing import Any, cast
@@ -75,7 +75,7 @@ async def edit_milestone(
 
 
 async def delete_milestone(tx: Tx, context: RepositoryContext, milestone_id: int) -> None:
-    """Delete a milestone. Its issues stay. A missing milestone is ignored."""
+    """Delete a milestone, but not its issues. A missing milestone is ignored."""
     await context.lock(tx)
     row = await store.get(tx, context.repository.id, milestone_id)
     if row is not None:

@@ -67,7 +67,7 @@ class MilestoneRow(TypedRow):
 
 
 class ListedMilestoneRow(MilestoneRow, TotalRow):
-    """A milestone of a page of milestones."""
+    """A milestone in a page, with the total number."""
 
 
 _BY_IDS = PreparedQuery(select(milestone).where(any_of(milestone.c.id, "ids")), MilestoneRow)
@@ -76,9 +76,9 @@ _BY_IDS = PreparedQuery(select(milestone).where(any_of(milestone.c.id, "ids")), 
 def contains_issue(
     repository_id: int | None, ids: Sequence[int], titles: Sequence[str]
 ) -> ColumnElement[bool]:
-    """Match issues in a milestone of the repository with one of those ids or titles.
+    """Return the condition for issues in a milestone with one of those ids or titles.
 
-    ``repository_id`` None: of any repository.
+    With ``repository_id`` None, milestones of any repository match.
     """
     lower_titles = [title.lower() for title in titles]
     return issue.c.milestone_id.in_(
@@ -105,7 +105,7 @@ async def get(db: Executor, repository_id: int, milestone_id: int) -> MilestoneR
 
 
 async def get_by_title(db: Executor, repository_id: int, title: str) -> MilestoneRow | None:
-    """Return the milestone of that title, in any case, the oldest of several."""
+    """Return the milestone of that title, in any letter case; the oldest if there are several."""
     statement = select(milestone).where(
         milestone.c.repository_id == repository_id, func.lower(milestone.c.title) == title.lower()
     )
@@ -113,7 +113,7 @@ async def get_by_title(db: Executor, repository_id: int, title: str) -> Mileston
 
 
 async def get_many(db: Executor, ids: Collection[int]) -> dict[int, MilestoneRow]:
-    """Return milestones by id, without deleted ones."""
+    """Return milestones by id. Deleted milestones are omitted."""
     if not ids:
         return {}
     return {row.id: row for row in await _BY_IDS.all(db, ids=list(ids))}
@@ -127,7 +127,7 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 
 @lru_cache
 def _listed(filters: tuple[str, ...], newest_first: bool) -> PreparedPage[ListedMilestoneRow]:
-    """List the milestones of a repository with these filters."""
+    """Prepare a list of the milestones of a repository with these filters."""
     where = [milestone.c.repository_id == bindparam("repository_id", type_=BigId)]
     statement = select(milestone).where(*where, *(_FILTERS[name] for name in filters))
     order = milestone.c.id.desc() if newest_first else milestone.c.id
@@ -153,7 +153,7 @@ async def change(db: Executor, milestone_id: int, values: Mapping[str, object]) 
 
 
 async def count(db: Executor, milestone_id: int, *, open_issues: int = 0, closed_issues: int = 0) -> None:
-    """Add to the counts of its issues."""
+    """Add to the counts of open and closed issues of a milestone."""
     await db.execute(
         update(milestone)
         .where(milestone.c.id == milestone_id)
