@@ -1,4 +1,4 @@
-"""For mail: the content of a notice, for a reader who may read it now."""
+"""An internal route for mail: the content of a notice, for a reader who may read it now."""
 
 from litestar import get
 
@@ -28,7 +28,7 @@ async def get_notice(
 ) -> IssueNotice:
     """Return the notice about an issue or pull request, for ``user``.
 
-    It is not found if the user may not read it now, or if what it is about was deleted.
+    Raises NotFound if the user may not read it now, or if the issue, comment or review was deleted.
     """
     async with request.db.read() as db:
         issue = await issue_rows.get_by_id(db, issue_id)
@@ -57,7 +57,7 @@ async def get_notice(
 
 
 async def _text(db: Executor, issue: IssueRow, comment: int, review: int, reply: int) -> str:
-    """Return the text as it is now. Raises NotFound if it was deleted."""
+    """Return the present text of the comment, review or issue. Raises NotFound if it was deleted."""
     if comment:
         rows = [row for row in await comments.list_by_id(db, [comment]) if row.issue_id == issue.id]
         if not rows:

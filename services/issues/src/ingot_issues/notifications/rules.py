@@ -1,7 +1,7 @@
 """Recipients of an event: participants of the issue, mentioned people, and watchers of the repository.
 
 An event adds a job in its transaction. The job finds the recipients, and asks repos if they may read the
-repository. So no request waits for it, and people without access get no notification.
+repository. So requests do not wait for this, and people without access get no notification.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -50,8 +50,8 @@ async def recipients(
 ) -> Mapping[int, NoticeReason]:
     """Return participants of the issue, mentioned people and watchers, each with the reason.
 
-    The actor is left out. ``named_ids`` are the mentioned people. Above MOST_PEOPLE some watchers are left
-    out.
+    The actor is not included. ``named_ids`` are the mentioned people. Above MOST_PEOPLE some watchers are
+    omitted.
     """
     if job.is_edited:
         new_ids = {*named_ids} - await mention_rows.list_ids(db, job.issue_id)

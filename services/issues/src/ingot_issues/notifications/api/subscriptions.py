@@ -54,7 +54,7 @@ async def list_subscriptions(request: IssuesRequest, index: int) -> Response[lis
     tags=["issue"],
 )
 async def check_subscription(request: IssuesRequest, index: int) -> WatchInfo:
-    """Check if the caller is subscribed to an issue."""
+    """Return the caller's subscription to an issue. Answers 404 if the caller is not subscribed."""
     issue = await issue_of(request, index)
     async with request.db.read() as db:
         row = await store.get(db, issue.id, request.principal.id)
@@ -99,7 +99,7 @@ async def unsubscribe(request: IssuesRequest, index: int, user: str) -> Response
 async def _save(
     request: IssuesRequest, issue: IssueDetails, user: str, *, subscribed: bool
 ) -> Response[None]:
-    """Save the subscription. Status 201 if it is new. Raises Denied or NotFound."""
+    """Save the subscription. The status is 201 if it is new, else 200. Raises Denied or NotFound."""
     account_id = await _subscriber_id(request, queries.storable(user))
     context = await request.context()
     async with request.db.transaction() as tx:

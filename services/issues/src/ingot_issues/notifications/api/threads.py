@@ -29,11 +29,14 @@ ToStatus = Annotated[str, QueryParameter(name="to-status")]
 SUBJECTS = {"issue": False, "pull": True, "commit": None, "repository": None}
 SHOWN = (NotificationStatus.UNREAD, NotificationStatus.PINNED)
 MOST_ANSWERED = 50
-"""Threads in the response to a change. All matching threads are changed."""
+"""Maximum number of threads in the response to a change. All matching threads are changed."""
 
 
 class NotificationSubject(msgspec.Struct):
-    """The issue or pull request. ``latest_comment_url`` is set only if the latest event is a comment."""
+    """The issue or pull request of a thread.
+
+    ``latest_comment_url`` is set only if the latest event is a comment.
+    """
 
     title: str
     url: str
@@ -45,7 +48,7 @@ class NotificationSubject(msgspec.Struct):
 
 
 class NotificationThread(msgspec.Struct):
-    """A thread: the notifications of one issue or pull request."""
+    """A notification thread: all notifications of a person about one issue or pull request."""
 
     id: int
     repository: Repository
@@ -89,7 +92,7 @@ async def _readable_repositories(request: IssuesRequest, statuses: Sequence[Noti
 
 
 def _own_repository(request: IssuesRequest) -> Readable:
-    """Return the repository of the path as the caller may read it."""
+    """Return the repository in the path, with the units that the caller may read."""
     access, own = request.whole_access, {request.repository_id}
     hidden = (set() if reads(access, is_pull=is_pull) else own for is_pull in (False, True))
     return Readable(own, *hidden)
@@ -111,7 +114,7 @@ async def _present(
 
 
 def _thread(presenter: Presenter, row: ThreadRow, repository: Repository) -> NotificationThread:
-    """Return a thread as the API shows it, with its presented ``repository``."""
+    """Return a thread in the form of the API, with its presented ``repository``."""
     api = f"{presenter.root}api/v1/repos/{repository.full_name}"
     kind = "pulls" if row.is_pull else "issues"
     page = f"{presenter.root}{repository.full_name}/{kind}/{row.number}"
@@ -187,7 +190,7 @@ async def _mark(
 
 
 def _last_read(text: str) -> datetime | None:
-    """Parse a time. Raises Invalid: an ignored time would mark everything."""
+    """Parse a time. Raises Invalid, because ignoring an invalid time would mark all threads."""
     moment = queries.end(text)
     if text and moment is None:
         raise Invalid.field("last_read_at", "format", "is no time")
@@ -210,7 +213,7 @@ async def list_notifications(
 ) -> Response[list[NotificationThread]]:
     """List threads of the caller, the latest first.
 
-    Only unread and pinned ones, unless `all` or `status-types` is given.
+    Only unread and pinned threads are listed, unless `all` or `status-types` is given.
     """
     statuses = _statuses(status_types, all_, SHOWN)
     readable = await _readable_repositories(request, statuses)
@@ -231,7 +234,10 @@ async def mark_notifications(
     status_types: Statuses = None,
     to_status: ToStatus = "",
 ) -> Response[list[NotificationThread]]:
-    """Mark threads as read, or as `to-status`. Only unread ones, unless `all` or `status-types` is given."""
+    """Mark threads as read, or as `to-status`.
+
+    Only unread threads are marked, unless `all` or `status-types` is given.
+    """
     statuses = _statuses(status_types, all_, [NotificationStatus.UNREAD])
     readable = await _readable_repositories(request, statuses)
     return await _mark(request, readable, statuses, to_status, last_read_at)
@@ -292,7 +298,7 @@ async def get_thread(request: IssuesRequest, thread_id: int) -> NotificationThre
 async def mark_thread(
     request: IssuesRequest, thread_id: int, to_status: ToStatus = ""
 ) -> Response[NotificationThread]:
-    """Mark a thread of the caller as read, or as `to-status` says."""
+    """Mark a thread of the caller as read, or as `to-status`."""
     status = _status("to-status", to_status or NotificationStatus.READ)
     filters = await _thread_filter(request, thread_id)
     async with request.db.transaction() as tx:
@@ -336,7 +342,7 @@ async def mark_repository_notifications(
     status_types: Statuses = None,
     to_status: ToStatus = "",
 ) -> Response[list[NotificationThread]]:
-    """Mark threads about one repository as read, or as `to-status` says."""
+    """Mark threads about one repository as read, or as `to-status`."""
     statuses = _statuses(status_types, all_, [NotificationStatus.UNREAD])
     return await _mark(request, _own_repository(request), statuses, to_status, last_read_at)
 

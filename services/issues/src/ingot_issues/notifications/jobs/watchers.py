@@ -1,7 +1,7 @@
 """A cache of the watchers of repositories.
 
-Jobs of one process that wait at the same time share one request to repos. A cached response serves events
-from before its request. The difference must exceed the difference of clocks.
+Jobs of one process that wait at the same time share one call to repos. A cached response is used for events
+that happened before the call. They must be older by at least the difference of clocks.
 """
 
 import asyncio
@@ -18,17 +18,17 @@ from ingot_chassis.errors import NotFound
 from ingot_issues.clients.repos import HttpRepos
 
 ROOM = 250_000
-"""Cached people of all repositories together. Each takes some 40 bytes, so all take 10 MB."""
+"""Capacity of the cache in people. Each takes some 40 bytes, so all take 10 MB."""
 ENTRY_PEOPLE = 10
 """The overhead of an entry, in people."""
 MAX_CLOCK_SKEW = timedelta(seconds=5)
-"""The largest difference of two processes' clocks."""
+"""The largest difference in seconds between the clocks of two processes."""
 
 
 class _Answer(NamedTuple):
     asked_at: datetime
     tick: float
-    """The same time on this process's monotonic clock."""
+    """The time of the response on this process's monotonic clock."""
     ids: Sequence[int]
 
 
@@ -47,7 +47,8 @@ class Watchers:
     async def ids(self, repository_id: int, at: datetime) -> Sequence[int]:
         """Return the watchers of a repository for an event at this time on another process's clock.
 
-        A response is valid for all events before its request, on any clock, and for all earlier calls.
+        A response is valid for all events before its call, on any clock. It is also valid for earlier calls
+        of this method.
         """
         called = time.monotonic()
         async with self._locks.setdefault(repository_id, asyncio.Lock()):

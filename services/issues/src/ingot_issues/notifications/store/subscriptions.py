@@ -1,4 +1,4 @@
-"""SQL for subscribers of an issue: participants and explicit subscribers, without those who unsubscribed."""
+"""SQL for subscribers of an issue: participants and explicit subscribers, minus explicit unsubscribers."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -55,7 +55,7 @@ class AccountIdRow(TypedRow):
 
 
 class ChoiceRow(AccountIdRow):
-    """A subscriber, or a person who unsubscribed."""
+    """The account of a subscriber, or of a person who unsubscribed."""
 
     is_subscribed: int
 
@@ -72,7 +72,7 @@ _PARTICIPANTS = union(
         issue_subscription.c.issue_id == _ISSUE, issue_subscription.c.subscribed
     ),
 ).subquery()
-"""The author, the assignees, commenters, reviewers, and explicit subscribers."""
+"""Ids of the author, the assignees, commenters, reviewers, and explicit subscribers."""
 
 _UNSUBSCRIBED_IDS = select(issue_subscription.c.account_id).where(
     issue_subscription.c.issue_id == _ISSUE, issue_subscription.c.subscribed.is_(False)
@@ -100,7 +100,7 @@ async def get(db: Executor, issue_id: int, account_id: int) -> SubscriptionRow |
 
 
 async def save(db: Executor, issue_id: int, account_id: int, *, subscribed: bool) -> None:
-    """Save an explicit subscription to an issue, or an unsubscription."""
+    """Save an explicit subscription to an issue, or an explicit unsubscription."""
     values = {"subscribed": subscribed, "created_at": now()}
     statement = insert(db, issue_subscription).values(issue_id=issue_id, account_id=account_id, **values)
     await db.execute(statement.on_conflict_do_update(index_elements=["issue_id", "account_id"], set_=values))
@@ -112,7 +112,7 @@ async def list_subscriber_ids(db: Executor, issue_id: int) -> set[int]:
 
 
 async def list_page(db: Executor, issue_id: int, page: Slice) -> tuple[Sequence[PersonRow], int]:
-    """Return a page of the subscribers by id, and their number. Deleted accounts are left out."""
+    """Return a page of the subscribers by id, and their number. Deleted accounts are omitted."""
     statement = select(*PERSON_COLUMNS).where(
         account.c.id.in_(select(_PARTICIPANTS.c.account_id)), account.c.id.not_in(_UNSUBSCRIBED_IDS)
     )
@@ -120,7 +120,7 @@ async def list_page(db: Executor, issue_id: int, page: Slice) -> tuple[Sequence[
 
 
 async def without_unsubscribed(db: Executor, issue_id: int, account_ids: Collection[int]) -> set[int]:
-    """Return ``account_ids`` without people who unsubscribed from the issue."""
+    """Return those ``account_ids`` that have not unsubscribed from the issue."""
     if not account_ids:
         return set()
     unwilling = await _UNSUBSCRIBED.all(db, issue_id=issue_id, ids=list(account_ids))
@@ -130,7 +130,7 @@ async def without_unsubscribed(db: Executor, issue_id: int, account_ids: Collect
 async def list_subscriptions_of(
     db: Executor, issue_id: int, account_ids: Collection[int]
 ) -> tuple[set[int], set[int]]:
-    """Return the subscribers of an issue, and which of ``account_ids`` unsubscribed."""
+    """Return the subscribers of an issue, and those of ``account_ids`` that have unsubscribed."""
     rows = await _CHOICES.all(db, issue_id=issue_id, ids=list(account_ids))
     return (
         {row.account_id for row in rows if row.is_subscribed},

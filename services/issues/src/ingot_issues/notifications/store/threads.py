@@ -1,4 +1,4 @@
-"""SQL for notifications: one thread per person and issue. New activity makes it unread again."""
+"""SQL for notifications: one thread per person and issue. A new event makes the thread unread again."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -42,7 +42,7 @@ from ingot_issues.schema import metadata
 
 
 class NotificationStatus(StrEnum):
-    """The column ``status`` of a notification."""
+    """Values of the column ``status`` of a notification."""
 
     UNREAD = "unread"
     READ = "read"
@@ -88,7 +88,7 @@ class ThreadRow(TypedRow):
 
 
 class PagedThreadRow(ThreadRow, TotalRow):
-    """A thread of a page of threads."""
+    """A thread in a page, with the total number."""
 
 
 class _Shape(NamedTuple):
@@ -113,8 +113,8 @@ class _Statements(NamedTuple):
 class ThreadFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions for threads of a person. None does not filter.
 
-    ``without_issues`` are repositories of which no thread of an issue matches, ``without_pulls`` no thread of
-    a pull request.
+    Issues of the repositories ``without_issues`` never match, and pull requests of ``without_pulls`` never
+    match.
     """
 
     account_id: int
@@ -197,7 +197,7 @@ _REPOSITORIES_WITHOUT_READ = PreparedQuery(_OWN.where(_IS_NOT_READ).distinct(), 
 async def list_repositories(
     db: Executor, account_id: int, statuses: Collection[NotificationStatus]
 ) -> list[int]:
-    """Return repositories of threads with one of ``statuses``. It may return others, too."""
+    """Return the repositories of threads with one of ``statuses``. It may return other repositories, too."""
     has_read = NotificationStatus.READ in statuses
     query = _REPOSITORIES if has_read else _REPOSITORIES_WITHOUT_READ
     return [row.repository_id for row in await query.all(db, account=account_id)]
@@ -207,7 +207,7 @@ _LATEST_FIRST = (notification.c.updated_at.desc(), notification.c.id.desc())
 
 
 def _matching(*columns: ColumnElement[Any], shape: _Shape) -> Select[Any]:
-    """Match threads of enabled units.
+    """Return a SELECT of threads in enabled units.
 
     Most repositories have all units, so their threads need no check of the issue. Other threads are checked
     one by one: with a join, PostgreSQL may scan all issues.
@@ -268,7 +268,7 @@ _THREADS = (
 
 @lru_cache
 def _statements(shape: _Shape) -> _Statements:
-    """Prepare the statements of a combination, once: building costs more than running."""
+    """Prepare the statements of a combination once, because building them costs more than running."""
     ids = _matching(notification.c.id, shape=shape)
     named = _THREADS.where(notification.c.id.in_(ids), any_of(notification.c.id, "ids"))
     return _Statements(
@@ -292,12 +292,12 @@ async def count(db: Executor, filters: ThreadFilter) -> int:
 
 
 async def list_by_ids(db: Executor, filters: ThreadFilter, ids: Collection[int]) -> Sequence[ThreadRow]:
-    """Return these threads as they are now, the latest first."""
+    """Return the present state of these threads, the latest first."""
     anything = msgspec.structs.replace(filters, statuses=list(NotificationStatus), since=None, before=None)
     return await _statements(anything.shape).named.all(db, **anything.values, ids=list(ids))
 
 
 async def mark(db: Executor, filters: ThreadFilter, status: NotificationStatus) -> list[int]:
-    """Change the status of threads. Returns the ids of changed ones."""
+    """Change the status of threads. Return the ids of changed threads."""
     values = {**filters.values, "other": status.value}
     return list((await db.execute(_statements(filters.shape).mark, values)).scalars())
