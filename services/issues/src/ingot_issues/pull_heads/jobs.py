@@ -1,6 +1,7 @@
-"""Repairs the visibility of heads in repos, since processes of an older release do not set it.
+"""Repairs the visibility of heads in repos.
 
-During an update some of them still close and reopen pull requests.
+Processes of an older release do not set it. During an update some of them still close and reopen pull
+requests.
 """
 
 from datetime import timedelta
@@ -28,7 +29,7 @@ class PullHeads:
         return PeriodicTask("issues_check_pull_heads", POLL_INTERVAL, self.step)
 
     async def step(self) -> None:
-        """Check the next ``MOST_AT_ONCE`` pull requests. After the oldest it starts again."""
+        """Check the next ``MOST_AT_ONCE`` pull requests. After the oldest one, start from the newest."""
         async with self._db.read() as db:
             rows = await store.list_page(db, self._before, MOST_AT_ONCE)
         self._before = rows[-1].id if len(rows) == MOST_AT_ONCE else MAX_ID

@@ -1,6 +1,6 @@
 """Visibility of heads: repos hides the head of a pull request that is closed without a merge.
 
-A job sets it in repos.
+A job sets the visibility in repos.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from ingot_issues.records.store.issues import AnyIssue, PullRow
 from ingot_issues.records.store.states import State
 
 SET_HEAD = "pulls.head"
-"""The kind of the job."""
+"""The kind of jobs that set the visibility of a head."""
 PAUSE = timedelta(seconds=0.1)
-"""The pause between two late jobs, so other jobs do not wait behind them."""
+"""The pause between two such jobs, so other jobs do not wait behind them."""
 
 
 class SetPullHead(msgspec.Struct, frozen=True, kw_only=True):
-    """The job: set the access to the commits in repos, by the state of the pull request when the job runs.
+    """A job that sets in repos who can fetch the commits, by the present state of the pull request.
 
     An open pull request is then compared again, for the person who reopened it.
     """
@@ -39,7 +39,7 @@ class SetPullHead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def add_job(tx: Tx, context: RepositoryContext, pull: AnyIssue) -> None:
-    """Add the job for a change of ``state_of``, under the lock of the repository."""
+    """Add the job after a change of ``state_of``. The repository must be locked."""
     task = SetPullHead(
         issue_id=pull.id,
         repository_id=context.repository.id,
@@ -51,7 +51,7 @@ async def add_job(tx: Tx, context: RepositoryContext, pull: AnyIssue) -> None:
 
 
 async def requeue_closed(db: Database, context: RepositoryContext, pulls: Sequence[AnyIssue]) -> None:
-    """Hide heads again after a comparison, which may have shown heads that were closed in parallel."""
+    """Hide heads again after a comparison, which may have shown heads of pull requests closed in parallel."""
     async with db.read() as reader:
         open_ids = {row.id for row in await issue_rows.list_open_pulls(reader, [pull.id for pull in pulls])}
     if closed := [pull for pull in pulls if pull.id not in open_ids]:
@@ -61,14 +61,14 @@ async def requeue_closed(db: Database, context: RepositoryContext, pulls: Sequen
 
 
 def is_out_of_sync(pull: HeadRow) -> bool:
-    """Return whether repos hides a head that should be visible, or the reverse. A job may be waiting."""
+    """Return whether repos hides a head that should be visible, or the reverse. A job may be pending."""
     return pull.head_hidden != (state_of(pull) == "hidden")
 
 
 async def enqueue_missing(tx: Tx, jobs: Jobs, pulls: Sequence[HeadRow]) -> None:
     """Add jobs for pull requests that were closed or reopened without a job.
 
-    The authors act, since the actor is unknown.
+    The author is the actor of the job, because the real actor is unknown.
     """
     moment = now()
     for count, pull in enumerate(pulls):

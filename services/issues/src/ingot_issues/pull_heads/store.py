@@ -25,7 +25,7 @@ class HeadRow(TypedRow):
 
 
 async def list_page(db: Executor, before: int, limit: int) -> Sequence[HeadRow]:
-    """Return pull requests whose issues have ids below ``before``, the newest first."""
+    """Return pull requests whose issues have ids below ``before``, the latest first."""
     statement = (
         select(
             *(issue.c[name] for name in ("id", "repository_id", "number", "author_id", "state")),
