@@ -33,7 +33,7 @@ class PullEvents:
         await file_views.remove_of_account(tx, event.user_id)
 
     async def compare_after_edit(self, tx: Tx, event: RepositoryEdited, envelope: Envelope) -> None:
-        """Compare pull requests again if a setting changes which of them conflict."""
+        """Compare pull requests again if an edit of a setting changes which of them conflict."""
         before = await copies.get(tx, event.repository.id)
         await mergeability.invalidate_after_edit(tx, self._jobs, event, before, envelope.id)
 
@@ -43,5 +43,5 @@ class PullEvents:
             await mergeability.invalidate(tx, self._jobs, event)
 
     async def propose(self, tx: Tx, event: CommitsProposed, _envelope: Envelope) -> None:
-        """Add a job that opens a pull request, or updates it."""
+        """Add a job that opens or updates the pull request of a proposal."""
         await proposals.add_job(tx, self._jobs, event)

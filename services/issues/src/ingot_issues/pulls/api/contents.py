@@ -1,4 +1,4 @@
-"""The commits and files of a pull request, and its changes as text on the page of the repository."""
+"""Commits and files of a pull request, and its changes as text at the URLs of its page."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -89,10 +89,10 @@ class ChangedFile(msgspec.Struct):
 async def list_commits(
     request: IssuesRequest, index: int, files: str = "", stat: str = "", verification: str = ""
 ) -> Response[list[PullCommit]]:
-    """List commits of the head that the base lacked, newest first.
+    """List commits of the head that the base lacked, latest first.
 
-    `files`, `stat` and `verification` add the changed files, line counts and signatures. All are on unless
-    they are false.
+    `files`, `stat` and `verification` add the changed files, line counts and signatures. They are on by
+    default.
     """
     with_files, with_stats = queries.truth(files or "true"), queries.truth(stat or "true")
     pull, page = await pull_of(request, index), request.page()
@@ -168,8 +168,8 @@ async def list_files(
     """List changed files of the pull request by path; with `skip-to` from the file of that path on.
 
     `whitespace` ignores changes of white space: `ignore-all`, `ignore-change` (of its amount) or `ignore-eol`
-    (at the ends of lines). Files without other changes are left out. With `commit_id`, `base_branch` or
-    `merge_base` the status is 409 unless they are the present ones.
+    (at the ends of lines). Files without other changes are omitted. With `commit_id`, `base_branch` or
+    `merge_base` the status is 409 unless they are the present values.
     """
     pull, page = await pull_of(request, index), request.page()
     require_target(pull, commit_id, base_branch, merge_base)

@@ -1,4 +1,4 @@
-"""Viewed files of a pull request, for web only. Other users cannot list them."""
+"""Files of a pull request that the caller has viewed. Only web calls this. No user sees another's list."""
 
 from litestar import get, put
 

@@ -1,4 +1,4 @@
-"""Pull requests."""
+"""Routes of pull requests."""
 
 import contextlib
 from typing import Literal
@@ -39,9 +39,9 @@ from ingot_issues.reviews.api.reviewers import Reviewers, requests_of
 from ingot_issues.reviews.rules import submission as reviews
 
 MOST_FILES = 200
-"""Files whose changes are in one text response."""
+"""Maximum number of files whose changes are in one text response."""
 NO_HEAD = "the head does not exist"
-"""One message for a missing fork, a fork that the caller may not read, and a missing branch."""
+"""The message for a missing fork, a fork that the caller may not read, and a missing branch."""
 
 
 class CreatePullRequestOption(CreateIssueOption, kw_only=True):
@@ -59,9 +59,9 @@ class CreatePullRequestOption(CreateIssueOption, kw_only=True):
 
 
 class EditPullRequestOption(EditIssueOption, kw_only=True):
-    """A change of a pull request. An absent or empty field stays.
+    """A change of a pull request. Absent or empty fields keep their values.
 
-    Only its author changes ``allow_maintainer_edit``, with write access to the head.
+    Only the author may change ``allow_maintainer_edit``, with write access to the head.
     """
 
     allow_maintainer_edit: bool | UnsetType = UNSET
@@ -84,7 +84,7 @@ async def list_pulls(
     base_branch: str = "",
     poster: str = "",
 ) -> Response[list[PullRequest]]:
-    """List pull requests in any state, newest first."""
+    """List pull requests in any state unless `state` says otherwise, latest first."""
     page = request.page()
     label_ids, label_names = queries.ids_and_names("labels", labels)
     milestone_ids, milestone_titles = queries.ids_and_titles("milestone", milestone)
@@ -148,14 +148,14 @@ async def create_pull(request: IssuesRequest, data: CreatePullRequestOption) -> 
 
 
 def _allows_maintainers(request: IssuesRequest, data: CreatePullRequestOption) -> bool:
-    """Return `allow_maintainer_edit` of the request, or else the setting of the repository."""
+    """Return `allow_maintainer_edit` of the request or, without it, the setting of the repository."""
     if data.allow_maintainer_edit is UNSET:
         return request.access.repository.default_allow_maintainer_edit
     return data.allow_maintainer_edit
 
 
 async def _compare(request: IssuesRequest, branches: Branches, number: int = 0) -> Comparison:
-    """Compare two branches now. Raises NotFound."""
+    """Compare two branches of the request now. Raises NotFound."""
     missing = NotFound("the base or the head branch does not exist")
     longest = max(len(branches.base_branch), len(branches.head_branch))
     if not branches.base_branch or longest > pulls.LONGEST_BRANCH:
@@ -203,7 +203,7 @@ async def _relative(request: IssuesRequest, owner: str, name: str) -> Repository
 
 
 async def _fork_or_parent(request: IssuesRequest, owner: str) -> RepositoryAccess:
-    """Return the fork or parent of this repository that ``owner`` has. Raises NotFound."""
+    """Return the fork or parent of this repository that ``owner`` owns. Raises NotFound."""
     base, repos = request.access.repository, request.components.repos
     if base.parent is not None and base.parent.owner.login.lower() == owner.lower():
         return await repos.access_by_id(base.parent.id, request.principal_token)
@@ -226,7 +226,7 @@ async def _fork_or_parent(request: IssuesRequest, owner: str) -> RepositoryAcces
     tags=["repository"],
 )
 async def get_pull_by_branches(request: IssuesRequest, base: str, head: str) -> PullRequest:
-    """Get the newest pull request between two branches.
+    """Get the latest pull request between two branches.
 
     `head` is `branch`, `owner:branch` or `owner/repository:branch`.
     """
@@ -240,7 +240,7 @@ async def get_pull_by_branches(request: IssuesRequest, base: str, head: str) -> 
 
 
 def number_and_form(index: str) -> tuple[int, Literal["diff", "patch"] | None]:
-    """Return the parts of `7`, `7.diff` or `7.patch`. Raises NotFound for other texts."""
+    """Split `7`, `7.diff` or `7.patch` into number and form. Raises NotFound for other texts."""
     digits, dot, form = index.partition(".")
     number = queries.id_in(digits)
     if not number:
@@ -299,9 +299,9 @@ async def diff_of_files(
     status_code=201,
 )
 async def edit_pull(request: IssuesRequest, index: int, data: EditPullRequestOption) -> PullRequest:
-    """Change a pull request. Its author and writers may.
+    """Change a pull request. Its author and writers may do this.
 
-    Only writers change assignees, labels, milestone and due date.
+    Only writers may change assignees, labels, milestone and due date.
     """
     pull = await pull_of(request, index)
     data.body = data.body or UNSET
@@ -323,7 +323,7 @@ async def edit_pull(request: IssuesRequest, index: int, data: EditPullRequestOpt
 async def _allowance_of(
     request: IssuesRequest, pull: PullDetails, data: EditPullRequestOption
 ) -> bool | None:
-    """Return the new ``allow_maintainer_edit``, or None if it stays.
+    """Return the new ``allow_maintainer_edit``, or None if it does not change.
 
     Raises Denied unless the caller is the author of the pull request and may write to its head.
     """
@@ -344,7 +344,7 @@ async def _allowance_of(
 
 
 async def _retarget_of(request: IssuesRequest, pull: PullDetails, base: str) -> Retarget | None:
-    """Compare the head with another base. Returns None for the present base.
+    """Return a comparison of the head with another base; None for the present base.
 
     Raises Conflict, Invalid or NotFound.
     """

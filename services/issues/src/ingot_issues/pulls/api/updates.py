@@ -14,7 +14,7 @@ from ingot_issues.issues.api.presentation import pull_of
 from ingot_issues.records.store.states import State
 
 STYLES: dict[UpdateStyle, str] = {"merge": "allow_merge_update", "rebase": "allow_rebase_update"}
-"""Style of an update to the field of ``Repository`` that allows it."""
+"""The field of ``Repository`` that allows each style of an update."""
 
 
 @post(
@@ -27,7 +27,7 @@ STYLES: dict[UpdateStyle, str] = {"merge": "allow_merge_update", "rebase": "allo
 async def update_pull(
     request: IssuesRequest, index: int, style: Annotated[str, QueryParameter()] = ""
 ) -> Response[bytes]:
-    """Merge the base into the head branch, or rebase it. 409 on a conflict or if the head moved.
+    """Merge the base into the head branch, or rebase the head branch. 409 on a conflict or if the head moved.
 
     The caller needs write access to the repository of the head. The default style is the repository's.
     """

@@ -31,7 +31,7 @@ class HeadJobs:
         return {pull_heads.SET_HEAD: self.set_pull_head}
 
     async def set_pull_head(self, job: Job) -> None:
-        """Show or hide the head of a pull request in repos. Runs again if its state changed in the meantime.
+        """Show or hide the head of a pull request in repos. Retries if its state has changed since.
 
         A repository that repos does not have is skipped.
         """

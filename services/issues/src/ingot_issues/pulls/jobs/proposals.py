@@ -1,4 +1,4 @@
-"""The job of a push to ``refs/for/``: repos compares the commits, then a pull request is opened."""
+"""The job after a push to ``refs/for/``: compares the commits, then opens or updates a pull request."""
 
 import msgspec
 
@@ -16,7 +16,7 @@ from ingot_issues.repositories.store import copies as repositories
 
 
 class ProposalJobs:
-    """Jobs that open or update the pull request of a push."""
+    """Jobs that open or update the pull request of a proposal."""
 
     def __init__(self, database: Database, jobs: Jobs, repos: HttpRepos, presenter: Presenter) -> None:
         self._db, self._jobs, self._repos, self._presenter = database, jobs, repos, presenter

@@ -1,1 +1,1 @@
-"""Decisions and use cases of pulls."""
+"""Rules and use cases of pulls."""

@@ -1,6 +1,6 @@
 """Mergeability of open pull requests: a push resets it, and a job compares the branches again.
 
-A change of the setting ``ignore_whitespace_conflicts`` does so, too.
+A change of the setting ``ignore_whitespace_conflicts`` resets it, too.
 """
 
 import hashlib
@@ -30,19 +30,23 @@ from ingot_issues.scheduled_merges import store as scheduled_merge_rows
 from ingot_issues.scheduled_merges.rules import scheduling as scheduled_merges
 
 CHECK = "pulls.check"
-"""The kind of the job."""
+"""The kind of jobs that compare branches."""
 
 Side = Literal["base", "head"]
 NO_HEADS: Mapping[int, str] = MappingProxyType({})
 
 
 class CheckMergeability(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The job: compare pull requests of one base branch again.
+    """A job that compares pull requests of one base branch again.
 
-    Causes: a push has moved their base or head (``side``) to ``sha``. The event ``edit_id`` has changed what
-    conflicts; then the last compared heads are compared. A pull request was ``reopened``; both branches may
-    have moved without a comparison. For a push to the base, ``before`` is the former tip. ``heads`` are heads
-    that earlier pushes had moved and that were not compared since.
+    Reasons:
+
+    - A push has moved their base or head (``side``) to ``sha``.
+    - The edit of the event ``edit_id`` changes what conflicts. Then the last compared heads are compared.
+    - A pull request was ``reopened``. Both branches may have moved without a comparison.
+
+    For a push to the base, ``before`` is the former tip. ``heads`` are heads that earlier pushes had moved
+    and that were not compared since.
     """
 
     repository_id: int
@@ -59,14 +63,14 @@ class CheckMergeability(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
 
 
 class Outdated(Exception):
-    """A newer comparison was recorded: compare again."""
+    """A newer comparison was recorded, so the pull requests must be compared again."""
 
 
 async def invalidate(tx: Tx, jobs: Jobs, push: PushReceived) -> None:
-    """After a push to a branch, compare open pull requests again with this base or head.
+    """After a push to a branch, compare open pull requests with this base or head again.
 
-    A pull request with a deleted base branch cannot be merged. With a deleted head branch it can: repos keeps
-    its commits.
+    A pull request with a deleted base branch cannot be merged. With a deleted head branch it can, because
+    repos keeps its commits.
     """
     branch = push.ref.removeprefix("refs/heads/")
     rows = await store.list_open_on(tx, push.repository.id, branch)
@@ -150,7 +154,7 @@ async def _add_checks(
     before: str = "",
     heads: Mapping[int, str] = NO_HEADS,
 ) -> None:
-    """Add jobs for issues by the repository and branch of their base, and by ``side``."""
+    """Add jobs for pull requests, grouped by the repository and branch of their base, and by ``side``."""
     for (repository_id, base_branch, side), issue_ids in groups.items():
         for start in range(0, len(issue_ids), MOST_HEADS):
             ids = issue_ids[start : start + MOST_HEADS]
@@ -170,7 +174,7 @@ async def _add_checks(
 
 
 async def add_check(tx: Tx, jobs: Jobs, check: CheckMergeability) -> None:
-    """Add the job, unless an equal job waits."""
+    """Add the job, unless an equal job is pending."""
     await jobs.add(tx, CHECK, hashlib.sha256(msgspec.json.encode(check)).hexdigest(), check)
 
 
@@ -183,7 +187,7 @@ async def record_comparisons(
 ) -> None:
     """Record comparisons of pull requests, and announce moved heads. Raises Outdated.
 
-    ``dismisses``: approvals of a moved head are dismissed.
+    ``dismisses``: dismiss approvals of a moved head.
     """
     if not compared:
         return
@@ -226,7 +230,7 @@ async def follow_base(tx: Tx, jobs: Jobs, check: CheckMergeability, pulls: Seque
 def may_be_merged_by_push(pull: AnyPull, comparison: Comparison) -> bool:
     """Return whether the base has moved and contains a head that was ahead of it.
 
-    The head may have moved as well: to a commit that the base had before, or has now.
+    The head may have moved as well, to a commit that the base had before or has now.
     """
     was_ahead = pull.head_sha != pull.merge_base
     return was_ahead and comparison.commits == 0 and comparison.base_sha != pull.base_sha
@@ -235,6 +239,6 @@ def may_be_merged_by_push(pull: AnyPull, comparison: Comparison) -> bool:
 def is_merged_while_closed(pull: AnyPull, comparison: Comparison) -> bool:
     """Return ``may_be_merged_by_push`` for a closed pull request, whose branch may have other uses now.
 
-    So its head must equal the last compared one.
+    Therefore the head must equal the last compared head.
     """
     return comparison.head_sha == pull.head_sha and may_be_merged_by_push(pull, comparison)

@@ -1,4 +1,4 @@
-"""Opening and editing pull requests. The route compares the branches first."""
+"""Opening and editing of pull requests. The route compares the branches first."""
 
 import msgspec
 
@@ -53,7 +53,7 @@ async def open_pull(
 ) -> IssueDetails:
     """Open a pull request between repositories whose copies are saved. Raises Invalid or Conflict.
 
-    A job then stores its commits in the base repository under its number.
+    A job then stores its commits in the base repository under the pull request's number.
     """
     if comparison.commits == 0:
         raise Invalid.field("head", "no_commits", "has no commits that the base lacks")
@@ -108,7 +108,7 @@ def refuse_other_base(pull: AnyPull) -> None:
 async def _change_base(
     tx: Tx, context: RepositoryContext, pull: PullDetails, retarget: Retarget
 ) -> IssueDetails:
-    """Change the base branch, and cancel a scheduled merge, which was for the former one."""
+    """Change the base branch. Cancel a scheduled merge, because it was for the former base."""
     row = await issue_rows.get_pull_by_id(tx, pull.id)
     if row is None:
         raise NotFound

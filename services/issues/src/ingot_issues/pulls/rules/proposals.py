@@ -1,4 +1,4 @@
-"""Pull requests by a push to ``refs/for/``: repos stores the commits, and a job opens or updates one."""
+"""Pull requests by a push to ``refs/for/``: repos stores the commits, and a job opens or updates them."""
 
 import hashlib
 
@@ -21,11 +21,11 @@ from ingot_issues.records.store.pulls import Branches
 from ingot_issues.references.rules import Reference
 
 PROPOSE = "pulls.propose"
-"""The kind of the job."""
+"""The kind of jobs for proposals."""
 
 
 class Propose(msgspec.Struct, frozen=True, kw_only=True):
-    """The job: open or update the pull request of a proposal.
+    """A job that opens or updates the pull request of a proposal.
 
     Title and body are None unless the push sets them.
     """
@@ -47,14 +47,14 @@ class Propose(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def new_texts(self) -> tuple[str, str]:
-        """Return title and body of a new pull request, from the push or else from the last commit."""
+        """Return title and body of a new pull request, from the push or otherwise from the last commit."""
         subject, _, rest = self.message.strip().partition("\n")
         title = (self.title or subject or self.head.partition(":")[0])[:NAME_CHARACTERS]
         return title, rest.strip() if self.body is None else self.body
 
 
 async def add_job(tx: Tx, jobs: Jobs, event: CommitsProposed) -> None:
-    """Add the job for a push, unless an equal job waits."""
+    """Add the job for a push, unless an equal job is pending."""
     task = Propose(
         repository_id=event.repository.id,
         pusher_id=event.pusher.id,
@@ -76,7 +76,7 @@ async def get_open(db: Executor, task: Propose) -> PullRow | None:
 
 
 def texts_of(pull: PullRow | None, task: Propose) -> tuple[str, str]:
-    """Return the future title and body of the pull request."""
+    """Return title and body that the pull request will have."""
     if pull is None:
         return task.new_texts
     return task.title or pull.title, pull.body if task.body is None else task.body
@@ -89,7 +89,7 @@ async def propose(
     comparison: Comparison,
     references: list[Reference],
 ) -> None:
-    """Open the pull request or, if it is open, compare it again and set the new texts. Raises Invalid.
+    """Open the pull request. If it is open, compare it again and set the new texts. Raises Invalid.
 
     ``references`` are the references in ``texts_of``.
     """

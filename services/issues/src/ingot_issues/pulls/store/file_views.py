@@ -50,7 +50,7 @@ async def count(db: Executor, issue_id: int, account_id: int) -> int:
 
 
 async def save(db: Executor, issue_id: int, account_id: int, path: bytes, changes: bytes) -> None:
-    """Save that a person has viewed these changes of a file."""
+    """Record that a person has viewed these changes of a file."""
     values = {"changes_sha256": changes, "created_at": now()}
     key = {"issue_id": issue_id, "account_id": account_id, "path_sha256": path}
     statement = insert(db, file_view).values(**key, **values)
@@ -58,7 +58,7 @@ async def save(db: Executor, issue_id: int, account_id: int, path: bytes, change
 
 
 async def remove(db: Executor, issue_id: int, account_id: int, path: bytes) -> None:
-    """Delete a viewed file."""
+    """Delete a person's record of a viewed file."""
     await db.execute(
         delete(file_view).where(
             file_view.c.issue_id == issue_id,
@@ -69,5 +69,5 @@ async def remove(db: Executor, issue_id: int, account_id: int, path: bytes) -> N
 
 
 async def remove_of_account(db: Executor, account_id: int) -> None:
-    """Delete all views of an account."""
+    """Delete all records of files that an account has viewed."""
     await db.execute(delete(file_view).where(file_view.c.account_id == account_id))

@@ -1,4 +1,4 @@
-"""SQL for pull requests: columns that issues do not have."""
+"""SQL for the columns of pull requests that issues do not have."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -56,7 +56,7 @@ class TipsRow(TypedRow):
 
 
 class TakesBranchRow(TypedRow):
-    """``takes_branch`` is True if the head branch of a merged pull request is to be deleted."""
+    """A merged pull request. ``takes_branch`` is True if the head branch is to be deleted."""
 
     takes_branch: bool
 
@@ -79,12 +79,12 @@ async def add(
 
 
 async def allow_maintainer_edit(db: Executor, pull_id: int, *, allow: bool) -> None:
-    """Let users with write access to the base push to the head branch, or no longer."""
+    """Set whether users with write access to the base may push to the head branch."""
     await db.execute(update(pull).where(pull.c.id == pull_id).values(allow_maintainer_edit=allow))
 
 
 async def get_newest_details(db: Executor, repository_id: int, branches: Branches) -> IssueDetails | None:
-    """Return the newest pull request between these branches."""
+    """Return the latest pull request between these branches, or None."""
     statement = DETAILS.where(
         issue.c.repository_id == repository_id,
         pull.c.base_branch == branches.base_branch,
@@ -96,9 +96,9 @@ async def get_newest_details(db: Executor, repository_id: int, branches: Branche
 
 
 async def get_merged_details(db: Executor, repository_id: int, merge_sha: str) -> IssueDetails | None:
-    """Return the newest pull request that was merged as this commit.
+    """Return the latest pull request that was merged as this commit, or None.
 
-    Several have it if the others had nothing left to merge.
+    Several pull requests have the commit if all but one had no changes left to merge.
     """
     statement = DETAILS.where(issue.c.repository_id == repository_id, pull.c.merge_sha == merge_sha)
     row = await fetch_first(db, statement.order_by(issue.c.id.desc()).limit(1), DetailsRow, viewer=0)
@@ -165,7 +165,7 @@ async def is_head_of_another(db: Executor, pull_id: int, head_repository_id: int
 
 
 async def move_base(db: Executor, pull_id: int, base_branch: str, comparison: Comparison) -> bool:
-    """Save another base branch and its comparison. Returns False during a merge."""
+    """Save another base branch and its comparison. Return False during a merge."""
     free = or_(pull.c.merge_claimed_until.is_(None), pull.c.merge_claimed_until < now())
     statement = update(pull).where(pull.c.id == pull_id, pull.c.merged.is_(False), free)
     values = {"base_branch": base_branch, **_compared_values(comparison)}
@@ -180,7 +180,7 @@ async def forget_mergeable(db: Executor, pull_ids: list[int]) -> None:
 
 
 async def set_head_tip(db: Executor, pull_ids: list[int], sha: str) -> None:
-    """Record that a push has moved the heads of these pull requests to that commit."""
+    """Record that a push has moved the heads of these pull requests to ``sha``."""
     if pull_ids:
         await db.execute(update(pull).where(pull.c.id.in_(pull_ids)).values(head_tip=sha))
 
@@ -193,7 +193,7 @@ async def get_tips(db: Executor, pull_ids: Sequence[int]) -> dict[int, tuple[str
 
 
 async def record_comparisons(db: Executor, comparisons: Sequence[tuple[AnyPull, Comparison]]) -> None:
-    """Record comparisons of pull requests. Counts stay while the two commits are unchanged."""
+    """Record comparisons of pull requests. Counts are kept while the two commits are unchanged."""
     rows = [
         {"pull_id": row.pull_id, **_compared_values(comparison), **_counted_values(row, comparison)}
         for row, comparison in comparisons
@@ -248,9 +248,9 @@ _CLAIM = PreparedWrite(
 async def claim_merge(
     db: Executor, row: AnyPull, claim: str, lease: timedelta, *, takes_branch: bool
 ) -> bool:
-    """Claim the merge. False if the pull request has ended, is claimed, or differs from ``row``.
+    """Claim the merge. Return False if the pull request has ended, is claimed, or differs from ``row``.
 
-    ``takes_branch``: the head branch will be deleted afterwards.
+    ``takes_branch``: delete the head branch afterwards.
     """
     moment = now()
     values = {"claim": claim, "claimed_until": moment + lease, "takes": takes_branch}
@@ -259,7 +259,7 @@ async def claim_merge(
 
 
 async def release_merge(db: Executor, pull_id: int, claim: str, *, takes_branch: bool | None = None) -> None:
-    """Release a claim. ``takes_branch`` replaces the value of the claim; None: repos may have merged."""
+    """Release a claim. ``takes_branch`` replaces the claimed value; None if repos may have merged."""
     values: dict[str, object] = {"merge_claim": None, "merge_claimed_until": None}
     if takes_branch is not None:
         values["takes_branch"] = takes_branch
@@ -288,7 +288,7 @@ _MARK_MERGED = PreparedWrite(
 
 
 async def mark_merged(db: Executor, pull_id: int, merged: Merged, *, merged_by: int | None) -> bool | None:
-    """Record the merge. Returns whether to delete the head branch, or None if it was recorded before."""
+    """Record the merge. Return whether to delete the head branch, or None if it was already recorded."""
     row = await _MARK_MERGED.first(
         db,
         TakesBranchRow,
@@ -303,5 +303,5 @@ async def mark_merged(db: Executor, pull_id: int, merged: Merged, *, merged_by: 
 
 
 async def keep_branch(db: Executor, pull_id: int) -> None:
-    """Do not delete the head branch: it is deleted already, or it stays for good."""
+    """Record that the head branch will not be deleted, because it is deleted already or has to stay."""
     await db.execute(update(pull).where(pull.c.id == pull_id).values(takes_branch=False))
