@@ -1,1 +1,1 @@
-"""Decisions and use cases of records."""
+"""Rules and use cases of records."""

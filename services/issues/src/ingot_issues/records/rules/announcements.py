@@ -1,4 +1,4 @@
-"""Events of a repository whose sender is the actor: of labels, milestones, times and reviews."""
+"""Events of a repository whose sender is the actor: labels, milestones, times and reviews."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -17,7 +17,7 @@ Action = Literal["created", "edited", "deleted"]
 
 
 async def announce_in_repository(tx: Tx, context: RepositoryContext, make_event: MakeEvent) -> None:
-    """Announce a change of a label, a milestone or a time."""
+    """Announce a change in a repository with the event that ``make_event`` returns."""
     repository = context.presenter.repository(context.repository)
     people = await accounts.get_people(tx, [context.actor_id])
     sender = context.presenter.user(people.get(context.actor_id))

@@ -19,8 +19,8 @@ class RepositoryContext:
     """A repository and the actor, whose account is copied here.
 
     ``restricted``: the actor's token is restricted to some repositories, so their actions have no effect in
-    others. ``writes_issues``: the actor may write issues here, which access to the code does not include.
-    None if it is unknown.
+    others. ``writes_issues``: the actor may write issues here, which access to the code does not include;
+    None if unknown.
     """
 
     repository: Repository
@@ -33,7 +33,7 @@ class RepositoryContext:
     async def lock(self, tx: Tx, *issue_ids: int) -> None:
         """Block other writers of the repository until the transaction ends.
 
-        Raises NotFound if the repository is deleted, or one of these issues: they were read before.
+        Raises NotFound if the repository, or one of these issues, was deleted after it was read.
         """
         if not await counters.lock(tx, self.repository.id):
             raise NotFound

@@ -6,7 +6,7 @@ from ingot_chassis.errors import Invalid
 
 
 def clean_title(title: str) -> str:
-    """Return ``title`` without surrounding space. Raises Invalid."""
+    """Return ``title`` without leading and trailing spaces. Raises Invalid."""
     title = title.strip()
     if not title:
         raise Invalid.field("title", "required", "is required")
@@ -16,7 +16,7 @@ def clean_title(title: str) -> str:
 def due(moment: datetime | None) -> datetime | None:
     """Return ``moment`` in UTC.
 
-    Some clients send the first or the last possible year for no date: returns None.
+    Some clients send the first or the last possible year for no date. The result is then None.
     """
     if moment is None or not 1 < moment.year < 9999:
         return None

@@ -10,15 +10,15 @@ from ingot_chassis.db.transaction import Tx
 from ingot_issues.records.rules.context import RepositoryContext
 
 NOTIFY = "issue.notify"
-"""The kind of the job."""
+"""The kind of jobs that notify people."""
 
 
 MOST_PEOPLE = 500
-"""Recipients of one event."""
+"""Maximum number of recipients of one event."""
 
 
 class Notify(msgspec.Struct, frozen=True, kw_only=True):
-    """The job: notify people of an action of the actor. ``comment_id`` 0: it was not a comment.
+    """A job that notifies people of an action of the actor. ``comment_id`` is 0 if it was not a comment.
 
     ``review_id``: it was a review or, with ``reply_id``, a reply to one of its comments. ``is_opened``: it
     was opened with a text that may mention people. ``is_edited``: only newly mentioned people are notified.
@@ -49,10 +49,10 @@ async def notify(
     is_edited: bool = False,
     also: Sequence[int] = (),
 ) -> None:
-    """Add the job.
+    """Add the job that notifies people of an action of the actor.
 
-    With ``is_opened``, ``is_edited``, a comment or a review, mentioned people are notified, too. So are the
-    people in ``also``.
+    Mentioned people are notified of an opening, an edit, a comment or a review. People in ``also`` are always
+    notified.
     """
     job = Notify(
         repository_id=context.repository.id,

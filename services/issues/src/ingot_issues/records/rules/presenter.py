@@ -1,4 +1,4 @@
-"""Presentation of people and repositories. Each subject has the views of its own rows."""
+"""Presentation of people and repositories. Each subject presents its own rows."""
 
 from datetime import datetime
 from typing import Protocol
@@ -12,7 +12,7 @@ from ingot_issues.repositories.store.copies import CALLER_FIELDS
 
 
 class Numbered(Protocol):
-    """An issue, or a row of one, with its number and whether it is a pull request."""
+    """An issue, or a row of an issue: its number, and whether it is a pull request."""
 
     @property
     def number(self) -> int: ...
@@ -24,7 +24,7 @@ class Numbered(Protocol):
 class Presenter:
     """Presents people and repositories. ``root`` is the public URL with a slash at the end.
 
-    ``show_email`` False leaves out the e-mail addresses of people.
+    ``show_email`` False omits the e-mail addresses of people.
     """
 
     def __init__(self, public_url: str, *, show_email: bool = True) -> None:
@@ -32,7 +32,7 @@ class Presenter:
         self.show_email = show_email
 
     def user(self, person: Person | None) -> User:
-        """Return a person, or the ghost for a deleted account."""
+        """Return a person, or the ghost account for a deleted account."""
         if person is None:
             return GHOST
         return User(
@@ -55,5 +55,5 @@ class Presenter:
 
 
 def whole_seconds(moment: datetime | None) -> datetime | None:
-    """Return ``moment`` without parts of a second, which clients cannot read."""
+    """Return ``moment`` without fractions of a second, which clients cannot read."""
     return None if moment is None else moment.replace(microsecond=0)

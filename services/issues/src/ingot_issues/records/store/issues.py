@@ -96,7 +96,7 @@ class AnyPull(AnyIssue, Protocol):
 
 
 class IssueRow(TypedRow):
-    """An issue or pull request, with their common columns."""
+    """An issue or pull request, with the columns that both have."""
 
     id: int
     repository_id: int
@@ -194,7 +194,7 @@ async def get_pull_by_id(db: Executor, issue_id: int) -> PullRow | None:
 
 
 async def list_open_pulls(db: Executor, ids: Sequence[int]) -> Sequence[PullRow]:
-    """Return which of these pull requests are open. ``ids`` are ids of issues."""
+    """Return those of these pull requests that are open. ``ids`` are ids of issues."""
     statement = _PULLS.where(issue.c.id.in_(ids), issue.c.state == State.OPEN).order_by(issue.c.id)
     return await fetch_all(db, statement, PullRow)
 
@@ -213,13 +213,13 @@ _COUNT_COMMENTS = _CHANGE.values(
 
 
 async def count_comments(db: Executor, issue_id: int, difference: int) -> bool:
-    """Add to the comment count of an issue. Returns False if it is deleted."""
+    """Add to the comment count of an issue. Return False if it is deleted."""
     values = {"issue_id": issue_id, "updated_at": now(), "difference": difference}
     return (await db.execute(_COUNT_COMMENTS, values)).rowcount > 0
 
 
 async def remove(db: Executor, issue_id: int) -> None:
-    """Delete an issue and its related rows. Its comments are deleted before."""
+    """Delete an issue and its related rows. Delete its comments first."""
     await db.execute(delete(issue).where(issue.c.id == issue_id))
 
 
@@ -232,7 +232,7 @@ _CLOSE = PreparedWrite(
 
 
 async def close(db: Executor, issue_id: int) -> MilestoneIdRow | None:
-    """Close an open issue. Returns its milestone, or None if it was closed before."""
+    """Close an open issue. Return its milestone, or None if it was already closed."""
     return await _CLOSE.first(db, MilestoneIdRow, issue_id=issue_id, moment=now())
 
 

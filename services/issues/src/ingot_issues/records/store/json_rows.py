@@ -1,4 +1,4 @@
-"""A subquery that returns all of its rows as one text: one statement reads an issue with its labels."""
+"""A subquery that returns all of its rows as one text, so one statement reads an issue with its labels."""
 
 from typing import Any
 

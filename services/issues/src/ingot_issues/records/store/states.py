@@ -1,10 +1,10 @@
-"""States of issues, pull requests and milestones, and the filter of lists."""
+"""States of issues, pull requests and milestones, and filters by state."""
 
 from enum import StrEnum
 
 
 class State(StrEnum):
-    """The column ``state``. A merged pull request is closed."""
+    """Values of the column ``state``. A merged pull request is closed."""
 
     OPEN = "open"
     CLOSED = "closed"

@@ -41,7 +41,7 @@ from ingot_issues.repositories.store.ids import is_among
 from ingot_issues.repositories.store.tables import counter
 
 MOST_MATCHES = 10_000
-"""The newest matching issues, and comments, that a search returns. An exact count would read every match."""
+"""The latest matching issues, and comments, that a search returns. An exact count would read all matches."""
 _MOST: ColumnElement[int] = literal_column(str(MOST_MATCHES))
 """A literal like the text: a cached plan would not know the value of a parameter."""
 ESCAPE = "/"
@@ -54,7 +54,7 @@ The rest of a longer text is searched as part of the last word, since each word 
 
 
 FEW = 500
-"""Issues, and comments, of a repository up to which SQLite scans all texts."""
+"""Maximum number of issues, and of comments, of a repository for which SQLite scans all texts."""
 
 
 class _SizeRow(TypedRow):
@@ -92,8 +92,8 @@ async def uses_index(db: Executor, repository_id: int) -> bool:
 class is_of(Condition):  # noqa: N801
     """True if a row belongs to one repository. ``column`` is the repository's id.
 
-    The text indexes have ``repository_id + 0``: with the plain column PostgreSQL would search them once per
-    repository. On SQLite this keeps the planner from using another index.
+    The text indexes contain ``repository_id + 0``. With the plain column PostgreSQL would search them once
+    per repository. On SQLite this keeps the planner from using another index.
     """
 
 
@@ -130,7 +130,7 @@ def _in_array(element: is_match, compiler: SQLCompiler, **options: Any) -> str:
 
 
 def pattern_of(text: str) -> str:
-    """Return the LIKE pattern, with ESCAPE, for lower-case texts that contain this one."""
+    """Return the LIKE pattern, with ESCAPE, for lower-case texts that contain ``text``."""
     pattern = text.lower()
     for special in (ESCAPE, "%", "_"):
         pattern = pattern.replace(special, ESCAPE + special)
@@ -144,16 +144,16 @@ def words_of(text: str) -> list[str]:
 
 
 def contains_text(text: str, repository_ids: Collection[int], *, indexed: bool = True) -> ColumnElement[bool]:
-    """Match issues of these repositories with each word of the text, in any of their texts.
+    """Return the condition for issues of these repositories with each word of ``text`` in a text.
 
-    ``indexed`` False: SQLite scans all their texts.
+    ``indexed`` False: SQLite scans all texts.
     """
     words = enumerate(words_of(text))
     return and_(*(_contains_word(word, number, repository_ids, indexed=indexed) for number, word in words))
 
 
 def relevance(text: str) -> ColumnElement[int]:
-    """Sort matching issues: those with each word in the title come first."""
+    """Return the sort key of matching issues: those with each word in the title come first."""
     words = enumerate(words_of(text))
     return case((and_(*(_has(issue.c.title, word, number) for number, word in words)), 0), else_=1)
 
