@@ -1,7 +1,8 @@
 """References to issues: ``#3`` and ``owner/name#3`` in issues, comments, pull requests and commits.
 
 A reference within the repository is added to the timeline at once. A reference to another repository is a
-job. It asks repos first if the author, and the user who merged or pushed the text, may read that repository.
+job. The job first asks repos if the author may read that repository. The user who merged or pushed must be
+able to, as well.
 """
 
 import hashlib
@@ -24,9 +25,9 @@ from ingot_issues.repositories.store import copies as repositories
 from ingot_issues.repositories.store import counters
 
 ADD_REFERENCE = "issue.refer"
-"""The kind of the job."""
+"""The kind of jobs that add references."""
 MOST = 50
-"""References per text."""
+"""Maximum number of references per text."""
 
 
 class Action(StrEnum):
@@ -45,7 +46,7 @@ _REFERENCE = re.compile(
 
 
 class Reference(msgspec.Struct, frozen=True, kw_only=True):
-    """A reference. ``full_name`` is empty for the repository of the text."""
+    """A reference to an issue. ``full_name`` is empty for the repository of the text."""
 
     full_name: str
     number: int
@@ -80,10 +81,10 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AddReference(msgspec.Struct, frozen=True, kw_only=True):
-    """The job: add a reference to the timeline of an issue in another repository.
+    """A job that adds a reference to the timeline of an issue in another repository.
 
-    ``act``: close or reopen the issue, too. Both the actor, who only merged or pushed, and the ``authors`` of
-    the text need the right to do so.
+    ``act``: close or reopen the issue, too. The actor and the ``authors`` of the text must have the right to
+    do so. The actor may only have merged or pushed.
     """
 
     source: Source
@@ -108,9 +109,9 @@ def find(text: str) -> list[Reference]:
 
 
 async def find_in_markdown(text: str) -> list[Reference]:
-    """Return the references of a markdown text, without those in code and links.
+    """Return the references of a markdown text. Code and links are skipped.
 
-    Call it before the repository is locked. Raises Unavailable.
+    Call this before the repository is locked. Raises Unavailable.
     """
     return find(await plain_text_of(text)) if "#" in text else []
 
@@ -141,7 +142,7 @@ def is_own(context: RepositoryContext, reference: Reference) -> bool:
 
 
 async def _add(tx: Tx, context: RepositoryContext, target: IssueRow, source: Source, action: Action) -> None:
-    """Add the reference to the timeline of ``target``, once."""
+    """Add the reference to the timeline of ``target``, unless it is already there."""
     if target.id == source.issue_id:
         return
     if await timeline.has_reference(tx, target.id, source.kind, source.columns):
@@ -160,7 +161,7 @@ async def add_to_other_repository(
     *,
     act: bool = False,
 ) -> None:
-    """Add the job for a reference to another repository. A restricted token has no effect there."""
+    """Add the job for a reference to another repository, unless the actor's token is restricted."""
     if context.restricted:
         return
     await repositories.add_missing(tx, context.repository)
@@ -172,9 +173,9 @@ async def add_to_other_repository(
 async def receive(
     tx: Tx, context: RepositoryContext, accesses: Mapping[int, RepositoryAccess], job: AddReference
 ) -> IssueRow | None:
-    """Add a reference from another repository. Returns the issue if the reference closes or reopens it.
+    """Add a reference from another repository. Return the issue if it is to be closed or reopened.
 
-    ``accesses`` are those of the actor and the authors, who all need the right to do so.
+    ``accesses`` are those of the actor and the authors, who all need the right to close or reopen it.
     """
     if context.repository.archived or not await counters.lock(tx, context.repository.id):
         return None
@@ -190,7 +191,7 @@ async def receive(
 
 
 async def references_of(title: str, body: str) -> list[Reference]:
-    """Return the references of an issue or pull request. Call it before the repository is locked."""
+    """Return the references of an issue or pull request. Call this before the repository is locked."""
     if "#" not in title and "#" not in body:
         return []
     return await find_in_markdown(f"{title}\n\n{body}")

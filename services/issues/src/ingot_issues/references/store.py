@@ -40,5 +40,5 @@ async def add(db: Executor, issue: AnyIssue, account_id: int) -> None:
 
 
 async def list_writers(db: Executor, issue: AnyIssue) -> list[int]:
-    """Return the author and all editors, including those of former texts: any word may be theirs."""
+    """Return the author and all editors of an issue's text, including former texts."""
     return [issue.author_id, *(row.account_id for row in await _OF_ISSUE.all(db, issue_id=issue.id))]
