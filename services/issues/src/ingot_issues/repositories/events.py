@@ -25,12 +25,12 @@ async def renew_after_push(tx: Tx, event: repos.PushReceived, _envelope: Envelop
 async def save(
     tx: Tx, event: repos.RepositoryForked | repos.CommitsProposed | repos.ImportFetched, _envelope: Envelope
 ) -> None:
-    """Save a copy. Each fork has one, since pull requests name a fork only by its owner."""
+    """Save the copy of a repository. Forks need copies, because pull requests name a fork by its owner."""
     await copies.save(tx, event.repository)
 
 
 async def remove(tx: Tx, event: repos.RepositoryDeleted, _envelope: Envelope) -> None:
-    """Delete the copy, and reject later writes to the repository. It runs after other subjects."""
+    """Delete the copy, and reject later writes to the repository. Handlers of other subjects run before."""
     await counters.lock(tx, event.repository.id)
     await copies.remove(tx, event.repository.id)
     await counters.close(tx, event.repository.id)

@@ -1,4 +1,4 @@
-"""Announces counts of open issues, once for all changes of a repository within a second."""
+"""Announces counts of open issues: once per repository for all changes within a second."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from ingot_issues.repositories.store import counters
 INTERVAL_SECONDS = 1.0
 """The longest delay of an announcement."""
 MOST_REPOSITORIES = 100
-"""Repositories per step."""
+"""Maximum number of repositories per step."""
 
 
 class OpenCountsAnnouncer:
@@ -19,13 +19,13 @@ class OpenCountsAnnouncer:
         self._db = database
 
     async def run(self) -> None:
-        """Announce until cancelled."""
+        """Announce changed counts until cancelled."""
         while True:
             if await self.step() < MOST_REPOSITORIES:
                 await asyncio.sleep(INTERVAL_SECONDS)
 
     async def step(self) -> int:
-        """Announce changed counts. Returns the number of repositories."""
+        """Announce changed counts. Return the number of repositories."""
         async with self._db.read() as db:
             changed = await counters.list_changed(db, MOST_REPOSITORIES)
         announced = 0

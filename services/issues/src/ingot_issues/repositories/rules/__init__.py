@@ -1,1 +1,1 @@
-"""Decisions and use cases of repositories."""
+"""Rules and use cases of repositories."""

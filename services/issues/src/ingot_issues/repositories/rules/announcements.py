@@ -22,7 +22,7 @@ _Event = TypeVar("_Event", bound=Event)
 
 
 MOST_CHARACTER_BYTES = 6
-"""Bytes of a control character in JSON."""
+"""Bytes of an escaped control character in JSON."""
 _SMALL = (
     inspect.BoolType,
     inspect.DateTimeType,
@@ -35,7 +35,7 @@ _SMALL = (
 
 @dataclass
 class Remainder:
-    """The amount that an event leaves out."""
+    """The number of characters and items that an event omits."""
 
     characters: int = 0
     labels: int = 0
@@ -43,14 +43,14 @@ class Remainder:
 
 
 def emit(tx: Tx, event: Event, repository_id: int) -> None:
-    """Emit an event of a repository, in the order of its commits."""
+    """Emit an event of a repository. Events have the order of the commits of transactions."""
     tx.emit(clip_event(event), key=repository_id)
 
 
 def clip_event(event: _Event) -> _Event:
     """Return ``event`` clipped to less than EVENT_BYTES.
 
-    Its field ``omitted``, if any, counts what was left out.
+    Its field ``omitted``, if it has one, counts the omitted parts.
     """
     remainder = Remainder()
     fitting: _Event = _fit(event, EVENT_NAME_BYTES, remainder)
@@ -61,7 +61,7 @@ def clip_event(event: _Event) -> _Event:
 
 
 def _fit(value: str | int | list[Any] | msgspec.Struct, room: int, remainder: Remainder) -> Any:
-    """Return ``value`` with texts of at most ``room`` bytes, or their own limit."""
+    """Return ``value`` with texts clipped to ``room`` bytes, or to the limit of their own field."""
     if isinstance(value, str):
         start = clip(value, room)
         remainder.characters += len(value) - len(start)
@@ -90,8 +90,8 @@ def _fit(value: str | int | list[Any] | msgspec.Struct, room: int, remainder: Re
 def _fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, int, int], ...]:
     """Return the fields that may be too large, as name, bytes and items.
 
-    Bytes 0: the limit of the surrounding value. Items 0: not a list. `ingot_contracts` declares the budgets
-    next to each field.
+    Bytes 0: the limit of the surrounding value applies. Items 0: the field is not a list. `ingot_contracts`
+    declares the budgets next to each field.
     """
     described, fields = cast("inspect.StructType", inspect.type_info(kind)), []
     for field in described.fields:

@@ -18,7 +18,7 @@ from ingot_contracts.repos.repositories import Repository
 from ingot_issues.repositories.store.tables import repository
 
 _DECODED = 512
-"""Decoded copies in the cache: many pull requests have heads in the same repositories."""
+"""Maximum number of cached decoded copies. Many pull requests have heads in the same repositories."""
 CALLER_FIELDS: Mapping[str, Any] = {
     "permissions": Permission(),
     "parent": None,
@@ -45,7 +45,7 @@ _VIEWS = PreparedQuery(select(repository.c.view).where(any_of(repository.c.id, "
 
 
 async def get_many(db: Executor, ids: Collection[int]) -> dict[int, Repository]:
-    """Return the copies of these repositories, by id. Some repositories have no copy."""
+    """Return the copies of these repositories, by id. Repositories without a copy are omitted."""
     if not ids:
         return {}
     views = [repository_of(row.view) for row in await _VIEWS.all(db, ids=list(ids))]
@@ -53,7 +53,7 @@ async def get_many(db: Executor, ids: Collection[int]) -> dict[int, Repository]:
 
 
 async def get_fork_id(db: Executor, parent_id: int, owner_id: int) -> int | None:
-    """Return the id of an account's fork of a repository."""
+    """Return the id of the fork of a repository that an account owns, or None."""
     statement = select(repository.c.id).where(
         repository.c.parent_id == parent_id, repository.c.owner_id == owner_id
     )
@@ -61,14 +61,14 @@ async def get_fork_id(db: Executor, parent_id: int, owner_id: int) -> int | None
 
 
 async def save(db: Executor, view: Repository) -> None:
-    """Insert or update the copy of a repository from an event. The next event is compared with it."""
+    """Insert or update the copy of a repository from an event. Handlers compare the next event with it."""
     values = _values(view)
     statement = insert(db, repository).values(values)
     await db.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
 
 
 async def add_missing(db: Executor, view: Repository) -> None:
-    """Insert a copy of a repository unless one exists. An existing copy is read without a lock."""
+    """Insert a copy of a repository unless one exists. Reading an existing copy takes no lock."""
     if (await db.execute(select(repository.c.id).where(repository.c.id == view.id))).scalar() is None:
         await db.execute(insert(db, repository).values(_values(view)).on_conflict_do_nothing())
 
@@ -94,7 +94,7 @@ async def remove(db: Executor, repository_id: int) -> None:
 
 
 def _values(view: Repository) -> dict[str, int | bytes]:
-    """Return the columns to write. Some views lack the parent, so a stored parent stays."""
+    """Return the columns to write. A parent is omitted if the view lacks it, so a stored parent is kept."""
     copy = msgspec.structs.replace(view, **CALLER_FIELDS)
     values: dict[str, int | bytes] = {
         "id": view.id,
@@ -110,5 +110,5 @@ def _values(view: Repository) -> dict[str, int | bytes]:
 
 @lru_cache(_DECODED)
 def repository_of(view: bytes) -> Repository:
-    """Return the copy of a repository."""
+    """Return the decoded copy of a repository."""
     return msgspec.json.decode(view, type=Repository)

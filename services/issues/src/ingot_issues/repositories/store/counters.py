@@ -15,7 +15,7 @@ from ingot_issues.repositories.store.tables import counter
 
 
 class DeletionRow(TypedRow):
-    """A counter. ``gone`` is True if its repository is deleted."""
+    """The counter of a repository. ``gone`` is True if the repository is deleted."""
 
     gone: bool
 
@@ -33,7 +33,7 @@ _LOCK = PreparedQuery(select(counter.c.gone).where(_OF_REPOSITORY).with_for_upda
 
 
 async def lock(tx: Tx, repository_id: int) -> bool:
-    """Block other writers of the repository until the transaction ends. Returns False if it is deleted.
+    """Block other writers of the repository until the transaction ends. Return False if it is deleted.
 
     Every transaction that writes to a repository begins with this lock. So numbers, counts and events of a
     repository have the order of its commits.
@@ -66,7 +66,7 @@ async def count_open(db: Executor, repository_id: int, difference: int, *, is_pu
 
 
 async def raise_number(db: Executor, repository_id: int, number: int) -> None:
-    """Give the next issue a number above ``number``."""
+    """Make the next issue number of a repository larger than ``number``."""
     is_lower = counter.c.repository_id == repository_id, counter.c.last_number < number
     await db.execute(update(counter).where(*is_lower).values(last_number=number))
 
@@ -81,7 +81,7 @@ _CHANGED = select(counter.c.repository_id).where(counter.c.untold)
 
 
 async def list_changed(db: Executor, limit: int) -> list[int]:
-    """Return repositories whose counts have changed since the last announcement."""
+    """Return repositories whose counts have changed since their last announcement."""
     return list((await db.execute(_CHANGED.limit(limit))).scalars())
 
 
@@ -109,7 +109,7 @@ async def close(tx: Tx, repository_id: int) -> None:
 
 
 class NumberRow(TypedRow):
-    """The number of the last issue of a repository."""
+    """The number of the latest issue of a repository."""
 
     last_number: int
 

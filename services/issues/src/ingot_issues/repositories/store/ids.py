@@ -1,8 +1,8 @@
 """Ids of repositories as a result, and the condition that a row belongs to one of many repositories.
 
-The ids are literals in the statement, since PostgreSQL's planner must know how many there are. It then
-decides between reading each repository and scanning all issues from the newest on. As one constant they cost
-nothing to plan, and are hashed. As one parameter each they take 27 µs.
+The ids are literals in the statement, because PostgreSQL's planner must know their number. It then decides
+between reading each repository and scanning all issues, latest first. One constant for all ids costs nothing
+to plan, and is hashed. One parameter per id costs 27 µs per id.
 """
 
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from ingot_chassis.db.rows import TypedRow
 
 
 class RepositoryIdRow(TypedRow):
-    """A repository in the result of a query."""
+    """The id of a repository in the result of a query."""
 
     repository_id: int
 
@@ -42,9 +42,9 @@ def of_units(
     without_issues: Collection[int],
     without_pulls: Collection[int],
 ) -> list[ColumnElement[bool]]:
-    """Match issues, except of the repositories ``without_issues``, and pull requests in the same way.
+    """Return the condition for issues outside ``without_issues`` and pull requests outside ``without_pulls``.
 
-    Such repositories are rare, so most statements have no condition.
+    Both are sets of repositories. They are usually empty, so most statements have no condition.
     """
     where: list[ColumnElement[bool]] = []
     if without_issues:
