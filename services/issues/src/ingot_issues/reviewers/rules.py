@@ -1,9 +1,9 @@
-"""Requested teams as the API shows them."""
+"""Requested teams in the form of the API."""
 
 from ingot_contracts.identity.teams import Team
 from ingot_contracts.issues.pulls import RequestedTeam
 
 
 def requested_team(team: Team) -> RequestedTeam:
-    """Return the fields of a team that readers of the pull request may see. Others are for members."""
+    """Return the fields of a team that readers of the pull request may see. Other fields are for members."""
     return RequestedTeam(id=team.id, name=team.name)

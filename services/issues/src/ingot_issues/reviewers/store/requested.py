@@ -1,4 +1,4 @@
-"""The requested reviewers of a pull request, people and teams, as one JSON text of its row."""
+"""The requested reviewers of a pull request, people and teams, as one JSON text in its row."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from ingot_issues.reviewers.store.tables import review, review_comment, team
 from ingot_issues.reviewers.store.teams import team_of
 
 _DECODED = 512
-"""Decoded texts in the cache: many pull requests of a list have equal reviewers."""
+"""Maximum number of cached decoded texts. Many pull requests of a list have equal reviewers."""
 
 
 class RequestedReviewer(NamedTuple):
@@ -70,7 +70,7 @@ REVIEWERS_JSON = (
     .correlate(issue)
     .scalar_subquery()
 )
-"""Rows of ``RequestedReviewer``."""
+"""The rows of ``RequestedReviewer`` as JSON."""
 
 _DECODER = msgspec.json.Decoder(list[RequestedReviewer])
 
@@ -92,4 +92,4 @@ _LINE_COMMENTS = (
 
 
 LINE_COMMENTS = case((issue.c.is_pull, _LINE_COMMENTS), else_=literal_column("0"))
-"""The column that counts comments on lines in submitted reviews of an issue."""
+"""A column with the number of comments on lines in submitted reviews of an issue."""

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class ReviewState(StrEnum):
-    """The state of a review, as the API spells it. ``REQUEST_REVIEW`` is a request for a review."""
+    """The state of a review in the API. ``REQUEST_REVIEW`` is a request for a review."""
 
     PENDING = "PENDING"
     APPROVED = "APPROVED"

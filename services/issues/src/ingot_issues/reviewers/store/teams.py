@@ -22,7 +22,7 @@ class TeamViewRow(TypedRow):
 
 @lru_cache(512)
 def team_of(view: str) -> Team:
-    """Return the decoded copy. It is cached, because many pull requests of a list wait for the same teams."""
+    """Return the decoded copy of a team. Cached, because many pull requests wait for equal teams."""
     return msgspec.json.decode(view, type=Team)
 
 
@@ -40,7 +40,7 @@ async def renew(db: Executor, copy: Team) -> None:
 
 
 async def get_many(db: Executor, ids: Collection[int]) -> dict[int, Team]:
-    """Return teams by id."""
+    """Return the copies of teams by id."""
     if not ids:
         return {}
     rows = await fetch_all(db, select(team.c.view).where(team.c.id.in_(ids)), TeamViewRow)
@@ -48,18 +48,18 @@ async def get_many(db: Executor, ids: Collection[int]) -> dict[int, Team]:
 
 
 async def lock_existing(db: Executor, ids: Collection[int]) -> set[int]:
-    """Return which of these teams exist, and lock them until the transaction ends."""
+    """Return those teams that exist, and lock them until the transaction ends."""
     statement = select(team.c.id).where(team.c.id.in_(ids)).order_by(team.c.id).with_for_update(read=True)
     return set((await db.execute(statement)).scalars()) if ids else set()
 
 
 async def remove(db: Executor, team_id: int) -> list[int]:
-    """Delete the copy of a team and its requests. Returns the affected pull requests."""
+    """Delete the copy of a team and its requests. Return the affected pull requests."""
     return await _remove(db, team.c.id == team_id)
 
 
 async def remove_all(db: Executor, organization_id: int) -> list[int]:
-    """Delete the copies of an organization's teams, and their requests."""
+    """Delete the copies of an organization's teams, and their requests. Return the affected pull requests."""
     return await _remove(db, team.c.organization_id == organization_id)
 
 
@@ -72,7 +72,7 @@ async def _remove(db: Executor, which: ColumnElement[bool]) -> list[int]:
 async def withdraw_foreign(db: Executor, repository_id: int, organization_id: int) -> list[int]:
     """Delete requests to teams of other organizations in a repository.
 
-    Returns the affected pull requests.
+    Return the affected pull requests.
     """
     foreign = select(team.c.id).where(team.c.organization_id != organization_id)
     issue_ids = select(issue.c.id).where(issue.c.repository_id == repository_id)
