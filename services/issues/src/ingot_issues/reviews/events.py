@@ -1,4 +1,4 @@
-"""Events that change reviews and requests for them."""
+"""Events that change reviews and requests for reviews."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ from ingot_issues.scheduled_merges.rules.scheduling import wake
 
 
 class ReviewEvents:
-    """Handlers of events that change reviews and requests for them."""
+    """Handlers of events that change reviews and requests for reviews."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -30,7 +30,7 @@ class ReviewEvents:
         }
 
     async def renew_team(self, tx: Tx, event: TeamEdited, _envelope: Envelope) -> None:
-        """Update the copy of a team, which waiting pull requests show."""
+        """Update the copy of a team, which pull requests with a request to it show."""
         await teams.renew(tx, event.team)
 
     async def remove_team(self, tx: Tx, event: TeamDeleted, _envelope: Envelope) -> None:
@@ -41,7 +41,7 @@ class ReviewEvents:
         await wake(tx, self._jobs, await teams.remove_all(tx, event.organization_id))
 
     async def withdraw_foreign_teams(self, tx: Tx, event: RepositoryEdited, _envelope: Envelope) -> None:
-        """After a transfer, withdraw the requests for reviews by teams of the former owner."""
+        """Withdraw requests to teams of the former owner after a transfer."""
         if is_transfer(event):
             issue_ids = await teams.withdraw_foreign(tx, event.repository.id, event.repository.owner.id)
             await wake(tx, self._jobs, issue_ids)

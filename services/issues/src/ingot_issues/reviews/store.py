@@ -30,7 +30,7 @@ DECISIONS = (ReviewState.APPROVED, ReviewState.REQUEST_CHANGES)
 
 
 class ReviewRow(TypedRow):
-    """A review. ``updated_at`` is when it was submitted or dismissed, unless it is pending."""
+    """A review. ``updated_at`` is the time of its submission or dismissal, unless it is pending."""
 
     id: int
     issue_id: int
@@ -70,7 +70,7 @@ class ReviewCommentRow(TypedRow):
 
 
 class ListedReviewCommentRow(ReviewCommentRow, TotalRow):
-    """A comment of a list."""
+    """A comment in a list, with the total number."""
 
 
 class DecisionRow(TypedRow):
@@ -93,7 +93,7 @@ class ReviewerRow(TypedRow):
 
 
 class ListedReviewRow(ReviewRow, TotalRow):
-    """A review of a page of reviews."""
+    """A review in a page, with the total number."""
 
 
 _COMMENTS = (
@@ -122,7 +122,7 @@ async def add(
 ) -> int:
     """Insert a review without text, and return its id. ``author_id`` 0: a request to the team.
 
-    ``target`` as for ``target_values``.
+    ``target`` is as in ``target_values``.
     """
     moment = now()
     values = {
@@ -192,7 +192,7 @@ async def dismiss_others(db: Executor, issue_id: int, author_id: int, review_id:
 async def list_decisions(db: Executor, issue_id: int) -> Sequence[DecisionRow]:
     """Return the decisions on a pull request, the oldest first, including dismissed ones.
 
-    Imported reviews are none: their source could name anybody as their author.
+    Imported reviews are not included, because their source could name any person as the author.
     """
     columns = (review.c[name] for name in DecisionRow.__annotations__)
     is_own = (review.c.original_author == "", review.c.original_author_id == 0)
@@ -203,7 +203,7 @@ async def list_decisions(db: Executor, issue_id: int) -> Sequence[DecisionRow]:
 async def dismiss_stale_approvals(
     db: Executor, issue_id: int, present_target: tuple[str, str, str]
 ) -> list[int]:
-    """Dismiss approvals of another target. Returns the ids of those that counted."""
+    """Dismiss approvals of another target. Return the ids of those that counted."""
     is_stale = or_(*(review.c[name] != value for name, value in target_values(present_target).items()))
     statement = (
         update(review)
@@ -234,7 +234,7 @@ async def remove(db: Executor, review_id: int) -> None:
 def _is_request(
     issue_id: int, account_ids: Collection[int], team_ids: Collection[int]
 ) -> ColumnElement[bool]:
-    """Match requests to one of these people, or one of these teams."""
+    """Return the condition for requests to one of these people, or to one of these teams."""
     return and_(
         review.c.issue_id == issue_id,
         review.c.state == ReviewState.REQUEST_REVIEW,
@@ -248,7 +248,7 @@ def _is_request(
 async def remove_requests(
     db: Executor, issue_id: int, account_ids: Collection[int], team_ids: Collection[int] = ()
 ) -> tuple[list[int], list[int]]:
-    """Delete requests. Returns their people and teams."""
+    """Delete requests to these people and teams. Return those that had a request."""
     statement = delete(review).where(_is_request(issue_id, account_ids, team_ids))
     rows = await fetch_all(db, statement.returning(review.c.author_id, review.c.team_id), ReviewerRow)
     return (
@@ -288,7 +288,7 @@ _COMMENTS_ON_PULL = PreparedPage(
 
 
 class _FirstRows(NamedTuple):
-    """The first rows of a list."""
+    """The parameter of a query for the first rows of a list."""
 
     limit: int
     offset: int = 0
@@ -297,7 +297,7 @@ class _FirstRows(NamedTuple):
 async def list_comments_of_pull(
     db: Executor, issue_id: int, *, viewer_id: int, limit: int
 ) -> tuple[Sequence[ReviewCommentRow], int]:
-    """Return the latest ``limit`` comments that the viewer sees, oldest first, and their number."""
+    """Return the latest ``limit`` comments that the viewer may see, oldest first, and the total number."""
     rows, total = await _COMMENTS_ON_PULL.read(db, _FirstRows(limit), issue_id=issue_id, viewer_id=viewer_id)
     return rows[::-1], total
 
@@ -329,7 +329,7 @@ async def get_comment(db: Executor, repository_id: int, comment_id: int) -> Plac
 
 
 async def reply(db: Executor, to: ReviewCommentRow, author_id: int, body: str) -> ReviewCommentRow:
-    """Insert a comment on the same line, in the same review."""
+    """Insert a reply to a comment: on the same line, in the same review."""
     moment = now()
     same = ("review_id", "path", "old_position", "new_position", "commit_sha", "diff_hunk", "resolver_id")
     values = {name: getattr(to, name) for name in same}
@@ -340,19 +340,19 @@ async def reply(db: Executor, to: ReviewCommentRow, author_id: int, body: str) -
 
 
 async def change_comment(db: Executor, comment_id: int, body: str) -> ReviewCommentRow | None:
-    """Replace the text of a comment on a line. Returns None if it was deleted."""
+    """Replace the text of a comment on a line. Return None if it was deleted."""
     statement = update(review_comment).where(review_comment.c.id == comment_id)
     values = {"body": body, "updated_at": now()}
     return await fetch_first(db, statement.values(values).returning(review_comment), ReviewCommentRow)
 
 
 async def remove_comment(db: Executor, comment_id: int) -> bool:
-    """Delete a comment on a line. Returns False if it was deleted before."""
+    """Delete a comment on a line. Return False if it was already deleted."""
     return (await db.execute(delete(review_comment).where(review_comment.c.id == comment_id))).rowcount > 0
 
 
 async def resolve(db: Executor, comment: ReviewCommentRow, resolver_id: int | None) -> bool:
-    """Record who resolved a review's comments on one line. Returns False if it is already recorded."""
+    """Record who resolved a review's comments on one line. Return False if it is already recorded."""
     statement = update(review_comment).where(
         review_comment.c.review_id == comment.review_id,
         review_comment.c.path == comment.path,

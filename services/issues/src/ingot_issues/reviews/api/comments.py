@@ -24,7 +24,7 @@ from ingot_issues.reviews.store import PlacedCommentRow, ReviewCommentRow
 
 ONE_COMMENT = "/pulls/comments/{comment_id:int}"
 MOST_COMMENTS = 500
-"""Comments of all reviews in one response. The page of a pull request shows them at once."""
+"""Maximum number of comments in one response. The page of a pull request shows all of them at once."""
 
 
 class WriteReviewComment(msgspec.Struct, kw_only=True):
@@ -34,7 +34,7 @@ class WriteReviewComment(msgspec.Struct, kw_only=True):
 async def present(
     request: IssuesRequest, pull: AnyPull, rows: list[ReviewCommentRow]
 ) -> list[PullReviewComment]:
-    """Return comments of one pull request. The diff is read if one of them is about an earlier head."""
+    """Return comments of one pull request. Reads the diff if a comment is about an earlier head."""
     async with request.db.read() as db:
         ids = [row.author_id for row in rows] + [row.resolver_id for row in rows if row.resolver_id]
         people = await accounts.get_people(db, ids)
@@ -75,9 +75,9 @@ async def list_review_comments(request: IssuesRequest, index: int, review_id: in
     tags=["repository"],
 )
 async def list_pull_comments(request: IssuesRequest, index: int) -> Response[list[PullReviewComment]]:
-    """List the comments on lines of all reviews, oldest first: at most the latest 500.
+    """List the comments on lines of all reviews, oldest first: the latest 500 at most.
 
-    `X-Total-Count` counts all.
+    `X-Total-Count` has the number of all comments.
     """
     pull = await pull_row_of(request, index)
     async with request.db.read() as db:
@@ -120,7 +120,10 @@ async def get_review_comment(request: IssuesRequest, comment_id: int) -> PullRev
 async def edit_review_comment(
     request: IssuesRequest, comment_id: int, data: WriteReviewComment
 ) -> PullReviewComment:
-    """Replace the text of a comment on a line. Its author and administrators of the repository may."""
+    """Replace the text of a comment on a line.
+
+    Its author and administrators of the repository may do this.
+    """
     row, body = await _own_comment(request, comment_id), clean_body(data.body)
     pull = await pull_of(request, row.number)
     await request.require_unblocked(pull.author_id)
@@ -138,7 +141,10 @@ async def edit_review_comment(
     tags=["repository"],
 )
 async def delete_review_comment(request: IssuesRequest, comment_id: int) -> None:
-    """Delete a comment on a line. Its author and administrators of the repository may. Replies stay."""
+    """Delete a comment on a line, but not its replies.
+
+    Its author and administrators of the repository may do this.
+    """
     row, context = await _own_comment(request, comment_id), await request.context()
     async with request.db.transaction() as tx:
         await review_comments.delete(tx, context, row)
@@ -161,7 +167,7 @@ async def _own_comment(request: IssuesRequest, comment_id: int) -> PlacedComment
 async def reply(
     request: IssuesRequest, index: int, comment_id: int, data: WriteReviewComment
 ) -> PullReviewComment:
-    """Reply to a comment on a line. On a locked pull request only writers may."""
+    """Reply to a comment on a line. On a locked pull request only writers may reply."""
     pull = await reviewable(request, index)
     to, body = await _comment_of(request, comment_id), clean_body(data.body)
     if to.number != pull.number:
@@ -181,7 +187,10 @@ async def reply(
     status_code=204,
 )
 async def resolve(request: IssuesRequest, comment_id: int) -> None:
-    """Mark the conversation of a comment as resolved. The author of the pull request and writers may."""
+    """Mark the conversation of a comment as resolved.
+
+    The author of the pull request and writers may do this.
+    """
     await _resolve(request, comment_id, request.principal.id)
 
 

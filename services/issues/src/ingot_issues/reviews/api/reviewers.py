@@ -1,4 +1,4 @@
-"""The reviewers that a request names."""
+"""People and teams that a request names as reviewers."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ from ingot_issues.reviews.rules.submission import NewRequests
 
 
 class Reviewers(msgspec.Struct, kw_only=True):
-    """Logins of people, and names of teams of the organization that owns the repository."""
+    """Reviewers: logins of people, and names of teams of the organization that owns the repository."""
 
     reviewers: Logins = []
     team_reviewers: Logins = []
@@ -42,7 +42,7 @@ async def requests_of(
 ) -> NewRequests:
     """Return the people and teams in ``reviewers``. Copies accounts and teams.
 
-    Raises Invalid for people who do not exist or may not read the repository. Raises it, too, for the author
+    Raises Invalid for people who do not exist or may not read the repository. Also raises it for the author
     of the pull request.
     """
     account_ids = await resolve_readers(request, reviewers.logins, "reviewers")
@@ -70,7 +70,7 @@ async def requests_of(
 
 
 async def resolve_teams(request: IssuesRequest, names: list[str]) -> list[Team]:
-    """Return the distinct teams of these names.
+    """Return the distinct teams with these names.
 
     Raises Invalid, also if the caller may not see the organization's teams.
     """
@@ -103,7 +103,7 @@ async def _knows_teams(request: IssuesRequest, organization_id: int) -> bool:
 
 
 async def _require_access(request: IssuesRequest, teams: list[Team]) -> None:
-    """Raise Invalid if the repository is private and one of these teams has no access."""
+    """Raise Invalid if the repository is private and one of the teams has no access."""
     if not teams or not request.access.repository.private:
         return
     team_ids = await request.components.repos.team_ids(request.repository_id)

@@ -1,1 +1,1 @@
-"""Decisions and use cases of reviews."""
+"""Rules and use cases of reviews."""

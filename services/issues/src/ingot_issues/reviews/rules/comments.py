@@ -19,7 +19,7 @@ from ingot_issues.reviews.store import PlacedCommentRow, ReviewCommentRow
 async def reply(
     tx: Tx, context: RepositoryContext, pull: PullDetails, to: PlacedCommentRow, body: str
 ) -> ReviewCommentRow:
-    """Reply to a comment, in its review. People are notified, unless the review is pending."""
+    """Reply to a comment, in its review. Notify people, unless the review is pending."""
     await context.lock(tx)
     if await store.get(tx, pull.id, to.review_id) is None:
         raise NotFound
@@ -31,9 +31,9 @@ async def reply(
 
 
 async def edit(tx: Tx, context: RepositoryContext, row: PlacedCommentRow, body: str) -> ReviewCommentRow:
-    """Replace the text of a comment. While its review is pending, no one is notified.
+    """Replace the text of a comment. Notify people, unless its review is pending.
 
-    Raises NotFound if the comment was deleted in the meantime.
+    Raises NotFound if the comment was deleted since.
     """
     await context.lock(tx)
     comment = await store.change_comment(tx, row.id, body)
@@ -48,7 +48,7 @@ async def edit(tx: Tx, context: RepositoryContext, row: PlacedCommentRow, body: 
 
 
 async def delete(tx: Tx, context: RepositoryContext, row: PlacedCommentRow) -> None:
-    """Delete a comment. Its review stays. A deleted comment is ignored."""
+    """Delete a comment, but not its review. A deleted comment is ignored."""
     await context.lock(tx)
     if await store.remove_comment(tx, row.id) and row.review_state != ReviewState.PENDING:
         await issue_rows.change(tx, row.issue_id)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ingot_contracts.issues.reviews import LONGEST_HUNK
 
 LINES = 4
-"""Lines of a hunk, the commented one last."""
+"""Maximum number of lines of a hunk. The commented line is the last one."""
 
 _HEADER = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 

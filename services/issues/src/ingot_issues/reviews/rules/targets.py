@@ -1,4 +1,4 @@
-"""Staleness of reviews."""
+"""The rule for stale reviews."""
 
 from ingot_issues.records.rules.targets import ReviewTarget, present_target
 from ingot_issues.records.store.issues import AnyPull

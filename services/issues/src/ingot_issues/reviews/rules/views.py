@@ -1,4 +1,4 @@
-"""Reviews and their comments, as responses and events show them."""
+"""Reviews and their comments, in the form of responses and events."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -29,7 +29,7 @@ def review_view(
 ) -> PullReview:
     """Return a review. ``people`` has its author, or ``teams`` the requested team.
 
-    ``official``: it counts now; None: use the value at its creation.
+    ``official`` says if it counts now; None takes the recorded value.
     """
     team = teams.get(review.team_id or 0)
     page = presenter.page(pull, repository)
@@ -89,9 +89,9 @@ def review_comment_view(
 def line_comment_view(
     presenter: Presenter, comment: ReviewCommentRow, pull: AnyPull, repository: Repository, people: People
 ) -> Comment:
-    """Return a comment on a line in the events' shape of comments.
+    """Return a comment on a line in the form of events.
 
-    Its id is in the range of comments on lines.
+    Its id is in the range of ids for comments on lines.
     """
     page = presenter.page(pull, repository)
     return Comment(
