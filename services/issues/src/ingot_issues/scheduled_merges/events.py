@@ -26,6 +26,6 @@ class ScheduledMergeEvents:
         }
 
     async def wake(self, tx: Tx, event: StatusCreated, _envelope: Envelope) -> None:
-        """Try the merges of a commit after a check has passed."""
+        """Try the scheduled merges of a commit after a check has passed."""
         if event.status.status in PASSED:
             await wake(tx, self._jobs, await store.list_ids_at(tx, event.repository.id, event.sha))

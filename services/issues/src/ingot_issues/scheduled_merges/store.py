@@ -52,8 +52,8 @@ scheduled_merge = Table(
 class ScheduledMergeRow(TypedRow):
     """A scheduled merge: the person and the options. ``waits``: until nothing blocks it.
 
-    ``restricted``: by a token that is restricted to some repositories. Only the head ``agreed_sha`` is
-    merged, and only into ``base_branch``.
+    ``restricted``: the token that scheduled it is restricted to some repositories. Only the head
+    ``agreed_sha`` is merged, and only into ``base_branch``.
     """
 
     issue_id: int
@@ -78,7 +78,7 @@ class AgreementRow(TypedRow):
 
 
 async def add(db: Executor, **values: object) -> bool:
-    """Schedule a merge. Returns False if one is scheduled already."""
+    """Schedule a merge. Return False if one is already scheduled."""
     statement = insert(db, scheduled_merge).values(created_at=now(), **values).on_conflict_do_nothing()
     return (await db.execute(statement)).rowcount == 1
 
@@ -94,19 +94,19 @@ _REMOVE = PreparedWrite(
 
 
 async def remove(db: Executor, issue_id: int) -> bool:
-    """Remove a scheduled merge. Returns False if there was none."""
+    """Remove a scheduled merge. Return False if none was scheduled."""
     return await _REMOVE.run(db, issue=issue_id) == 1
 
 
 async def list_ids(db: Executor, after: int, limit: int) -> list[int]:
-    """Return pull requests above ``after`` with a scheduled merge, the lowest ids first."""
+    """Return the pull requests with ids above ``after`` that have a scheduled merge, by id."""
     ids = scheduled_merge.c.issue_id
     statement = select(ids).where(ids > after).order_by(ids).limit(limit)
     return list((await db.execute(statement)).scalars())
 
 
 async def list_among(db: Executor, issue_ids: Collection[int]) -> list[int]:
-    """Return which of these pull requests have a scheduled merge."""
+    """Return those of these pull requests that have a scheduled merge."""
     statement = select(scheduled_merge.c.issue_id).where(scheduled_merge.c.issue_id.in_(issue_ids))
     return list((await db.execute(statement.order_by(scheduled_merge.c.issue_id))).scalars())
 
@@ -119,7 +119,7 @@ async def agreed_heads(db: Executor, issue_ids: Collection[int]) -> dict[int, st
 
 
 async def agree(db: Executor, issue_ids: Collection[int], head_sha: str) -> None:
-    """Let the scheduled merges of these pull requests merge another head."""
+    """Set the agreed head of the scheduled merges of these pull requests."""
     statement = update(scheduled_merge).where(scheduled_merge.c.issue_id.in_(issue_ids))
     await db.execute(statement.values(agreed_sha=head_sha))
 

@@ -1,1 +1,1 @@
-"""Decisions and use cases of scheduled merges."""
+"""Rules and use cases of scheduled merges."""

@@ -1,8 +1,8 @@
 """Scheduled merges: a pull request is merged as soon as reviews, checks and dependencies allow it.
 
-Events that may have allowed it add a job. The job merges as the person who scheduled it. A merge that takes
-too long for a request is scheduled, too. Nothing blocked it, so it does not wait: if it is blocked when the
-job runs, it is cancelled.
+Events that may have allowed the merge add a job. The job merges as the person who scheduled it. A merge that
+takes too long for a request is scheduled, too. Such a merge was not blocked, so it does not wait: if it is
+blocked when the job runs, it is cancelled.
 """
 
 import uuid
@@ -28,13 +28,13 @@ OTHER_RIGHTS = "the account that scheduled it may not merge here any more"
 BLOCKED = "a rule, an open issue or a setting of the repository blocks it"
 IMPOSSIBLE = "the pull request cannot be merged as it is"
 TOO_LONG = "it needs more computing time than a merge may take"
-"""Reasons for the timeline, whose readers may not see what exactly blocks a merge."""
+"""Reasons in the timeline. They are general, because not all readers may see the exact reason."""
 TRY_MERGE = "pull.try-scheduled-merge"
-"""The kind of the job."""
+"""The kind of jobs that try a merge."""
 
 
 class TryMerge(msgspec.Struct, frozen=True, kw_only=True):
-    """The job: merge a pull request if it is allowed now."""
+    """A job that merges a pull request if it is allowed now."""
 
     issue_id: int
 
@@ -44,7 +44,7 @@ async def schedule(
 ) -> None:
     """Schedule a merge of the head and the base branch of ``pull``. ``waits``: until nothing blocks it.
 
-    Raises Conflict, also if one is scheduled already.
+    Raises Conflict, also if a merge is already scheduled.
     """
     await context.lock(tx, pull.id)
     row = await issue_rows.get_pull_by_id(tx, pull.id)
@@ -72,7 +72,7 @@ async def schedule(
 
 
 async def cancel(tx: Tx, context: RepositoryContext, issue_id: int, reason: str = "") -> None:
-    """Cancel a scheduled merge. The timeline has the reason. Raises NotFound if none is scheduled."""
+    """Cancel a scheduled merge, and add the reason to the timeline. Raises NotFound if none is scheduled."""
     await context.lock(tx)
     if not await store.remove(tx, issue_id):
         raise NotFound("no merge is scheduled")
@@ -81,7 +81,7 @@ async def cancel(tx: Tx, context: RepositoryContext, issue_id: int, reason: str 
 
 
 async def cancel_all(tx: Tx, context: RepositoryContext, issue_ids: Iterable[int]) -> None:
-    """Cancel scheduled merges, because the present head may not be the one that was agreed to."""
+    """Cancel scheduled merges, because no person with write access has agreed to the present head."""
     for issue_id in await store.list_among(tx, list(issue_ids)):
         await cancel(tx, context, issue_id, OTHER_TARGET)
 
@@ -89,7 +89,7 @@ async def cancel_all(tx: Tx, context: RepositoryContext, issue_ids: Iterable[int
 async def wake(tx: Tx, jobs: Jobs, issue_ids: Iterable[int]) -> None:
     """Try the scheduled merges among these pull requests.
 
-    Each call adds a job, because a running one may be too early.
+    Each call adds a job, because a running job may have started too early.
     """
     ids = list(issue_ids)
     for issue_id in await store.list_among(tx, ids) if ids else ():
@@ -98,7 +98,7 @@ async def wake(tx: Tx, jobs: Jobs, issue_ids: Iterable[int]) -> None:
 
 
 async def agree(tx: Tx, context: RepositoryContext, issue_ids: Iterable[int], head_sha: str) -> None:
-    """Let scheduled merges merge ``head_sha``, which a person with write access has pushed."""
+    """Allow scheduled merges of ``head_sha``, which a person with write access has pushed."""
     ids = list(issue_ids)
     await store.agree(tx, ids, head_sha)
     await wake(tx, context.jobs, ids)
