@@ -25,11 +25,11 @@ from ingot_issues.search import store as global_searches
 from ingot_issues.search.store import PersonalFilter, SearchedRepositories, SearchedRepository
 
 MOST_REPOSITORIES = 10_000
-"""Searched repositories: the latest ones with issues."""
+"""Maximum number of searched repositories: the latest ones with issues."""
 MOST_COPIES = 100
-"""Repositories without a copy that one request copies."""
+"""Maximum number of repositories that one request copies."""
 NOBODY = -1
-"""No account has this id."""
+"""An id that no account has."""
 
 
 async def readable_repositories(
@@ -41,8 +41,8 @@ async def readable_repositories(
 ) -> SearchedRepositories:
     """Return readable repositories with issues, each with a copy, of these owners or this team if given.
 
-    With a personal filter only repositories that may match are returned. Repositories from before copies
-    existed are copied now.
+    With a personal filter only repositories that may match are returned. Repositories that are older than the
+    copies are copied now.
     """
     rows = await _latest_repositories(request, personal, owner_ids)
     readable = await request.components.repos.readable(
@@ -63,14 +63,14 @@ async def readable_repositories(
 async def _latest_repositories(
     request: IssuesRequest, personal: PersonalFilter, owner_ids: Collection[int] | None
 ) -> list[SearchedRepository]:
-    """Return repositories of the owners, if given, and repositories without a copy."""
+    """Return the latest repositories with issues. With owners, only theirs and those without a copy."""
     async with request.db.read() as db:
         rows = await global_searches.list_repositories(db, MOST_REPOSITORIES, personal)
     return [row for row in rows if owner_ids is None or row.owner_id is None or row.owner_id in owner_ids]
 
 
 async def _copy_repositories(request: IssuesRequest, ids: Collection[int]) -> None:
-    """Copy these repositories."""
+    """Fetch and copy these repositories."""
 
     async def read(repository_id: int) -> RepositoryAccess:
         return await request.components.repos.access_by_id(repository_id, request.principal_token)
@@ -109,13 +109,13 @@ async def search_issues(
     priority_repo_id: str = "",
     sort: str = "",
 ) -> Response[list[Issue]]:
-    """Search issues and pull requests of readable repositories, newest first.
+    """Search issues and pull requests of readable repositories, latest first.
 
-    Open ones, unless `state` is given.
+    Only open ones are found, unless `state` is given.
 
     `q` finds issues with each of its words in the title, the body or a comment. Words in quotation marks are
     found as a phrase. The sort `relevance` lists issues with all words in the title first. Of the issues with
-    a word, and of the comments, the newest 10,000 are searched. `labels` and `milestones` are names. With
+    a word, and of the comments, the latest 10,000 are searched. `labels` and `milestones` are names. With
     several of `created`, `assigned`, `mentioned`, `review_requested` and `reviewed`, an issue matches any of
     them. `memberships` adds repositories of the caller's organizations to those of `owner`. `team` is a team
     of the organization `owner`: its members search the team's repositories. Issues of the repository
@@ -163,7 +163,7 @@ async def search_issues(
 async def _owner_id(request: IssuesRequest, login: str) -> int:
     """Return the id of an account.
 
-    A missing account owns nothing, so the response equals the one for a hidden account.
+    A missing account owns nothing, so the response is the same as for a hidden account.
     """
     async with request.db.read() as db:
         account_id = await accounts.get_id(db, login)

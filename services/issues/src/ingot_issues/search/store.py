@@ -1,4 +1,4 @@
-"""SQL for lists of issues and pull requests of many repositories with copies."""
+"""SQL for lists of issues and pull requests in many repositories."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
@@ -36,7 +36,7 @@ from ingot_issues.reviewers.store.tables import review
 
 
 class PersonalFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Relations of an account to issues: an issue matches any that is True, or always if none is.
+    """Relations of an account to issues. An issue matches any that is True, or always if none is.
 
     ``team_ids`` are teams of the account.
     """
@@ -66,7 +66,7 @@ class SearchedRepository(TypedRow):
 
 
 class SearchedRepositories(NamedTuple):
-    """Repositories, and the ids of those whose issues or pull requests are switched off or hidden."""
+    """Repositories, and the ids of repositories whose issues or pull requests are switched off or hidden."""
 
     rows: Sequence[SearchedRepository]
     without_issues: Collection[int]
@@ -74,13 +74,13 @@ class SearchedRepositories(NamedTuple):
 
 
 class IssueIdRow(TypedRow):
-    """An issue of a search."""
+    """The id of an issue in a search."""
 
     id: int
 
 
 class CountedIssueRow(IssueIdRow):
-    """An issue of a search, and the number of all matches."""
+    """The id of an issue in a search, with the number of all matches."""
 
     total: int
 
@@ -115,7 +115,10 @@ async def list_repositories(
 
 
 def _repositories_of(personal: PersonalFilter) -> CompoundSelect[int] | None:
-    """Select the repositories of issues related to the account, by one index each. None: no limit."""
+    """Return a SELECT of repositories of issues related to the account; None if nothing limits them.
+
+    It uses one index per relation.
+    """
     repositories = select(issue.c.repository_id)
     of_account = [repositories.where(issue.c.author_id == personal.account_id)] if personal.created else []
     if personal.assigned:
@@ -138,7 +141,7 @@ async def list_page(
     *,
     first_repository_id: int = 0,
 ) -> tuple[list[IssueDetails], int]:
-    """Return a page of the issues of these repositories, newest first unless by relevance, and their number.
+    """Return a page of issues of these repositories, and their number; latest first unless by relevance.
 
     Issues of the repository ``first_repository_id`` come before the others.
     """
