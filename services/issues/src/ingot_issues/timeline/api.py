@@ -81,7 +81,7 @@ TYPES: dict[CommentKind, TimelineType] = {
     CommentKind.PINNED: "pin",
     CommentKind.UNPINNED: "unpin",
 }
-"""Kinds of rows to their names in the API."""
+"""The API name of each kind of row."""
 
 
 class TimelineComment(msgspec.Struct, kw_only=True):
@@ -119,7 +119,7 @@ class TimelineComment(msgspec.Struct, kw_only=True):
 
 
 class RelatedRows(msgspec.Struct):
-    """Rows to which a page of a timeline refers, by id, without deleted ones."""
+    """Rows to which a page of a timeline refers, by id. Deleted rows are omitted."""
 
     labels: dict[int, LabelRow]
     milestones: dict[int, MilestoneRow]
@@ -132,7 +132,7 @@ class RelatedRows(msgspec.Struct):
 
     @classmethod
     async def load(cls, db: Executor, rows: Sequence[CommentRow]) -> "RelatedRows":
-        """Load the rows. The number of statements does not depend on the number of rows."""
+        """Load the related rows. The number of statements does not depend on the number of rows."""
         details = [details_of(row) for row in rows]
         related_comments = await comments.list_by_id(db, _ids(row.ref_comment_id for row in rows))
         account_ids = [
@@ -169,7 +169,7 @@ def _ids(ids: Iterable[int | None]) -> list[int]:
 async def list_timeline(
     request: IssuesRequest, index: int, since: str = "", before: str = "", up_to: int = 0
 ) -> Response[list[TimelineComment]]:
-    """List comments and events, oldest first. References from another repository are only for its readers.
+    """List comments and events, oldest first. References from other repositories need access to them.
 
     `up_to` ends the list at the entry of this id, so `X-Total-Count` is its position.
     """
@@ -200,7 +200,7 @@ async def list_timeline(
     tags=["issue"],
 )
 async def list_timeline_ids(request: IssuesRequest, index: int) -> list[int]:
-    """List the ids of all comments and events, oldest first, at most the latest 2,000."""
+    """List the ids of comments and events, oldest first: the latest 2,000 at most."""
     issue_id = await issue_id_of(request, index)
     visible = await _visible_repositories(request, issue_id)
     async with request.db.read() as db:
@@ -208,7 +208,7 @@ async def list_timeline_ids(request: IssuesRequest, index: int) -> list[int]:
 
 
 async def _visible_repositories(request: IssuesRequest, issue_id: int) -> set[int]:
-    """Return repositories whose references to the issue the caller may see."""
+    """Return the repositories whose references to the issue the caller may see."""
     async with request.db.read() as db:
         referring = await comments.list_referring_repositories(db, issue_id)
     others = referring - {request.repository_id}
@@ -257,7 +257,7 @@ def _present(
 def _reference(
     access: RepositoryAccess, presenter: Presenter, row: CommentRow, related: RelatedRows
 ) -> dict[str, Any]:
-    """Return the text that refers to the issue, with its repository, unless its unit is disabled there."""
+    """Return the referring text with its repository; nothing if its unit is disabled there."""
     own = row.ref_repository_id == access.repository.id
     repository = access.repository if own else related.repositories.get(row.ref_repository_id or 0)
     issue, comment = related.issues.get(row.ref_issue_id or 0), related.comments.get(row.ref_comment_id or 0)
