@@ -1,4 +1,4 @@
-"""Stopwatches on issues."""
+"""Routes of stopwatches on issues."""
 
 from datetime import datetime
 
@@ -95,7 +95,7 @@ async def cancel_stopwatch(request: IssuesRequest, index: int) -> None:
     tags=["user"],
 )
 async def list_own_stopwatches(request: IssuesRequest) -> Response[list[Stopwatch]]:
-    """List stopwatches of the caller in repositories that the caller and the token may read."""
+    """List stopwatches of the caller in repositories that both the caller and the token may read."""
     page = request.page()
     async with request.db.read() as db:
         repository_ids = set(await store.list_repositories(db, request.principal.id))

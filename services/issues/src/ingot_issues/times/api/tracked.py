@@ -1,4 +1,4 @@
-"""Time that people tracked on issues."""
+"""Routes of times that people tracked on issues."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -33,7 +33,7 @@ from ingot_issues.times.store.tracked import TimeRow
 
 
 class AddTimeOption(msgspec.Struct):
-    """New tracked time. ``time`` is in seconds; ``created`` is now by default; ``user_name`` spent it."""
+    """New tracked time in seconds. ``created`` is now by default. ``user_name`` is the person who spent."""
 
     time: int = 0
     created: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
@@ -43,9 +43,9 @@ class AddTimeOption(msgspec.Struct):
 async def _list_page(
     request: IssuesRequest, repository: Repository | None, since: str, before: str, **filters: Any
 ) -> Response[list[TrackedTime]]:
-    """Return a page of times. ``filters`` are those of the store.
+    """Return a page of times. Other arguments are the filters of the store.
 
-    ``repository`` None: of several repositories.
+    ``repository`` None: times of several repositories.
     """
     page = request.page()
     async with request.db.read() as db:
@@ -95,7 +95,7 @@ async def _account_id(request: IssuesRequest, login: str) -> int:
 async def list_issue_times(
     request: IssuesRequest, index: int, user: str = "", since: str = "", before: str = ""
 ) -> Response[list[TrackedTime]]:
-    """List times of an issue; with `user` of one person. 404 if the repository does not track time."""
+    """List times of an issue; with `user`, of one person. 404 if the repository does not track time."""
     issue_id = await issue_id_of(request, index)
     await require_tracker(request, NotFound)
     account_id = await _account_id(request, user) if user else None
@@ -115,7 +115,7 @@ async def list_issue_times(
 async def add_time(request: IssuesRequest, index: int, data: AddTimeOption) -> TrackedTime:
     """Add time of the caller. Writers, the author and assignees may, or all if the repository allows it.
 
-    With `user_name` administrators add time of another reader of the repository.
+    With `user_name`, administrators add time of another reader of the repository.
     """
     issue, account_id = await tracked_issue(request, index, BadRequest), request.principal.id
     if data.user_name and data.user_name.lower() != request.principal.name.lower():
@@ -158,7 +158,7 @@ async def tracked_issue(request: IssuesRequest, index: int, refusal: type[ApiErr
     tags=["issue"],
 )
 async def reset_times(request: IssuesRequest, index: int) -> None:
-    """Delete all time of the caller on an issue. It is no error if there is none."""
+    """Delete all time of the caller on an issue. Having none is not an error."""
     issue = await issue_of(request, index)
     await require_tracker(request, BadRequest)
     context = await request.context()
@@ -174,7 +174,7 @@ async def reset_times(request: IssuesRequest, index: int) -> None:
     tags=["issue"],
 )
 async def delete_time(request: IssuesRequest, index: int, time_id: int) -> None:
-    """Delete a time. The person who spent it and administrators of the repository may."""
+    """Delete a time. The person who spent it and administrators of the repository may do this."""
     issue = await issue_of(request, index)
     await require_tracker(request, BadRequest)
     async with request.db.read() as db:
@@ -197,7 +197,7 @@ async def delete_time(request: IssuesRequest, index: int, time_id: int) -> None:
 async def list_repository_times(
     request: IssuesRequest, user: str = "", since: str = "", before: str = ""
 ) -> Response[list[TrackedTime]]:
-    """List times of all issues of a repository; with `user` of one person."""
+    """List times of all issues of a repository; with `user`, of one person."""
     await require_tracker(request, BadRequest)
     account_id = await _account_id(request, user) if user else None
     repository = request.access.repository
@@ -252,7 +252,7 @@ def _hidden(request: IssuesRequest) -> dict[str, set[int]]:
 async def list_own_times(
     request: IssuesRequest, since: str = "", before: str = ""
 ) -> Response[list[TrackedTime]]:
-    """List times of the caller in repositories that the caller and the token may read."""
+    """List times of the caller in repositories that both the caller and the token may read."""
     async with request.db.read() as db:
         repository_ids = set(await store.list_repositories(db, request.principal.id))
     if request.principal.restricted_to is not None:

@@ -1,1 +1,1 @@
-"""Decisions and use cases of times."""
+"""Rules and use cases of times."""

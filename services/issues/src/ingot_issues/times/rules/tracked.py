@@ -27,9 +27,9 @@ async def add_time(
     account_id: int = 0,
     at: datetime | None = None,
 ) -> TimeRow:
-    """Add time of the actor or of ``account_id``, and add it to the timeline as ``kind``.
+    """Add time of the actor or of ``account_id``, and a row of the timeline of this ``kind``.
 
-    Raises Invalid. ``at`` is when it was spent; None: now.
+    ``at`` is the time at which it was spent; None is now. Raises Invalid.
     """
     if not 0 < seconds <= LONGEST:
         raise Invalid.field("time", "range", "is a number of seconds above 0")
@@ -51,7 +51,7 @@ async def add_time(
 async def delete_times(
     tx: Tx, context: RepositoryContext, issue: IssueDetails, rows: Sequence[TimeRow]
 ) -> None:
-    """Delete times of an issue, and add that to its timeline."""
+    """Delete times of an issue, and add a row for this to its timeline."""
     await context.lock(tx, issue.id)
     removed_ids = await store.remove(tx, [row.id for row in rows])
     for row in rows:

@@ -39,14 +39,14 @@ class StartRow(TypedRow):
 
 
 async def add(db: Executor, issue_id: int, account_id: int) -> bool:
-    """Start a stopwatch. Returns False if it is running."""
+    """Start a stopwatch. Return False if it is already running."""
     values = {"issue_id": issue_id, "account_id": account_id, "created_at": now()}
     statement = insert(db, stopwatch).values(values).on_conflict_do_nothing()
     return (await fetch_first(db, statement.returning(stopwatch.c.created_at), StartRow)) is not None
 
 
 async def remove(db: Executor, issue_id: int, account_id: int) -> datetime | None:
-    """Stop a stopwatch. Returns its start time, or None if there is none."""
+    """Stop a stopwatch. Return its start time, or None if none is running."""
     statement = delete(stopwatch).where(
         stopwatch.c.issue_id == issue_id, stopwatch.c.account_id == account_id
     )

@@ -54,7 +54,7 @@ class TimeRow(TypedRow):
 
 
 class _ListedTimeRow(TimeRow, TotalRow):
-    """A time of a list."""
+    """A time in a list, with the total number."""
 
 
 async def add(
@@ -90,7 +90,7 @@ async def list_of_person(db: Executor, issue_id: int, account_id: int) -> Sequen
 
 
 async def remove(db: Executor, ids: Sequence[int]) -> set[int]:
-    """Delete times. Returns the ids of deleted ones."""
+    """Delete times. Return the ids of the deleted ones."""
     statement = delete(tracked_time).where(tracked_time.c.id.in_(ids)).returning(tracked_time.c.id)
     return set((await db.execute(statement)).scalars())
 
@@ -117,7 +117,7 @@ async def list_page(
     """Return a page of the times of an issue, a repository or a person, oldest first, and their number.
 
     ``within`` are the repositories to which the list is limited. Times of issues of the repositories
-    ``without_issues`` are left out, and those of pull requests in the same way.
+    ``without_issues`` are omitted, and times of pull requests of ``without_pulls``.
     """
     values = {
         "issue_id": issue_id,
@@ -153,7 +153,7 @@ _IS_HIDDEN = select(issue.c.id).where(
 
 @lru_cache
 def _times(bounds: tuple[str, ...]) -> PreparedPage[_ListedTimeRow]:
-    """List the times within these bounds."""
+    """Prepare a list of the times within these bounds."""
     ids = select(tracked_time.c.id).where(*(_BOUNDS[name] for name in bounds if name in _BOUNDS))
     if "without_issues" in bounds:
         ids = ids.where(not_(_IS_HIDDEN.exists()))
