@@ -1,4 +1,4 @@
-"""Wiring of issues."""
+"""Creates the app of issues and connects its parts."""
 
 from functools import partial
 
@@ -132,7 +132,7 @@ WAKE_ON = (
     ReviewRequested,
     MergeRequested,
 )
-"""Events of issues from transactions that add jobs. Other processes may have committed them."""
+"""Events of issues in transactions that also add jobs. Other processes may have committed them."""
 
 
 def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
@@ -213,8 +213,8 @@ def job_handlers(
 def subscriptions(jobs: Jobs, presenter: Presenter) -> Subscriptions:
     """Return the handlers of all events.
 
-    Accounts come first, since other handlers present them. Repositories come last. Other handlers compare an
-    edit with the copy, and delete rows before the repository is closed.
+    Handlers of accounts come first, because other handlers present accounts. Handlers of repositories come
+    last: other handlers compare an edit with the copy, and delete rows before the repository is closed.
     """
     return combine(
         account_events.SUBSCRIPTIONS,
@@ -233,7 +233,7 @@ def subscriptions(jobs: Jobs, presenter: Presenter) -> Subscriptions:
 
 
 def _objects(settings: Settings) -> ObjectStore | None:
-    """Return the storage of attachments, or None if none is set."""
+    """Return the object store for attachments, or None if the settings name none."""
     if not settings.objects_url:
         return None
     return ObjectStore(

@@ -1,4 +1,4 @@
-"""Settings of issues. Only this module reads the environment."""
+"""Settings of issues. No other module reads its environment variables."""
 
 from typing import Annotated
 
