@@ -1,1 +1,1 @@
-"""Hooks as rows, the right to use them, and the parts that every request needs."""
+"""Hooks as rows, the right to use them, and the objects that every request needs."""

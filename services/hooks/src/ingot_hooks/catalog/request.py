@@ -23,7 +23,7 @@ class HooksRequest(DatabaseRequest):
 
     @property
     def owner(self) -> Owner:
-        """Return the owner of the hooks in the path."""
+        """Return the owner of the hooks that the path names."""
         if isinstance(self.resource, Owner):
             return self.resource
         if isinstance(self.resource, Repository):

@@ -1,1 +1,1 @@
-"""Decisions and use cases of catalog."""
+"""Rules and use cases of catalog."""

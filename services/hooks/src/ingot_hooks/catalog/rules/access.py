@@ -1,6 +1,7 @@
-"""Decides who may see and change hooks, and which hooks may still send: a hook must not outlive a permission.
+"""Decides who may see and change hooks, and which hooks may still send.
 
-repos returns the level of a user in a repository, identity the membership in an organization.
+A hook must not outlive a permission. repos returns the level of a user in a repository, identity the
+membership in an organization.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ LOST_ORGANIZATION = "whoever set it up is no longer in the organization"
 LOST_ACCOUNT = "the account that it belongs to is not active"
 LOST_SERVER = "whoever set it up is no site administrator any more"
 FORMER_LOST_REPOSITORY = "whoever set it up may no longer write to the repository"
-"""In rows of the last release."""
+"""The reason in rows of the last release."""
 LOST_PERMISSIONS = (LOST_REPOSITORY, LOST_ORGANIZATION, LOST_ACCOUNT, LOST_SERVER, FORMER_LOST_REPOSITORY)
 HIDDEN_REPOSITORY = "whoever set the hook up may not see the repository"
 
@@ -38,9 +39,9 @@ def require_level(principal: Principal, access: RepositoryAccess, level: Level) 
 
 
 def has_role(principal: Principal, membership: Membership | None, role: Role) -> bool:
-    """True if the caller may use those hooks of an organization that need ``role``.
+    """True if the caller may use hooks of an organization that require ``role``.
 
-    False for a token restricted to some repositories: the hooks get the events of all repositories.
+    False for a token restricted to some repositories, because the hooks get events of all repositories.
     """
     if principal.restricted_to is not None:
         return False
@@ -48,7 +49,7 @@ def has_role(principal: Principal, membership: Membership | None, role: Role) ->
 
 
 def require_role(principal: Principal, account: Account, membership: Membership | None, role: Role) -> None:
-    """Raise Denied, or NotFound for a hidden organization, unless the current ``membership`` has ``role``."""
+    """Raise Denied, or NotFound for a hidden organization, unless the ``membership`` has ``role``."""
     if has_role(principal, membership, role):
         return
     restricted = principal.restricted_to is not None
@@ -60,22 +61,22 @@ def require_role(principal: Principal, account: Account, membership: Membership 
 
 
 def lost_repository(level: Level) -> str:
-    """Return the reason to switch off a hook of a repository, by the ``level`` of its user. Empty if none."""
+    """Return the reason to switch off a hook of a repository; empty if its user's ``level`` suffices."""
     return "" if reaches(level, HOOK_LEVEL) else LOST_REPOSITORY
 
 
 def lost_organization(account: Account, membership: Membership | None) -> str:
-    """Return the reason to switch off a hook of an organization. Empty if none."""
+    """Return the reason to switch off a hook of an organization; empty to keep it on."""
     return "" if account.active and (account.admin or membership is not None) else LOST_ORGANIZATION
 
 
 def lost_account(account: Account) -> str:
-    """Return the reason to switch off a hook of a user's own repositories. Empty if none."""
+    """Return the reason to switch off a hook of a user's own repositories; empty to keep it on."""
     return "" if account.active else LOST_ACCOUNT
 
 
 def lost_server(account: Account) -> str:
-    """Return the reason to switch off a hook of the server. Empty if none."""
+    """Return the reason to switch off a hook of the server; empty to keep it on."""
     return "" if account.active and account.admin else LOST_SERVER
 
 
@@ -102,8 +103,8 @@ def sees(access: AccessLevel, event: str) -> bool:
 def sees_all_repositories(account: Account, membership: Membership | None, event: str) -> bool:
     """True if a user gets such events of every repository of an organization, including deleted ones.
 
-    Owners do, and members of teams that have all repositories. Other members get events of repositories that
-    they can read.
+    Owners and members of teams with all repositories do. Other members get events of repositories that they
+    can read.
     """
     if not account.active or membership is None:
         return account.active and account.admin
@@ -114,7 +115,7 @@ def sees_all_repositories(account: Account, membership: Membership | None, event
 
 
 def _units_of(event: str) -> Sequence[Unit]:
-    """Return the units that a reader of an event must all be able to read. Empty if any unit suffices."""
+    """Return the units that a reader of an event must be able to read, all of them. Empty: any unit."""
     return next((units for prefix, units in _UNITS_OF_EVENTS.items() if event.startswith(prefix)), ())
 
 
@@ -128,4 +129,4 @@ _UNITS_OF_EVENTS: dict[str, tuple[Unit, ...]] = {
     "delete": ("code",),
     "status": ("code",),
 }
-"""By the beginning of the type of an event. Others, such as ``repository``, are of no unit."""
+"""Units by the beginning of an event type. Other types, such as ``repository``, belong to no unit."""

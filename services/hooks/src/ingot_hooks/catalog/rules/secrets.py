@@ -9,15 +9,15 @@ from ingot_chassis.security.sealing import Seal, Unreadable
 from ingot_hooks.catalog.store.queries import HookRow
 
 MAX_AUTHORIZATION = 1000
-"""Characters."""
+"""Maximum number of characters of the header."""
 
 
 OpenSecret = Callable[[bytes | None], str]
-"""``Seal.open``, or what remembers some of its answers. Raises Unreadable."""
+"""``Seal.open``, or a cache of it. Raises Unreadable."""
 
 
 def valid_secrets(open_secret: OpenSecret, hook: HookRow, at: datetime) -> list[str]:
-    """Return the secrets that sign at that time, newest first. Raises Unreadable."""
+    """Return the secrets that sign at that time, the latest first. Raises Unreadable."""
     secrets = [open_secret(hook.sealed_secret)]
     if hook.former_until is not None and at < hook.former_until:
         secrets.append(open_secret(hook.sealed_former_secret))

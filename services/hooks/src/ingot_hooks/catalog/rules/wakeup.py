@@ -1,4 +1,4 @@
-"""Wakes the workers of this process when a request or an event has written something for them."""
+"""Wakes the workers of this process after a request or an event has written work for them."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ POLL_SECONDS = 5.0
 
 
 class Wakeup:
-    """Call ``notify`` after the commit: a worker that wakes earlier does not see the rows.
+    """Wakes workers. Call ``notify`` after the commit: a worker that wakes earlier does not see the rows.
 
     Workers of other processes set ``notified`` by events. Without NATS they poll every ``POLL_SECONDS``.
     """

@@ -72,7 +72,7 @@ class SequenceRow(TypedRow):
 class Owner(NamedTuple):
     """The owner of hooks: a repository, or an account (organization or user). One of the two ids is set.
 
-    Both are None for all hooks of the server.
+    If both are None, the owner is the server.
     """
 
     repository_id: int | None = None
@@ -81,7 +81,7 @@ class Owner(NamedTuple):
 
 SYSTEM_HOOKS, DEFAULT_HOOKS = Owner(organization_id=SYSTEM), Owner(organization_id=DEFAULT)
 SERVER_HOOKS = Owner()
-"""Both kinds; a new hook is of one of them."""
+"""The owner of all hooks of the server. A new hook belongs to ``SYSTEM_HOOKS`` or ``DEFAULT_HOOKS``."""
 
 
 def _belongs_to(owner: Owner) -> ColumnElement[bool]:
@@ -135,7 +135,7 @@ _ACTIVE = PreparedQuery(
 async def list_active(
     db: Executor, repository_ids: Collection[int], owner_ids: Collection[int]
 ) -> Sequence[RecipientRow]:
-    """List the active hooks of these repositories and accounts, and of the server, by id."""
+    """List the active hooks of these repositories and accounts, and of the server, ordered by id."""
     return await _ACTIVE.all(db, repositories=repository_ids, organizations=[*owner_ids, SYSTEM])
 
 
@@ -163,13 +163,13 @@ async def copy_defaults(db: Executor, repository_id: int) -> int:
 
 
 async def change(db: Executor, hook_id: int, **values: Any) -> HookRow | None:
-    """Change columns that users set. Return the new row."""
+    """Change columns that users set. Return the new row, or None if the hook does not exist."""
     statement = update(hook).where(hook.c.id == hook_id).values(updated_at=now(), **values)
     return await fetch_first(db, statement.returning(hook), HookRow)
 
 
 async def mark_failing(db: Executor, hook_id: int) -> datetime | None:
-    """Record a failure. Return the time of the first failure in a row, None for a deleted hook."""
+    """Record a failure. Return the time of the first consecutive failure; None for a deleted hook."""
     statement = (
         update(hook)
         .where(hook.c.id == hook_id)
@@ -185,7 +185,7 @@ async def mark_healthy(db: Executor, hook_id: int) -> None:
 async def request_permission_check(
     db: Executor, *, repository_id: int | None = None, creator_id: int | None = None
 ) -> int:
-    """Record that responsible users of these active hooks may have lost permission. Return their number."""
+    """Record that users responsible for these active hooks may have lost permission. Return their number."""
     conditions: list[ColumnElement[bool]] = [hook.c.active]
     if repository_id is not None:
         conditions.append(hook.c.repository_id == repository_id)
@@ -195,7 +195,7 @@ async def request_permission_check(
 
 
 async def list_awaiting_permission_check(db: Executor, limit: int) -> Sequence[HookRow]:
-    """List hooks that await a permission check, the longest wait first."""
+    """List hooks that wait for a permission check, the longest wait first."""
     statement = select(hook).where(hook.c.doubted_at.is_not(None)).order_by(hook.c.doubted_at).limit(limit)
     return await fetch_all(db, statement, HookRow)
 
@@ -246,7 +246,7 @@ _NEXT_SEQUENCES = PreparedWrite(
         set_={"last": sequence.c.last + _ADVANCE.excluded["last"]},
     ).returning(sequence.c.hook_id, sequence.c.repository_id, sequence.c.last)
 )
-"""SQLite understands it, too."""
+"""The query for new numbers. SQLite supports it, too."""
 
 
 async def next_sequences(db: Executor, counts: Mapping[tuple[int, int], int]) -> dict[tuple[int, int], int]:

@@ -30,7 +30,7 @@ audit_table(metadata)
 
 
 class HookType(StrEnum):
-    """The receiver of a hook, which decides the form of its deliveries."""
+    """The kind of receiver of a hook. It decides the format of deliveries."""
 
     GITEA = "gitea"
     GOGS = "gogs"
