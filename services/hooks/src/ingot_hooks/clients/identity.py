@@ -6,7 +6,7 @@ from ingot_contracts.identity.accounts import Account
 
 
 class HttpIdentity:
-    """Client of identity's internal API. Raises NotFound for missing objects."""
+    """Client of identity's internal API. Raises NotFound for objects that do not exist."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer

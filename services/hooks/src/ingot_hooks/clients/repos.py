@@ -21,7 +21,7 @@ class HttpRepos:
         return await self._peer.get(path, RepositoryAccess, principal=principal_token)
 
     async def access_of_user(self, repository_id: int, account_id: int) -> AccessLevel:
-        """Return the access of a user to a repository, without a request of that user."""
+        """Return the access of a user to a repository. The user has not made the request."""
         path = f"/internal/repositories/{repository_id}/level?user={account_id}"
         return await self._peer.get(path, AccessLevel)
 
