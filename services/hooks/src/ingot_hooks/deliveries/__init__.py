@@ -1,1 +1,1 @@
-"""Deliveries: queued, sent, tried again, and their history."""
+"""Deliveries: queued, sent, retried, and their history."""

@@ -24,7 +24,7 @@ from ingot_hooks.deliveries.store.tables import DeliveryState
 
 
 class Delivery(msgspec.Struct, kw_only=True):
-    """A delivery. Receivers see `id`, equal in every attempt. `status_code` 0: no response, see `error`."""
+    """A delivery. Its `id` is sent to receivers in every attempt. `status_code` 0: see `error`."""
 
     id: str
     event: str
@@ -44,7 +44,7 @@ class Delivery(msgspec.Struct, kw_only=True):
 class RedeliverFailed(msgspec.Struct, kw_only=True):
     """A request to send failed deliveries again.
 
-    `since` is compared with the time at which one was queued.
+    `since` is compared with the times at which deliveries were queued.
     """
 
     since: datetime
@@ -108,7 +108,7 @@ def _whole_seconds(time: datetime | None) -> datetime | None:
 
 
 async def list_deliveries(request: HooksRequest, hook_id: int) -> Response[list[Delivery]]:
-    """List deliveries of a hook, newest first."""
+    """List deliveries of a hook, latest first."""
     await request.hook(hook_id)
     page = request.page()
     async with request.db.read() as db:
@@ -127,7 +127,7 @@ async def get_delivery(request: HooksRequest, hook_id: int, delivery_id: str) ->
 
 
 async def redeliver(request: HooksRequest, hook_id: int, delivery_id: str) -> Delivery:
-    """Send a delivery again, under its id: one that has ended, or waits for its next attempt."""
+    """Send a delivery again, with its id. It must have ended or wait for its next attempt."""
     await request.hook(hook_id)
     async with request.db.transaction() as tx:
         row = await deliveries.redeliver(tx, hook_id, delivery_id)
@@ -136,9 +136,9 @@ async def redeliver(request: HooksRequest, hook_id: int, delivery_id: str) -> De
 
 
 async def redeliver_failed(request: HooksRequest, hook_id: int, data: RedeliverFailed) -> RedeliveredCount:
-    """Send all deliveries again that failed since a time, under the same ids.
+    """Send all deliveries again that failed since a time, with their ids.
 
-    This includes deliveries that waited when the hook was switched off because its endpoint failed.
+    This includes deliveries that were pending when the hook was switched off because its endpoint failed.
     """
     await request.hook(hook_id)
     async with request.db.transaction() as tx:

@@ -1,1 +1,1 @@
-"""Work in the background of deliveries."""
+"""Background jobs of deliveries."""

@@ -1,4 +1,4 @@
-"""The lag of deliveries, for the metric and the doctor."""
+"""The lag of deliveries, for a metric and the doctor."""
 
 import asyncio
 
@@ -34,7 +34,7 @@ class LagMonitor:
 
 
 async def examine_deliveries(database: Database) -> list[str]:
-    """Return a line for the operator if deliveries have been due for long."""
+    """Return a line for the operator if deliveries have been due for long, else nothing."""
     async with database.read() as db:
         waiting = await deliveries.get_waiting(db, now() - LONGEST_WAIT)
     if waiting.since is None:

@@ -1,6 +1,6 @@
 """Leases of the deliveries that a worker has claimed: short, and renewed while it works.
 
-So the claims of a dead worker end within a few seconds.
+So the claims of a dead worker expire within a few seconds.
 """
 
 import asyncio
@@ -22,19 +22,19 @@ RENEW_SECONDS = 3.0
 
 
 class Leases:
-    """Leases of this worker. While ``is_valid``, no other worker can have claimed the delivery."""
+    """Leases of this worker. While a lease ``is_valid``, no other worker can claim the delivery."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
         self._fences: dict[int, int] = {}
         self._ends: dict[int, float] = {}
-        """Of each lease by the number of its delivery, in monotonic time."""
+        """The end of each lease in monotonic time, by the number of its delivery."""
         self._ending: set[int] = set()
 
     async def claim(self, tx: Tx, numbers: Sequence[int]) -> list[DeliveryRow]:
-        """Claim deliveries of ``numbers`` that are still free. Return the rows in their order.
+        """Claim those deliveries of ``numbers`` that are free. Return the rows in the order of ``numbers``.
 
-        A lease is held from the commit on: a claim without a known commit must not be renewed for ever.
+        A lease is renewed only after the commit, because the claim may have failed.
         """
         end = time.monotonic() + LEASE_SECONDS
         rows = await claims.claim(tx, numbers, lease=timedelta(seconds=LEASE_SECONDS))
@@ -56,7 +56,7 @@ class Leases:
             self._ending.add(row.number)
 
     def forget(self, row: DeliveryRow) -> None:
-        """Forget a lease after the outcome was written, which released the delivery."""
+        """Forget a lease after the outcome was written. Writing it has released the delivery."""
         if self._fences.get(row.number) == row.fence:
             self._remove(row.number)
 
@@ -65,7 +65,7 @@ class Leases:
         self._ending.discard(number)
 
     async def run(self) -> None:
-        """Renew until cancelled."""
+        """Renew leases until cancelled."""
         while True:
             await asyncio.sleep(RENEW_SECONDS)
             try:

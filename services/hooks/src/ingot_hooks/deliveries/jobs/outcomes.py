@@ -43,7 +43,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     hook: HookRow | None = None
     result: AttemptResult | None = None
     pauses_lane: bool = False
-    """True if the lane has to wait, with this delivery as its first one."""
+    """True if the lane has to wait before it retries this delivery first."""
 
     @property
     def state(self) -> DeliveryState:
@@ -51,7 +51,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def changes_hook(self) -> bool:
-        """True if the hook must be written: after a failure, and after the first success after failures."""
+        """True if the hook's row must change: after a failure, and after the first success after failures."""
         if self.hook is None or self.result is None:
             return False
         return self.result.state != DeliveryState.DELIVERED or self.hook.failing_since is not None
@@ -60,7 +60,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 def returned(row: DeliveryRow, *, pauses_lane: bool = False, reason: str = "") -> Outcome:
     """Return the outcome of an attempt without a request or response: pending again, and not counted.
 
-    The delivery stays the first one of its lane: it is due as before.
+    The delivery keeps its due time, so it stays the first one of its lane.
     """
     columns = OutcomeColumns(state=DeliveryState.PENDING, attempts=row.attempts - 1)
     if reason:
@@ -74,16 +74,16 @@ def unsent(
     *,
     state: CancelledOrFailed = DeliveryState.CANCELLED,
 ) -> Outcome:
-    """Return the outcome of a delivery that ends without a request. This attempt is not counted."""
+    """Return the outcome of a delivery that ends without a request. The attempt is not counted."""
     columns = OutcomeColumns(state=state, attempts=row.attempts - 1, error=reason, finished_at=now())
     return Outcome(row=row, columns=columns)
 
 
 class OutcomeRecorder:
-    """Collects outcomes and writes them together.
+    """Collects outcomes and writes many at once.
 
-    A delivery keeps its lease until its outcome is written, so no worker sends it again before. Failed writes
-    are retried until then. ``on_written`` is called after each commit.
+    A delivery keeps its lease until its outcome is written, so no worker sends it again earlier. Failed
+    writes are retried until the lease ends. ``on_written`` is called after each commit.
     """
 
     def __init__(
@@ -125,9 +125,9 @@ class OutcomeRecorder:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _write_or_keep(self, batch: list[Outcome]) -> list[Outcome]:
-        """Write all of ``batch``, or else each outcome alone.
+        """Write all of ``batch`` at once or, if that fails, each outcome alone.
 
-        Return the unwritten ones with a valid lease.
+        Return the unwritten ones whose lease is still valid.
         """
         try:
             await self._write_batch(batch)

@@ -1,6 +1,6 @@
-"""Checks of the permission of the responsible user of a hook: before each attempt, and after events.
+"""Checks of the permission of the user responsible for a hook: before each attempt, and after events.
 
-An event that may have changed a permission marks its hooks. They are checked at once.
+An event that may have changed a permission marks the affected hooks. They are checked at once.
 """
 
 from contextlib import suppress
@@ -30,23 +30,23 @@ DELETED_USER = Account(id=0, kind="user", login="", active=False)
 
 
 class PermissionChecker:
-    """Asks repos and identity for permissions. Grants are cached for at most 5 s, refusals never."""
+    """Requests permissions from repos and identity. Grants are cached for at most 5 s, refusals never."""
 
     def __init__(
         self, database: Database, identity: HttpIdentity, repos: HttpRepos, wakeup: PermissionWakeup
     ) -> None:
         self._db, self._identity, self._repos, self._wakeup = database, identity, repos, wakeup
         self._grants: GrantCache[tuple[int | None, int, int, str], bool] = GrantCache()
-        """By organization, user, repository and event: all hooks of a user there have one answer."""
+        """Grants by organization, user, repository and event: equal keys have equal answers."""
 
     async def run(self) -> None:
-        """Check hooks that await a permission check, until cancelled."""
+        """Check hooks that wait for a permission check, until cancelled."""
         while True:
             await self.step()
             await self._wakeup.wait()
 
     async def step(self) -> int:
-        """Check hooks that await a permission check. Return the number of completed checks."""
+        """Check hooks that wait for a permission check. Return the number of completed checks."""
         async with self._db.read() as db:
             hooks = await store.list_awaiting_permission_check(db, BATCH)
         count = 0
@@ -59,9 +59,9 @@ class PermissionChecker:
         return count
 
     async def refusal(self, hook: HookRow, repository_id: int, event: str) -> str:
-        """Return the reason not to send such an event to the hook. Empty when it may be sent.
+        """Return the reason not to send such an event to the hook; empty if it may be sent.
 
-        Raises ApiError when repos or identity cannot answer.
+        Raises ApiError if repos or identity cannot answer.
         """
         key = (hook.organization_id, hook.creator_id, repository_id, event)
         started_at = self._grants.clock()
@@ -78,7 +78,7 @@ class PermissionChecker:
     async def check(self, hook: HookRow) -> str:
         """Switch the hook off if its responsible user has lost the permission. Return the reason, or "".
 
-        Raises ApiError when repos or identity cannot answer, and Conflict when the hook was changed.
+        Raises ApiError if repos or identity cannot answer, and Conflict if the hook was changed.
         """
         reason = await self._lost_permission(hook)
         if not reason and hook.doubted_at is None:
@@ -105,7 +105,7 @@ class PermissionChecker:
     async def _sees(self, hook: HookRow, repository_id: int, event: str) -> bool:
         """True if the responsible user of a hook may read the content of an event of a repository.
 
-        The repository may be deleted. False if the user may not use the hook any more.
+        The repository may be deleted. False if the user may no longer use the hook.
         """
         if hook.organization_id in (SYSTEM, hook.creator_id):
             return True
@@ -125,7 +125,7 @@ class PermissionChecker:
         return DELETED_USER
 
     async def _account_and_membership(self, hook: HookRow) -> tuple[Account, Membership | None]:
-        """Return the responsible user of an organization's hook, and the membership in the organization."""
+        """Return the user responsible for an organization's hook, and their membership in it."""
         with suppress(NotFound):
             account = await self._identity.account(hook.creator_id)
             memberships = await self._identity.memberships(hook.creator_id)

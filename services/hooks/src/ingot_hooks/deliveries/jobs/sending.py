@@ -1,8 +1,8 @@
-"""Sends deliveries: claims due ones, makes one attempt at each, and hands the outcomes to the recorder.
+"""Sends deliveries: claims due ones, makes one attempt at each, and passes the outcomes to the recorder.
 
 Deliveries are claimed in lanes, one for each hook and repository. A lane is sent in order. When the
 permission for its first delivery cannot be checked, the whole lane waits. Leases are renewed while a worker
-works. A running delivery whose lease has ended belongs to a dead worker. It is sent again, under its id.
+works. A running delivery whose lease has expired belongs to a dead worker. It is sent again, with its id.
 """
 
 import asyncio
@@ -51,10 +51,10 @@ from ingot_hooks.settings import Settings
 log = structlog.get_logger()
 
 BEYOND_ANSWER = timedelta(seconds=5)
-"""Time of an attempt after that for the answer: reading the body, and recording the outcome."""
+"""Seconds of an attempt after the response: for reading the body, and recording the outcome."""
 MAX_CLAIMED = 2000
 CLAIM_PAUSE = 0.04
-"""The shortest time between two looks at what is due: one that comes alone waits for nothing."""
+"""The shortest time between two searches for due deliveries. A single delivery does not wait for it."""
 FRESH_SECONDS = 0.5
 OPEN_SECRETS = 1000
 """The number of opened secrets that a worker caches."""
@@ -107,7 +107,7 @@ class DeliveryWorker:
         self._claimed = self._claimed_of_failing = 0
 
     async def run(self) -> None:
-        """Deliver until cancelled. Deliveries that are running then become pending again."""
+        """Send deliveries until cancelled. Running deliveries then become pending again."""
         renewal = asyncio.create_task(self._leases.run())
         try:
             while True:
@@ -124,7 +124,7 @@ class DeliveryWorker:
             await self._recorder.flush()
 
     async def step(self) -> int:
-        """Deliver everything that is due now. Return the number of claimed deliveries."""
+        """Send all deliveries that are due now. Return the number of claimed deliveries."""
         count = 0
         while started := await self._start_due():
             count += started
@@ -219,7 +219,7 @@ class DeliveryWorker:
                 self._recorder.add(returned(row))
 
     def _may_begin(self, row: DeliveryRow) -> bool:
-        """True if the delivery still belongs to this worker, and its lane has not exceeded its turn."""
+        """True if the delivery still belongs to this worker, and its lane may still send in this turn."""
         is_in_time = row.attempted_at is not None and now() - row.attempted_at < self._attempt_limit
         return is_in_time and self._leases.is_valid(row)
 
@@ -239,7 +239,7 @@ class DeliveryWorker:
             return unsendable or self._outcome(hook, row, await self._send(hook, row))
 
     async def _unsendable(self, hook: HookRow, row: DeliveryRow) -> Outcome | None:
-        """Return the outcome of a delivery that may not be sent now.
+        """Return the outcome of a delivery that may not be sent now; None if it may.
 
         Inactive hooks get only manual deliveries.
         """

@@ -1,7 +1,8 @@
 """Limits of an endpoint: deliveries sent at a time, and deliveries claimed in advance.
 
-An endpoint that answers quickly has some claimed in advance: its slots never wait for a claim. A slow
-endpoint has one for each slot, because claimed deliveries that cannot be sent must be released.
+For an endpoint that responds quickly, several deliveries per slot are claimed, so its slots never wait for a
+claim. For a slow endpoint, one per slot is claimed, because claimed deliveries that cannot be sent must be
+released.
 """
 
 import asyncio
@@ -14,14 +15,14 @@ from weakref import WeakValueDictionary
 from ingot_hooks.deliveries.store.due import EndpointLimit
 
 FIRST_PER_SLOT, MAX_PER_SLOT = 4, 32
-"""The number of claimed deliveries for each slot: before the first answer, and at most."""
+"""The number of claimed deliveries for each slot: before the first response, and at most."""
 PER_LANE = 16
 AHEAD_SECONDS = 5.0
-"""Time for which claimed deliveries keep the slots busy: much less than the limit for an attempt to begin."""
+"""Seconds for which claimed deliveries keep the slots busy, much less than an attempt's limit to begin."""
 STALL_SECONDS = 1.0
-"""An endpoint whose slots are all taken, with no change for so long, gets no more."""
+"""Seconds after which an endpoint gets no more deliveries if all its slots are taken without a change."""
 WEIGHT = 0.25
-"""Of the last attempt in the average time of an attempt."""
+"""The weight of the last attempt in the average time of an attempt."""
 MAX_REMEMBERED = 5000
 
 
@@ -49,7 +50,7 @@ class EndpointSlots:
     def limit(self) -> EndpointLimit:
         """Return the number of deliveries for ``AHEAD_SECONDS``, at least one per slot.
 
-        0 if all are stalled.
+        Return 0 if all slots are stalled.
         """
         if self.free.locked() and self._clock() - self._changed_at > STALL_SECONDS:
             return EndpointLimit(0)
@@ -60,7 +61,7 @@ class EndpointSlots:
 
 
 class EndpointSlotsByName:
-    """The slots by endpoint: all that are in use, and some recently used ones."""
+    """The slots of endpoints by name: those in use, and some that were used recently."""
 
     def __init__(self, concurrency: int) -> None:
         self._concurrency = concurrency

@@ -1,1 +1,1 @@
-"""Decisions and use cases of deliveries."""
+"""Rules and use cases of deliveries."""

@@ -1,6 +1,6 @@
 """The rule that switches a hook off because its endpoint fails.
 
-Its pending deliveries fail, and can be sent again.
+The hook's pending deliveries then fail, and can be sent again.
 """
 
 from datetime import datetime, timedelta
@@ -17,10 +17,10 @@ from ingot_hooks.deliveries.store.tables import DeliveryState
 def deactivation_reason(
     result: AttemptResult, error: str, *, failing_since: datetime | None, at: datetime, limit: timedelta
 ) -> str:
-    """Return the reason to switch the hook off after a failed attempt. Empty if it stays active.
+    """Return the reason to switch the hook off after a failed attempt; empty if it stays active.
 
     A long failure counts only after the last attempt of a delivery. Before that, the attempt may have been
-    the first one in a long time.
+    the first in a long time.
     """
     if result.endpoint_removed:
         return "the endpoint answered 410 Gone"

@@ -22,7 +22,7 @@ SUBSCRIPTIONS = 1000
 
 
 class Announcement(NamedTuple):
-    """A notice of an event, and its recipients. Inactive hooks get a ``manual`` one, too."""
+    """A notice of an event, and its recipients. With ``manual``, inactive hooks get it, too."""
 
     notice: Notice
     event_id: str

@@ -26,7 +26,10 @@ async def redeliver(tx: Tx, hook_id: int, delivery_id: str) -> DeliveryRow:
 
 
 async def redeliver_failed(tx: Tx, hook_id: int, since: datetime) -> int:
-    """Send all failed deliveries again that were queued since then. Return their number. Raises Invalid."""
+    """Send all failed deliveries again that were queued since a time. Return their number.
+
+    Raises Invalid.
+    """
     if since.tzinfo is None:
         since = since.replace(tzinfo=UTC)
     if not EARLIEST < since < LATEST:

@@ -19,7 +19,7 @@ PAUSES = (
     timedelta(hours=20),
     timedelta(hours=24),
 )
-"""Before each attempt; there are as many attempts as pauses."""
+"""The pause before each attempt. There are as many attempts as pauses."""
 
 JITTER = 0.1
 MAX_RETRY_AFTER = timedelta(hours=24)
@@ -27,9 +27,9 @@ ENDPOINT_REMOVED = 410
 
 
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of an attempt. Only a delivery that stays pending has ``next_attempt_at``.
+    """The result of an attempt. ``next_attempt_at`` is None unless the delivery stays pending.
 
-    ``endpoint_removed``: the endpoint refuses all further deliveries.
+    ``endpoint_removed``: the endpoint rejects all further deliveries.
     """
 
     state: DeliveryState
@@ -42,7 +42,7 @@ def attempt_result(
 ) -> AttemptResult:
     """Return the result of attempt number ``attempts`` with the response ``status``; 0 means no response.
 
-    ``jitter``, from -1 to 1, moves the next attempt by up to a tenth of the pause.
+    ``jitter``, from -1 to 1, shifts the next attempt by up to a tenth of the pause.
     """
     if 200 <= status < 300:
         return AttemptResult(state=DeliveryState.DELIVERED)

@@ -1,7 +1,7 @@
 """The headers of a delivery, with the names that receivers of several systems know, and its signatures.
 
 The older signatures cover the JSON text, with the secret as the user typed it. The signature of Standard
-Webhooks covers the body as it is sent. Its secret may be written as ``whsec_`` and base64.
+Webhooks covers the body that is sent. Its secret may be written as ``whsec_`` and base64.
 """
 
 import base64
@@ -50,8 +50,8 @@ def signed_request(
 ) -> SignedRequest:
     """Return the request of an attempt at ``at``.
 
-    ``secrets`` are the valid ones, newest first. All of them sign for Standard Webhooks, whose header holds
-    several signatures. The newest one signs for the other headers.
+    ``secrets`` are the valid secrets, latest first. All of them sign for Standard Webhooks, whose header
+    holds several signatures. The latest one signs for the other headers.
     """
     secret = secrets[0] if secrets else ""
     body = message.text

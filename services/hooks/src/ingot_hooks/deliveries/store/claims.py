@@ -1,7 +1,7 @@
-"""Claims of deliveries: a worker makes due ones running, renews their leases and records outcomes.
+"""Claims of deliveries: a worker marks due deliveries as running, renews their leases and records outcomes.
 
-All code that locks several running deliveries locks them by number: a worker renews leases while it records
-outcomes.
+Code that locks several running deliveries locks them by number, because a worker renews leases while it
+records outcomes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,13 +23,13 @@ from ingot_hooks.deliveries.store.tables import DeliveryState, delivery
 _STATE = delivery.c.state.concat(literal_column("''"))
 """The state of a delivery that is looked up by its number.
 
-With the column itself the planner could take a partial index instead of the key. Until the next VACUUM that
-has every row that ever was in the state.
+With the column itself, the planner could use a partial index instead of the key. Until the next VACUUM that
+index has every row that ever was in the state.
 """
 
 
 class ClaimRow(TypedRow):
-    """The last claim of a delivery."""
+    """The fence and lease of a delivery's last claim."""
 
     number: int
     fence: int
@@ -42,7 +42,7 @@ def _is_before(row: FromClause, *names: str) -> ColumnElement[bool]:
 def _is_none(row: FromClause, *conditions: ColumnElement[bool], order: Sequence[str]) -> ColumnElement[bool]:
     """True if no row is found, by a lookup for each claimed delivery.
 
-    ``NOT EXISTS`` would be a join, planned for a small table. Per delivery it would read all rows that
+    ``NOT EXISTS`` would become a join, planned for a small table. Per delivery it would read all rows that
     are or ever were in the partial index, until the next VACUUM.
     """
     statement = select(row.c.number).where(
@@ -63,7 +63,10 @@ _IS_NEXT = _is_none(
     ~any_of(_earlier.c.number, "numbers"),
     order=(*LANE, *TURN),
 )
-"""Nothing of the lane is left before it: another worker may have handed that back since ``find_due``."""
+"""The condition that no delivery of the lane precedes it.
+
+Another worker may have released one since ``find_due``.
+"""
 _CLAIM = PreparedWrite(
     update(delivery)
     .where(
@@ -84,7 +87,7 @@ _CLAIM = PreparedWrite(
 
 
 async def claim(db: Executor, numbers: Sequence[int], *, lease: timedelta) -> list[DeliveryRow]:
-    """Claim deliveries of ``numbers`` that no other worker has claimed. Return the rows in their order."""
+    """Claim those deliveries of ``numbers`` that are free. Return the rows in the order of ``numbers``."""
     if not numbers:
         return []
     await take_order_from_indexes(db)
@@ -101,7 +104,7 @@ class _ClaimedLane(TypedRow):
 
 
 async def _without_shared_lanes(db: Executor, rows: Sequence[DeliveryRow]) -> Sequence[DeliveryRow]:
-    """Release deliveries of lanes whose beginning another worker claimed at the same moment."""
+    """Release deliveries of lanes whose first ones another worker claimed at the same moment."""
     if not rows:
         return rows
     own = [row.number for row in rows]
@@ -150,7 +153,7 @@ async def renew(db: Executor, fences: Mapping[int, int], *, lease: timedelta) ->
 
 
 async def release_abandoned(db: Executor) -> None:
-    """Make deliveries pending again whose lease has ended: their worker is dead."""
+    """Make deliveries pending again whose lease has expired, because their worker is dead."""
     ended = (
         select(delivery.c.number, delivery.c.fence)
         .where(delivery.c.state == RUNNING, delivery.c.lease_until < now())
@@ -166,7 +169,7 @@ async def release_abandoned(db: Executor) -> None:
 
 
 class OutcomeColumns(TypedDict, total=False):
-    """The columns that the outcome of an attempt sets; the others keep their values."""
+    """The columns that the outcome of an attempt sets. Other columns keep their values."""
 
     state: DeliveryState
     attempts: int
@@ -198,7 +201,7 @@ _RECORD = PreparedWrite(
 
 
 async def record(db: Executor, outcomes: Sequence[tuple[DeliveryRow, OutcomeColumns]]) -> None:
-    """Record the outcomes of attempts, except of deliveries that another worker has claimed since."""
+    """Record the outcomes of attempts. Deliveries that another worker has claimed since are skipped."""
     await _RECORD.each(
         db,
         [

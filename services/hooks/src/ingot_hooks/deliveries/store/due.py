@@ -33,13 +33,13 @@ from ingot_hooks.deliveries.store.queries import PENDING, RUNNING, UNDER_WAY
 from ingot_hooks.deliveries.store.tables import delivery
 
 MAX_DUE = 200
-"""So many of the oldest due deliveries are looked at first, and at most so many are found."""
+"""Maximum number of due deliveries that are found. This many of the oldest are searched first."""
 MAX_DEPTH = 2000
-"""So many of the oldest are searched for those of endpoints that may get more."""
+"""Number of the oldest due deliveries that are searched for endpoints that may get more."""
 TOO_FEW = 20
-"""The minimum of claimable deliveries among the oldest.
+"""Minimum number of claimable deliveries among the oldest.
 
-With fewer, the others hide younger ones: scan all lanes.
+With fewer, the others may hide younger ones, so all lanes are scanned.
 """
 
 Lane = tuple[int, int]
@@ -73,13 +73,13 @@ class LaneRow(TypedRow):
 
 
 class DueDelivery(LaneRow):
-    """A delivery that could be claimed."""
+    """A due delivery with its lane."""
 
     number: int
 
 
 class HiddenDelivery(DueDelivery):
-    """A due delivery. ``position`` counts all due ones, from 1 for the oldest."""
+    """A due delivery. ``position`` is its rank among all due deliveries, from 1 for the oldest."""
 
     position: int
 
@@ -104,7 +104,7 @@ _BY_TIME = (delivery.c.next_attempt_at, delivery.c.number)
 
 
 def _due(*conditions: ColumnElement[bool], order: Sequence[str] = TURN) -> PreparedQuery[DueDelivery]:
-    """Return a query for the first due deliveries, at most ``first``."""
+    """Return a query for at most ``first`` due deliveries in this order."""
     return PreparedQuery(
         select(delivery.c.number, delivery.c.hook_id, delivery.c.repository_id, delivery.c.endpoint)
         .where(*_IS_DUE, *conditions)
@@ -115,7 +115,7 @@ def _due(*conditions: ColumnElement[bool], order: Sequence[str] = TURN) -> Prepa
 
 
 def _due_of_others() -> PreparedQuery[HiddenDelivery]:
-    """Return a query for deliveries of endpoints that are not ``full``, and for the last due one of all.
+    """Return a query for deliveries of endpoints that are not ``full``, and for the last due delivery of all.
 
     It searches the ``MAX_DEPTH`` oldest.
     """
@@ -157,7 +157,7 @@ def _lane_heads() -> PreparedQuery[LaneRow]:
     steps = select(next_lane(after).label("following"), *no_head).cte("steps", recursive=True)
 
     def of_head(name: str) -> ScalarSelect[object]:
-        """Return a subquery. A join that was planned for an empty table would read the whole table."""
+        """Return a subquery. A join planned for an empty table would read the whole table."""
         return (
             select(head.c[name])
             .where(head.c.number == steps.c.following)
@@ -181,9 +181,9 @@ def _lane_heads() -> PreparedQuery[LaneRow]:
 
 
 class DueDeliveries(NamedTuple):
-    """The result of a search. ``numbers``: claimable deliveries.
+    """The result of a search. ``numbers`` are claimable deliveries.
 
-    ``abandoned``: a running one lost its worker.
+    ``abandoned``: a running delivery lost its worker.
     """
 
     numbers: list[int]
@@ -256,8 +256,8 @@ async def find_due(db: Executor, limit: int, limits: ClaimLimits) -> DueDeliveri
     """Find up to ``limit`` due deliveries. This only reads, in a transaction.
 
     A lane with a running delivery is skipped, which keeps the order per repository. The limit per endpoint
-    keeps one endpoint from taking all claims. Two processes that claim at once may exceed it together. The
-    time to find a delivery does not depend on how many others wait in its lane.
+    prevents that one endpoint takes all claims. Two processes that claim at the same time may exceed it
+    together. The time to find a delivery does not depend on the number of others in its lane.
     """
     await take_order_from_indexes(db)
     at = now()

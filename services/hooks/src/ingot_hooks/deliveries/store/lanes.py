@@ -1,8 +1,8 @@
-"""Lookups in one lane that read no other lanes, for any choice of PostgreSQL's planner.
+"""Lookups in one lane that read no other lanes, whatever PostgreSQL's planner chooses.
 
-Its statistics may be from a moment without running deliveries. Then each partial index seems to have one row.
-The index of due deliveries has the order of the table, so it seems the cheapest for everything. So a lookup
-demands an order that only the right index has, and ``take_order_from_indexes`` forbids sorting.
+Statistics may be from a moment without running deliveries. Then each partial index seems to have one row. The
+index of due deliveries has the order of the table, so it seems the cheapest for everything. So a lookup
+requests an order that only the right index has, and ``take_order_from_indexes`` forbids sorting.
 """
 
 from typing import Any
@@ -18,13 +18,13 @@ from ingot_chassis.db.rows import TypedRow
 
 LANE = ("hook_id", "repository_id")
 TURN = ("next_attempt_at", "number")
-"""The order of sending in a lane. After ``LANE`` it is the order of ``ix_delivery_waiting``."""
+"""The order of sending in a lane. Preceded by ``LANE`` it is the order of ``ix_delivery_waiting``."""
 
 
 class IsOfLane(Condition):
     """True if a row is in a lane.
 
-    A range on PostgreSQL, because equal columns would allow any order by them.
+    It is a range on PostgreSQL, because equal columns would allow any order by them.
     """
 
     def __init__(

@@ -37,7 +37,7 @@ CURRENT_ENDPOINT: ColumnElement[str] = func.coalesce(
     select(hook.c.endpoint).where(hook.c.id == delivery.c.hook_id).correlate(delivery).scalar_subquery(),
     delivery.c.endpoint,
 )
-"""The endpoint that the hook of a delivery has now; that of the delivery when the hook was deleted."""
+"""The present endpoint of a delivery's hook; the delivery's own endpoint if the hook was deleted."""
 
 
 CancelledOrFailed = Literal[DeliveryState.CANCELLED, DeliveryState.FAILED]
@@ -72,7 +72,7 @@ class DeliverySummaryRow(TypedRow):
 
 
 class _ListedDeliveryRow(DeliverySummaryRow, TotalRow):
-    """A delivery of a list."""
+    """A delivery in a list, with the total number."""
 
 
 class DeliveryRow(DeliverySummaryRow):
@@ -124,7 +124,7 @@ _ADD = PreparedWrite(
 
 
 async def add(db: Executor, rows: Sequence[NewDelivery]) -> None:
-    """Queue deliveries, due at once. An existing one for the same hook and event stays unchanged."""
+    """Queue deliveries that are due at once. An existing one for the same hook and event does not change."""
     await _ADD.each(db, [{**row, "next_attempt_at": now(), "created_at": now()} for row in rows])
 
 
@@ -138,7 +138,7 @@ async def due_since(db: Executor) -> datetime | None:
 
 
 async def get_waiting(db: Executor, before: datetime) -> WaitingDeliveriesRow:
-    """Return deliveries that were due ``before`` then, and those whose worker died before."""
+    """Return the number of deliveries that were due before that time or whose worker died before it."""
     due = delivery.c.next_attempt_at < before
     is_free = or_(delivery.c.state == PENDING, delivery.c.lease_until < before)
     since = func.min(delivery.c.next_attempt_at).label("since")
@@ -154,7 +154,7 @@ async def end_pending(
     *,
     state: CancelledOrFailed = DeliveryState.CANCELLED,
 ) -> None:
-    """End the pending deliveries of these hooks, as ``state``. A running delivery ends with its attempt."""
+    """End the pending deliveries of these hooks with ``state``. A running delivery ends after its attempt."""
     if hook_ids:
         await db.execute(
             update(delivery)
@@ -164,7 +164,7 @@ async def end_pending(
 
 
 async def move_pending(db: Executor, hook_id: int) -> None:
-    """Let the pending deliveries of a hook wait for the endpoint that the hook has now.
+    """Move the pending deliveries of a hook to the present endpoint of the hook.
 
     A running delivery gets the new endpoint when its outcome is recorded.
     """
@@ -190,7 +190,7 @@ _OF_HOOK = PreparedPage(
 
 
 async def list_page(db: Executor, hook_id: int, page: Slice) -> tuple[Sequence[DeliverySummaryRow], int]:
-    """List the deliveries of a hook, newest first, and return their number, at most ``COUNTED``."""
+    """List the deliveries of a hook, latest first, and return their number, counted up to ``COUNTED``."""
     return await _OF_HOOK.read(db, page, hook_id=hook_id)
 
 
@@ -208,7 +208,7 @@ def _redelivery() -> dict[str, object]:
 
 
 async def redeliver(db: Executor, hook_id: int, delivery_id: str) -> DeliveryRow | None:
-    """Restart a delivery that has ended or waits after an attempt. None for any other."""
+    """Restart a delivery that has ended or waits after an attempt. Return None for other deliveries."""
     waits_again = and_(delivery.c.state == DeliveryState.PENDING, delivery.c.attempts > 0)
     statement = (
         update(delivery)
@@ -223,7 +223,7 @@ async def redeliver(db: Executor, hook_id: int, delivery_id: str) -> DeliveryRow
 
 
 async def redeliver_failed(db: Executor, hook_id: int, since: datetime) -> int:
-    """Restart all failed deliveries that were queued since then. Return their number."""
+    """Restart all failed deliveries that were queued since a time. Return their number."""
     statement = (
         update(delivery)
         .where(

@@ -2,7 +2,7 @@
 
 A delivery is a row with a lease. It holds the body that is sent, and its id is the same in every attempt.
 Neither the repository nor the hook of a delivery is a foreign key, because the history may outlive both. So
-an id must never be used twice (`LASTING_IDS`).
+an id must never be reused (`LASTING_IDS`).
 """
 
 from enum import StrEnum
@@ -26,9 +26,9 @@ from ingot_hooks.catalog.store.tables import metadata
 
 
 class DeliveryState(StrEnum):
-    """State of a delivery. A worker leases a ``running`` one.
+    """The state of a delivery. A worker has a lease for a ``running`` one.
 
-    The last three are final, until a redelivery.
+    The last three states are final, until a redelivery.
     """
 
     PENDING = "pending"
