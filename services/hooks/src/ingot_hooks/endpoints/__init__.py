@@ -1,1 +1,1 @@
-"""Endpoints outside: HTTP, and the addresses that a delivery may reach."""
+"""External endpoints: HTTP, and the addresses that a delivery may reach."""

@@ -17,10 +17,10 @@ def _addresses(host: str) -> list[AddressInfo]:
 
 
 class HostResolver:
-    """Resolves each host once at a time. Callers that wait for the same host share the result.
+    """Resolves hosts. Callers that wait for the same host share one lookup.
 
-    The event loop has four threads for this, and a lookup cannot be cancelled: one endpoint could use all
-    four.
+    The event loop has four threads for lookups, and a lookup cannot be cancelled: one endpoint could occupy
+    all four.
     """
 
     def __init__(self, resolve: Callable[[str], list[AddressInfo]] = _addresses) -> None:

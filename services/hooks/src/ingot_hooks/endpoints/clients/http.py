@@ -2,7 +2,7 @@
 
 A host is resolved once per attempt. The guard checks all its addresses, and only those are used. Connections
 are reused for the next attempt at the same host, after another check of its addresses. Redirects are not
-followed and proxies of the environment are not used: both would lead to unchecked addresses.
+followed, and proxies of the environment are not used, because both would lead to unchecked addresses.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ CERTIFICATE_FAULTS = {
     62: "is for another host",
     64: "is for another address",
 }
-"""By the codes of OpenSSL (``X509_V_ERR_…``)."""
+"""Texts for certificate errors by the codes of OpenSSL (``X509_V_ERR_…``)."""
 CONNECTION_FAULTS = {
     errno.ECONNREFUSED: "it was refused",
     errno.ECONNRESET: "it was closed without an answer",
@@ -54,7 +54,7 @@ _new_connections: ContextVar[list[str]] = ContextVar("new_connections")
 
 
 class CheckedResolver(AbstractResolver):
-    """Gives the connector the checked addresses of the current attempt, and no others."""
+    """Returns to the connector the checked addresses of the current attempt, and no others."""
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
@@ -65,7 +65,7 @@ class CheckedResolver(AbstractResolver):
         return list(_checked_addresses.get())
 
     async def close(self) -> None:
-        """Do nothing: the resolver holds no resources."""
+        """Do nothing, because the resolver holds no resources."""
 
 
 class HttpEndpoints:
@@ -173,7 +173,7 @@ async def _read_start(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _words(error: Exception) -> str:
-    """Return a text of our own for the error: the other side's text may be the greeting of any server."""
+    """Return our own text for the error: the other side's text may be the greeting of any server."""
     match error:
         case ssl.SSLCertVerificationError():
             verification = getattr(error, "certificate_error", error)  # aiohttp's has the one of ssl

@@ -1,4 +1,4 @@
-"""Sends requests to endpoints. The HTTP client is imported in a thread, for the first request.
+"""Sends requests to endpoints. A thread imports the HTTP client for the first request.
 
 That import is a sixth of the imports of hooks. It takes 8 MiB, which a process without deliveries saves.
 """

@@ -6,7 +6,7 @@ import msgspec
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """The response of an endpoint. ``status`` 0: there was none, and ``error`` is the reason."""
+    """The response of an endpoint. ``status`` 0: there was no response, and ``error`` is the reason."""
 
     status: int = 0
     headers: Mapping[str, str] = {}
