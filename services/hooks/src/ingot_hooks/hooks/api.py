@@ -1,7 +1,7 @@
-"""Hooks of repositories, of accounts and of the server: the same handlers with different policies.
+"""Routes for hooks of repositories, of accounts and of the server: the same handlers, different policies.
 
 Hooks of a repository are for its administrators. Members of an organization create and see its hooks, and its
-owners change them. Users have hooks for all their own repositories, and administrators have those of the
+owners change them. Users have hooks for all their own repositories. Administrators have the hooks of the
 server.
 """
 
@@ -48,7 +48,7 @@ Url = Annotated[str, msgspec.Meta(max_length=MAX_URL)]
 
 
 class HookConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """`channel` and `color` are for slack, `username` and `icon_url` also for discord.
+    """The target of a hook. `channel` and `color` are for slack, `username` and `icon_url` also for discord.
 
     Other keys are ignored.
     """
@@ -73,7 +73,7 @@ class ServerHookConfig(HookConfig, frozen=True, kw_only=True):
 
 
 class CreateHookOption(msgspec.Struct, kw_only=True):
-    """`config` needs `url` and `content_type` (json or form).
+    """A new hook. `config` needs `url` and `content_type` (json or form).
 
     `secret` is never shown again. `authorization_header` is sent as `Authorization`. `name` is for people.
     """
@@ -92,10 +92,10 @@ class CreateServerHook(CreateHookOption, kw_only=True):
 
 
 class EditHookOption(msgspec.Struct, kw_only=True):
-    """Absent fields keep their values. An empty list of `events` means push alone.
+    """A change of a hook. Absent fields keep their values. An empty list of `events` means only push.
 
-    A replaced secret continues to sign next to the new one for a while. `authorization_header` is removed
-    when `config.url` changes and no header is given.
+    A replaced secret continues to sign next to the new one for a while. If `config.url` changes and no
+    `authorization_header` is given, the header is removed.
     """
 
     name: Name | UnsetType = UNSET
@@ -142,7 +142,7 @@ def present(request: HooksRequest, row: HookRow) -> Hook:
 
 
 def _authorization(request: HooksRequest, row: HookRow) -> str:
-    """Return the header for callers who may change the hook. Empty if another key has sealed it."""
+    """Return the header for callers who may change the hook; empty if another key has sealed it."""
     owner, principal = request.resource, request.principal
     if isinstance(owner, Account) and not has_role(principal, principal.organizations.get(owner.id), "owner"):
         return ""
@@ -189,7 +189,7 @@ async def _create(request: HooksRequest, data: CreateHookOption, owner: Owner) -
 
 
 async def create_server_hook(request: HooksRequest, data: CreateServerHook) -> Hook:
-    """Create a hook of the system, or a default hook. It is inactive unless `active` is true."""
+    """Create a system hook or a default hook. It is inactive unless `active` is true."""
     is_system = _boolean("config.is_system_webhook", data.config.is_system_webhook)
     return await _create(request, data, SYSTEM_HOOKS if is_system else DEFAULT_HOOKS)
 
@@ -205,7 +205,7 @@ def _boolean(field: str, value: str | bool) -> bool:
 async def list_server_hooks(
     request: HooksRequest, of_type: Annotated[str, QueryParameter(name="type")] = ""
 ) -> Response[list[Hook]]:
-    """Hooks of the system, or with `type` default hooks or all of both, in the order of their creation."""
+    """List system hooks or, by `type`, default hooks or both, in the order of their creation."""
     kind = of_type or "system"
     if kind not in SERVER_HOOKS_BY_TYPE:
         raise Invalid.field("type", "unsupported", f"is not one of {', '.join(SERVER_HOOKS_BY_TYPE)}")
@@ -253,14 +253,17 @@ def _subject(request: HooksRequest) -> str:
 
 
 def _shown(row: HookRow) -> dict[str, Detail]:
-    """Details of a hook in the audit log: only the host of the URL, because the rest may be a secret."""
+    """Return details of a hook for the audit log.
+
+    Only the host of the URL is included: the rest may be secret.
+    """
     return {"type": row.type, "host": urlsplit(row.url).hostname or "", "active": row.active}
 
 
 async def try_repository_hook(request: HooksRequest, hook_id: int, ref: str = "") -> None:
     """Send a test push, also to an inactive hook.
 
-    The branch `ref`, or the default branch, does not move.
+    It names the branch `ref`, or the default branch. The branch does not move.
     """
     await _try(request, hook_id, ref.strip().removeprefix(notices.BRANCHES))
 
@@ -271,7 +274,7 @@ async def try_hook(request: HooksRequest, hook_id: int) -> None:
 
 
 async def _try(request: HooksRequest, hook_id: int, branch: str = "") -> None:
-    """Send a test push. Raises NotFound, also for a named branch that does not exist."""
+    """Send a test push. Raises NotFound, also if the named branch does not exist."""
     row = await request.hook(hook_id)
     notice = await _test_notice(request, branch)
     async with request.db.transaction() as tx:
@@ -293,7 +296,7 @@ async def _test_notice(request: HooksRequest, branch: str) -> Notice:
 
 
 async def _default_branch_tip(request: HooksRequest, repository: Repository) -> BranchTip:
-    """Return the tip of the default branch; forty zeros if there is no such branch."""
+    """Return the tip of the default branch; forty zeros if it does not exist."""
     none = BranchTip(name=repository.default_branch, sha=NO_COMMIT)
     if not repository.default_branch:
         return none

@@ -32,7 +32,7 @@ def _event_notices(event: object, envelope: Envelope) -> EventNotices:
 
 
 class EventSubscriptions:
-    """The handlers. They notify ``delivery_wakeup`` of deliveries and ``permission_wakeup`` of due checks."""
+    """Event handlers. They notify ``delivery_wakeup`` and ``permission_wakeup`` of due work."""
 
     def __init__(self, delivery_wakeup: Wakeup, permission_wakeup: Wakeup) -> None:
         self._delivery_wakeup, self._permission_wakeup = delivery_wakeup, permission_wakeup

@@ -24,11 +24,11 @@ CHAT_KEYS = {
 }
 """The keys of ``config`` that a type has in addition to its target."""
 TYPES_OF_NAMES = {"forgejo": HookType.GITEA}
-"""Other names of types. Deliveries have the headers of both."""
+"""Other names of types. Deliveries have the headers of both names."""
 MAX_HOOKS = 200
 MAX_URL = 2048
 MAX_SETTING = 500
-"""Characters."""
+"""Maximum number of characters of a setting."""
 
 
 async def create(
@@ -45,7 +45,7 @@ async def create(
     branch_filter: str,
     authorization: str,
 ) -> HookRow:
-    """Create a hook. Raises Invalid, or Conflict at ``MAX_HOOKS``: every event is written for each hook."""
+    """Create a hook. Raises Invalid. Raises Conflict at ``MAX_HOOKS``: each event costs a row per hook."""
     hook_type = _valid_type(type_)
     for key in ("url", "content_type"):
         if not config.get(key):
@@ -84,7 +84,7 @@ async def edit(
     *,
     rotation: timedelta,
 ) -> HookRow:
-    """Change a hook. ``fields`` and ``config`` hold the fields of ``EditHookOption`` in the request.
+    """Change a hook. ``fields`` and ``config`` have the fields of the ``EditHookOption`` in the request.
 
     A replaced secret continues to sign for ``rotation``. A user who changes the URL or activates the hook
     becomes its responsible user. Raises NotFound or Invalid.
@@ -150,7 +150,7 @@ def _config_columns(
 
 
 def _authorization_columns(seal: Seal, header: str | None, *, url_changed: bool) -> dict[str, Any]:
-    """Return the column that ``header`` changes. Raises Invalid."""
+    """Return the column that ``header`` changes, if any. Raises Invalid."""
     if header is not None:
         return {"sealed_authorization": seal.close(valid_authorization(header))}
     # Otherwise a writer could have the header sent to an endpoint of their own, and read it there.
@@ -158,7 +158,7 @@ def _authorization_columns(seal: Seal, header: str | None, *, url_changed: bool)
 
 
 def _url_columns(url: str) -> dict[str, str]:
-    """Return the columns of the URL and of its endpoint (host and port), which has limits. Raises Invalid."""
+    """Return the columns of the URL and of its endpoint (host and port). Raises Invalid."""
     try:
         parts = urlsplit(url)
         port, host = parts.port, parts.hostname or ""
@@ -177,7 +177,7 @@ def _url_columns(url: str) -> dict[str, str]:
 def _valid_events(names: Sequence[str]) -> list[str]:
     """Return the events that ``names`` subscribe to.
 
-    Raises Invalid without any: the hook would never fire.
+    Raises Invalid if there are none, because the hook would never fire.
     """
     events = subscriptions.subscribed_events(names)
     if not events:
@@ -186,7 +186,7 @@ def _valid_events(names: Sequence[str]) -> list[str]:
 
 
 def _valid_type(name: str) -> HookType:
-    """Return the type of that name. Raises Invalid."""
+    """Return the type with that name. Raises Invalid."""
     try:
         return HookType(TYPES_OF_NAMES.get(name, name))
     except ValueError:
@@ -194,7 +194,7 @@ def _valid_type(name: str) -> HookType:
 
 
 def _valid_content_type(name: str) -> ContentType:
-    """Return the content type of that name. Raises Invalid."""
+    """Return the content type with that name. Raises Invalid."""
     try:
         return ContentType(name)
     except ValueError:
