@@ -1,4 +1,4 @@
-"""Alembic's entry: the schema of hooks."""
+"""Alembic's environment script for the schema of hooks."""
 
 import ingot_hooks
 from ingot_chassis.db.migrations import declared_tables, run_env
