@@ -1,1 +1,1 @@
-"""Decisions and use cases of payloads."""
+"""Rules and use cases of payloads."""

@@ -1,4 +1,4 @@
-"""The body of a delivery, by the type of the hook: the native payload, or a message for a chat."""
+"""The body of a delivery by the type of the hook: the native payload, or a message for a chat."""
 
 from collections.abc import Callable, Mapping
 from html import escape
@@ -25,7 +25,7 @@ def body_for(type_: HookType, settings: Mapping[str, str], notice: Notice) -> by
 
 
 def slack(summary: Summary, settings: Mapping[str, str], event: str) -> dict[str, Any]:
-    """Return a Slack message. Nothing in it can mention a person or a channel."""
+    """Return a Slack message. Its text cannot mention a person or a channel."""
     text = "\n".join(_slack(line) for line in summary.detail)
     attachment = {
         "fallback": _slack(summary.headline),
@@ -45,7 +45,7 @@ def slack(summary: Summary, settings: Mapping[str, str], event: str) -> dict[str
 
 
 def discord(summary: Summary, settings: Mapping[str, str], _event: str) -> dict[str, Any]:
-    """Return a Discord message. All of it is in an embed, where mentions do not notify."""
+    """Return a Discord message. All text is in an embed, where mentions do not notify."""
     sender, repository = summary.sender, summary.repository
     embed: dict[str, Any] = {
         "title": clip(_plain(summary.headline), MAX_TITLE),
@@ -130,7 +130,7 @@ def msteams(summary: Summary, _settings: Mapping[str, str], _event: str) -> dict
 
 
 def feishu(summary: Summary, _settings: Mapping[str, str], _event: str) -> dict[str, Any]:
-    """Return a text for a bot of Feishu, where texts have no markup."""
+    """Return a text message for a bot of Feishu, where texts have no markup."""
     lines = [_plain(summary.headline), *(_plain(line) for line in summary.detail)]
     return {"msg_type": "text", "content": {"text": "\n".join([*lines, summary.url]).strip()}}
 
@@ -162,7 +162,7 @@ CHATS: Mapping[HookType, Callable[[Summary, Mapping[str, str], str], dict[str, A
     HookType.MATRIX: matrix,
 }
 FORM_TYPES = (HookType.GITEA, HookType.GOGS, HookType.SLACK)
-"""Types whose receivers can read a form. The others get JSON, whatever the hook says."""
+"""Types whose receivers can read a form. Other types get JSON, whatever the hook says."""
 
 
 def _slack(line: Line) -> str:

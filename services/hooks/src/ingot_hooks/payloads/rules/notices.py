@@ -1,7 +1,7 @@
 """Notices of events to hooks, one or more for each event, with Gitea's payload.
 
-A payload is built from the event alone, without a call to another service. ``secret`` is always empty:
-signatures are in the headers. ``omitted`` is present when the event leaves something out.
+A payload is built only from the event, without a call to another service. ``secret`` is always empty:
+signatures are in the headers. ``omitted`` is present if the event omits something.
 """
 
 from collections.abc import Callable, Mapping
@@ -61,7 +61,7 @@ BRANCHES, TAGS = "refs/heads/", "refs/tags/"
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """A notice of an event for the hooks of a repository, and for those of the organization ``owner_id``.
 
-    Users and organizations never share an id. So ``owner_id`` finds no hooks if the owner is a user. ``kind``
+    Users and organizations never share an id, so ``owner_id`` finds no hooks if the owner is a user. ``kind``
     is the part of the family ``event``. Branch filters are matched with ``branch``, which is empty for a tag
     and for an event without a branch.
     """
@@ -76,7 +76,10 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def notices_of_push(event: PushReceived) -> list[Notice]:
-    """Return `create` and `push` of a new ref, `push` and `delete` of a removed tag, `delete` of a branch."""
+    """Return the notices of a push.
+
+    A new ref has `create` and `push`, a removed tag has `push` and `delete`, a removed branch has `delete`.
+    """
     kind = "tag" if event.ref.startswith(TAGS) else "branch"
     short = event.ref.removeprefix(BRANCHES).removeprefix(TAGS)
     branch = short if kind == "branch" else ""
@@ -112,20 +115,20 @@ def notices_of_push(event: PushReceived) -> list[Notice]:
 
 
 def _head_commit(event: PushReceived) -> Commit | None:
-    """Return the commit at the ref. None for a deleted ref, or if the event has no room for the commit."""
+    """Return the commit at the ref; None for a deleted ref, or if the event omits the commit."""
     if event.head_commit is None and event.commits and event.commits[0].id == event.after:
         return event.commits[0]
     return event.head_commit
 
 
 def notices_of_fork(event: RepositoryForked) -> list[Notice]:
-    """Return the notice for hooks of the original."""
+    """Return the notice of a fork for the hooks of the original."""
     payload = ForkPayload(secret="", forkee=event.forkee, repository=event.repository, sender=event.sender)
     return [_notice(event.forkee, "fork", payload)]
 
 
 def notices_of_repository(event: RepositoryCreated | RepositoryDeleted) -> list[Notice]:
-    """Return the notice; none for repositories of users."""
+    """Return the notice of a repository; none if a user owns it."""
     if event.owner_kind != "organization":
         return []
     action = "created" if isinstance(event, RepositoryCreated) else "deleted"
@@ -158,7 +161,7 @@ def notices_of_issue(event: IssueChanged) -> list[Notice]:
 def notices_of_comment(event: CommentChanged) -> list[Notice]:
     """Return the notice of a comment.
 
-    One on a line is a review comment: its id is not that of an `issue_comment`.
+    A comment on a line is a review comment, because its id is not that of an `issue_comment`.
     """
     payload = IssueCommentPayload(
         secret="",
@@ -180,7 +183,7 @@ def notices_of_comment(event: CommentChanged) -> list[Notice]:
 
 
 def _pull_request(event: CommentChanged) -> PullRequest | UnsetType:
-    """Return the pull request of a comment, from its part in the event and from the issue."""
+    """Return the pull request of a comment, made from its part in the event and from the issue."""
     part, issue = event.pull_request, event.issue
     if part is None:
         return UNSET
@@ -207,11 +210,11 @@ def notices_of_pull_request(event: PullRequestChanged) -> list[Notice]:
 
 
 _PARTS_BY_REVIEW = {part.review: part for part in PARTS if part.review}
-"""The part for each state of a review that was submitted."""
+"""The part for each state of a submitted review."""
 
 
 def notices_of_review(event: ReviewChanged) -> list[Notice]:
-    """Return the notice of a submitted review; none for a dismissed or restored one."""
+    """Return the notice of a submitted review; none for a dismissed or restored review."""
     part = _PARTS_BY_REVIEW.get(event.review.state)
     if event.action != "submitted" or part is None:
         return []
@@ -278,7 +281,7 @@ def notices_of_release(event: ReleaseChanged) -> list[Notice]:
 
 
 def notices_of_wiki(event: WikiChanged) -> list[Notice]:
-    """Return one notice per page."""
+    """Return one notice per changed wiki page."""
     return [
         _notice(
             event.repository,
@@ -331,7 +334,7 @@ def example_repository(owner: User, public_url: str, at: datetime) -> Repository
 def notice_of_test(repository: Repository, sender: User, tip: BranchTip, public_url: str) -> Notice:
     """Return a test push: the branch has the same commit before and after it.
 
-    As in Gitea, the payload has that commit. A branch without commits has none.
+    As in Gitea, the payload contains that commit; for a branch without commits it contains none.
     """
     commits = [tip.commit] if tip.commit is not None else []
     compared = f"{public_url}{repository.full_name}/compare/{tip.sha}...{tip.sha}"
@@ -352,7 +355,7 @@ def notice_of_test(repository: Repository, sender: User, tip: BranchTip, public_
 
 
 def native(notice: Notice) -> bytes:
-    """Return the payload as JSON text, with the indentation that Gitea uses."""
+    """Return the payload as JSON text with Gitea's indentation."""
     return msgspec.json.format(msgspec.json.encode(notice.payload), indent=2)
 
 

@@ -1,4 +1,4 @@
-"""Events to which hooks subscribe, as `ingot_contracts.hooks.webhooks` lists them, and the branch filter."""
+"""Events that hooks can subscribe to, as `ingot_contracts.hooks.webhooks` lists them; and branch filters."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -27,26 +27,26 @@ _SUBSCRIBED_NAMES = {kind: _subscribed_names(kind) for kind in (*EVENTS, *KINDS)
 
 
 def subscribed_events(names: Sequence[str]) -> list[str]:
-    """Return the events among ``names``, push if there are no names. Names that do not exist are ignored."""
+    """Return the known events among ``names``; push if there are no names."""
     return [event for event in (*EVENTS, *KINDS) if event in names] if names else list(DEFAULT)
 
 
 def is_subscribed(events: Sequence[str], branch_filter: str, *, kind: str, branch: str) -> bool:
     """Return True if a hook with these settings gets events of this kind: a family or a part of one.
 
-    The name of a family stands for all its parts. ``branch`` is empty for an event that has no branch.
+    The name of a family includes all its parts. ``branch`` is empty for an event that has no branch.
     """
     named = not _SUBSCRIBED_NAMES[kind].isdisjoint(events)
     return named and (not branch or branch_matches(branch_filter, branch))
 
 
 def kind_of(event: str, action: str) -> str:
-    """Return the part of the family ``event`` that has ``action``, or the family without such a part."""
+    """Return the part of the family ``event`` that has ``action``; the family if there is no such part."""
     return _KINDS_BY_ACTION.get((event, action), event)
 
 
 def branch_matches(branch_filter: str, branch: str) -> bool:
-    """Match a branch with a pattern or a list of them, ``{main,release/*}``. An empty filter matches all."""
+    """Return True if a branch matches a pattern or a list such as ``{main,release/*}``. Empty matches all."""
     if not branch_filter:
         return True
     if branch_filter.startswith("{") and branch_filter.endswith("}"):

@@ -1,4 +1,4 @@
-"""Lines that a chat shows for a notice, before they get the markup of the chat."""
+"""Lines that a chat shows for a notice, before they are converted to the markup of the chat."""
 
 from collections.abc import Callable, Sequence
 from typing import assert_never
@@ -26,7 +26,7 @@ from ingot_contracts.repos.repositories import Repository
 from ingot_hooks.payloads.rules.notices import BRANCHES, TAGS, Notice
 
 _REVIEWS = {"pull_request_review_approved": "approved", "pull_request_review_rejected": "rejected"}
-"""Kind of a review to its word in chats. All other reviews are comments."""
+"""The word in chats for each kind of review. All other reviews are comments."""
 SUCCESS, WARNING, FAILURE = "1ac600", "ffd930", "ff3232"
 _STATUS_COLORS: dict[str, str] = {**dict.fromkeys(PASSED, SUCCESS), "pending": WARNING, "warning": WARNING}
 MAX_TEXT = 2000
@@ -43,7 +43,7 @@ Line = Sequence[str | Link]
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """A summary. ``color`` is six hex digits. ``url`` is the page of the subject, empty for a deleted one."""
+    """A summary for a chat. ``color`` is six hex digits. ``url`` is the subject's page; empty if deleted."""
 
     headline: Line
     detail: list[Line] = []
