@@ -1,1 +1,1 @@
-"""Webhooks of Ingot: hooks of events, payloads for their endpoints, and the history of deliveries."""
+"""Webhooks of Ingot: subscriptions to events, payloads for endpoints, and the history of deliveries."""

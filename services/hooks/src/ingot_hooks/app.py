@@ -1,4 +1,4 @@
-"""Wiring of hooks."""
+"""Creates the app of hooks and connects its parts."""
 
 from collections.abc import Sequence
 
@@ -56,7 +56,7 @@ def create_app(
 ) -> Litestar:
     """Return the app of hooks. It calls identity and repos.
 
-    ``own_urls``: addresses of Ingot; None: those of the settings.
+    ``own_urls`` are addresses of Ingot; None takes them from the settings.
     """
     delivery_wakeup, permission_wakeup = DeliveryWakeup(), PermissionWakeup()
     seal = Seal(settings.sealing_key, "INGOT_HOOKS_SEALING_KEY")

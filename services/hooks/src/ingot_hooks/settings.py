@@ -1,4 +1,4 @@
-"""Settings of hooks; the only reader of its environment."""
+"""Settings of hooks. No other module reads its environment variables."""
 
 from typing import Annotated
 
