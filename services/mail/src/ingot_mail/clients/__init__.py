@@ -1,1 +1,1 @@
-"""Calls to identity, repos and issues."""
+"""Clients of identity, repos and issues."""

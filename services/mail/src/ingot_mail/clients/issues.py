@@ -7,13 +7,13 @@ from ingot_contracts.issues.notices import IssueNotice, NoticeSource
 
 
 class HttpIssues:
-    """Issues through its internal API. What the reader may not read is NotFound."""
+    """Client of issues' internal API. Raises NotFound for objects that the reader may not read."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
 
     async def notice(self, issue_id: int, account_id: int, source: NoticeSource) -> IssueNotice:
-        """The notice as it is now, if the user may read it now."""
+        """Return the notice in its present state, if the user may read it now."""
         query = urlencode(
             {
                 "user": account_id,
