@@ -1,4 +1,4 @@
-"""The history of mails for site administrators, and sending mails again."""
+"""Routes of the history of mails, and for sending mails again. They are for site administrators."""
 
 from datetime import datetime
 
@@ -17,7 +17,10 @@ PATH = "/api/v1/admin/mails"
 
 
 class Mail(msgspec.Struct, frozen=True, kw_only=True):
-    """A mail. `user_id` 0: it goes to an address without an account. The content is not kept."""
+    """A mail in the history. `user_id` 0: it is for an address without an account.
+
+    The content is not stored.
+    """
 
     id: str
     kind: str
@@ -34,7 +37,7 @@ class Mail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResendFailedMails(msgspec.Struct, frozen=True, kw_only=True):
-    """`since` is compared with the time at which a mail was queued."""
+    """A request to send failed mails again. `since` is compared with the times at which they were queued."""
 
     since: datetime
 
@@ -66,7 +69,7 @@ def _present(row: MailRow) -> Mail:
 
 @get(PATH, policy=admin("read:admin"), operation_id="adminListMails", tags=["admin"])
 async def list_mails(request: DatabaseRequest, status: MailState | None = None) -> Response[list[Mail]]:
-    """List mails, newest first. `status` is `pending`, `running`, `sent`, `failed` or `cancelled`."""
+    """List mails, latest first. `status` is `pending`, `running`, `sent`, `failed` or `cancelled`."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_page(db, status, page)
@@ -91,7 +94,7 @@ async def get_mail(request: DatabaseRequest, mail_id: str) -> Mail:
     status_code=202,
 )
 async def resend_mail(request: DatabaseRequest, mail_id: str) -> Mail:
-    """Send a mail again that failed or was cancelled, or one that waits at once."""
+    """Send a failed or cancelled mail again; send a pending mail at once."""
     async with request.db.transaction() as tx:
         row = await mails.resend(tx, mail_id)
         await request.audit(tx, "mail.resend", mail_id, user_id=row.account_id)
@@ -103,7 +106,7 @@ async def resend_mail(request: DatabaseRequest, mail_id: str) -> Mail:
     PATH + "/attempts", policy=admin(), operation_id="adminResendFailedMails", tags=["admin"], status_code=202
 )
 async def resend_failed_mails(request: DatabaseRequest, data: ResendFailedMails) -> ResentCount:
-    """Send all mails again that failed since a time."""
+    """Send all mails again that have failed since a time."""
     async with request.db.transaction() as tx:
         count = await mails.resend_failed(tx, data.since)
         await request.audit(tx, "mail.resend", "failed", count=count)

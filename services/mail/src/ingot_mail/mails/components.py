@@ -1,4 +1,4 @@
-"""The objects of mails that live as long as the process."""
+"""Objects of mails that live as long as the process."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -10,7 +10,10 @@ POLL_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class MailComponents:
-    """``notified`` wakes the worker. Set it after the commit: a worker that wakes earlier sees no rows."""
+    """Components of mails. ``notified`` wakes the worker.
+
+    Set it after the commit, because a worker that wakes earlier does not see the rows.
+    """
 
     notified: asyncio.Event = field(default_factory=asyncio.Event)
 

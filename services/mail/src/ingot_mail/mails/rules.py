@@ -1,4 +1,4 @@
-"""The schedule of attempts of a mail, and sending mails again."""
+"""The schedule of attempts of a mail, and use cases for sending mails again."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -19,15 +19,15 @@ PAUSES = (
     timedelta(hours=20),
     timedelta(hours=24),
 )
-"""After each attempt that failed for a time. The attempt after the last pause is the last one: three days."""
+"""The pause after each temporary failure. The attempt after the last pause, after three days, is the last."""
 JITTER = 0.1
 EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 
 
 def next_attempt_at(attempts: int, at: datetime, jitter: float) -> datetime | None:
-    """The time of the attempt after ``attempts`` failed ones, or None if there is none.
+    """Return the time of the attempt after ``attempts`` failed ones; None if none is left.
 
-    ``jitter``, from -1 to 1, moves it by up to a tenth of the pause.
+    ``jitter``, from -1 to 1, shifts the time by up to a tenth of the pause.
     """
     if attempts > len(PAUSES):
         return None
@@ -35,7 +35,7 @@ def next_attempt_at(attempts: int, at: datetime, jitter: float) -> datetime | No
 
 
 async def resend(tx: Tx, mail_id: str) -> MailRow:
-    """Queue a mail again. Raises NotFound, or Conflict for one that was sent or is being sent."""
+    """Queue a mail again. Raises NotFound, and Conflict if it was sent or is being sent."""
     if await store.get(tx, mail_id) is None:
         raise NotFound
     row = await store.resend(tx, mail_id)
@@ -45,7 +45,7 @@ async def resend(tx: Tx, mail_id: str) -> MailRow:
 
 
 async def resend_failed(tx: Tx, since: datetime) -> int:
-    """Queue all failed mails again that were queued since then; how many. Raises Invalid."""
+    """Queue all failed mails again that were queued since a time. Return their number. Raises Invalid."""
     since = since if since.tzinfo is not None else since.replace(tzinfo=UTC)
     if not EARLIEST < since < LATEST:
         raise Invalid.field("since", "range", "is out of range")

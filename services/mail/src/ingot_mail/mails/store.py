@@ -1,8 +1,8 @@
-"""The table of mails, and its SQL: queue them, claim due ones, record outcomes, list them, send them again.
+"""The table of mails, and its SQL: queue mails, claim due ones, record outcomes, list them, send them again.
 
-A mail is one event for one person. Its key is unique, so an event that arrives again queues nothing. A
-``running`` mail is leased by a worker. ``submitted_at`` is set before its content goes to the SMTP server:
-from then on the server may have it, and it is never sent again by itself.
+A mail is one event for one person. Its key is unique, so a redelivered event queues no mail. A worker has a
+lease for a ``running`` mail. ``submitted_at`` is set before the SMTP server gets the content. After that the
+server may have it, so the mail is never retried automatically.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -37,7 +37,7 @@ from ingot_mail.schema import metadata
 
 
 class MailState(StrEnum):
-    """The column ``state``. The last three are final, until the mail is sent again by an administrator."""
+    """Values of the column ``state``. The last three are final, until the mail is sent again."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -47,7 +47,7 @@ class MailState(StrEnum):
 
 
 class MailKind(StrEnum):
-    """The column ``kind``. ``WATCHERS`` becomes a mail of the kind ``RELEASE`` for each watcher."""
+    """Values of the column ``kind``. ``RELEASE`` mails, one per watcher, replace a ``WATCHERS`` mail."""
 
     ISSUE = "issue"
     RELEASE = "release"
@@ -59,7 +59,7 @@ class MailKind(StrEnum):
 
 FINAL_STATES = (MailState.SENT, MailState.FAILED, MailState.CANCELLED)
 UNCONFIRMED = "the SMTP server did not confirm it, and may have sent it; send it again if it did not arrive"
-"""The error of a mail after the connection or the process ended while the server took its content."""
+"""The error of a mail if the connection or the process ended while the server received its content."""
 UNDER_WAY = text("state IN ('pending', 'running')")
 
 mail = Table(
@@ -94,11 +94,11 @@ mail = Table(
 )
 
 beginning = Table("beginning", metadata, Column("at", UtcDateTime, primary_key=True))
-"""One row: the time at which this database was made. Older events are not mailed."""
+"""A table with one row: the time at which this database was created. Older events are not mailed."""
 
 
 class MailRow(TypedRow):
-    """A mail. ``account_id`` is 0 for a message to an address, ``details`` is JSON of the kind."""
+    """A mail. ``account_id`` is 0 for a message to an address. ``details`` is JSON, by kind."""
 
     number: int
     id: str
@@ -124,14 +124,14 @@ class MailRow(TypedRow):
 
 
 class WaitingRow(TypedRow):
-    """The number of mails that are due, and the time since which the first one is."""
+    """The number of due mails, and the due time of the first one."""
 
     total: int
     since: datetime | None
 
 
 class NewMail(TypedDict):
-    """The columns of a mail that is queued."""
+    """The columns of a new mail."""
 
     id: str
     event_id: str
@@ -147,13 +147,13 @@ class NewMail(TypedDict):
 
 
 async def began_at(db: Executor) -> datetime:
-    """The time at which this database was made."""
+    """Return the time at which this database was created."""
     began: datetime = (await db.execute(select(beginning.c.at))).scalar_one()
     return began
 
 
 async def add(db: Executor, rows: Sequence[NewMail]) -> int:
-    """Queue mails; the number of new ones. A mail of the same event and person stays as it is."""
+    """Queue mails. Return the number of new ones. An existing mail of the event and person stays."""
     if not rows:
         return 0
     values = [
@@ -173,7 +173,7 @@ async def add(db: Executor, rows: Sequence[NewMail]) -> int:
 
 
 async def claim(db: Executor, limit: int, *, lease: timedelta) -> Sequence[MailRow]:
-    """Claim due mails, those that wait longest first. Interrupted submissions end as failed."""
+    """Claim due mails, the longest wait first. Interrupted submissions end as failed."""
     moment = now()
     is_expired = (mail.c.state == MailState.RUNNING, mail.c.lease_until < moment)
     await db.execute(
@@ -214,7 +214,7 @@ def _claimed(rows: Collection[MailRow]) -> ColumnElement[bool]:
 
 
 async def mark_submitted(db: Executor, rows: Collection[MailRow], address: str) -> bool:
-    """Note that the server gets the content now. False if another worker has claimed one of them."""
+    """Record that the server gets the content now. Return False if another worker has claimed a mail."""
     statement = (
         update(mail)
         .where(_claimed(rows), mail.c.lease_until > now())
@@ -224,7 +224,7 @@ async def mark_submitted(db: Executor, rows: Collection[MailRow], address: str) 
 
 
 async def record(db: Executor, rows: Collection[MailRow], values: Mapping[str, object]) -> None:
-    """Record an outcome, unless another worker has claimed them."""
+    """Record an outcome for mails. Mails that another worker has claimed since are skipped."""
     if rows:
         await db.execute(update(mail).where(_claimed(rows)).values(lease_until=None, **values))
 
@@ -234,7 +234,7 @@ async def get(db: Executor, mail_id: str) -> MailRow | None:
 
 
 async def list_page(db: Executor, state: MailState | None, page: Slice) -> tuple[Sequence[MailRow], int]:
-    """A page of mails, newest first, and their number."""
+    """Return a page of mails, latest first, and their number."""
     statement = select(mail)
     if state is not None:
         statement = statement.where(mail.c.state == state)
@@ -254,14 +254,14 @@ def _again() -> dict[str, object]:
 
 
 async def resend(db: Executor, mail_id: str) -> MailRow | None:
-    """Queue a mail again that failed or was cancelled, or let a waiting one be due; None for others."""
+    """Queue a failed or cancelled mail again, or make a pending mail due. Return None for other mails."""
     again = (MailState.FAILED, MailState.CANCELLED, MailState.PENDING)
     statement = update(mail).where(mail.c.id == mail_id, mail.c.state.in_(again)).values(_again())
     return await fetch_first(db, statement.returning(mail), MailRow)
 
 
 async def resend_failed(db: Executor, since: datetime) -> int:
-    """Queue all failed mails again that were queued since then; how many."""
+    """Queue all failed mails again that were queued since a time. Return their number."""
     statement = update(mail).where(mail.c.state == MailState.FAILED, mail.c.created_at >= since)
     return int((await db.execute(statement.values(_again()))).rowcount)
 
@@ -274,7 +274,7 @@ async def cancel_pending(db: Executor, account_id: int, reason: str) -> None:
 
 
 async def get_waiting(db: Executor, before: datetime) -> WaitingRow:
-    """The mails that were due before then and are not sent."""
+    """Return the number of unsent mails that were due before a time, and the first due time."""
     since = func.min(mail.c.next_attempt_at).label("since")
     statement = select(func.count().label("total"), since).where(UNDER_WAY, mail.c.next_attempt_at < before)
     (row,) = await fetch_all(db, statement, WaitingRow)
@@ -282,7 +282,7 @@ async def get_waiting(db: Executor, before: datetime) -> WaitingRow:
 
 
 async def drop_older(db: Executor, than: datetime, limit: int) -> int:
-    """Delete up to ``limit`` finished mails; how many."""
+    """Delete up to ``limit`` old finished mails. Return their number."""
     old = (
         select(mail.c.number)
         .where(mail.c.created_at < than, mail.c.state.in_(FINAL_STATES))

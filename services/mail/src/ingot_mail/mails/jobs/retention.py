@@ -1,4 +1,4 @@
-"""Deletes old finished mails, in small batches, and examines those that wait for long."""
+"""Deletes old finished mails in small batches, and checks for mails that wait for long."""
 
 from datetime import timedelta
 
@@ -16,13 +16,13 @@ LAG = Gauge("ingot_mail_lag_seconds", "How long the mail waits that is due for l
 
 
 class Retention:
-    """Only one process of the service does this at a time."""
+    """Deletes old mails, in one process of the service at a time."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self._db, self._age = database, timedelta(days=settings.retention_days)
 
     async def step(self) -> int:
-        """Delete every mail that is too old; how many."""
+        """Delete every mail that is older than the retention time. Return their number."""
         count = 0
         async with self._db.exclusive("mail retention") as is_ours:
             while is_ours:
@@ -42,7 +42,7 @@ async def measure_lag(database: Database) -> None:
 
 
 async def examine_mails(database: Database) -> list[str]:
-    """A line for an operator if mails are due for long; none when all is well."""
+    """Return a line for the operator if mails have been due for long, else nothing."""
     async with database.read() as db:
         waiting = await store.get_waiting(db, now() - LONGEST_WAIT)
     if waiting.since is None:

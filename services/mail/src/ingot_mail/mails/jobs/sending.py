@@ -1,7 +1,7 @@
-"""The worker: claims due mails, asks for their contents, sends them and records what became of them.
+"""The worker: claims due mails, fetches their contents, sends them and records the outcomes.
 
 A mail is sent at most once. Its row is marked before the server gets the content. If the process or the
-connection ends after that, the mail has failed, and only an administrator sends it again.
+connection ends after that, the mail has failed. Only an administrator can send it again.
 """
 
 import asyncio
@@ -39,10 +39,10 @@ log = structlog.get_logger()
 
 CLAIMED = 100
 LEASE = timedelta(minutes=10)
-"""Longer than an attempt takes; what a dead worker had claimed is free after that."""
+"""The lease of a claim. It is longer than an attempt; then claims of a dead worker are released."""
 ATTEMPT_SECONDS = 300.0
 OWNER_PAUSE = timedelta(seconds=30)
-"""Pause of a mail while an owner of its content does not answer. Such an attempt does not count."""
+"""The pause of a mail if a service does not answer. Such an attempt does not count."""
 BY_CHOICE = (MailKind.ISSUE, MailKind.RELEASE)
 
 ATTEMPTS = Counter(
@@ -51,14 +51,14 @@ ATTEMPTS = Counter(
 
 
 class _Due(NamedTuple):
-    """A mail with its content."""
+    """A due mail with its content."""
 
     row: MailRow
     content: Content
 
 
 class MailWorker:
-    """Sends due mails, as many at a time as the pool has connections."""
+    """Sends due mails in parallel, one per connection of the pool."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class MailWorker:
         self._contents, self._pool, self._links, self._jitter = contents, pool, links, jitter
 
     async def run(self) -> None:
-        """Send until cancelled."""
+        """Send mails until cancelled."""
         while True:
             try:
                 count = await self.step()
@@ -86,7 +86,7 @@ class MailWorker:
                 await self._components.wait()
 
     async def step(self) -> int:
-        """Send mails that are due now; the number of claimed ones."""
+        """Send mails that are due now. Return the number of claimed mails."""
         async with self._db.transaction() as tx:
             rows = await store.claim(tx, CLAIMED, lease=LEASE)
         groups: dict[tuple[int, str, int], list[MailRow]] = defaultdict(list)
@@ -142,7 +142,7 @@ class MailWorker:
         await self._send([one.row for one in due], recipient, content, links)
 
     async def _due(self, row: MailRow) -> _Due | None:
-        """The mail with its content as it is now. One that is not due any more is cancelled."""
+        """Return the mail with its present content. Cancel it and return None if it must not be sent."""
         if row.kind in BY_CHOICE and not await self._is_chosen(row):
             await self._end([row], MailState.CANCELLED, "the recipient does not want it any more")
             return None
@@ -158,7 +158,7 @@ class MailWorker:
         return _frequency(choices[row.account_id], row) != Frequency.OFF
 
     async def _expand(self, row: MailRow) -> None:
-        """Queue the mails for the watchers of a repository."""
+        """Queue a mail for each watcher of a repository."""
         watcher_ids = await self._contents.watchers(row.repository_id)
         async with self._db.transaction() as tx:
             choices = await preferences.list_effective(tx, watcher_ids, row.repository_id)
@@ -225,7 +225,7 @@ class MailWorker:
         )
 
     async def _return(self, rows: Sequence[MailRow], reason: str) -> None:
-        """Let the mails wait, without counting the attempt."""
+        """Release the mails for a later attempt. The present attempt does not count."""
         for row in rows:
             values = {
                 "state": MailState.PENDING,
