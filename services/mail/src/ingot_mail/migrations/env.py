@@ -1,4 +1,4 @@
-"""Alembic's entry: the schema of mail."""
+"""Alembic's environment script for the schema of mail."""
 
 import ingot_mail
 from ingot_chassis.db.migrations import declared_tables, run_env
