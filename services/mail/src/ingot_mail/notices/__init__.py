@@ -1,1 +1,1 @@
-"""Events of other services, which become mails."""
+"""Handlers of events of other services that cause mails."""

@@ -1,4 +1,7 @@
-"""Events of other services that become mails. Handlers only write rows, and none without an SMTP server."""
+"""Events of other services that cause mails.
+
+Handlers only write rows. Without an SMTP server they write none.
+"""
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.events.consumers import Subscriptions
@@ -18,13 +21,13 @@ from ingot_mail.preferences import store as preferences
 
 
 class MailEvents:
-    """``is_on`` False: there is no SMTP server, so events are ignored."""
+    """Event handlers. With ``is_on`` False there is no SMTP server, so events are ignored."""
 
     def __init__(self, components: MailComponents, *, is_on: bool) -> None:
         self._components, self._is_on = components, is_on
 
     def subscriptions(self) -> Subscriptions:
-        """The handler of each event."""
+        """Return the handler of each event."""
         return {
             PeopleNotified: self.on_people_notified,
             MessageRequested: self.on_message_requested,
@@ -47,7 +50,7 @@ class MailEvents:
             self._wake(tx, await notices.queue_always(tx, envelope, notice, 0))
 
     async def on_release_changed(self, tx: Tx, event: ReleaseChanged, envelope: Envelope) -> None:
-        """Queue one row, which the worker expands to the watchers of the repository."""
+        """Queue one row. The worker replaces it by a mail for each watcher of the repository."""
         if event.action != "published" or not await self._is_mailed(tx, envelope):
             return
         release = Release(
@@ -80,12 +83,12 @@ class MailEvents:
             self._wake(tx, await notices.queue_always(tx, envelope, notice, event.requested_by))
 
     async def on_user_deleted(self, tx: Tx, event: UserDeleted, _envelope: Envelope) -> None:
-        """Forget the choices of a deleted account, and cancel its mails."""
+        """Delete the choices of a deleted account, and cancel its mails."""
         await preferences.remove(tx, event.user_id)
         await store.cancel_pending(tx, event.user_id, "the account was deleted")
 
     async def _is_mailed(self, tx: Tx, envelope: Envelope) -> bool:
-        """True if mail is on and was installed when the event happened."""
+        """True if mail is on and the event is not older than the database of mail."""
         return self._is_on and envelope.occurred_at >= await store.began_at(tx)
 
     def _wake(self, tx: Tx, count: int) -> None:

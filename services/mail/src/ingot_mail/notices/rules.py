@@ -1,4 +1,4 @@
-"""From events to mails: one for each person who wants it, in the transaction that applies the event."""
+"""Converts events to mails: one for each person who wants it, in the transaction that applies the event."""
 
 import uuid
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from ingot_mail.preferences.rules import Plan, frequency_of, plan
 
 
 class Notice(NamedTuple):
-    """The content of an event, without the person."""
+    """The content of an event for a mail, without the recipient."""
 
     kind: MailKind
     details: msgspec.Struct
@@ -26,7 +26,7 @@ class Notice(NamedTuple):
 
 
 async def queue(db: Executor, envelope: Envelope, notice: Notice, people: Sequence[NotifiedPerson]) -> int:
-    """Queue a notice for each of these people who wants it; the number of new mails."""
+    """Queue a notice for those of these people who want it. Return the number of new mails."""
     if not people:
         return 0
     account_ids = {person.account_id for person in people}
@@ -40,7 +40,7 @@ async def queue(db: Executor, envelope: Envelope, notice: Notice, people: Sequen
 
 
 async def queue_always(db: Executor, envelope: Envelope, notice: Notice, account_id: int) -> int:
-    """Queue a notice that no choice stops; the number of new mails."""
+    """Queue a notice whatever the person's choices are. Return the number of new mails."""
     planned = Plan(now(), "")
     return await store.add(db, [_new_mail(envelope, notice, account_id, "", planned)])
 
