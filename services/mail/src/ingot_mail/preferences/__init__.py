@@ -1,1 +1,1 @@
-"""Preferences of people for notifications."""
+"""Preferences of users for notifications by mail."""

@@ -1,4 +1,4 @@
-"""The caller's preferences for mail, everywhere and for one repository; and the link to unsubscribe."""
+"""Routes of the caller's mail preferences, everywhere or for one repository; and links to unsubscribe."""
 
 from typing import cast
 
@@ -23,10 +23,10 @@ UNSUBSCRIBE_PATH = "/mail/unsubscribe/{token:str}"
 
 
 class MailPreferences(msgspec.Struct, frozen=True, kw_only=True):
-    """Frequencies of the notifications that the caller gets by mail.
+    """The frequencies at which the caller gets notifications by mail.
 
-    `mentions` is also for assignments and requests for a review, `own` for what the caller did. `inherited`:
-    the repository has no choices of its own.
+    `mentions` is also for assignments and requests for a review, `own` is for the caller's own actions.
+    `inherited`: the repository has no choices of its own.
     """
 
     mentions: Frequency
@@ -37,7 +37,7 @@ class MailPreferences(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EditMailPreferences(msgspec.Struct, frozen=True, kw_only=True):
-    """The choices to change: `off`, `instant`, `hourly` or `daily`."""
+    """A change of choices: `off`, `instant`, `hourly` or `daily`."""
 
     mentions: Frequency | UnsetType = UNSET
     participating: Frequency | UnsetType = UNSET
@@ -46,7 +46,7 @@ class EditMailPreferences(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def _decide(connection: Connection, _level: str) -> Repository:
-    """The repository in the path. Raises NotFound, Unauthenticated, Denied, or Moved after a rename."""
+    """Return the repository in the path. Raises NotFound, Unauthenticated, Denied, or Moved."""
     request = cast("DatabaseRequest", connection)
     owner, name = connection.path_params["owner"], connection.path_params["repo"]
     token = connection.headers.get(PRINCIPAL_HEADER, "")
@@ -94,7 +94,7 @@ async def edit_preferences(request: DatabaseRequest, data: EditMailPreferences) 
     tags=["user"],
 )
 async def get_preferences_of_repository(request: DatabaseRequest) -> MailPreferences:
-    """Get the caller's preferences for mail about a repository."""
+    """Get the caller's mail preferences for a repository."""
     async with request.db.read() as db:
         rows = await store.list_effective(db, [request.principal.id], _repository(request).id)
     row = rows[request.principal.id]
@@ -110,7 +110,7 @@ async def get_preferences_of_repository(request: DatabaseRequest) -> MailPrefere
 async def edit_preferences_of_repository(
     request: DatabaseRequest, data: EditMailPreferences
 ) -> MailPreferences:
-    """Change the caller's preferences for mail about a repository."""
+    """Change the caller's mail preferences for a repository."""
     return await _edit(request, data, _repository(request).id)
 
 
@@ -121,7 +121,7 @@ async def edit_preferences_of_repository(
     tags=["user"],
 )
 async def delete_preferences_of_repository(request: DatabaseRequest) -> None:
-    """Let the caller's preferences for everywhere count for a repository again."""
+    """Delete the caller's preferences for a repository, so the general preferences apply to it again."""
     async with request.db.transaction() as tx:
         await store.remove(tx, request.principal.id, _repository(request).id)
 
@@ -141,7 +141,7 @@ def _repository(request: DatabaseRequest) -> Repository:
 
 @get(UNSUBSCRIBE_PATH, policy=anyone(), include_in_schema=False, media_type=MediaType.HTML)
 async def get_unsubscribe_page(request: DatabaseRequest, token: str) -> Response[str]:
-    """The page that asks before it unsubscribes. Programs that follow links change nothing."""
+    """Return a page that asks for confirmation, so programs that follow links do not unsubscribe."""
     if request.part(PreferenceComponents).links.read(token) is None:
         raise NotFound
     return _page(is_done=False)

@@ -1,4 +1,4 @@
-"""The objects of preferences that live as long as the process."""
+"""Objects of preferences that live as long as the process."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from ingot_mail.preferences.rules import UnsubscribeLinks
 
 @dataclass(frozen=True)
 class PreferenceComponents:
-    """``repos`` knows the repositories of the paths."""
+    """Components of preferences. ``repos`` looks up the repositories in paths."""
 
     repos: HttpRepos
     links: UnsubscribeLinks

@@ -1,4 +1,4 @@
-"""Notices that a person gets, their time, and the signed links to unsubscribe."""
+"""The rules for a person's notices: which ones, at which time; and signed links to unsubscribe."""
 
 import base64
 import binascii
@@ -12,28 +12,28 @@ from ingot_contracts.issues.notices import NoticeReason
 from ingot_mail.preferences.store import Choices, Frequency
 
 DIGEST_HOUR = 6
-"""The hour of UTC at which daily summaries are due."""
+"""The hour in UTC at which daily digests are due."""
 _PURPOSE = b"ingot mail unsubscribe\0"
 _IDS = struct.Struct(">QQ")
 _MAC_BYTES = 20
 
 
 class Plan(NamedTuple):
-    """The time of a notice, and the summary that it belongs to; empty for a mail of its own."""
+    """The time of a notice, and the digest that it belongs to; empty for a separate mail."""
 
     due_at: datetime
     digest: str
 
 
 class Subscription(NamedTuple):
-    """A person, and the repository whose mails they get."""
+    """A person and a repository whose mails they get."""
 
     account_id: int
     repository_id: int
 
 
 def frequency_of(choices: Choices, reason: NoticeReason) -> Frequency:
-    """The frequency of a person's notices with this reason."""
+    """Return the frequency of a person's notices for this reason."""
     by_reason: Mapping[NoticeReason, Frequency] = {
         "mentioned": choices.mentions,
         "requested": choices.mentions,
@@ -45,7 +45,7 @@ def frequency_of(choices: Choices, reason: NoticeReason) -> Frequency:
 
 
 def plan(frequency: Frequency, at: datetime) -> Plan | None:
-    """The plan for a notice of this time, or None if the person does not want it."""
+    """Return the plan for a notice of this time; None if the person does not want it."""
     if frequency == Frequency.OFF:
         return None
     if frequency == Frequency.INSTANT:
@@ -58,7 +58,7 @@ def plan(frequency: Frequency, at: datetime) -> Plan | None:
 
 
 class UnsubscribeLinks:
-    """Signs and reads the tokens of links to unsubscribe. They do not expire, as mails do not."""
+    """Signs and verifies tokens of links to unsubscribe. They never expire, because mails do not either."""
 
     def __init__(self, key: str, public_url: str) -> None:
         self._key, self._root = key.encode(), public_url.rstrip("/") + "/"
@@ -69,7 +69,7 @@ class UnsubscribeLinks:
         return f"{self._root}mail/unsubscribe/{token}"
 
     def read(self, token: str) -> Subscription | None:
-        """The subscription of a token, or None unless this site signed it."""
+        """Return the subscription in a token; None unless this site signed it."""
         try:
             content = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
         except (binascii.Error, ValueError):

@@ -1,4 +1,4 @@
-"""SQL for preferences: those of a person, and of a person for one repository."""
+"""SQL for preferences of a person: general ones, and those for one repository."""
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
@@ -15,11 +15,11 @@ from ingot_chassis.db.transaction import insert
 from ingot_mail.schema import metadata
 
 EVERYWHERE = 0
-"""The ``repository_id`` of preferences for all repositories."""
+"""The ``repository_id`` of general preferences."""
 
 
 class Frequency(StrEnum):
-    """Frequencies of mail."""
+    """Values of the frequency of mail."""
 
     OFF = "off"
     INSTANT = "instant"
@@ -52,7 +52,7 @@ class PreferenceRow(TypedRow):
 
 
 class Choices(msgspec.Struct, frozen=True, kw_only=True):
-    """The choices of a person, for one repository or everywhere. The defaults are those of a new person."""
+    """The choices of a person, for one repository or in general. The defaults are those of a new person."""
 
     account_id: int
     repository_id: int = EVERYWHERE
@@ -79,7 +79,7 @@ def _choices(row: PreferenceRow) -> Choices:
 async def list_effective(
     db: Executor, account_ids: Collection[int], repository_id: int
 ) -> Mapping[int, Choices]:
-    """The choices that count for a repository, for each person: its own ones, else those for everywhere."""
+    """Return the choices of each person that apply to a repository: its own, else the general ones."""
     statement = (
         select(*_COLUMNS)
         .where(
@@ -94,7 +94,7 @@ async def list_effective(
 
 
 async def get(db: Executor, account_id: int, repository_id: int) -> Choices | None:
-    """The choices for exactly this repository, or for everywhere."""
+    """Return the choices for exactly this repository, or the general ones for ``EVERYWHERE``."""
     statement = select(*_COLUMNS).where(
         preference.c.account_id == account_id, preference.c.repository_id == repository_id
     )
@@ -116,7 +116,7 @@ async def save(db: Executor, row: Choices) -> None:
 
 
 async def remove(db: Executor, account_id: int, repository_id: int | None = None) -> None:
-    """Remove the choices for a repository, or all choices of a person."""
+    """Delete the choices for a repository, or all choices of a person."""
     statement = delete(preference).where(preference.c.account_id == account_id)
     if repository_id is not None:
         statement = statement.where(preference.c.repository_id == repository_id)
