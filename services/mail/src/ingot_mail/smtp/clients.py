@@ -1,6 +1,6 @@
-"""Connections to the SMTP server: a bounded pool, a rate, and what an answer means for a mail.
+"""Connections to the SMTP server: a bounded pool, a rate limit, and the meaning of responses for a mail.
 
-A failure before the content is sent leaves the mail unsent. If the connection ends while the server takes
+A failure before the content is sent leaves the mail unsent. If the connection ends while the server receives
 the content, the server may have the mail: ``UnconfirmedError``.
 """
 
@@ -23,7 +23,7 @@ _QUERY = re.compile(r"[?&]\w+=\S*")
 
 
 class SmtpError(Exception):
-    """The server did not take the mail. ``retried``: it may take it later."""
+    """The server did not accept the mail. ``retried``: it may accept it later."""
 
     def __init__(self, reason: str, *, retried: bool) -> None:
         super().__init__(reason)
@@ -35,7 +35,7 @@ class UnconfirmedError(Exception):
 
 
 class OutgoingMail(NamedTuple):
-    """A mail on its way: envelope and content."""
+    """The envelope and content of a mail to send."""
 
     sender: str
     recipient: str
@@ -53,7 +53,7 @@ class _Connection(NamedTuple):
 
 
 class SmtpPool:
-    """At most ``smtp_connections`` connections, each for ``smtp_mails_per_connection`` mails."""
+    """A pool of ``smtp_connections`` connections, each for ``smtp_mails_per_connection`` mails."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -64,7 +64,7 @@ class SmtpPool:
         self._context: ssl.SSLContext | None = None
 
     async def send(self, mail: OutgoingMail, before_content: Callable[[], Awaitable[bool]]) -> bool:
-        """Send a mail. False if ``before_content`` did not allow it; nothing was sent then.
+        """Send a mail. Return False if ``before_content`` returned False; then nothing was sent.
 
         Raises SmtpError and UnconfirmedError.
         """
@@ -167,7 +167,7 @@ class SmtpPool:
         return True
 
     async def _access_token(self) -> str:
-        """An access token of OAuth2, by a refresh token or the client's own credentials."""
+        """Return an OAuth2 access token, by a refresh token or the client's own credentials."""
         import aiohttp  # so other sites start without it
 
         if self._token is not None and time.monotonic() < self._token[1]:
@@ -198,7 +198,7 @@ class SmtpPool:
 
 
 def _text(error: Exception) -> str:
-    """The error for the history, in one line, without the queries of links that some servers quote."""
+    """Return the error for the history, in one line, without query strings that some servers quote."""
     if isinstance(error, aiosmtplib.SMTPResponseException):
         return f"{error.code} {_line(error.message)}"
     return _line(str(error) or type(error).__name__)
