@@ -1,4 +1,4 @@
-"""Wiring of mail."""
+"""Creates the app of mail and connects its parts."""
 
 from datetime import timedelta
 from functools import partial
@@ -33,7 +33,10 @@ LAG_INTERVAL = timedelta(seconds=15)
 
 
 def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
-    """The app of mail. It calls identity, repos and issues. Without an SMTP server it sends nothing."""
+    """Return the app of mail, which calls identity, repos and issues.
+
+    Without an SMTP server it sends nothing.
+    """
     urls = {
         "identity": settings.identity_url,
         "repos": settings.repos_url,

@@ -1,4 +1,4 @@
-"""The schema that the tables of all subjects belong to."""
+"""The schema with the tables of all subjects."""
 
 from sqlalchemy import MetaData
 

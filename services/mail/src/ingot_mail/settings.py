@@ -1,4 +1,4 @@
-"""Settings of mail; the only reader of its environment."""
+"""Settings of mail. No other module reads its environment variables."""
 
 from typing import Annotated, Literal
 
