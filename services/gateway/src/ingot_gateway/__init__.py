@@ -1,1 +1,1 @@
-"""Public entry of Ingot: authenticates and limits each request, and forwards it to a service."""
+"""Public entry of Ingot: authenticates each request, applies rate limits and forwards it to a service."""

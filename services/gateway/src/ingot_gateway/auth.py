@@ -1,6 +1,6 @@
 """Exchanges a credential for a signed principal from identity. Responses are cached for some seconds.
 
-An unknown credential is never cached. Concurrent requests with the same credential share one request to
+An unknown credential is never cached. Concurrent requests with the same credential share one call to
 identity.
 """
 
@@ -40,7 +40,7 @@ NEEDS_SECOND_FACTOR = (
     "it up, and use an access token here instead of the password"
 )
 SUDO = 0
-"""Holder of answers under ``sudo``, which also depend on the caller, whose id identity does not send."""
+"""Cache holder of answers under ``sudo``. They also depend on the caller, whose id identity does not send."""
 
 _ABOUT_A_USER: dict[str, type[CredentialsRevoked | MembershipChanged | UserDeleted]] = {
     event_type(cls): cls for cls in (CredentialsRevoked, MembershipChanged, UserDeleted)
@@ -117,13 +117,16 @@ class Authenticator:
             raise Unavailable("credentials cannot be verified at the moment; try again later") from error
 
     def drop(self, user_id: int) -> None:
-        """Drop responses about ``user_id``, including those that arrive later."""
+        """Drop responses about ``user_id``.
+
+        Responses that were requested before and arrive later are dropped, too.
+        """
         self._requests.clear()
         for holder in (user_id, SUDO):
             self._callers.drop_holder(holder)
 
     def drop_all(self) -> None:
-        """Drop all responses, including those that arrive later."""
+        """Drop all responses. Responses that were requested before and arrive later are dropped, too."""
         self._requests.clear()
         self._callers.clear()
 

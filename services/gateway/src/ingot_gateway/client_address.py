@@ -10,7 +10,7 @@ from ingot_chassis.settings import SettingsError
 log = structlog.get_logger()
 
 _NARROW = {4: 24, 6: 64}
-"""The shortest prefix without a warning, by version: proxies are few."""
+"""The shortest prefix that causes no warning, by IP version. There are only few proxies."""
 
 
 class TrustedProxies:
@@ -31,7 +31,7 @@ class TrustedProxies:
                 )
 
     def client(self, peer: str, forwarded_for: bytes) -> str:
-        """Return the nearest address that is not a trusted proxy, or else the farthest reported address.
+        """Return the nearest address that is not a trusted proxy. If all are trusted, return the farthest.
 
         Each proxy adds its own peer on the right. Entries are read from the right and are reliable up to the
         first address that is not trusted.

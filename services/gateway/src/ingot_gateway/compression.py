@@ -1,10 +1,10 @@
-"""JSON responses and pages in gzip, for clients that accept it.
+"""Compresses JSON responses and pages with gzip, for clients that accept it.
 
 Only responses to GET are compressed. The length of a compressed response shows if it contains a guess from
 the request (the attack BREACH). So no response with a secret is compressed: tokens and secrets of
 applications are only in responses to POST. The token of a page's forms differs in each response. Requests of
-a browser for a page of another site are not compressed either: such a page can make its visitors send
-guesses. Files and git pass unchanged.
+a browser for a page of another site are not compressed either. Such a page can make its visitors send
+guesses. Files and git are not compressed.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ from litestar.types import (
 )
 
 LEAST_BYTES = 1400
-"""A smaller answer fits into one packet anyway."""
+"""Minimum size of a compressed response in bytes. A smaller one fits into one packet anyway."""
 LEVEL = 4
-"""Higher ones take twice the time for a few percent."""
+"""The compression level. Higher levels take twice the time for a few percent."""
 COMPRESSED = (b"application/json", b"text/html", b"text/css", b"text/javascript")
-"""Beginnings of types: answers of the API, pages, their style sheet and scripts."""
+"""Prefixes of compressed media types: responses of the API, pages, their style sheet and scripts."""
 PIECE = 65_536
-"""Bytes that are compressed at once; other requests go on in between."""
+"""Bytes that are compressed at once. Other requests run between two pieces."""
 GZIP = 16 + zlib.MAX_WBITS
 _WEIGHT_OF_NOTHING = re.compile(rb"q *= *0(\.0*)?")
 
@@ -60,7 +60,7 @@ class GzipSender:
     async def send(self, message: Message) -> None:
         """Send a message.
 
-        The head of a compressed response waits for the first part, which decides the length.
+        The head of a compressed response waits for the first part of the body, whose length decides.
         """
         if message["type"] == "http.response.start" and _is_plain_text(message):
             message["headers"] = [*message["headers"], (b"vary", b"Accept-Encoding")]
@@ -123,7 +123,7 @@ def takes_gzip(accept_encoding: bytes) -> bool:
 
 
 def _is_plain_text(start: HTTPResponseStartEvent) -> bool:
-    """True for a successful JSON response or page without encoding, entity tag or range."""
+    """True for a successful JSON response or page without content encoding, entity tag or range."""
     if start["status"] != 200:
         return False
     headers = {name.lower(): value for name, value in start["headers"]}
@@ -132,5 +132,5 @@ def _is_plain_text(start: HTTPResponseStartEvent) -> bool:
 
 
 def _length(headers: Iterable[tuple[bytes, bytes]]) -> int:
-    """Return the length of the response, or a length above the minimum if it is unknown."""
+    """Return the length of the response in bytes; if it is unknown, a length above the minimum."""
     return next((int(value) for name, value in headers if name.lower() == b"content-length"), LEAST_BYTES)

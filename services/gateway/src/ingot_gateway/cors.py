@@ -1,7 +1,7 @@
 """Access of pages of other origins in a browser (CORS), for the origins in the settings.
 
-A preflight is answered here, without a credential: browsers send none with it, and it shows only these
-settings.
+The gateway answers a preflight itself, without a credential: browsers send none with it, and it shows only
+these settings.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ EXPOSED = (
     b"Allow, ETag, Link, Location, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, "
     b"X-Request-Id, X-Total-Count"
 )
-"""Headers of an answer that a script may read."""
+"""Headers of a response that a script may read."""
 ANY = "*"
 
 
@@ -49,7 +49,7 @@ class CorsRules:
         ]
 
     def of(self, origin: bytes) -> Headers:
-        """Return the headers for a page of ``origin``. ``Vary``, because other origins get other headers."""
+        """Return the headers for a page of ``origin``. ``Vary`` is included, because they depend on it."""
         if self._any:
             return [(b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", EXPOSED)]
         vary: Headers = [(b"vary", b"Origin")]

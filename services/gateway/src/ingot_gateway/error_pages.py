@@ -1,8 +1,7 @@
-"""Pages for errors of the gateway, such as when web is unavailable, or of a service without pages.
+"""HTML pages for errors of the gateway, for example if web is unavailable, or of a service without pages.
 
-All values are escaped.
-
-A browser without the style sheet, because web is unavailable, uses the few lines of style in the page.
+All values are escaped. If web is unavailable, a browser has no style sheet and uses the few lines of style in
+the page.
 """
 
 from base64 import b64encode
@@ -17,7 +16,7 @@ _STYLE = (
     "system-ui,sans-serif;overflow-wrap:anywhere}.bar nav,main,.foot div{padding:.8rem "
     "1.25rem}.narrow{max-width:42rem}.skip:not(:focus){position:absolute;left:-999px}"
 )
-"""Stands before the style sheet, which goes over it."""
+"""Style in the page. It comes before the style sheet, which overrides it."""
 _STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
 HEADERS = [
     (b"content-type", b"text/html; charset=utf-8"),
@@ -61,7 +60,7 @@ def _sentence(message: str) -> str:
 
 
 def _advice(error: ApiError, sign_in: str) -> str:
-    """Return advice for the reader, with the seconds in the header ``Retry-After``."""
+    """Return advice for the reader; it has the seconds in the header ``Retry-After``."""
     if error.status == 403:
         return "Ask somebody who administers this to let you."
     if error.status in (401, 404):

@@ -62,7 +62,7 @@ class ErrorWriter:
         self._root, self._site_name = urlsplit(public_url).path.rstrip("/"), site_name
 
     def sign_in(self, path: str, query: bytes) -> str:
-        """Return the address of the sign-in that leads back to ``path``."""
+        """Return the URL of the sign-in page that leads back to ``path``."""
         back = quote(path, safe="/") + (f"?{query.decode('latin-1')}" if query else "")
         return f"{self._root}/login?{urlencode({'to': back}, safe='/')}"
 
@@ -71,7 +71,7 @@ class ErrorWriter:
     ) -> None:
         """Send ``error`` as the response, which must not have begun. git gets plain text.
 
-        ``sign_in`` is an address for a browser without a session.
+        ``sign_in`` is the URL of the sign-in page, for a browser without a session.
         """
         if reader == "git":
             body, about = f"{error.message}\n".encode(), [(b"content-type", b"text/plain; charset=utf-8")]

@@ -5,7 +5,7 @@ from ingot_wire.framing import FRAMING_HEADERS, Headers
 CONNECTION_HEADERS = frozenset(
     (b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"proxy-connection")
 )
-"""They belong to one connection (RFC 9110, section 7.6.1)."""
+"""Headers that belong to one connection (RFC 9110, section 7.6.1)."""
 REMOVED_HEADERS = (
     CONNECTION_HEADERS
     | FRAMING_HEADERS
@@ -21,13 +21,13 @@ REMOVED_HEADERS = (
         b"baggage",
     }
 )
-"""Headers of a request that no service gets as the client sent them."""
+"""Request headers that are removed or replaced before a service gets the request."""
 REMOVED_PREFIXES = (b"ingot-", b"x-forwarded-", b"proxy-")
 GATEWAY_HEADERS = CONNECTION_HEADERS | {b"server", b"date", b"x-request-id"}
-"""Headers of an answer that the gateway writes itself."""
+"""Response headers that the gateway writes itself."""
 
 
 def response_headers(headers: Headers) -> Headers:
-    """Return the headers of a service's response that the client gets."""
+    """Return the headers of a service's response that are sent to the client."""
     lowered = [(name.lower(), value) for name, value in headers]
     return [header for header in lowered if header[0] not in GATEWAY_HEADERS]

@@ -1,14 +1,14 @@
 """The version of the API: the highest one whose operations are all served.
 
-Clients derive from it what they may call: the official Go SDK asks for a version before 130 of its functions.
-So it follows from the served operations (`served_operations.py`), and rises with the operations of the next
-version.
+Clients use it to decide which operations to call: the official Go SDK checks for a version in 130 of its
+functions. So it is derived from the served operations (`served_operations.py`), and rises with the operations
+of the next version.
 """
 
 from collections.abc import Set as AbstractSet
 
 LOWEST = "1.11.0"
-"""Clients refuse a lower version; it needs no operation that is not always there."""
+"""The lowest version. Clients reject a lower one. All its operations are always served."""
 
 _OPERATIONS = {
     "1.12.0": """
@@ -68,5 +68,5 @@ def served_version(operations: AbstractSet[str]) -> str:
 
 
 def next_operations(operations: AbstractSet[str]) -> list[str]:
-    """Return operations that the next version requires and no service has."""
+    """Return operations that the next version requires and that no service has."""
     return next((sorted(needed - operations) for _, needed in GATES if not needed <= operations), [])

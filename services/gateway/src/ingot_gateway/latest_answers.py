@@ -19,7 +19,7 @@ Answer = TypeVar("Answer")
 class LatestAnswers(Generic[Answer]):
     """Caches the latest responses of the services.
 
-    If a service fails, its last response stays and ``complaint`` is logged.
+    If a service fails, its last response is kept and ``complaint`` is logged.
     """
 
     def __init__(
@@ -29,13 +29,13 @@ class LatestAnswers(Generic[Answer]):
         self._answers: dict[str, Answer] = {}
 
     async def ask(self) -> tuple[dict[str, Answer], float]:
-        """Return the responses by service and their lifetime in seconds, short if one is missing or old."""
+        """Return the responses by service, and their lifetime in seconds: short if one is missing or old."""
         complete = all(await asyncio.gather(*map(self._ask, SERVICES)))
         answers = {name: self._answers[name] for name in SERVICES if name in self._answers}
         return answers, self._seconds if complete else min(self._seconds, RETRY_SECONDS)
 
     async def _ask(self, service: str) -> bool:
-        """Ask a service. Return True if it responded."""
+        """Request the response of a service. Return True if it responded."""
         try:
             self._answers[service] = await self._question(service)
         except ApiError as error:

@@ -1,4 +1,4 @@
-"""Joins the OpenAPI documents of the services into one.
+"""Merges the OpenAPI documents of the services into one.
 
 An operation of a service is included only if the gateway routes its path to that service. So every operation
 in the document can be called. If a service does not respond, its last document is used.
@@ -64,7 +64,7 @@ ERROR_OBJECT: Document = {
 
 
 class MergedDescription:
-    """The merged document, at most ``seconds`` old."""
+    """The merged document, cached for at most ``seconds``."""
 
     def __init__(self, descriptions: HttpDescriptions, public_url: str, seconds: float) -> None:
         self._public_url = public_url
@@ -93,7 +93,7 @@ class MergedDescription:
 
 
 def merge_documents(documents: Mapping[str, Document], public_url: str) -> Document:
-    """Return one OpenAPI 3.1 document from those of the services, by name of the service."""
+    """Return one OpenAPI 3.1 document from those of the services, which are given by service name."""
     paths: Document = {}
     schemas: Document = {"Error": ERROR_OBJECT}
     ids: set[str] = set()

@@ -5,7 +5,7 @@ minute without requests. This is the generic cell rate algorithm: a bucket is st
 will be full. A request takes points from all buckets of its caller, or from none if one has too few. If it
 costs more than a bucket holds, it empties the bucket.
 
-With Redis all replicas share the buckets, in one atomic step for each request. While Redis is down, each
+With Redis all replicas share the buckets, in one atomic step per request. While Redis is unavailable, each
 replica counts alone, because no user may be locked out.
 """
 
@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 WINDOW = 60.0
 """Seconds in which an empty bucket fills."""
 READ, WRITE, EXPENSIVE = 1, 5, 10
-"""Points: a read; a change, or a file; what makes git or the renderer work."""
+"""Points of requests: a read; a change or a file; work for git or the renderer."""
 UNKNOWN_CREDENTIAL = 5
 """Additional points for an invalid credential, because guessing must cost more."""
 _EXPENSIVE = re.compile(
@@ -45,12 +45,12 @@ _EXPENSIVE = re.compile(
     re.DOTALL,
 )
 _COSTLY_QUERY = re.compile(rb"(^|&)(q|keyword|path)=[^&]")
-"""Searches, and the commits of one path."""
+"""Costly requests by query: searches, and the commits of one path."""
 TIMEOUT = 0.5
 CONNECTIONS = 8
 REFUSAL_SECONDS = 1.0
 PORTIONS = 100
-"""Into how many portions a bucket is divided for taking in advance."""
+"""The number of portions of a bucket. One portion is taken in advance."""
 PAUSE_SECONDS = 2.0
 MOST_BUCKETS = 100_000
 
@@ -75,7 +75,7 @@ return {refused, seconds}
 
 
 class Bucket(NamedTuple):
-    """One bucket: its key, and its number of points."""
+    """A bucket: its key, and its number of points."""
 
     key: str
     points: int
@@ -134,7 +134,7 @@ class MemoryBuckets:
 
 
 class Advance(NamedTuple):
-    """Points that this process has taken from Redis in advance."""
+    """Points that this process has already taken from Redis."""
 
     left: int
     at: float
@@ -152,8 +152,8 @@ class Refusal(NamedTuple):
 class RedisBuckets:
     """Buckets that all replicas share.
 
-    A replica takes a hundredth of a bucket in advance, and caches a refusal for up to a second. So few
-    requests call Redis, even during a flood of refused requests.
+    A replica takes a hundredth of a bucket in advance, and caches a rejection for up to a second. So few
+    requests call Redis, even during a flood of rejected requests.
     """
 
     def __init__(self, url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -230,7 +230,7 @@ def _remember(memory: dict[tuple[Bucket, ...], _T], buckets: tuple[Bucket, ...],
 
 
 def _seconds_of(advance: Advance, buckets: Sequence[Bucket], now: float) -> list[float]:
-    """Return the level of each bucket, with the unused advance added back."""
+    """Return the level of each bucket in seconds, with the unused advance added back."""
     return [
         max(0.0, seconds - advance.left * WINDOW / bucket.points - (now - advance.at))
         for seconds, bucket in zip(advance.seconds, buckets, strict=True)
@@ -238,12 +238,12 @@ def _seconds_of(advance: Advance, buckets: Sequence[Bucket], now: float) -> list
 
 
 def open_buckets(url: str) -> Buckets:
-    """The buckets behind ``url`` (memory:// or redis://…). Raises SettingsError."""
+    """Return the buckets at ``url`` (memory:// or redis://…). Raises SettingsError."""
     return RedisBuckets(url) if is_redis(url) else MemoryBuckets()
 
 
 class Limits(NamedTuple):
-    """Points per minute. 0 means no limit."""
+    """Limits in points per minute. 0 means no limit."""
 
     account: int = 0
     token: int = 0
@@ -254,7 +254,7 @@ NONE_LIMITED = Limits()
 
 
 class RateLimiter:
-    """Counts requests and refuses those beyond the limits."""
+    """Counts requests and rejects those beyond the limits."""
 
     def __init__(self, buckets: Buckets, limits: Limits) -> None:
         self._buckets, self._limits = buckets, limits
@@ -262,7 +262,7 @@ class RateLimiter:
         """Number of rejected requests since the process started, by the kind of the full bucket."""
 
     async def examine(self, _repair: bool) -> list[str]:
-        """Report for the doctor."""
+        """Return a line for the doctor if the buckets are unavailable."""
         failure = await self._buckets.failure()
         if not failure:
             return []
@@ -275,7 +275,7 @@ class RateLimiter:
 
     @property
     def on(self) -> bool:
-        """True if there is a limit."""
+        """True if at least one limit is set."""
         return self._limits != NONE_LIMITED
 
     @property
@@ -298,7 +298,7 @@ class RateLimiter:
         return buckets
 
     async def take(self, buckets: Sequence[Bucket], cost: int, answer_headers: Headers) -> None:
-        """Take the points of a request. The remaining points are added to ``answer_headers``.
+        """Take the points of a request. Add headers with the remaining points to ``answer_headers``.
 
         Raises TooManyRequests.
         """

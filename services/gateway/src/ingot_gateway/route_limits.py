@@ -1,7 +1,7 @@
-"""One proxied request and its response: enforces the limits of its route and detects how it ends.
+"""A proxied request and its response: enforces the limits of its route and detects how it ends.
 
-An upstream gets ``receive`` and ``send`` of the exchange in place of the server's own. They forward messages
-one by one without a buffer. So a slow side slows down the other side.
+An upstream gets ``receive`` and ``send`` of the exchange instead of the server's own. They forward messages
+one by one without a buffer, so a slow side slows down the other side.
 """
 
 import asyncio
@@ -16,19 +16,19 @@ from ingot_gateway.headers import response_headers
 
 FIRST_CHECK_SECONDS = 0.25
 LEAST_BYTES = 16 * 1024
-"""Minimum progress of a client in its time: otherwise a byte per minute would hold a slot forever."""
+"""Minimum bytes that a client must transfer in its time: a byte per minute must not hold a slot."""
 CHECK_SECONDS = 0.5
 
 
 class ClientDisconnected(Exception):
-    """The client closed its connection."""
+    """The client has closed its connection."""
 
 
 class RouteLimits(NamedTuple):
     """Limits of a class of routes: largest body (None: any), longest silence, and time of the client.
 
-    ``client`` is the total time for the client to send ``LEAST_BYTES`` or to take a part of the response.
-    Time of the service does not count. Both times are seconds.
+    ``client`` is the total time in which the client must send ``LEAST_BYTES`` or receive a part of the
+    response. Time of the service does not count. Both times are in seconds.
     """
 
     body: int | None
@@ -107,7 +107,10 @@ class ProxiedExchange:
         return message
 
     async def send(self, message: Message) -> None:
-        """Send the next part of the response. Ignored if the request has failed before the first part."""
+        """Send the next part of the response.
+
+        Ignored if the request has already failed before the first part.
+        """
         if message["type"] == "http.response.start":
             self._on_status(message["status"])
         if self._failure is not None and not self.started:
@@ -128,7 +131,7 @@ class ProxiedExchange:
         return not self._unread
 
     def _end_wait(self, side: str, size: int) -> None:
-        """End a wait: the client has sent ``size`` bytes, or has taken a part of the response."""
+        """End a wait: the client has sent ``size`` bytes, or has received a part of the response."""
         now = self._loop.time()
         self._waited += now - self._waits_since.pop(side, now)
         self._heard += size
@@ -155,7 +158,7 @@ class ProxiedExchange:
     async def _watch_client(self) -> None:
         """Wait until the client disconnects.
 
-        Starts after the body: only one task may read messages at a time.
+        This starts after the body was read, because only one task may read messages at a time.
         """
         while (await self._receive())["type"] != "http.disconnect":
             continue
