@@ -1,4 +1,4 @@
-"""The command of a service: serve, work, migrate, replay, doctor. Errors are lines for an operator."""
+"""The command of a service: serve, work, migrate, replay, doctor. Each error is one line for an operator."""
 
 import asyncio
 import contextlib
@@ -49,17 +49,15 @@ class StartupSignals:
     def hand_over(self) -> None:
         """Let the server handle signals from now on.
 
-        It raises them again when it has ended; they are then ignored.
+        The server raises them again after it has ended; this class then ignores them.
         """
         self._over = True
 
     @contextlib.contextmanager
     def handled(self) -> Iterator[Self]:
-        """Handle signals inside the block.
+        """Handle signals inside the block. Enter it in the task that starts the service.
 
-        A signal ends the block without an error, and the process with code 0.
-
-        Enter it in the task that starts the service.
+        A signal ends the block without an error. The process then ends with code 0.
         """
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
 
@@ -118,7 +116,7 @@ def service_main(
 ) -> None:
     """Run the command ``ingot-<service> serve|work|migrate|replay|doctor``.
 
-    Only commands that need it import the function ``create_app`` of ``ingot_<service>.app``: that takes a
+    Commands import ``create_app`` of ``ingot_<service>.app`` only if they need it, because this takes a
     second or two. ``more``: further commands of the service with their help; each runs until a signal cancels
     it. ``groups``: commands with subcommands or arguments.
     """
@@ -185,7 +183,7 @@ def service_main(
 
 
 async def _examine(app: Any, scripts: Path | None, *, repair: bool) -> None:
-    """Print problems with their cures.
+    """Print the problems of a service with their cures.
 
     Raises CannotStart for a problem or an unusable database, and DatabaseNewer.
     """
@@ -211,7 +209,7 @@ def _add_own_commands(
     more: Mapping[str, tuple[str, Callable[[_S], Awaitable[None]]]],
     groups: Mapping[str, CommandGroup[_S]],
 ) -> None:
-    """Add the service's own commands. Each has its function as the option ``run``."""
+    """Add the service's own commands to the parser. The option ``run`` of each is its function."""
     for name, (purpose, run) in more.items():
         commands.add_parser(name, help=purpose).set_defaults(run=lambda settings, _, run=run: run(settings))
     for name, group in groups.items():
@@ -221,7 +219,7 @@ def _add_own_commands(
 
 
 class HealthOnly:
-    """An app that answers only health routes, for a process with background work only."""
+    """An app that answers only health routes, for a process with only background work."""
 
     def __init__(self, app: Any) -> None:
         self._app = app

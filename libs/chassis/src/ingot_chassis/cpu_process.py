@@ -1,9 +1,7 @@
 """A subprocess for work on hostile input.
 
-It is killed when a request exceeds its CPU time, and restarted later.
-
-``CpuProcess`` is the parent's side. ``answer_questions`` is the main function of the module that runs in the
-process.
+It is killed when a request exceeds its CPU time, and restarted later. ``CpuProcess`` is the parent's side.
+``answer_questions`` is the main function of the subprocess.
 """
 
 import resource

@@ -1,14 +1,14 @@
-"""CSV files that are shown as tables."""
+"""CSV files as tables."""
 
 import csv
 import io
 
 MOST_CELLS = 20_000
-"""Of a table on a page."""
+"""Maximum number of cells of a table on a page."""
 
 
 def read_table(text: str) -> tuple[list[list[str]], str]:
-    """Return the rows of a CSV file, or no rows and the reason why no table is shown."""
+    """Return the rows of a CSV file. If no table can be shown, return no rows and the reason."""
     rows, cells = [], 0
     try:
         for row in csv.reader(io.StringIO(text)):

@@ -1,6 +1,6 @@
 """Database commands of a service: migrate, replay, doctor, and the wait for the schema.
 
-This is a separate module: a service without a database starts faster and needs less memory without it.
+This module is separate, because a service without a database starts faster and needs less memory without it.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ log = structlog.get_logger()
 
 SCHEMA_POLL_SECONDS = 1.0
 FIRST_SCHEMA_POLL_SECONDS = 0.1
-"""A new pod can reach its database some tenths of a second after it starts."""
+"""Seconds until the second check: a new pod may reach its database only some tenths of a second later."""
 MIGRATE_WAIT_SECONDS = 60.0
-"""Seconds to wait for a database that starts or fails over. After that the command fails."""
+"""Seconds to wait for a database that starts or fails over before the command fails."""
 
 
 async def migrate(url: str, scripts: Path, *, patience: float = MIGRATE_WAIT_SECONDS) -> None:
@@ -41,7 +41,7 @@ async def migrate(url: str, scripts: Path, *, patience: float = MIGRATE_WAIT_SEC
 
 
 async def _wait_for_database(url: str, patience: float) -> None:
-    """Wait up to ``patience`` seconds. Raises the last error, and other errors at once."""
+    """Wait up to ``patience`` seconds for a database, then raise the last error. Raise others at once."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + patience
     for pause in schema_pauses():
@@ -114,7 +114,7 @@ async def wait_for_schema(url: str, scripts: Path) -> None:
 
 
 def schema_pauses() -> Iterator[float]:
-    """Yield seconds between checks of the schema, without an end.
+    """Yield the seconds between checks of the schema, forever.
 
     They are short at first, then ``SCHEMA_POLL_SECONDS``.
     """
@@ -129,5 +129,5 @@ def _log_wait(error: Exception) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of an error. SQLAlchemy adds the statement and a link."""
+    """Return the first line of an error, because SQLAlchemy adds the statement and a link."""
     return str(getattr(error, "orig", None) or error).split("\n", 1)[0]

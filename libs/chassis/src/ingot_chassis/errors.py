@@ -147,7 +147,7 @@ class InsufficientStorage(ApiError):
 
 
 class CannotStart(Exception):
-    """One line that tells an operator what to do. The process ends with code 2."""
+    """An error for the operator: one line with the cure. The process ends with code 2."""
 
 
 class DatabaseNewer(CannotStart):

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Disable garbage collection inside the block, whose objects are permanent.
+    """Disable garbage collection inside the block. Objects of the block are permanent.
 
-    It took a tenth of a start.
+    Garbage collection took a tenth of the time of a start.
     """
     gc.disable()
     try:

@@ -1,6 +1,7 @@
-"""Code as tokens, found by Pygments in a process of its own with a limit of CPU time.
+"""Tokenizes code with Pygments in a separate process with a limit of CPU time.
 
-The process starts with the first text. It restarts after a text that took too long, which gets no tokens.
+The process starts with the first text. It restarts after a text that took too long; such a text gets no
+tokens.
 """
 
 import atexit
@@ -14,7 +15,7 @@ WAIT_SECONDS = 2.0
 
 
 class Question(msgspec.Struct, array_like=True):
-    """A text with its ``language``, or with a ``file_name`` to detect it. It may take ``seconds`` of CPU."""
+    """A text with its ``language``, or with a ``file_name`` to detect it. ``seconds`` limits CPU time."""
 
     text: str
     language: str
@@ -23,9 +24,10 @@ class Question(msgspec.Struct, array_like=True):
 
 
 class Answer(msgspec.Struct, array_like=True):
-    """Token types, as Pygments abbreviates them in CSS classes, with their texts.
+    """Token types and texts. The types are Pygments' abbreviations in CSS classes.
 
-    It is None if there are no tokens. ``seconds`` of CPU were used, including those for loading the lexer.
+    ``tokens`` is None if there are none. ``seconds`` is the used CPU time, including that for loading the
+    lexer.
     """
 
     tokens: list[tuple[str, str]] | None

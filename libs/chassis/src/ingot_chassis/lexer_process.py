@@ -1,7 +1,7 @@
 """Tokenizes source code in a process that ``lexer`` starts: ``python -m ingot_chassis.lexer_process``.
 
-Lexers are regular expressions. Some take hours for a line made for that, and their own process cannot stop
-them. Here the system kills the process soon after the text has used its CPU time.
+Lexers are regular expressions. Some take hours for a line made for that, and Python cannot interrupt them.
+Here the kernel kills the process soon after the text has used its CPU time.
 """
 
 import time
@@ -16,7 +16,7 @@ from ingot_chassis.cpu_process import answer_questions, deadline
 from ingot_chassis.lexer import Answer, Question
 
 MOST_NAMES = 1000
-"""Cached languages of file names. Users choose the names, so there is no end of them."""
+"""Maximum number of cached languages of file names. Users choose the names, so any number may occur."""
 MORE_SECONDS = 0.1
 """Extra seconds of CPU: between two tokens a lexer may load another lexer, for an embedded language."""
 
@@ -56,9 +56,9 @@ def _tokens(lexer: Any, text: str, end: float) -> list[tuple[str, str]] | None:
 
 @lru_cache(maxsize=MOST_NAMES)
 def _class_for_file(name: str) -> Any:
-    """Return the cached lexer of a file name.
+    """Return the cached lexer for a file name.
 
-    Finding it among all languages takes as long as reading ten lines.
+    Finding it among all languages takes as long as tokenizing ten lines.
     """
     return find_lexer_class_for_filename(name)
 

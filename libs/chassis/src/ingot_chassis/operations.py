@@ -1,4 +1,4 @@
-"""Reports of a service to administrators, via gateway and web: audit log, tasks, jobs, dead letters."""
+"""Reports of a service to administrators, through gateway and web: audit log, tasks, jobs, dead letters."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -30,9 +30,9 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskReport(msgspec.Struct, frozen=True):
-    """A task as one process sees it. ``seconds`` lie between two runs.
+    """A periodic task in one process. ``seconds`` is the time between two runs.
 
-    ``runs`` count from the start of the process.
+    ``runs`` counts from the start of the process.
     """
 
     name: str
@@ -45,7 +45,7 @@ class TaskReport(msgspec.Struct, frozen=True):
 class DeadLetteredEvent(msgspec.Struct, frozen=True):
     """A dead-lettered event.
 
-    ``error`` is why it was not applied; ``size`` in bytes if it was too large to be sent.
+    ``error`` is the reason why it was not applied. ``size`` is in bytes, if it was too large to be sent.
     """
 
     id: str
@@ -57,7 +57,7 @@ class DeadLetteredEvent(msgspec.Struct, frozen=True):
 
 
 class Replayed(msgspec.Struct, frozen=True):
-    """Counts of events that were applied, that stay dead-lettered, and that were queued for the relay."""
+    """Numbers of events that were applied, that are still dead-lettered, and that the relay sends again."""
 
     applied: int
     left: int

@@ -1,4 +1,4 @@
-"""The parts of a service, and their assembly. All services use it."""
+"""The parts of a service, and their assembly. All services use this module."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from ingot_chassis.events.consumers import Consumers, Subscriptions
 
 Examination = Callable[[bool], Awaitable[list[str]]]
-"""Returns problems in a service's data, in lines for an operator. True: repair if possible."""
+"""A function that returns problems in a service's data, as lines for an operator. True: also repair."""
 ReadinessCheck = Callable[[], Awaitable[str]]
-"""Returns why the service is not ready, or ""."""
+"""A function that returns the reason why the service is not ready; empty if it is ready."""
 
 
 WARM_SECONDS = 0.5
 WARM_CONNECTIONS = 1
-"""Connections for reads, and for transactions.
+"""Connections opened in advance, for reads and as many for transactions.
 
 All processes together must stay far below PostgreSQL's limit.
 """
@@ -69,7 +69,7 @@ class ServiceParts:
     consumers: "Consumers | None" = None
 
     def subscribe(self, subscriptions: "Subscriptions") -> None:
-        """Apply events of other services as background work, in a service with a database."""
+        """Apply events of other services as background work. The service must have a database."""
         from ingot_chassis.events.consumers import Consumers
 
         self.consumers = Consumers(self.name, self.require_database(), self.bus, subscriptions)
@@ -79,11 +79,14 @@ class ServiceParts:
         )
 
     async def examine(self, *, repair: bool) -> list[str]:
-        """Return problems in the service's data, in lines for an operator."""
+        """Return problems in the service's data, as lines for an operator."""
         return [line for examination in self.examinations for line in await examination(repair)]
 
     async def warm_up(self) -> None:
-        """Prepare resources for the first requests. Failures and delays are left to these requests."""
+        """Prepare resources for the first requests.
+
+        Errors and delays are ignored; requests will report them.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(WARM_SECONDS):
                 await asyncio.gather(
@@ -95,7 +98,7 @@ class ServiceParts:
     def wake_on(self, events: Iterable[type[msgspec.Struct]], waiting: asyncio.Event) -> None:
         """Wake workers by events that other processes of this service may have committed.
 
-        SQLite has one process, whose workers wake by themselves.
+        On SQLite nothing is needed: its only process wakes its workers itself.
         """
         if not self.require_database().is_sqlite:
             self.loops += [
@@ -107,7 +110,7 @@ class ServiceParts:
             ]
 
     def running(self) -> list[tuple[str, Loop]]:
-        """Return the loops of this process: those of the background work if the settings enable it."""
+        """Return the loops of this process. Background work is included if the settings enable it."""
         return [*self.listeners, *(self.background() if self.settings.background else self.signals)]
 
     def background(self) -> list[tuple[str, Loop]]:
@@ -193,7 +196,7 @@ def _add_database(parts: ServiceParts, metadata: "MetaData") -> None:
 
 
 def origins(settings: ServiceSettings, urls: Mapping[str, str]) -> dict[str, Origin]:
-    """Return clients of the servers at ``urls``, each with the patience of the settings."""
+    """Return clients of the servers at ``urls``. The settings say how long each waits for its server."""
     return {
         name: Origin(url, patience=settings.connect_seconds, max_waiting=settings.waiting_requests)
         for name, url in urls.items()

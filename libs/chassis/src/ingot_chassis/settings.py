@@ -15,7 +15,7 @@ _SHARED: dict[str, Any] = {"shared": True}
 
 
 class SettingsError(Exception):
-    """A setting is missing or invalid. ``lines`` has one sentence for each."""
+    """A setting is missing or invalid. ``lines`` has one sentence for each such setting."""
 
     def __init__(self, lines: list[str]) -> None:
         super().__init__("; ".join(lines))
@@ -23,7 +23,7 @@ class SettingsError(Exception):
 
 
 def is_redis(store_url: str) -> bool:
-    """Return whether the shared store is Redis. False: memory://, with one store per process.
+    """Return whether the shared store is Redis. Otherwise it is memory://, one store per process.
 
     Raises SettingsError.
     """
@@ -209,7 +209,7 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
 
 
 class Variable(msgspec.Struct, frozen=True):
-    """A documented setting."""
+    """The documentation of a setting."""
 
     name: str
     type: str

@@ -46,7 +46,7 @@ _encoder = msgspec.json.Encoder(enc_hook=repr)
 
 
 def request_id() -> str:
-    """Return the id of the current request, or "" outside a request."""
+    """Return the id of the current request; empty outside a request."""
     return _request_id.get()
 
 
@@ -55,7 +55,7 @@ def set_request_id(value: str) -> None:
 
 
 def client_address() -> str:
-    """Return the client's address from the gateway, or "" outside a request and without a gateway."""
+    """Return the client's address from the gateway; empty outside a request and without a gateway."""
     return _client_address.get()
 
 
@@ -66,8 +66,8 @@ def set_client_address(value: str) -> None:
 class LogLines:
     """Buffers log lines and writes them after ``PAUSE`` seconds.
 
-    From ``warning`` on, and outside an event loop, a line is written at once. Every request logs a line, and
-    a write per line would cost a fifth of the request.
+    Lines of level ``warning`` or higher, and lines outside an event loop, are written at once. Every request
+    logs a line, and a write per line would cost a fifth of the request.
     """
 
     PAUSE = 0.05
@@ -97,7 +97,10 @@ class LogLines:
     error = critical = warning
 
     def write_out(self) -> None:
-        """Write the buffer. It is lost if it cannot be written: a failing log must not stop the caller."""
+        """Write the buffer.
+
+        If this fails, the lines are lost, because a failing log must not stop the caller.
+        """
         with self._lock:
             self._loop = None
             lines, self._lines = self._lines, []
@@ -135,9 +138,9 @@ def configure_logging(level: str = "info", *, readable: bool = False) -> None:
 
 
 def _json_line(_logger: Any, _name: str, event: Any) -> bytes:
-    """Encode a line. Every request writes one, so the faster encoder pays.
+    """Encode a line with the faster encoder, because every request writes one.
 
-    Text that is not UTF-8 needs the other one.
+    The slower encoder is used for text that is not UTF-8.
     """
     try:
         return _encoder.encode(event)
@@ -146,7 +149,10 @@ def _json_line(_logger: Any, _name: str, event: Any) -> bytes:
 
 
 def _complete(_logger: Any, level: str, event: Any) -> Any:
-    """Add level, time and ids of request and trace. It is one function, since every request writes a line."""
+    """Add level, time, and ids of request and trace.
+
+    One function does all, because every request logs a line.
+    """
     event["level"] = level
     event["timestamp"] = f"{datetime.fromtimestamp(time.time(), UTC).replace(tzinfo=None).isoformat()}Z"
     if rid := _request_id.get():
@@ -158,7 +164,7 @@ def _complete(_logger: Any, level: str, event: Any) -> Any:
 
 
 def configure_tracing(service: str, endpoint: str) -> None:
-    """Record spans and send them to the OTLP/HTTP ``endpoint``, unless it is empty."""
+    """Record spans and send them to the OTLP/HTTP ``endpoint``. Do nothing if it is empty."""
     if not endpoint:
         return
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -167,7 +173,7 @@ def configure_tracing(service: str, endpoint: str) -> None:
 
 
 class _Recording:
-    """The flag that says if this process records spans."""
+    """The flag that spans of this process are recorded."""
 
     on = False
 
@@ -205,7 +211,7 @@ def start_span(name: str, traceparent: str | None = None, kind: SpanKind = SpanK
 
 
 def client_span(name: Callable[[], str]) -> AbstractContextManager[object]:
-    """Start a span around a request to another process. Without recording, even its name is not built."""
+    """Return a span around a request to another process. Without recording, not even its name is built."""
     if not _Recording.on or not trace.get_current_span().is_recording():
         return _UNTRACED
     return tracer.start_as_current_span(name(), kind=SpanKind.CLIENT)

@@ -1,6 +1,6 @@
 """SQL conditions that differ between databases, such as a list as one parameter.
 
-An expanding ``IN`` is a different statement for each length of the list.
+SQLAlchemy's expanding ``IN`` is a different statement for each length of the list.
 """
 
 import json
@@ -70,21 +70,21 @@ class any_of(Condition):  # noqa: N801 - written like the functions of SQL
 
 
 class any_of_few(any_of):  # noqa: N801 - written like the functions of SQL
-    """Like ``any_of``, for a list that is nearly always short, on a column with an index.
+    """True if ``column`` is in a list that is nearly always short. The column must have an index.
 
-    PostgreSQL plans the statement once, for a list of ten values. Otherwise it would compare the cost for
-    each list with that plan, and plan again at each call.
+    PostgreSQL plans the statement once, for a list of ten values. With ``any_of`` it would compare the cost
+    for each list with that plan, and plan again at each call.
     """
 
 
 TRIGRAM = 3
 """Characters of the shortest text that an index of trigrams finds."""
 COUNTED = 10_000
-"""The highest count of matches. An exact number would cost as much as reading all of them."""
+"""The largest count of matches. An exact count would cost as much as reading all matches."""
 
 
 class _IsMatch(Condition):
-    """True if a row of ``id_column`` matches in SQLite's FTS5 index ``table``. Always true elsewhere."""
+    """True if a row of ``id_column`` matches in SQLite's FTS5 index ``table``. Always true on PostgreSQL."""
 
 
 def has_trigrams(
@@ -101,21 +101,21 @@ def has_trigrams(
 
 
 def has_phrase(id_column: ColumnElement[int], table: str, name: str) -> ColumnElement[bool]:
-    """Like ``has_trigrams``, with a parameter ``name`` that holds a ``trigram_phrase``."""
+    """True if a row may have the phrase in the parameter ``name``. Otherwise like ``has_trigrams``."""
     return _IsMatch(id_column, literal_column(table), bindparam(name, type_=String))
 
 
 def by_index(ids: Select[Any] | CompoundSelect[Any], name: str) -> CTE:
-    """Return the ids as a subquery of this name that is not flattened.
+    """Return the ids as a subquery with this name that SQLite does not flatten.
 
-    The planner does not know the text of a prepared statement. It could flatten the subquery, walk the names
-    in order and check each of them.
+    The planner does not know the text of a prepared statement. If it flattened the subquery, it could walk
+    the names in order and check each of them.
     """
     return ids.cte(name).prefix_with("MATERIALIZED", dialect="postgresql")
 
 
 def trigram_phrase(text: str, *, of: str = "") -> str | None:
-    """Return the FTS5 query for ``text``, in one column or in all, or None if FTS5 cannot find the text."""
+    """Return the FTS5 query for ``text``, in one column or in all; None if FTS5 cannot find the text."""
     is_plain = all(letter.isascii() or letter.lower() == letter.upper() for letter in text)
     if not is_plain or len(text) < TRIGRAM:
         return None
@@ -157,7 +157,7 @@ def _rows_on_sqlite(element: each_of, compiler: SQLCompiler, **options: Any) -> 
 
 
 class _RowsOf(FunctionElement[Any]):
-    """Rows in one parameter, its first clause. The other clauses are the names of the columns."""
+    """Rows in one parameter, the first clause. The other clauses are the names of the columns."""
 
     inherit_cache = True
     name = "rows_of"

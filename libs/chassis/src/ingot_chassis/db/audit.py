@@ -1,8 +1,7 @@
 """The audit log of a service: actor, action, subject and origin of each entry.
 
-An entry is written in the transaction of its action, and as a log line after the commit. It contains no
-secret: callers name things, never their contents. A service that keeps an audit log adds ``audit_table`` to
-its tables.
+An entry is written in the transaction of its action, and logged after the commit. Entries contain no secrets:
+callers pass names, never contents. A service with an audit log adds ``audit_table`` to its tables.
 """
 
 import secrets
@@ -45,9 +44,9 @@ TABLE = "audit_entry"
 
 
 class Actor(NamedTuple):
-    """The person behind an action. ``id`` 0 is an unknown person.
+    """The person who acts. ``id`` 0 is an unknown person.
 
-    ``sudo_by`` is the administrator who acts as them.
+    ``sudo_by`` is the administrator who acts as this person.
     """
 
     id: int = 0
@@ -58,7 +57,7 @@ class Actor(NamedTuple):
 
 
 OPERATOR = Actor(login="(operator)", via="command")
-"""The person who uses the command line or the settings. No account can have that name."""
+"""The actor of the command line and of settings. No account can have that name."""
 
 
 class AuditRow(TypedRow):
@@ -93,7 +92,7 @@ def _columns() -> list[Column[object]]:
 
 
 def audit_table(metadata: MetaData) -> None:
-    """Add the table to ``metadata``."""
+    """Add the table of the audit log to ``metadata``."""
     Table(
         TABLE,
         metadata,
@@ -131,7 +130,7 @@ async def add_entry(tx: Tx, actor: Actor, action: str, subject: str, details: Ma
 async def list_entries(
     db: Executor, *, service: str, limit: int, before: str = "", actor: str = "", action: str = ""
 ) -> list[AuditEntry]:
-    """Return the newest entries with ids below ``before``.
+    """Return the latest entries with ids below ``before``.
 
     Optional filters: the ``actor``, and a prefix of the ``action``.
     """
@@ -149,7 +148,7 @@ async def list_entries(
 
 
 async def _list_actions(db: Executor, of_actor: ColumnElement[bool]) -> Sequence[str]:
-    """Return the actions of all entries, or of one actor. Each is found in an index by the one before it."""
+    """Return the distinct actions of all entries, or of one actor. Each is found by an index lookup."""
     first = select(func.min(_entries.c.action).label("action")).where(of_actor).cte("step", recursive=True)
     following = select(func.min(_entries.c.action)).where(of_actor, _entries.c.action > first.c.action)
     steps = first.union_all(select(following.scalar_subquery()).where(first.c.action.is_not(None)))
@@ -157,13 +156,13 @@ async def _list_actions(db: Executor, of_actor: ColumnElement[bool]) -> Sequence
 
 
 async def delete_entries(database: Database, *, older_than: timedelta) -> None:
-    """Delete entries older than this."""
+    """Delete entries older than ``older_than``."""
     async with database.transaction() as tx:
         await tx.execute(delete(_entries).where(_entries.c.id < _first_id(now() - older_than)))
 
 
 def _first_id(time: datetime) -> str:
-    """Return the least id of an entry of that time: its microseconds in hexadecimal digits."""
+    """Return the smallest id of an entry of that time: its microseconds in hexadecimal digits."""
     return f"{int((time - datetime.fromtimestamp(0, UTC)) / timedelta(microseconds=1)):014x}"
 
 

@@ -44,7 +44,10 @@ class ReadLease(Lease):
 
 
 class ExclusiveLock:
-    """True while this process holds the lock. PostgreSQL may have ended the connection a moment ago."""
+    """A lock that this process may hold. It is true while the process holds the lock.
+
+    PostgreSQL may have closed the connection a moment ago.
+    """
 
     __slots__ = ("_is_acquired", "_pooled")
 
@@ -67,7 +70,7 @@ class Database:
         self._exclusive: dict[str, asyncio.Lock] = {}
         self.short_reads: ShortReads | None = None
         self.uses_sqlite_driver = True
-        """False: SQLite, too, is used through SQLAlchemy only, whose events count statements."""
+        """False makes SQLite go through SQLAlchemy only, whose events tests use to count statements."""
         if self.is_sqlite:
             # One writing connection: writers queue in this process instead of colliding in the file.
             self.writing, self.reading = (
@@ -106,9 +109,9 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Tx]:
-        """Run a transaction with state and events, all or nothing.
+        """Run a transaction: state and events are committed together or not at all.
 
-        Call other services before it, never inside.
+        Call other services before the transaction, never inside it.
         """
         async with self._writers.connection() as pooled, pooled.transaction():
             tx = Tx(pooled, uses_sqlite_driver=self.uses_sqlite_driver)
@@ -125,8 +128,8 @@ class Database:
     async def run_alone(self, act: Callable[[Executor], Awaitable[_T]], *, repeats: bool = True) -> _T:
         """Run ``act``, a single prepared statement, as a transaction of its own without BEGIN and COMMIT.
 
-        It emits no events. If it ``repeats``, it is retried when its connection is lost: only its response
-        may have been lost.
+        It must not emit events. If it ``repeats``, it is retried when its connection is lost, because only
+        its response may have been lost.
         """
         async with self._writers.connection() as pooled:
             writer = Reader(pooled, uses_sqlite_driver=self.uses_sqlite_driver)
@@ -142,10 +145,9 @@ class Database:
     async def exclusive(self, name: str) -> AsyncIterator[ExclusiveLock]:
         """Try to take the lock ``name`` among all processes.
 
-        Yields True for one holder and False for the others.
-
-        PostgreSQL uses an advisory lock of a transaction, which is lost with its connection. A holder that
-        runs long must check the yielded value again: it becomes false. SQLite has one process.
+        Yields a true value to one holder and a false one to others. PostgreSQL uses an advisory lock of a
+        transaction, which is lost with its connection. A holder that runs long must check the yielded value
+        again: it becomes false. SQLite has one process.
         """
         if self.is_sqlite:
             lock = self._exclusive.setdefault(name, asyncio.Lock())
@@ -161,9 +163,7 @@ class Database:
     async def open_ahead(self, count: int) -> None:
         """Open ``count`` connections for reads, and as many for transactions, in advance.
 
-        SQLite opens them on first use.
-
-        Raises DatabaseUnavailable, Unavailable.
+        SQLite opens connections on first use. Raises DatabaseUnavailable, Unavailable.
         """
         if self.is_sqlite:
             return

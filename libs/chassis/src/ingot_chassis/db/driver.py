@@ -26,12 +26,10 @@ AWAY_ERRORS = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
-"""PostgreSQL is unreachable or shuts down. The statement is valid and may succeed later.
+"""Errors while PostgreSQL is unreachable or shuts down. The statement is valid and may succeed later.
 
-An ``InternalClientError`` means that PostgreSQL ended the idle connection, before the driver saw the end of
-its stream.
-
-An ``InterfaceError`` that is also a ``ValueError`` is about a value and is final.
+An ``InternalClientError`` means that PostgreSQL ended the idle connection before the driver read the end of
+its stream. An ``InterfaceError`` that is also a ``ValueError`` is about a value and is final.
 """
 
 FULL_CODES = (
@@ -91,7 +89,7 @@ def is_away(error: Exception) -> TypeGuard[DBAPIError]:
 def is_full(error: Exception) -> bool:
     """Return whether a statement failed because the disk is full or a quota is exceeded.
 
-    It reads the codes, since texts of errors quote values of users.
+    Only error codes count, because texts of errors may quote values of users.
     """
     if not isinstance(error, DBAPIError):
         return False

@@ -1,8 +1,8 @@
-"""Migrations of a service's database with Alembic, under a lock, and the check of the schema's age at start.
+"""Migrations of a service's database with Alembic, under a lock, and the check of the schema at start.
 
-Alembic is imported only for a migration: the import slows every start and takes memory. The age is read from
-the names of the scripts, which begin with their revisions. The database itself states which older code can
-use it.
+Alembic is imported only for a migration, because the import slows every start and takes memory. The revision
+of the code is read from the names of the scripts, which begin with their revisions. The database itself
+states which older code can use it.
 """
 
 import importlib
@@ -22,10 +22,10 @@ log = structlog.get_logger()
 
 LOCK_KEY = 1229866837
 OLDEST_CODE = "oldest_code"
-"""Variable of a script that drops something: the revision of the oldest code that still runs afterwards.
+"""Name of a variable in a migration that drops something: the oldest code that still runs afterwards.
 
-``upgrade`` stores it in a table of this name with one row. Older code reads it there, since it lacks that
-script.
+``upgrade`` stores the revision in a table of this name with one row. Older code reads it there, because it
+lacks the migration.
 """
 
 
@@ -139,15 +139,15 @@ def _log_progress(ctx: Any, step: Any, heads: Any, run_args: Any) -> None:
 
 
 def is_compared(name: str | None, kind: str, _parents: object) -> bool:
-    """Return whether a table is declared by the service.
+    """Return whether the service declares a table.
 
-    Excludes tables of this module and SQLite's trigrams.
+    Excludes tables of this module and SQLite's trigram tables.
     """
     return kind != "table" or (name != OLDEST_CODE and "_trigrams" not in (name or ""))
 
 
 def declared_tables(package: ModuleType) -> MetaData:
-    """Import every store module of a service. Returns the metadata with their tables."""
+    """Import every store module of a service. Return the metadata with their tables."""
     metadatas = set[MetaData]()
     for listed in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if "store" in listed.name.split("."):
@@ -158,7 +158,7 @@ def declared_tables(package: ModuleType) -> MetaData:
 
 
 def run_env(target_metadata: object) -> None:
-    """Run the migrations: the whole of a service's ``env.py``."""
+    """Run the migrations. A service's ``env.py`` only calls this function."""
     from alembic import context
 
     connection = context.config.attributes["connection"]

@@ -1,4 +1,4 @@
-"""Row counts without counting: triggers record in a table how many rows of a kind are added or removed.
+"""Row counts without counting: triggers record the number of added or removed rows of each kind in a table.
 
 Such a table has an ``id``, the columns of a kind, and a ``number``. The sum of the numbers is exact at any
 time.
@@ -19,7 +19,7 @@ MOST_NOTES = 1_000
 async def add_up(tx: Tx, notes: Table, *, lock: str) -> int:
     """Merge the recorded rows of each kind into one, if there are more than ``MOST_NOTES``.
 
-    Returns how many rows there were.
+    Return the number of rows before.
     """
     await tx.advisory_lock(lock)
     if await fetch_count(tx, select(notes.c.id).limit(MOST_NOTES + 1)) <= MOST_NOTES:
@@ -36,9 +36,9 @@ async def add_up(tx: Tx, notes: Table, *, lock: str) -> int:
 
 
 async def recount(tx: Tx, notes: Table, counted: Select[Any] | CompoundSelect[Any], *, lock: str) -> None:
-    """Replace all recorded rows by ``counted``.
+    """Replace all recorded rows by the rows of ``counted``.
 
-    It has a row for each kind: its columns in order and the number.
+    ``counted`` has a row for each kind: its columns in order, and the number.
     """
     await tx.advisory_lock(lock)
     statement = insert(tx, notes).from_select([*_kind(notes), "number"], counted)

@@ -16,7 +16,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def new_event_row(event: msgspec.Struct, key: str) -> dict[str, Any]:
-    """Return the outbox row of ``event``. Ids are UUIDv4. It carries the trace of the current span."""
+    """Return the outbox row of ``event`` with a new id (UUIDv4) and the trace of the current span."""
     carrier: dict[str, str] = {}
     trace_context.inject(carrier)
     return {

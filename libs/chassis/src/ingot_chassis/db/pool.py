@@ -1,4 +1,4 @@
-"""A connection pool next to the engine's pool, whose checkout costs more than most statements (ADR 12)."""
+"""A connection pool next to the engine's pool. A checkout there costs more than most statements (ADR 12)."""
 
 import asyncio
 import sqlite3
@@ -107,7 +107,8 @@ class PooledConnection:
     async def _begun(self) -> "tuple[Transaction, Driver]":
         """Begin a transaction.
 
-        If the server went down since the last one, wait for it: nothing has begun yet.
+        If the server went down since the last transaction, wait for it. This is safe because nothing has
+        begun.
         """
         try:
             return await self._begin()
@@ -160,7 +161,7 @@ def _driver_call() -> Iterator[None]:
 class Lease:
     """A block with a connection.
 
-    It is a class, because a generator costs as much as the statement in the block.
+    It is a class, because a generator would cost as much as the statement in the block.
     """
 
     __slots__ = ("_pool", "_pooled")
@@ -178,12 +179,10 @@ class Lease:
 
 
 class ConnectionPool:
-    """At most ``size`` connections of one engine.
+    """A pool of at most ``size`` connections of one engine.
 
-    While its database is unavailable, callers wait for a few seconds.
-
-    A connection carries no state to its next user: reads run without a transaction, and a transaction ends
-    with its block.
+    While the database is unavailable, callers wait for a few seconds. A connection carries no state to its
+    next user: reads run without a transaction, and a transaction ends with its block.
     """
 
     def __init__(self, engine: AsyncEngine, size: int) -> None:
@@ -196,13 +195,13 @@ class ConnectionPool:
         return Lease(self)
 
     async def open_ahead(self, count: int) -> None:
-        """Open ``count`` connections in advance, at most the size of the pool. Raises as ``connection``."""
+        """Open ``count`` connections in advance, up to the size of the pool. Raises as ``connection``."""
         async with AsyncExitStack() as connections:
             for _ in range(min(count, self._size)):
                 await connections.enter_async_context(self.connection())
 
     async def acquire(self) -> PooledConnection:
-        """Take a connection for ``Lease``, which releases it. Raises as ``connection``."""
+        """Return a connection for ``Lease``, which releases it. Raises as ``connection``."""
         await self._acquire_slot()
         try:
             return await self._open_or_reuse()
@@ -221,7 +220,7 @@ class ConnectionPool:
             self._slots.release()
 
     async def _drop(self, pooled: PooledConnection) -> None:
-        """Close the connection and all idle ones: its server closed them, too."""
+        """Close the connection and all idle ones, because the server has closed them, too."""
         was_cut = pooled.is_cut()
         await pooled.drop()
         while was_cut and self._idle:

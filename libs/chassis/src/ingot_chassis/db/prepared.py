@@ -1,8 +1,8 @@
-"""Prepared statements for hot paths: compiled once, and run by the driver directly.
+"""Prepared statements for frequent queries: compiled once, and run by the driver directly.
 
 SQLAlchemy looks up the compiled form by walking the statement, and runs it in a greenlet. For a row by its
-key that costs five times the work of the driver (ADR 12). SQLite's driver works in a thread, to which
-SQLAlchemy switches four times per statement. This module switches once (ADR 22).
+key that costs five times the work of the driver (ADR 12). SQLite's driver works in a thread. SQLAlchemy
+switches to it four times per statement, this module once (ADR 22).
 """
 
 import sqlite3
@@ -51,9 +51,9 @@ _R = TypeVar("_R", bound=TypedRow)
 _B = TypeVar("_B")
 
 _DRIVER_FAILURES = (*DRIVER_ERRORS, OSError)
-"""After these errors SQLAlchemy runs the statement again, if allowed.
+"""Errors after which SQLAlchemy runs the statement again, if allowed.
 
-It can tell a lost connection from a bad statement.
+SQLAlchemy can tell a lost connection from a bad statement.
 """
 
 UNCONVERTED_TYPES = (Boolean, DateTime, Float, Integer, LargeBinary, String, UtcDateTime)
@@ -69,7 +69,7 @@ def driver_row(columns: Iterable[str], base: type[_B]) -> type[_B]:
 
 
 class PreparedQuery(Generic[_R]):
-    """A SELECT whose values are all ``bindparam``s. Its rows are of ``row_type``."""
+    """A SELECT whose values are all ``bindparam``s. Its rows have the type ``row_type``."""
 
     def __init__(self, statement: Select[Any], row_type: type[_R]) -> None:
         """Check the statement.
@@ -125,7 +125,7 @@ class PreparedQuery(Generic[_R]):
     ) -> Sequence[_R] | None:
         """Return rows of a short read, or rows that SQLite's driver reads in its thread.
 
-        None: use SQLAlchemy.
+        None means that SQLAlchemy has to run the statement.
         """
         here, driver = db.short_reads, db.sqlite_driver
         if here is None and driver is None:
@@ -144,7 +144,7 @@ class PreparedQuery(Generic[_R]):
         return None if rows is None else cast("Sequence[_R]", [row(statement.row(one)) for one in rows])
 
     def _call(self, db: Executor, values: dict[str, Any]) -> list[Any]:
-        """Return the SQL, and its values in order."""
+        """Return the SQL text, and its values in order."""
         if not self._sql:
             self._compile(db.dialect)
         return [self._sql, *(values[name] for name in self._order)]
@@ -177,7 +177,7 @@ class PreparedWrite:
         self._sqlite: SqliteStatement | None = None
 
     async def run(self, tx: Executor, **values: Any) -> int:
-        """Run the statement and return how many rows changed.
+        """Run the statement and return the number of changed rows.
 
         Raises DBAPIError, and KeyError for a missing value.
         """
@@ -191,7 +191,7 @@ class PreparedWrite:
         return int(tag.rpartition(" ")[2])  # "UPDATE 1" (PostgreSQL's message CommandComplete)
 
     async def first(self, tx: Executor, row_type: type[_R], /, **values: Any) -> _R | None:
-        """Run a statement with RETURNING. Returns its first row, or None. Raises as ``run``."""
+        """Run a statement with RETURNING. Return its first row, or None. Raises as ``run``."""
         check_columns(row_type, self._returned)
         if tx.sqlite_driver is not None:
             rows = await self._sqlite_rows(tx.sqlite_driver, tx.dialect, values)
@@ -203,7 +203,7 @@ class PreparedWrite:
         return cast("_R | None", row)
 
     async def all(self, tx: Executor, row_type: type[_R], /, **values: Any) -> Sequence[_R]:
-        """Run a statement with RETURNING. Returns all its rows. Raises as ``run``."""
+        """Run a statement with RETURNING. Return all its rows. Raises as ``run``."""
         check_columns(row_type, self._returned)
         if tx.sqlite_driver is not None:
             return cast("Sequence[_R]", await self._sqlite_rows(tx.sqlite_driver, tx.dialect, values))
@@ -247,7 +247,7 @@ class PreparedWrite:
 
     @contextmanager
     def _sqlite_call(self, dialect: Dialect) -> Iterator[SqliteStatement]:
-        """Like ``_driver_call``, with a statement for SQLite's driver."""
+        """Wrap a call like ``_driver_call``; yield a statement for SQLite's driver."""
         if self._sqlite is None:
             kinds = [column["type"] for column in self._statement.returning_column_descriptions]
             self._sqlite = SqliteStatement(*self._compiled(dialect), kinds, dialect)
@@ -266,7 +266,7 @@ class PreparedWrite:
         self._order, self._sql = list(compiled.positiontup or ()), compiled.string
 
     def _compiled(self, dialect: Dialect) -> tuple[SQLCompiler, dict[str, Any]]:
-        """Return the compiled statement, and the values that are the same in every call.
+        """Return the compiled statement, and the values that are equal in every call.
 
         Raises ValueError for a value whose type needs conversion, and for a default that is not a constant.
         """
@@ -291,7 +291,7 @@ def _constants(compiled: Any) -> dict[str, Any]:
 async def _read_in_thread(driver: SqliteDriver, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Return rows that SQLite's driver reads in its thread. Raises DBAPIError.
 
-    All rows are read in one call: the open cursor of a cancelled call would show its old state to the next
+    All rows are read in one call. The open cursor of a cancelled call would show its old state to the next
     reader.
     """
     try:

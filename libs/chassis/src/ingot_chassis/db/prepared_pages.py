@@ -1,4 +1,4 @@
-"""Pages of lists by prepared statements. Each row also has the total, so most pages need one statement."""
+"""Pages of lists by prepared statements. Each row also has the total, so most pages take one statement."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -30,10 +30,10 @@ class PreparedPage(Generic[_R]):
         total: ColumnElement[int] | None = None,
         count_at_most: int | None = None,
     ) -> None:
-        """Prepare the list. ``ids`` are as ``cut_page`` takes them. Raises as PreparedQuery.
+        """Prepare the list. ``ids`` are as in ``cut_page``. Raises as PreparedQuery.
 
-        ``count`` is a cheaper way to count the rows: a SELECT of ``total``. ``total`` is the same as a column
-        of ``statement``. At most ``count_at_most`` rows are counted.
+        ``count`` is a cheaper SELECT of ``total``, the number of rows. ``total`` is the same number as a
+        column of ``statement``. At most ``count_at_most`` rows are counted.
         """
         if count is not None:
             self._counting = count
@@ -70,7 +70,7 @@ class PreparedPage(Generic[_R]):
     async def read(
         self, db: Executor, page: Slice, total: int | None = None, /, **values: Any
     ) -> tuple[Sequence[_R], int]:
-        """Return the rows of ``page`` and the length of the list, which may be passed as ``total``.
+        """Return the rows of ``page`` and the length of the list. A known length may be passed as ``total``.
 
         A page far from the beginning is found from the nearer end. A page in the middle walks along half of
         the list, or of its ``ids``. Raises KeyError for a missing value.

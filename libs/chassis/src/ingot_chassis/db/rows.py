@@ -1,7 +1,7 @@
 """Typed rows: the columns of a statement, declared once next to the table, so mypy finds misspelt columns.
 
-A row stays the driver's object. A ``TypedRow`` only declares its type, without a cost at run time. So a text
-column that is declared as a ``StrEnum`` holds the text itself, which equals the enum's member.
+A row is the driver's object. A ``TypedRow`` only declares its type, without a cost at run time. So a text
+column that is declared as a ``StrEnum`` has plain text, which equals the enum's member.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -26,7 +26,7 @@ from ingot_chassis.db.driver import Executor
 
 
 class TypedRow:
-    """A row of a database. Annotations of a subclass are columns of the same names. Rows are read-only."""
+    """A row of a database. Annotations of a subclass are its columns. Rows are read-only."""
 
 
 _R = TypeVar("_R", bound=TypedRow)
@@ -36,10 +36,10 @@ _T = TypeVar("_T")
 def field_copier(
     row_type: type[_T], struct: type[msgspec.Struct], *, without: Collection[str] = ()
 ) -> Callable[[_T], dict[str, Any]]:
-    """Return a function that copies from a row the fields that ``struct`` has under the same names.
+    """Return a function that copies the fields of ``struct`` from the columns of a row with equal names.
 
-    ``without`` are fields of the same name and another meaning, such as a size in other units. Raises
-    TypeError for a field whose types differ, and for a name in ``without`` that is not in both.
+    ``without`` are fields with the name of a column but another meaning, such as a size in other units.
+    Raises TypeError for a field whose types differ, and for a name in ``without`` that is not in both.
     """
     columns, fields = get_type_hints(row_type), get_type_hints(struct)
     shared = [name for name in columns if name in struct.__struct_fields__]
@@ -58,7 +58,7 @@ def field_copier(
 
 
 def _is_part_of(column: Any, field: Any) -> bool:
-    """True if a field takes each value of a column."""
+    """True if every value of a column is valid for a field."""
     if get_origin(column) is Literal and isinstance(field, type):
         return all(isinstance(value, field) for value in get_args(column))
     both = isinstance(column, type) and isinstance(field, type)
@@ -66,13 +66,13 @@ def _is_part_of(column: Any, field: Any) -> bool:
 
 
 class TotalRow(TypedRow):
-    """The length of a list."""
+    """A row with the length of its list as ``total``."""
 
     total: int
 
 
 class Slice(Protocol):
-    """The requested part of a list."""
+    """The requested part of a list: a number of rows after an offset."""
 
     @property
     def limit(self) -> int: ...
@@ -90,7 +90,7 @@ class Walk(NamedTuple):
 
 
 def walk_to(page: Slice, total: int, *, count_at_most: int | None = None) -> Walk:
-    """Return the way to ``page`` from the nearer end of a list of ``total`` rows.
+    """Return the walk to ``page`` from the nearer end of a list of ``total`` rows.
 
     ``limit`` is 0 for a page after the end. A list whose count stopped at ``count_at_most`` may be longer, so
     it is walked from its beginning.
@@ -133,9 +133,9 @@ def cut_page(
     ids: Select[Any] | None = None,
     backwards: bool = False,
 ) -> Select[Any]:
-    """Select ``limit`` rows of ``statement`` after ``offset`` others, in ``order``.
+    """Return a SELECT of ``limit`` rows of ``statement`` after ``offset`` others, in ``order``.
 
-    ``backwards`` counts from its end. ``ids`` selects one or several columns of ``statement`` that identify
+    ``backwards`` counts from the end. ``ids`` selects one or several columns of ``statement`` that identify
     its rows, for all rows of the list. The page is cut from these columns. An index has them, so rows before
     the page are not joined.
     """
@@ -149,7 +149,7 @@ def cut_page(
 
 
 _CHECKED: set[tuple[type[TypedRow], tuple[str, ...]]] = set()
-"""Types and columns that were found correct. A lookup costs less than a comparison."""
+"""Combinations of type and columns that were found correct. A lookup costs less than a comparison."""
 
 
 def check_columns(row_type: type[TypedRow], columns: tuple[str, ...]) -> None:
@@ -207,7 +207,7 @@ async def fetch_count(db: Executor, statement: Select[Any]) -> int:
 
 
 def count_of(statement: Select[Any], at_most: int | None = None) -> Select[Any]:
-    """Select the number of rows of ``statement`` as ``total``, at most ``at_most``."""
+    """Return a SELECT of the number of rows of ``statement`` as ``total``, up to ``at_most``."""
     rows = statement.order_by(None)
     if at_most is not None:
         rows = rows.limit(literal_column(str(at_most), Integer))

@@ -1,7 +1,7 @@
 """Short reads on SQLite, run in the event loop.
 
-Switching to a thread and back costs more than they do (ADR 22). A long read is aborted after a number of
-SQLite's instructions, and run in the driver's thread like other reads.
+Switching to a thread and back costs more than such a read (ADR 22). A long read is aborted after a number of
+SQLite's instructions. It then runs in the driver's thread.
 """
 
 import sqlite3
@@ -28,7 +28,7 @@ class ShortReads:
     def fetch(self, sql: str, values: Sequence[Any], *, only_first: bool) -> list[tuple[Any, ...]] | None:
         """Return the rows, or None if the read is not short or fails.
 
-        In both cases the driver's thread runs it again, and reports the error.
+        After None the driver's thread runs the statement again, and reports errors.
         """
         self._ticks = 0
         try:

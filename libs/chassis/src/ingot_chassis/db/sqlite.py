@@ -31,7 +31,7 @@ def _configure_connection(connection: Any, _record: Any) -> None:
 def configure_short_reads(connection: sqlite3.Connection) -> None:
     """Set up a read-only connection that fails for long values.
 
-    The limit of instructions does not cover them: SQLite does not count bytes that it copies.
+    The limit of instructions does not cover long values, because SQLite does not count bytes that it copies.
     """
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
     connection.execute("PRAGMA query_only=ON")
@@ -43,9 +43,9 @@ def _lower(value: Any) -> str | None:
 
 
 class SqliteStatement:
-    """A statement for SQLite's driver: its values and rows are converted as SQLAlchemy does it.
+    """A statement for SQLite's driver. Its values and rows are converted as SQLAlchemy does.
 
-    ``constants`` are the values of ``compiled`` that are the same in every call, and ``columns`` the types of
+    ``constants`` are the values of ``compiled`` that are equal in every call. ``columns`` are the types of
     its rows.
     """
 

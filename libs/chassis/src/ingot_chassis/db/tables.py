@@ -1,6 +1,6 @@
 """Column types and the chassis' own tables: outbox, inbox, job, relay state.
 
-Each service adds them to its MetaData (``chassis_tables``), so its migrations create them in its database.
+Each service adds the tables to its MetaData (``chassis_tables``), so its migrations create them.
 """
 
 from datetime import UTC, datetime
@@ -35,7 +35,7 @@ BigId = BigInteger().with_variant(Integer, "sqlite")
 """A 64-bit id. SQLite numbers rows only for a column that is declared INTEGER."""
 
 LASTING_IDS: dict[str, Any] = {"sqlite_autoincrement": True}
-"""Arguments of a table with ids that are known outside.
+"""Arguments of a table whose ids other services or clients store.
 
 Without them SQLite reuses the id of a deleted last row, and the new row inherits its grants.
 """
@@ -47,7 +47,7 @@ def partial_index(name: str, where: str, *columns: str, on_sqlite: str = "") -> 
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An aware datetime in UTC. SQLite drops the zone, so it is added when a value is read."""
+    """An aware datetime in UTC. SQLite drops the zone, so this type adds it to values that are read."""
 
     impl = DateTime(timezone=True)
     cache_ok = True

@@ -23,11 +23,11 @@ from ingot_chassis.db.short_reads import ShortReads
 from ingot_chassis.telemetry import client_span
 
 LOCK_SPACE = 0x494E474F
-"""Upper half of our advisory lock numbers, to avoid those of other programs."""
+"""Upper half of our advisory lock numbers. It differs from those of other programs."""
 
 
 class Reader:
-    """A reading connection. Every statement sees the newest committed state."""
+    """A reading connection. Every statement sees the latest committed state."""
 
     repeats: ClassVar[bool] = True
     """True: a statement is retried over another connection when its connection is lost."""
@@ -84,22 +84,25 @@ class Tx(Reader):
         self.event_rows: list[dict[str, Any]] = []
         self.callbacks: list[Callable[[], None]] = []
         self.locked: set[int] = set()
-        """Numbers that it has locked. A service reads them to lock each number once."""
+        """Numbers of advisory locks that this transaction holds.
+
+        Services read them to lock each number once.
+        """
 
     async def advisory_lock(self, name: str) -> None:
-        """Take the lock ``name`` until the transaction ends, after waiting for other transactions.
+        """Take the lock ``name`` until the transaction ends; wait for other holders.
 
-        Later reads see the commits of earlier holders. SQLite has one transaction at a time anyway.
+        Later reads see the commits of earlier holders. SQLite runs one transaction at a time anyway.
         """
         if self.dialect_name != "sqlite":
             lock = text("SELECT pg_advisory_xact_lock(CAST(:key AS bigint))")
             await self.execute(lock, {"key": lock_number(name)})
 
     async def limit_lock_wait(self, seconds: float) -> None:
-        """Limit waits for a lock: a transaction that holds many locks must give way to others.
+        """Limit waits for a lock, because a transaction that holds many locks must give way to others.
 
-        PostgreSQL ends a deadlock after a second, and chooses any victim. SQLite has one transaction at a
-        time.
+        PostgreSQL ends a deadlock after a second, and may choose any transaction as the victim. SQLite runs
+        one transaction at a time.
         """
         if self.dialect_name != "sqlite":
             await self.execute(
@@ -123,5 +126,5 @@ def lock_number(name: str) -> int:
 
 
 def insert(db: Executor, table: Table) -> Any:
-    """Return an INSERT with the clauses ``ON CONFLICT`` of the database of ``db``."""
+    """Return an INSERT that supports ``ON CONFLICT`` in the database of ``db``."""
     return sqlite.insert(table) if db.dialect_name == "sqlite" else postgresql.insert(table)

@@ -1,7 +1,7 @@
 """Events that wait behind a failed event of their key.
 
 Their messages stay unacknowledged, and this process reports to JetStream that they are in progress. If they
-were returned instead, each would be redelivered by its own timer, possibly out of order.
+were returned, JetStream would redeliver each by its own timer, possibly out of order.
 """
 
 import time
@@ -14,10 +14,7 @@ from ingot_chassis.events.envelope import Envelope
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
 LONGEST_PAUSE_AWAY = 2.0
-"""Seconds between retries while the database is unavailable.
-
-Waiting events continue soon after it is back.
-"""
+"""Longest pause in seconds between retries while the database is unavailable, so events continue soon."""
 
 
 class Delivery(NamedTuple):
@@ -30,7 +27,7 @@ class Delivery(NamedTuple):
 class _Queue:
     """The events of one key, in order. The first has failed ``failures`` times and is retried at ``due``.
 
-    ``pauses`` also counts failures for other reasons than the event.
+    ``pauses`` also counts failures that the event did not cause.
     """
 
     def __init__(self) -> None:
@@ -39,7 +36,7 @@ class _Queue:
 
 
 class Backlog:
-    """One queue per key whose first event failed. Times are monotonic."""
+    """Queues of events, one per key whose first event failed. Times are monotonic."""
 
     def __init__(self) -> None:
         self._queues: dict[str, _Queue] = {}
@@ -56,7 +53,7 @@ class Backlog:
         self._queues.setdefault(delivery.envelope.key, _Queue()).deliveries.append(delivery)
 
     def due_keys(self) -> list[str]:
-        """Return keys whose first event is due for a retry."""
+        """Return the keys whose first event is due for a retry."""
         present = time.monotonic()
         return [key for key, queue in self._queues.items() if queue.due <= present]
 
@@ -66,11 +63,11 @@ class Backlog:
         return queue.deliveries[0] if queue else None
 
     def failures(self, key: str) -> int:
-        """Return how often the first event of ``key`` has failed."""
+        """Return the number of failures of the first event of ``key``."""
         return self._queues[key].failures
 
     def remove_first(self, key: str) -> None:
-        """Remove the handled first event. The next event is due at once."""
+        """Remove the first event, which was handled. The next event is due at once."""
         queue = self._queues[key]
         queue.deliveries.popleft()
         queue.failures, queue.pauses, queue.due = 0, 0, 0.0
@@ -80,7 +77,8 @@ class Backlog:
     def postpone(self, key: str, *, counts: bool) -> None:
         """Retry the failed first event after a pause that doubles, up to 10 s.
 
-        ``counts`` False: the event is not to blame, and the failure does not count towards giving it up.
+        ``counts`` False: the event did not cause the failure, so the failure does not count towards
+        dead-lettering it.
         """
         queue = self._queues[key]
         queue.failures += counts
@@ -95,7 +93,7 @@ class Backlog:
         return max(min(queue.due for queue in self._queues.values()) - time.monotonic(), 0.0)
 
     async def extend(self, every: float) -> None:
-        """Report all events as in progress to JetStream, each ``every`` seconds."""
+        """Report all events as in progress to JetStream every ``every`` seconds."""
         if time.monotonic() - self._extended_at < every:
             return
         self._extended_at = time.monotonic()

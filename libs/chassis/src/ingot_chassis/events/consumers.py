@@ -51,7 +51,7 @@ from ingot_chassis.telemetry import are_spans_recorded, continue_span
 log = structlog.get_logger()
 
 Handler = Callable[[Tx, Any, Envelope], Awaitable[None]]
-"""``(tx, event, envelope)``: write the effects of ``event``."""
+"""A function ``(tx, event, envelope)`` that writes the effects of ``event``."""
 
 
 class Together(NamedTuple):
@@ -67,7 +67,7 @@ Subscriptions = Mapping[type[msgspec.Struct], Handler | Together]
 
 
 def combine(*subscriptions: Mapping[type[msgspec.Struct], Handler]) -> Mapping[type[msgspec.Struct], Handler]:
-    """Return one handler for each event, which calls the handlers of all ``subscriptions`` in order."""
+    """Return one handler for each event. It calls the handlers of all ``subscriptions`` in order."""
     handlers = defaultdict[type[msgspec.Struct], list[Handler]](list)
     for subscription in subscriptions:
         for event, handler in subscription.items():
@@ -99,7 +99,7 @@ HOLD_SECONDS = 5.0
 Then other processes may take it.
 """
 GIVE_UP = 50
-"""Failures of one event before it is given up. With the pauses in between they take about seven minutes."""
+"""Failures after which an event is dead-lettered: about seven minutes with the pauses in between."""
 STANDBY_SECONDS = 1.0
 SHORTEST_FETCH = 0.1
 
@@ -118,18 +118,18 @@ FORMER_NAME = Counter(
 
 
 _SHARED = ("consumer", "received_at", "error", "envelope")
-"""Columns with one value for all events that are received together."""
+"""Columns whose value is equal for all events that are received together."""
 
 
 class NewRow(TypedRow):
-    """An event that was not recorded before."""
+    """The id of an event that was not recorded before."""
 
     event_id: str
 
 
 @cache
 def _receive(inbox: Table) -> PreparedWrite:
-    """Record events as applied. Returns the events that were not recorded before."""
+    """Return the statement that records events as applied and returns those not recorded before."""
     shared = [bindparam(name, type_=inbox.c[name].type) for name in _SHARED]
     ids = each_of("event_ids", String()).table_valued("value")
     rows = select(ids.c.value, *(value.label(value.key) for value in shared)).where(true())
@@ -182,8 +182,8 @@ class Consumers:
     async def consume(self, emitter: str) -> None:
         """Fetch and apply events until an error; the supervisor restarts it with a new subscription.
 
-        One replica runs at a time, since two could reorder the events of a key. A silent subscription is
-        checked: nats-server forgets consumers when it loses its data folder.
+        Only one replica runs at a time, because two could reorder the events of a key. A silent subscription
+        is checked, because nats-server forgets consumers when it loses its data folder.
         """
         subscription = await self._bus.ensure_consumer(
             consumer=self._service, emitter=emitter, subjects=self._emitters[emitter]
@@ -208,10 +208,10 @@ class Consumers:
                 await subscription.unsubscribe()
 
     async def _apply_unacknowledged(self, feed: _Feed) -> None:
-        """Apply unacknowledged events of other processes first, before newer events.
+        """Apply unacknowledged events of other processes before newer events.
 
-        They are redelivered later, when the inbox knows them. If the other process still works on them, the
-        inbox makes this process wait for its commit.
+        JetStream redelivers them later, when the inbox already has them. If the other process is still
+        applying them, the inbox makes this process wait for its commit.
         """
         info = await feed.subscription.consumer_info()
         async with aclosing(self._bus.unacknowledged(info, batch=BATCH)) as batches:
@@ -220,9 +220,9 @@ class Consumers:
         feed.delivered = info.delivered.consumer_seq if info.delivered else 0
 
     async def _apply_until_quiet(self, feed: _Feed, mine: ExclusiveLock) -> bool:
-        """Apply events until none arrive, the lock is lost, or others should get the lock.
+        """Apply events until none arrive, the lock is lost, or other processes should get the lock.
 
-        Returns whether any arrived.
+        Return whether any event arrived.
         """
         until, came, backlog = time.monotonic() + HOLD_SECONDS, False, feed.backlog
         while mine and (turn := time.monotonic()) < until:
@@ -241,7 +241,7 @@ class Consumers:
     def _fetch_seconds(self, backlog: Backlog) -> float:
         """Return the seconds to wait for messages.
 
-        They are fewer while the backlog has messages that must be extended.
+        They are fewer while messages in the backlog must be extended.
         """
         if not backlog:
             return FETCH_SECONDS
@@ -271,7 +271,7 @@ class Consumers:
                     await self._apply_in_order(message, backlog)
 
     async def _apply_together(self, messages: list[Msg]) -> bool:
-        """Apply all ``messages`` in one transaction, or none. Returns whether they were applied."""
+        """Apply all ``messages`` in one transaction, or none. Return whether they were applied."""
         try:
             envelopes = [decode_envelope(message.data) for message in messages]
             relevant = [envelope for envelope in envelopes if self._concerns(envelope)]
@@ -305,7 +305,7 @@ class Consumers:
     async def _apply_or_give_up(self, envelope: Envelope, backlog: Backlog) -> bool:
         """Apply the first event of its key, or dead-letter it after too many failures.
 
-        Returns False if it has to wait.
+        Return False if it has to wait.
         """
         try:
             await self.apply(envelope)
@@ -322,7 +322,7 @@ class Consumers:
         return True
 
     async def apply(self, envelope: Envelope, *, dead_lettered: bool = False) -> bool:
-        """Apply one event unless it is in the inbox. Returns whether it was applied now.
+        """Apply one event unless it is in the inbox. Return whether it was applied now.
 
         ``dead_lettered``: apply it only if it was dead-lettered.
         """
@@ -365,7 +365,7 @@ class Consumers:
         return decode_event(envelope, self._handlers[envelope.type][0])
 
     async def _new_among(self, tx: Tx, envelopes: list[Envelope], **columns: Any) -> list[Envelope]:
-        """Record all events as applied. Returns the new ones, in order."""
+        """Record all events as applied. Return those that were new, in order."""
         values = {"consumer": self._service, "received_at": now(), "error": None, "envelope": None, **columns}
         by_id = {envelope.id: envelope for envelope in envelopes}
         if not by_id:
@@ -374,7 +374,7 @@ class Consumers:
         return [envelope for id_, envelope in by_id.items() if id_ in new]
 
     async def _mark_applied(self, tx: Tx, event_id: str) -> bool:
-        """Mark a dead-lettered event as applied. Returns whether it was dead-lettered."""
+        """Mark a dead-lettered event as applied. Return whether it was dead-lettered."""
         mine = (self._inbox.c.consumer == self._service) & (self._inbox.c.event_id == event_id)
         statement = update(self._inbox).where(mine, self._inbox.c.error.is_not(None))
         return (await tx.execute(statement.values(error=None, envelope=None))).rowcount == 1
@@ -387,7 +387,7 @@ class Consumers:
         log.error("event dead-lettered", type=envelope.type, id=envelope.id, error=error)
 
     async def forget_old(self) -> None:
-        """Delete inbox rows that no copy can refer to: twice as old as the oldest event that is kept."""
+        """Delete inbox rows that no redelivery can match: twice as old as the oldest event that is kept."""
         async with self._db.transaction() as tx:
             await tx.execute(
                 delete(self._inbox).where(

@@ -17,7 +17,7 @@ LONGEST_WAIT = timedelta(minutes=5)
 CLOCK_SECONDS = 2.0
 LEAST_SPACE = 0.05
 SHOWN = 20
-"""Lines about single events. The rest is counted."""
+"""Lines about single events; further events are only counted."""
 
 
 class LargeEventRow(TypedRow):
@@ -46,7 +46,7 @@ class StuckJobRow(TypedRow):
 
 
 class WaitingJobsRow(TypedRow):
-    """Overdue jobs of one kind. ``since`` is when the first of them became due."""
+    """Overdue jobs of one kind. ``since`` is the time at which the first of them became due."""
 
     kind: str
     total: int
@@ -100,7 +100,7 @@ async def _stuck_jobs(service: str, database: Database) -> list[str]:
 
 
 async def _waiting_jobs(service: str, database: Database) -> list[str]:
-    """Report overdue jobs. Workers take a job within seconds, so there is no worker, or all are busy."""
+    """Report overdue jobs. Workers take due jobs within seconds, so no worker runs, or all are busy."""
     job = database.metadata.tables["job"]
     since = func.min(job.c.run_at).label("since")
     statement = (
@@ -123,7 +123,7 @@ async def _waiting_jobs(service: str, database: Database) -> list[str]:
 
 
 async def _clock(service: str, database: Database) -> list[str]:
-    """Compare clocks, since leases compare times of several machines."""
+    """Compare the clocks of process and database, because leases compare times of several machines."""
     if database.is_sqlite:
         return []
     async with database.read() as db:

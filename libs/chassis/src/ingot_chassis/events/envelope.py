@@ -1,7 +1,7 @@
 """The envelope of events on the wire.
 
 An event is a frozen struct of the contracts whose tag is its type, such as ``identity.user.created.v1``. It
-is published on the subject ``ingot.<type>``, in the stream of the service that the type starts with.
+is published on the subject ``ingot.<type>``, in the stream of the service with which the type begins.
 """
 
 from datetime import datetime
@@ -13,11 +13,10 @@ _E = TypeVar("_E", bound=msgspec.Struct)
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
-    """An event on the wire. ``data`` is the event. ``key`` orders it.
+    """An event on the wire. ``data`` is the event. Events of one ``key`` are ordered.
 
-    ``seq`` grows with every event of its emitter.
-
-    ``is_tombstone``: the event was too large to be sent. ``data`` is null, and its emitter keeps the event.
+    ``seq`` grows with every event of its emitter. ``is_tombstone``: the event was too large to be sent.
+    ``data`` is null, and its emitter keeps the event.
     """
 
     id: str
@@ -54,5 +53,5 @@ def decode_envelope(body: bytes) -> Envelope:
 
 
 def decode_event(envelope: Envelope, cls: type[_E]) -> _E:
-    """Decode the event inside. Unknown fields are ignored, so emitters may add fields."""
+    """Decode the event in an envelope. Unknown fields are ignored, so emitters may add fields."""
     return msgspec.json.decode(envelope.data, type=cls)

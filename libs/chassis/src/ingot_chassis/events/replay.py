@@ -53,7 +53,7 @@ async def list_dead_lettered(database: Database, limit: int) -> list[DeadLettere
 
 
 async def replay(database: Database, consumers: Consumers) -> tuple[int, int]:
-    """Apply dead-lettered events in order. Returns how many were applied, and how many stay dead-lettered.
+    """Apply dead-lettered events in order. Return the numbers of applied and of still dead-lettered events.
 
     Later events of the same keys have already been applied. The service may run in parallel.
     """

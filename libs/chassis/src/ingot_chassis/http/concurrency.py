@@ -15,7 +15,7 @@ IPV6_NETWORK = 64
 
 
 def network_of(address: str) -> str:
-    """Return the address or, for IPv6, the network that one customer gets.
+    """Return the address or, for IPv6, the network of one customer.
 
     Other texts are returned unchanged.
     """
@@ -29,19 +29,19 @@ def network_of(address: str) -> str:
 
 
 def caller_of(principal: Principal) -> str:
-    """Return the key for counting the current request: the account, or for anonymous callers the network."""
+    """Return the key by which requests of a caller are counted: the account, or the network if anonymous."""
     return f"user {principal.id}" if principal.signed_in else network_of(client_address())
 
 
 class ConcurrencyLimiter:
-    """``per_caller`` slots for each caller; 0: no limit."""
+    """Limits parallel requests to ``per_caller`` slots for each caller; 0 means no limit."""
 
     def __init__(self, per_caller: int) -> None:
         self._per_caller = per_caller
         self.acquired = Counter[str]()
 
     def acquire(self, caller: str) -> None:
-        """Acquire a slot for ``caller``, until ``release``. Raises TooManyRequests."""
+        """Acquire a slot for ``caller`` until ``release`` is called. Raises TooManyRequests."""
         if self._per_caller and self.acquired[caller] >= self._per_caller:
             raise TooManyRequests(
                 f"no more than {self._per_caller} such requests at once", headers={"Retry-After": "1"}
@@ -65,7 +65,7 @@ class ConcurrencyLimiter:
 
 
 class ConcurrencyQueue:
-    """``at_once`` slots per caller, and a queue of up to ``waiting`` requests of the same caller."""
+    """A queue: ``at_once`` slots per caller, and up to ``waiting`` requests of the same caller that wait."""
 
     def __init__(self, at_once: int, *, waiting: int) -> None:
         self._at_once = at_once
@@ -74,7 +74,10 @@ class ConcurrencyQueue:
 
     @asynccontextmanager
     async def slot(self, caller: str) -> AsyncIterator[None]:
-        """Hold a slot for ``caller`` inside the block, in the order of the calls. Raises TooManyRequests."""
+        """Hold a slot for ``caller`` inside the block. Waiting calls keep their order.
+
+        Raises TooManyRequests.
+        """
         with self._limiter.slot(caller):
             turns = self._turns.setdefault(caller, asyncio.Semaphore(self._at_once))
             async with turns:

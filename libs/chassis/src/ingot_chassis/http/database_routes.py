@@ -39,7 +39,7 @@ def database_routes(database: Database) -> list[Any]:
 async def list_audit_entries(
     request: DatabaseRequest, limit: int = MAX_LIMIT, before: str = "", actor: str = "", action: str = ""
 ) -> list[AuditEntry]:
-    """Return the newest entries of this service, see ``db.audit.list_entries``."""
+    """Return the latest entries of this service. See ``db.audit.list_entries``."""
     service, limit = request.app.state.parts.name, max(min(limit, MAX_LIMIT), 0)
     async with request.db.read() as db:
         return await audit.list_entries(
@@ -49,13 +49,13 @@ async def list_audit_entries(
 
 @get("/internal/dead-lettered", policy=BOTH, include_in_schema=False)
 async def list_dead_lettered_events(request: DatabaseRequest) -> list[DeadLetteredEvent]:
-    """Return events that this service could not apply or send, oldest first, at most MAX_LIMIT of each."""
+    """Return events that this service could not apply or send, oldest first, up to MAX_LIMIT of each kind."""
     return await list_dead_lettered(request.db, MAX_LIMIT)
 
 
 @post("/internal/dead-lettered", policy=BOTH, include_in_schema=False, status_code=200)
 async def replay_dead_lettered_events(request: DatabaseRequest) -> Replayed:
-    """Apply and send dead-lettered events again, as the command ``replay`` does."""
+    """Apply and send dead-lettered events again, like the command ``replay``."""
     parts: ServiceParts = request.app.state.parts
     applied, left = await replay(request.db, parts.consumers) if parts.consumers is not None else (0, 0)
     return Replayed(applied=applied, left=left, sent_again=await send_again(request.db))
@@ -63,17 +63,17 @@ async def replay_dead_lettered_events(request: DatabaseRequest) -> Replayed:
 
 @get("/internal/jobs", policy=services("web"), include_in_schema=False)
 async def list_jobs_of_service(request: DatabaseRequest, status: JobState = JobState.WAITING) -> JobReports:
-    """Return jobs of this service in one state; at most MAX_LIMIT."""
+    """Return jobs of this service in one state, up to MAX_LIMIT."""
     return await list_jobs(request.db, status, MAX_LIMIT)
 
 
 @post("/internal/jobs/{job_id:int}", policy=services("web"), include_in_schema=False, status_code=204)
 async def run_job_now(request: DatabaseRequest, job_id: int) -> None:
-    """Run a waiting job that failed now. Raises NotFound."""
+    """Run a job now that waits after a failure. Raises NotFound."""
     await run_now(request.db, job_id)
 
 
 @delete("/internal/jobs/{job_id:int}", policy=services("web"), include_in_schema=False, status_code=204)
 async def forget_job(request: DatabaseRequest, job_id: int) -> None:
-    """Delete a job that failed for good. Raises NotFound."""
+    """Delete a job that has failed permanently. Raises NotFound."""
     await forget_failed(request.db, job_id)

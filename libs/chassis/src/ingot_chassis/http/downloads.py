@@ -21,7 +21,10 @@ INERT = {
 
 
 class StoredFile(NamedTuple):
-    """An object with its name and type for readers. ``inline``: browsers may show it, as ``media_type``."""
+    """A stored object with the name and type for its readers.
+
+    ``inline``: browsers show it as ``media_type``.
+    """
 
     key: str
     name: str

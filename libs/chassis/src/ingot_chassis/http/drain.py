@@ -1,10 +1,9 @@
 """Graceful shutdown of a server: finish running requests, answer new ones, and deliver every byte.
 
-It keeps answering while requests arrive: load balancers may still know it, or no other process may be up.
-
-The kernel accepts the end of a response long before the client has it. In a container the network ends with
-the process, and unsent bytes in the kernel are lost. So the process stays until clients have confirmed all
-bytes.
+The server keeps answering while requests arrive: load balancers may still know it, or no other process may be
+up. The kernel accepts the end of a response long before the client has it. In a container the network ends
+with the process, and unsent bytes in the kernel are lost. So the process stays until clients have confirmed
+all bytes.
 """
 
 import asyncio
@@ -63,7 +62,7 @@ class DrainingServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Finish running requests, and answer new ones in parallel.
 
-        There may be no other process yet that could answer them.
+        New requests are answered, because no other process may be up yet.
         """
         loop, state = asyncio.get_running_loop(), self.server_state
         ports = [listener.getsockname()[1] for listener in sockets or []]
@@ -98,7 +97,7 @@ class DrainingServer(uvicorn.Server):
             await self.lifespan.shutdown()
 
     def _ended(self) -> bool:
-        """Close connections without a request. Returns True if none is left."""
+        """Close connections without a request. Return True if no connection is left."""
         state = self.server_state
         for connection in list(state.connections):
             connection.shutdown()
@@ -107,7 +106,7 @@ class DrainingServer(uvicorn.Server):
     async def _accept_waiting(self, listener: socket.socket) -> None:
         """Accept connections that clients have already made.
 
-        The kernel would reset them when the listener closes.
+        Without this, the kernel would reset them when the listener closes.
         """
         loop = asyncio.get_running_loop()
         while True:
@@ -126,7 +125,7 @@ class DrainingServer(uvicorn.Server):
     async def _until(self, condition: Callable[[], bool], deadline: float) -> bool:
         """Wait for ``condition``.
 
-        Returns whether it became true before the deadline and the second Ctrl-C.
+        Return whether it became true before the deadline and before a second Ctrl-C.
         """
         while not condition():
             if self.force_exit or asyncio.get_running_loop().time() >= deadline:

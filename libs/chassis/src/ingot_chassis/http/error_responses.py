@@ -102,7 +102,7 @@ def bodiless_statuses(handler: HTTPRouteHandler) -> set[int]:
 
 
 def _renderer(page: str) -> Callable[..., Response[bytes]]:
-    """Return the function that makes the response of an error. ``page`` is the URL in the error object."""
+    """Return the function that renders the response of an error. ``page`` is the URL in the error object."""
 
     def answer(
         request: Request[Any, Any, Any],
@@ -165,7 +165,7 @@ def _failing(service: str, translations: Translations, render: Callable[..., Res
 
 
 def _field_error(item: dict[str, Any]) -> FieldError:
-    """Parse one message of msgspec: take the path of the field out of its text."""
+    """Parse one message of msgspec into a field error: the path of the field is part of its text."""
     text = str(item.get("message", ""))
     path = _PATH.search(text)
     field = str(item.get("key", ""))

@@ -11,15 +11,15 @@ from ingot_chassis.service import ServiceParts
 
 @get("/livez", policy=policy.anyone(), include_in_schema=False, media_type="text/plain")
 async def livez() -> str:
-    """The process runs."""
+    """Return 200 while the process runs."""
     return "ok"
 
 
 @get("/readyz", policy=policy.anyone(), include_in_schema=False)
 async def readyz(state: State) -> Response[str]:
-    """Return 200 if the service's own database answers.
+    """Return 200 if the service's own database responds.
 
-    Other services are not checked, or failures would spread.
+    Other services are not checked, because their failures would spread.
     """
     parts: ServiceParts = state.parts
     problems = []

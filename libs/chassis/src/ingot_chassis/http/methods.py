@@ -1,7 +1,7 @@
-"""HEAD, OPTIONS and ``Allow``, which every route answers in addition to its own methods.
+"""HEAD, OPTIONS and ``Allow``, which every route supports in addition to its own methods.
 
-HEAD exists wherever GET does: the same headers and no body. A streamed body is not produced. OPTIONS needs no
-policy: its response does not depend on the existence of the resource.
+A route with GET also answers HEAD: with equal headers and no body. A streamed body is not produced. OPTIONS
+needs no policy, because its response does not depend on the existence of the resource.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ class RouteMethods:
         started = False
 
         async def send_headers(message: Message) -> None:
-            """Send the end with the headers, so the server tells a stream that its rest is not needed."""
+            """Send the headers together with the end of the body, so a stream stops early."""
             nonlocal started
             if not started and message["type"] == "http.response.start":
                 started = True

@@ -64,7 +64,7 @@ class RequestTelemetry:
                     self._record(scope, route, status, time.perf_counter() - started)
 
     def _span(self, method: str, parent: bytes | None) -> AbstractContextManager[Span]:
-        """Return a span, or a no-op if spans are not recorded: it would cost a tenth of a short request."""
+        """Return a span, or a no-op if spans are not recorded: a span costs a tenth of a short request."""
         if parent is None and not are_spans_recorded():
             return _UNTRACED
         context = trace_context.extract({"traceparent": parent.decode("latin-1")}) if parent else None
@@ -89,7 +89,7 @@ class RequestTelemetry:
         )
 
     def _metrics_of(self, route: str, method: str, status: int) -> tuple[Counter, Histogram]:
-        """Return cached series. Finding a series by its labels costs more than counting in it."""
+        """Return cached series, because finding a series by its labels costs more than counting in it."""
         key = (route, method, status)
         metrics = self._series.get(key)
         if metrics is None:

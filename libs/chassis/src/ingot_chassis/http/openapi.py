@@ -16,7 +16,7 @@ from ingot_chassis.http.paging import MAX_LIMIT
 from ingot_chassis.http.request import ApiRequest
 
 ERROR = {"$ref": "#/components/responses/Error"}
-"""The error object. The merged description has it."""
+"""The schema of the error object, which the merged description has."""
 NO_BODY = {"description": "The same, without a body: the header `X-Error-Message` has the reason."}
 PAGE_PARAMETERS = [
     {
@@ -44,10 +44,10 @@ def response_spec(
 
 
 class TextForms(NamedTuple):
-    """``text_forms`` of a GET route that also returns text, at its path with a dot and one of ``forms``.
+    """The ``text_forms`` of a GET route that also returns text, at its path with a dot and one of ``forms``.
 
-    Clients see it as a separate operation. A route cannot express it, since a path parameter ends at a slash.
-    ``query`` names parameters of the route that only the text has.
+    Clients see it as a separate operation. A route cannot express it, because a path parameter ends at a
+    slash. ``query`` names parameters of the route that only the text has.
     """
 
     operation_id: str
@@ -145,7 +145,7 @@ def _with_errors(
 
 
 def _handlers(app: Litestar) -> Iterator[tuple[HTTPRoute, HTTPRouteHandler]]:
-    """Yield the handlers of an app, each with every route under which it is served."""
+    """Yield the handlers of an app, once for each route that they serve."""
     for route in app.routes:
         if isinstance(route, HTTPRoute):
             for handler in route.route_handlers:
@@ -157,7 +157,7 @@ def _path_of_text(path: str, text: TextForms) -> str:
 
 
 def _text_operation(text: TextForms, operation: dict[str, Any]) -> dict[str, Any]:
-    """Return the text operation next to the route's own ``operation``, from which it removes ``query``."""
+    """Return the text operation of a route. Move the parameters in ``query`` to it from ``operation``."""
     parameters = operation.get("parameters", [])
     in_path = [one for one in parameters if one["in"] == "path"]
     in_query = [one for one in parameters if one["name"] in text.query]
@@ -175,7 +175,7 @@ def _text_operation(text: TextForms, operation: dict[str, Any]) -> dict[str, Any
 
 
 def _is_paged(handler: HTTPRouteHandler) -> bool:
-    """Return whether a response is paged. An unpaged list has no page headers and is returned as it is."""
+    """Return whether a response is paged. An unpaged list has no page headers."""
     if handler.opt.get("is_paged"):
         return True
     answer = handler.parsed_fn_signature.return_type.annotation

@@ -22,9 +22,9 @@ class Page(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, query: Mapping[str, str], default_limit: int) -> "Page":
-        """Read ``page`` and ``limit``.
+        """Read ``page`` and ``limit`` from the query.
 
-        A missing value, a value below 1 or other text is replaced by the default.
+        The default replaces a missing value, a value below 1, and other text.
         """
         number = _positive(query.get("page"), 1)
         limit = _positive(query.get("limit"), default_limit)
@@ -34,7 +34,7 @@ class Page(msgspec.Struct, frozen=True):
 def page_headers(page: Page, total: int, *, url: str, query: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Return the headers of a page of ``total`` visible rows. ``url`` is absolute.
 
-    Other parameters are kept.
+    The headers' URLs keep the other parameters of ``query``.
     """
     last = max(1, -(-total // page.limit))
     others = [(key, value) for key, value in query if key not in ("page", "limit", "token", "access_token")]

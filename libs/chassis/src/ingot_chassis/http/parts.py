@@ -5,11 +5,11 @@ from typing import TypeVar, cast
 T = TypeVar("T")
 
 PARTS = "components"
-"""The key of `Parts` in the state of an app, where `parts` is the assembled service."""
+"""The key of `Parts` in an app's state."""
 
 
 class Parts:
-    """Up to one object per class. For two objects of a kind, make a subclass.
+    """Objects by class, at most one per class. For two objects of a kind, make a subclass.
 
     Raises ValueError for two objects of one class.
     """

@@ -1,4 +1,4 @@
-"""PATCH: a field that the body does not contain stays unchanged.
+"""PATCH: a field that is absent from the body does not change.
 
 Such a field is declared ``name: str | UnsetType = UNSET``. null counts as absent, too (``http.request``).
 """

@@ -1,4 +1,4 @@
-"""Pictures that users upload: which are accepted, and how they are served."""
+"""Pictures that users upload: the accepted types, and their responses."""
 
 import base64
 import binascii
@@ -15,7 +15,7 @@ from ingot_chassis.http.downloads import INERT
 from ingot_chassis.http.ranges import has_etag
 
 MOST_BYTES = 4_194_304
-"""The largest picture that a setting may allow, in bytes."""
+"""The largest value in bytes of a setting that limits pictures."""
 DIGEST_LENGTH = 64
 
 _DATA_URL = re.compile(r"data:image/[a-z.+-]{1,30};base64,")
@@ -29,13 +29,13 @@ _TYPES = (
 
 
 class UploadAvatar(msgspec.Struct):
-    """`image` is a PNG, JPEG, GIF or WebP in base64, also as a data URL."""
+    """An upload. `image` is a PNG, JPEG, GIF or WebP in base64, also as a data URL."""
 
     image: Annotated[str, msgspec.Meta(max_length=MOST_BYTES * 3 // 2)] = ""
 
 
 class Picture(NamedTuple):
-    """``digest`` is the SHA-256 of ``content`` in hex."""
+    """An uploaded picture. ``digest`` is the SHA-256 of ``content`` in hex."""
 
     digest: str
     media_type: str
@@ -43,7 +43,7 @@ class Picture(NamedTuple):
 
 
 def read_picture(image: str, most_bytes: int, *, field: str = "image") -> Picture:
-    """Return the picture in ``image``: base64 or a data URL. Its type is detected from its content.
+    """Return the picture in ``image``: base64 or a data URL. The type is detected from its bytes.
 
     Raises Invalid.
     """
@@ -64,7 +64,7 @@ def read_picture(image: str, most_bytes: int, *, field: str = "image") -> Pictur
 
 
 def is_digest(text: str) -> bool:
-    """True if ``text`` may be the digest of an uploaded picture or the seed of a drawn one."""
+    """True if ``text`` has the form of a picture's digest, or of the seed of a generated picture."""
     return len(text) <= DIGEST_LENGTH and text.isascii() and text.isalnum()
 
 

@@ -1,4 +1,4 @@
-"""Policies of routes: declared next to the route, enforced before the handler. A route without one is denied.
+"""Policies of routes: declared next to the route, enforced before the handler. Without one, access is denied.
 
 ``@get("/user", policy=signed_in("read:user"))``. A policy that depends on a row (a repository, an
 organization) is declared with ``resource`` and a function that decides. ``request.resource`` is the result of
@@ -22,14 +22,14 @@ MAX_ID = 2**63 - 1
 Caller = Literal["anyone", "resource", "signed-in", "basic", "admin", "service"]
 Connection = ASGIConnection[Any, Any, Any, Any]
 Decide = Callable[[Connection, str], Awaitable[object]]
-"""``(connection, level)``: return the row of the path if the caller may act on it at ``level``.
+"""A function ``(connection, level)`` that returns the row in the path if the caller has ``level``.
 
 Raises NotFound, Denied or Unauthenticated. ``connection.scope["principal"]`` is the caller.
 """
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """``scope`` is required of a token, ``level`` is what ``decide`` requires on a resource."""
+    """The policy of a route. ``scope`` is required of a token, ``level`` is passed to ``decide``."""
 
     caller: Caller
     scope: str = ""
@@ -56,20 +56,19 @@ def admin(scope: str = "write:admin") -> Policy:
 
 
 def resource(level: str, scope: str, decide: Decide) -> Policy:
-    """Let ``decide`` check the caller's access at ``level`` to the resource in the path."""
+    """Policy with ``decide``: it checks the caller's access at ``level`` to the resource in the path."""
     return Policy("resource", scope, level, decide=decide)
 
 
 def services(*names: str) -> Policy:
-    """Allow calls from the services ``names`` only. They are never routed from outside."""
+    """Policy for calls from the services ``names`` only. The gateway never routes such a path."""
     return Policy("service", services=names)
 
 
 async def enforce(connection: Connection, handler: BaseRouteHandler) -> None:
-    """Enforce policies: the guard of every service app.
+    """Enforce the policies of routes. Every service app has this guard.
 
-    Puts the principal at ``scope["principal"]``, and the result of a resource policy at
-    ``scope["resource"]``.
+    Sets ``scope["principal"]``, and ``scope["resource"]`` to the result of a resource policy.
     """
     policy: Policy | None = handler.opt.get("policy")
     if policy is None or (policy.caller == "resource" and policy.decide is None):
@@ -93,7 +92,7 @@ async def enforce(connection: Connection, handler: BaseRouteHandler) -> None:
 
 
 def _storable(value: object) -> bool:
-    """Return whether a column can store the path parameter. Otherwise the resource cannot exist."""
+    """Return whether a column can store the path parameter. Otherwise no such resource can exist."""
     if isinstance(value, int):
         return 0 < value <= MAX_ID
     return not isinstance(value, str) or not UNSTORABLE.search(value)
@@ -113,5 +112,5 @@ def _require(policy: Policy, principal: Principal) -> None:
 
 
 def _is_beyond_restricted_tokens(policy: Policy) -> bool:
-    """Return whether the route changes something without an access function."""
+    """Return whether the route may change something without an access function: restricted tokens may not."""
     return policy.caller == "admin" or (policy.caller == "signed-in" and not policy.scope.startswith("read:"))

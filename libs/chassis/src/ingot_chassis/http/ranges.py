@@ -25,7 +25,7 @@ def has_etag(headers: Headers, etag: str) -> bool:
 
 
 def requested_range(headers: Headers, etag: str, size: int) -> range | None:
-    """Return the bytes that a Range header names; None for the whole. Raises RangeNotSatisfiable.
+    """Return the bytes that a Range header requests; None for the whole. Raises RangeNotSatisfiable.
 
     Several ranges, or a range of another version of the file, are answered with the whole file.
     """

@@ -1,6 +1,6 @@
 """Requests as services read them: JSON or form bodies as plain values, and the caller.
 
-Keys match regardless of case, null is absent, an empty body is ``{}`` and a form counts like JSON. Clients
+Keys match regardless of case, null is absent, an empty body is ``{}``, and forms are read like JSON. Clients
 send empty strings for absent values. So an empty string is absent in the query, and in fields with fixed
 values.
 """
@@ -25,15 +25,15 @@ from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.principal import PRINCIPAL_HEADER, Principal
 
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-"""NUL and lone surrogates."""
+"""Characters that no column can store: NUL and lone surrogates."""
 
 _EMPTY_PARAMETER = re.compile(rb"(?:^|(?<=&))[^&=]*=(?:&|$)")
 
 
 def header_of(scope: Scope, name: str) -> str | None:
-    """Return one header.
+    """Return one header of a request.
 
-    The framework would build an object of all headers, which costs as much as the other guards.
+    The framework would build an object of all headers, which costs as much as all other guards.
     """
     wire_name = name.encode()
     for key, value in scope["headers"]:
@@ -74,7 +74,7 @@ class ApiRequest(Request[Any, Any, Any]):
 
     @property
     def principal_token(self) -> str:
-        """Return the caller's signed principal, to pass it on to a peer."""
+        """Return the caller's signed principal token, for calls to a peer."""
         return header_of(self.scope, PRINCIPAL_HEADER) or ""
 
     @property
@@ -95,7 +95,7 @@ class ApiRequest(Request[Any, Any, Any]):
         return page_headers(page, total, url=url, query=list(self.query_params.multi_items()))
 
     def moved(self, **names: str) -> Moved:
-        """Return the error to raise when the path parameters ``names`` now have these values."""
+        """Return the error for a path parameter that has another value now, with the new URL."""
         template = self.scope["path_template"].split("/")
         path = self.scope["path"].split("/")
         for name, value in names.items():
@@ -167,7 +167,7 @@ class ApiRequest(Request[Any, Any, Any]):
 
 @cache
 def _closed_fields(body_type: Any) -> frozenset[str]:
-    """Return the fields of a body, in lower case, that take fixed values other than ""."""
+    """Return the lower-case names of fields that take fixed values other than ""."""
     described = msgspec.inspect.type_info(body_type)
     if not isinstance(described, msgspec.inspect.StructType):
         return frozenset()
@@ -189,7 +189,7 @@ def _allows_empty(field_type: msgspec.inspect.Type) -> bool:
 
 
 def _grouped(pairs: list[tuple[str, str]]) -> dict[str, Any]:
-    """Group form fields by name. A repeated field, or one that ends in ``[]``, is a list."""
+    """Group form fields by name. A field that is repeated, or whose name ends in ``[]``, becomes a list."""
     values: dict[str, Any] = {}
     for key, value in pairs:
         name = key.removesuffix("[]")
@@ -210,7 +210,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _has_long_number(value: Any) -> bool:
-    """Return whether a text may be a number with more than 64 bits, if its field takes numbers."""
+    """Return whether a text may be a number of more than 64 bits. Its field must take numbers."""
     if isinstance(value, str):
         return len(value) > 18 and value.lstrip("-").isdecimal()
     if isinstance(value, dict):
@@ -219,7 +219,7 @@ def _has_long_number(value: Any) -> bool:
 
 
 def _refuse_unstorable(value: Any, field: str) -> None:
-    """Reject values that no column can store, here where the field is known.
+    """Raise Invalid for values that no column can store, because only here the field is known.
 
     These are NUL, lone surrogates and numbers over 64 bits.
     """

@@ -7,7 +7,7 @@ from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, Requ
 
 @dataclass
 class FileUpload(Operation):
-    """A file: the field ``attachment`` of a form, or the whole body. For ``operation_class`` of a route."""
+    """A route's ``operation_class`` for a file: the field ``attachment`` of a form, or the whole body."""
 
     def __post_init__(self) -> None:
         file = Schema(type=OpenAPIType.STRING, content_media_type="application/octet-stream")
@@ -23,7 +23,7 @@ class FileUpload(Operation):
 
 @dataclass
 class PlainText(Operation):
-    """A text body."""
+    """A route's ``operation_class`` for a text body."""
 
     def __post_init__(self) -> None:
         text = OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING))

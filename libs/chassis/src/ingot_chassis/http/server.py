@@ -30,7 +30,7 @@ METRICS_DISTANCE = 1000
 
 
 class _Server(DrainingServer):
-    """uvicorn that reports when it listens, and leaves signals to the owner of the event loop."""
+    """A uvicorn server that reports when it listens, and leaves signals to the owner of the event loop."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class _Server(DrainingServer):
     async def main_loop(self) -> None:
         """Update the date of responses each second until a signal ends this.
 
-        uvicorn's own loop looks for its end ten times a second.
+        uvicorn's own loop wakes ten times a second.
         """
         while not await self.on_tick(0):
             await wait_for(self._ending, DATE_SECONDS)
@@ -83,7 +83,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
 def http_protocol(
     public_url: str, *, max_head_bytes: int = MAX_HEAD_BYTES, head_seconds: float = HEAD_SECONDS
 ) -> type[HttpToolsProtocol]:
-    """Return the HTTP protocol of a server with these bounds.
+    """Return the HTTP protocol of a server with these limits.
 
     Its errors name the API page of ``public_url``.
     """

@@ -1,4 +1,4 @@
-"""Periodic tasks of a service, for the gateway and web, which check for an administrator first."""
+"""Routes for periodic tasks of a service. The gateway and web call them for administrators."""
 
 from litestar import get, post
 

@@ -18,7 +18,7 @@ BESIDE_FILE_BYTES = 64 * 1024
 """Bytes of all other fields of the form together."""
 
 _FormEvents = AsyncGenerator[MultipartSegment | bytes | None, None]
-"""Yields the head of a field, its bytes, and None at its end."""
+"""Events of a form: the head of a field, its bytes, and None at its end."""
 
 
 class UploadedFile(NamedTuple):
@@ -29,7 +29,7 @@ class UploadedFile(NamedTuple):
 
     name: str
     length: int | None
-    """The announced length in bytes, if the client announced one."""
+    """The announced length in bytes; None if the client announced none."""
     chunks: AsyncGenerator[bytes, None]
 
 
@@ -65,7 +65,7 @@ async def _form_events(request: ApiRequest, boundary: str) -> _FormEvents:
 
 
 async def _begin_of(events: _FormEvents, field: str) -> str:
-    """Skip the fields before ``field``. Returns the name of its file. Raises BadRequest."""
+    """Skip the fields before ``field``. Return the name of its file. Raises BadRequest."""
     skipped = 0
     async for event in events:
         if isinstance(event, MultipartSegment):
@@ -81,7 +81,7 @@ async def _begin_of(events: _FormEvents, field: str) -> str:
 async def _until_end(events: _FormEvents) -> AsyncGenerator[bytes, None]:
     """Yield the bytes of the current field.
 
-    Then the rest of the body is read, because some clients read the response only after sending all of it.
+    Then read the rest of the body. Some clients read the response only after they have sent everything.
     """
     async for event in events:
         if event is None:

@@ -1,8 +1,8 @@
 """Leased jobs: long work as rows that one worker holds at a time.
 
 A worker claims a due row and extends its lease while it works. It finishes the job in the transaction of its
-effect. When a worker dies, its lease expires and another worker takes over. The fence number then keeps the
-first worker, if it resumes, from finishing the job. A recurring job schedules itself again.
+effect. When a worker dies, its lease expires and another worker takes over. If the first worker resumes, the
+fence number prevents it from finishing the job. A recurring job schedules itself again.
 """
 
 import asyncio
@@ -45,13 +45,13 @@ LEASE = timedelta(seconds=10)
 KEEP_ENDED = timedelta(days=7)
 FIRST_RETRY, LONGEST_RETRY = timedelta(seconds=1), timedelta(minutes=10)
 LOOK_AHEAD = timedelta(seconds=5)
-"""Time for which workers look ahead. They find jobs of other processes without an event after it."""
+"""Time for which workers look ahead. They find jobs of other processes by polling after it."""
 LONGEST_RETRY_AWAY = timedelta(seconds=5)
-"""Seconds between retries while a dependency is unavailable, so jobs continue soon after it is back."""
+"""Longest pause in seconds between retries while a dependency is unavailable."""
 
 
 class JobState(StrEnum):
-    """Values of the column ``state``."""
+    """Values of the column ``state`` of a job."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -74,14 +74,14 @@ class JobRow(TypedRow):
 
 
 class DueKindRow(TypedRow):
-    """``since``: when the oldest due job of the kind became due."""
+    """A kind of due jobs. ``since`` is the time at which the oldest of them became due."""
 
     kind: str
     since: datetime
 
 
 class NextJobRow(TypedRow):
-    """``at``: when the next job is due, or the next lease expires. None without such jobs."""
+    """The next job. ``at`` is the time at which a job is due or a lease expires; None without jobs."""
 
     at: datetime | None
 
@@ -126,14 +126,14 @@ class Jobs:
         self.owner = owner or f"{socket.gethostname()}:{os.getpid()}"
         self._statements = _statements(self.table)
         self.wakes = defaultdict[str, list[asyncio.Event]](list)
-        """By kind: set when a job is committed that is due soon. The workers of this process add theirs."""
+        """Events by kind that are set when a job is committed that is due soon. Workers add theirs."""
 
     async def add(
         self, tx: Tx, kind: str, key: str | int, payload: msgspec.Struct, *, run_at: datetime | None = None
     ) -> bool:
-        """Add a job unless a job of that kind and key exists. A finished job of that key is restarted.
+        """Add a job, unless one of that kind and key exists. A finished job of that key is restarted.
 
-        Returns whether the job is new or restarted.
+        Return whether the job is new or restarted.
         """
         carrier: dict[str, str] = {}
         trace_context.inject(carrier)
@@ -154,9 +154,10 @@ class Jobs:
     async def schedule(
         self, tx: Tx, kind: str, key: str | int, payload: msgspec.Struct, at: datetime | None = None
     ) -> None:
-        """Schedule a job at that time, or now.
+        """Schedule a job at a time, or now.
 
-        Updates the waiting job with this payload; adds one unless it is running.
+        A waiting job gets this payload and time. If the job is running, nothing changes. Otherwise it is
+        added.
         """
         table = self.table
         waiting = (table.c.kind == kind) & (table.c.key == str(key)) & (table.c.state == JobState.WAITING)
@@ -167,7 +168,7 @@ class Jobs:
             self._wake(tx, kind, at)
 
     async def seconds_until_due(self, kinds: list[str]) -> float:
-        """Return the seconds until a job of ``kinds`` is due, 0 if one is, and ``LOOK_AHEAD`` at most."""
+        """Return the seconds until a job of ``kinds`` is due: 0 if one is due, and at most ``LOOK_AHEAD``."""
         moment = now()
         async with self.database.read() as db:
             row = await self._statements.next.first(db, kinds=kinds, until=moment + LOOK_AHEAD)
@@ -189,7 +190,7 @@ class Jobs:
         ]
 
     async def extend(self, job: Job) -> bool:
-        """Extend the lease by another term. Returns False if the job's own work has just ended it.
+        """Extend the lease by another term. Return False if the work has ended the job since.
 
         Raises LeaseLost.
         """
@@ -207,7 +208,7 @@ class Jobs:
         return True
 
     async def finish(self, tx: Tx, job: Job, *, again_at: datetime | None = None) -> None:
-        """End the job in ``tx``, together with its effect, or let it run again at a time.
+        """End the job in ``tx``, together with its effect, or schedule it again for ``again_at``.
 
         Raises LeaseLost.
         """
@@ -225,7 +226,7 @@ class Jobs:
         tx.on_commit(set_ended)
 
     async def finish_alone(self, job: Job) -> None:
-        """End a job without an effect, in one statement. Does nothing if its lease is lost."""
+        """End a job without an effect, in one statement. Do nothing if its lease is lost."""
         await self.database.run_alone(
             lambda db: self._statements.finish.run(db, job_id=job.id, claim=job.fence, at=now())
         )
@@ -233,7 +234,7 @@ class Jobs:
     async def retry(self, job: Job, error: str, *, counts: bool = True) -> None:
         """Return the job to the queue after a pause of 1 s, which doubles up to 10 min. Raises LeaseLost.
 
-        ``counts`` False: the job is not to blame, so it runs again after 5 s at most.
+        ``counts`` False: the job did not cause the failure, so the pause is at most 5 s.
         """
         longest = LONGEST_RETRY if counts else LONGEST_RETRY_AWAY
         pause = min(FIRST_RETRY * 2 ** min(job.attempts - 1, 20), longest)
@@ -267,7 +268,7 @@ class Jobs:
             return {row.kind: row.since for row in await fetch_all(db, statement, DueKindRow)}
 
     def _wake(self, tx: Tx, kind: str, at: datetime | None) -> None:
-        """Wake the workers of this process after the commit if the job is due before they look again."""
+        """Wake the workers of this process after the commit, if the job is due before their next poll."""
         if at is None or at <= now() + LOOK_AHEAD:
             for wake in self.wakes.get(kind, ()):
                 tx.on_commit(wake.set)
@@ -291,11 +292,11 @@ _FRESH = {
     "last_error": None,
     "finished_at": None,
 }
-"""Columns of a job that was never claimed, other than those that differ from job to job."""
+"""Columns of a job that was never claimed, except those that differ between jobs."""
 
 
 def _constant(state: JobState) -> ColumnElement[str]:
-    """Return a literal for the text of a statement: prepared statements take values only by name."""
+    """Return a literal for a statement, because prepared statements take values only by name."""
     return literal_column(f"'{state}'", String)
 
 

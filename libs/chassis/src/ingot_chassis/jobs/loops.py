@@ -1,4 +1,4 @@
-"""Background loops of a process: supervised, restarted with back-off, stopped together. And polling."""
+"""Background loops of a process: supervised, restarted with back-off, stopped together. Also polling."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ FIRST_POLL, LONGEST_POLL = 0.02, 0.5
 
 
 async def supervise(name: str, loop: Loop) -> None:
-    """Run ``loop`` for ever. A failed loop is restarted after 0.1 s at first and 2 s at most."""
+    """Run ``loop`` forever. A failed loop is restarted after 0.1 s at first and after 2 s at most."""
     pause = FIRST_PAUSE
     clock = asyncio.get_running_loop()
     while True:
@@ -39,7 +39,7 @@ async def supervise(name: str, loop: Loop) -> None:
 
 @asynccontextmanager
 async def running(loops: Sequence[tuple[str, Loop]]) -> AsyncIterator[None]:
-    """Run ``loops`` in parallel to the block. When the block ends, cancel them and wait for their end."""
+    """Run ``loops`` in parallel to the block. Afterwards cancel them and wait until they have ended."""
     tasks = [asyncio.create_task(supervise(name, loop), name=name) for name, loop in loops]
     try:
         yield
@@ -53,7 +53,7 @@ async def running(loops: Sequence[tuple[str, Loop]]) -> AsyncIterator[None]:
 
 
 async def wait_for(flag: asyncio.Event, seconds: float) -> None:
-    """Return when ``flag`` is set or ``seconds`` have passed. The flag is cleared."""
+    """Wait until ``flag`` is set or ``seconds`` have passed. Then clear the flag."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await flag.wait()

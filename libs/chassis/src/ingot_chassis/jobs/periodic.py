@@ -1,7 +1,7 @@
-"""Periodic tasks: short work that every process of a service repeats, and that an administrator can run now.
+"""Periodic tasks: short work that every process of a service repeats, and that an administrator can start.
 
-Several processes may run a task at the same time, or one of them alone (``Database.exclusive``). Repeating it
-does no harm. Work that must happen exactly once is a job (``jobs``).
+Several processes may run a task at the same time, or only one of them (``Database.exclusive``). A repeated
+run must be harmless. Work that must happen exactly once is a job (``jobs``).
 """
 
 import asyncio
@@ -16,7 +16,7 @@ CLEANUP = timedelta(hours=1)
 
 
 class PeriodicTask:
-    """A task whose ``step`` runs at the start of the process, and then each time after ``every``.
+    """A task whose ``step`` runs at the start of the process, and then every ``every``.
 
     ``name`` begins with the name of the service, such as ``hooks_delete_old_deliveries``.
     """
@@ -35,7 +35,7 @@ class PeriodicTask:
             await asyncio.sleep(self.every.total_seconds())
 
     async def run_now(self) -> None:
-        """Run the task once. The time of the next run stays."""
+        """Run the task once. The time of the next run does not change."""
         await self._step()
         self._runs, self._last_at = self._runs + 1, now()
 

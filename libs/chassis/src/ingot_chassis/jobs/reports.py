@@ -1,4 +1,4 @@
-"""Jobs as administrators see them, and actions on failed jobs."""
+"""Reports of jobs for administrators, and actions on failed jobs."""
 
 from datetime import datetime
 
@@ -58,7 +58,7 @@ async def list_jobs(database: Database, state: JobState, limit: int) -> JobRepor
 async def run_now(database: Database, job_id: int) -> None:
     """Run a job now that waits after a failure. Raises NotFound.
 
-    A job without a failure may wait for a reason, such as files that are still read.
+    A job without a failure is not run: it may wait for a reason, such as files that are still read.
     """
     table = database.metadata.tables["job"]
     is_retry = (table.c.state == JobState.WAITING) & table.c.last_error.is_not(None)
@@ -69,7 +69,7 @@ async def run_now(database: Database, job_id: int) -> None:
 
 
 async def forget_failed(database: Database, job_id: int) -> None:
-    """Delete a job that failed for good. Raises NotFound."""
+    """Delete a job that has failed permanently. Raises NotFound."""
     table = database.metadata.tables["job"]
     async with database.transaction() as tx:
         deleted = await tx.execute(

@@ -19,7 +19,7 @@ from ingot_chassis.telemetry import continue_span
 log = structlog.get_logger()
 
 MOMENT = 0.02
-"""Seconds between a wake-up, or a free slot, and a claim, which then covers several jobs."""
+"""Seconds between a wake-up or a free slot and the next claim, so one claim covers several jobs."""
 MEASURE_EVERY = 15.0
 
 AGE = Gauge("ingot_jobs_oldest_seconds", "How long the oldest job that is due waits", ["service", "kind"])
@@ -27,11 +27,11 @@ DONE = Counter("ingot_jobs_total", "Jobs ended", ["service", "kind", "outcome"])
 
 
 class GiveUp(Exception):
-    """Raised by work that would fail again: the job ends as failed, with this text."""
+    """An error of work that would fail again. The job ends as failed, with this text."""
 
 
 Work = Callable[[Job], Awaitable[None]]
-"""Does the job and ends it by ``Jobs.finish`` in its own transaction. Otherwise the worker finishes it."""
+"""A function that does a job. It may call ``Jobs.finish`` in its own transaction, else the worker does."""
 
 
 class Workers:
@@ -85,14 +85,14 @@ class Workers:
             await asyncio.sleep(MEASURE_EVERY)
 
     async def measure(self) -> None:
-        """Set the metrics of the oldest waiting job's age, 0 if no job waits."""
+        """Set the metrics of the age of the oldest waiting job; 0 if no job waits."""
         since = await self._jobs.due_since()
         for kind in self._work:
             age = (now() - since[kind]).total_seconds() if kind in since else 0.0
             AGE.labels(self._service, kind).set(age)
 
     async def step(self) -> int:
-        """Claim and run everything that is due now, one job after the other. Returns their number."""
+        """Claim and run all jobs that are due now, one after the other. Return their number."""
         count = 0
         while claimed := await self._jobs.claim(list(self._work)):
             await self._work_on(claimed[0])
@@ -136,7 +136,7 @@ class Workers:
     async def _hold(self, job: Job, worker: asyncio.Task[None] | None) -> None:
         """Extend the lease three times per term until the job ends.
 
-        Stops the worker when the lease is lost.
+        Cancels the work when the lease is lost.
         """
         while True:
             await asyncio.sleep(self._jobs.lease.total_seconds() / 3)
@@ -153,9 +153,9 @@ class Workers:
 
 @contextmanager
 def _recording_end(job: Job) -> Iterator[None]:
-    """Wrap the recording of a job's outcome.
+    """Log errors in the block, which records a job's outcome.
 
-    If that fails, the lease expires and the job is claimed again.
+    The lease then expires, and the job is claimed again.
     """
     try:
         yield

@@ -13,14 +13,14 @@ from ingot_chassis.settings import SettingsError
 
 FOLDER_CHUNK = 1024 * 1024
 BUCKET_CHUNK = 5 * 1024 * 1024
-"""S3 accepts no smaller part, and at most 10,000 parts."""
+"""Bytes of a part. S3 accepts no smaller part, and at most 10,000 parts."""
 MOST_PARTS = 9_000
 REQUEST_TIMEOUT = timedelta(seconds=60)
 """The time limit of one request, which carries one part."""
 
 
 class Backend(NamedTuple):
-    """A storage of the library. ``folder`` is None for a bucket."""
+    """A storage of the library obstore. ``folder`` is None for a bucket."""
 
     store: ObjectStore
     folder: Path | None
@@ -54,7 +54,7 @@ def _folder(path: Path) -> Backend:
 def _bucket(bucket: str, path: str, query: dict[str, list[str]], key_id: str, secret: str) -> Backend:
     """Return a bucket.
 
-    Without a key the library finds the machine's: AWS_… variables, or the role of the pod.
+    Without a key the library uses the machine's credentials: AWS_… variables, or the role of the pod.
     """
     options = {"endpoint", "region"}
     if set(query) - options:

@@ -23,9 +23,9 @@ log = structlog.get_logger()
 
 FREE = "free_objects"
 MOST_NAME_BYTES = 255
-"""The limit of file systems, to which downloaders save the file."""
+"""Maximum bytes of a name: the limit of file systems on which users save files."""
 ORPHAN_AGE = timedelta(days=1)
-"""Uploads are faster, so an older object without a row never gets one."""
+"""Age of an orphan. Uploads take less time, so an older object without a row never gets one."""
 SWEEP_SECONDS = 86_400.0
 
 ExistingUuids = Callable[[Executor, Collection[str]], Awaitable[set[str]]]
@@ -33,7 +33,7 @@ ExistingUuids = Callable[[Executor, Collection[str]], Awaitable[set[str]]]
 
 
 class FreeObjects(msgspec.Struct, frozen=True):
-    """The job that deletes the objects of deleted files."""
+    """A job that deletes the objects of deleted files."""
 
     keys: list[str]
 
@@ -84,7 +84,7 @@ class StoredFiles:
         await self._objects.delete(msgspec.json.decode(job.payload, type=FreeObjects).keys)
 
     async def sweep_for_ever(self) -> None:
-        """Sweep at the start and every day."""
+        """Sweep at the start and then every day, until cancelled."""
         while True:
             try:
                 await self.sweep()
@@ -95,7 +95,7 @@ class StoredFiles:
     async def sweep(self, older_than: timedelta = ORPHAN_AGE) -> None:
         """Delete objects without a row.
 
-        The process died before it added the row, or the row was deleted with its parent.
+        The process died before it added the row, or the row was deleted together with its parent.
         """
         await self._objects.remove_unfinished(older_than.total_seconds())
         before = now() - older_than

@@ -1,7 +1,7 @@
 """Objects: bytes under a key, in a local folder or in S3-compatible storage, written and read as streams.
 
-A reader never sees an incomplete object: the key exists only after all bytes are on the disk. Services build
-keys from their own ids, never from user input. The use of memory does not depend on the size of an object.
+A reader never sees an incomplete object: the key exists only after all bytes are on disk. Services build keys
+from their own ids, never from user input. The use of memory does not depend on the size of an object.
 """
 
 import asyncio
@@ -49,9 +49,9 @@ class ObjectLost(ApiError):
 
 
 class ObjectStore:
-    """The objects of one service. Its keys are below ``prefix``, which no other service has.
+    """The objects of one service. Its keys are below ``prefix``, which no other service uses.
 
-    A failing storage raises ``Unavailable``, a full one ``InsufficientStorage``.
+    Methods raise ``Unavailable`` if the storage fails, and ``InsufficientStorage`` if it is full.
     """
 
     def __init__(self, url: str, *, prefix: str, key_id: str = "", secret: str = "") -> None:
@@ -70,10 +70,10 @@ class ObjectStore:
         length: int | None = None,
         sha256: str | None = None,
     ) -> StoredObject:
-        """Store the bytes of ``chunks``. If they fail, or the call is cancelled, nothing is stored.
+        """Store the bytes of ``chunks``. If ``chunks`` raises or the call is cancelled, nothing is stored.
 
-        Raises TooLarge above ``max_bytes``, BadRequest if it is not ``length`` bytes, Invalid if its
-        ``sha256`` differs.
+        Raises TooLarge above ``max_bytes``, BadRequest if there are not ``length`` bytes, Invalid if the
+        SHA-256 is not ``sha256``.
         """
         if length is not None and length > max_bytes:
             raise _too_large(max_bytes)
@@ -113,7 +113,7 @@ class ObjectStore:
                 return None
 
     async def delete(self, keys: Iterable[str]) -> None:
-        """Delete objects. Missing ones are ignored."""
+        """Delete objects. Missing objects are ignored."""
         for key in keys:
             with _failures(key):
                 try:
@@ -133,7 +133,10 @@ class ObjectStore:
             await self.delete([listed.key for listed in page])
 
     async def remove_unfinished(self, older_than_seconds: float) -> None:
-        """Delete unfinished files of killed processes from the folder. S3 storages have a rule for that."""
+        """Delete unfinished files of killed processes from the folder.
+
+        S3 storages have a lifecycle rule for that.
+        """
         if self._backend.folder is not None:
             await asyncio.to_thread(
                 _remove_unfinished, self._backend.folder, time.time() - older_than_seconds
@@ -151,7 +154,7 @@ class ObjectStore:
 def _valid(key: str) -> str:
     """Return the key.
 
-    Raises if it has other characters: we did not generate it, and it could escape from the folder.
+    Raises ValueError for other characters: such a key is not ours and could escape from the folder.
     """
     if not _KEY.fullmatch(key):
         raise ValueError(f"{key!r} cannot be the key of an object")
@@ -172,7 +175,7 @@ async def _at_most(max_bytes: int, chunks: AsyncIterable[bytes]) -> AsyncGenerat
 
 
 def _require(size: int, length: int | None, checksum: str, sha256: str | None) -> None:
-    """Raise BadRequest or Invalid if the bytes differ from the announced ones. None was not announced."""
+    """Raise BadRequest or Invalid if the bytes differ from the announced size or hash. None is ignored."""
     if length is not None and size != length:
         raise BadRequest(f"{length} bytes were announced and {size} came")
     if sha256 is not None and checksum != sha256:
@@ -195,7 +198,7 @@ def _failures(key: str) -> Iterator[None]:
 
 
 def _remove_unfinished(folder: Path, before: float) -> None:
-    """Delete temporary files of the library, which its own list leaves out."""
+    """Delete temporary files of the library, which are missing from its own list."""
     for file in folder.rglob("*#*"):
         if _UNFINISHED.fullmatch(file.name) and file.stat().st_mtime < before:
             file.unlink(missing_ok=True)

@@ -1,7 +1,8 @@
 """The transfer of one object to the storage.
 
-The library reads the parts of an object from an iterator, in a task of its own. If its call were cancelled,
-S3 would keep the parts so far. So the iterator raises an error instead, and the library deletes the parts.
+The library reads the parts of an object from an iterator, in its own task. If its call were cancelled, S3
+would keep the parts that were sent. So the iterator raises an error instead, and the library deletes the
+parts.
 """
 
 import asyncio
@@ -16,11 +17,11 @@ HANDED_OVER_BYTES = 256 * 1024
 
 
 class _Abandoned(Exception):
-    """The rest of the object is not written."""
+    """An error inside the iterator that makes the library drop the object."""
 
 
 class Transfer:
-    """Write, then ``finish`` or ``abandon``. At most a few parts are in memory."""
+    """A transfer of one object: write, then ``finish`` or ``abandon``. At most a few parts are in memory."""
 
     def __init__(self, backend: Backend, key: str, length: int) -> None:
         """Start the transfer of an object with at most ``length`` bytes."""
@@ -38,7 +39,7 @@ class Transfer:
         )
 
     async def write(self, chunk: bytes) -> None:
-        """Write the next bytes. Waits for a slower storage, and raises its errors."""
+        """Write the next bytes. Waits for a slow storage, and raises its errors."""
         self._waiting += chunk
         if len(self._waiting) >= HANDED_OVER_BYTES:
             await self._hand_over()
@@ -51,7 +52,7 @@ class Transfer:
         await self._sending
 
     async def abandon(self) -> None:
-        """Return when all parts are deleted."""
+        """Stop the transfer and return when all its parts are deleted."""
         await asyncio.shield(asyncio.ensure_future(self._take_back()))
 
     async def _take_back(self) -> None:
@@ -67,7 +68,7 @@ class Transfer:
             await self._offer(part)
 
     async def _offer(self, part: bytes | None) -> None:
-        """Pass ``part`` to the iterator, unless the library has ended and takes no more."""
+        """Pass ``part`` to the iterator, unless the library has already ended."""
         offer = asyncio.ensure_future(self._parts.put(part))
         await asyncio.wait({offer, self._sending}, return_when=asyncio.FIRST_COMPLETED)
         if not offer.done():

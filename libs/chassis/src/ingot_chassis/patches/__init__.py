@@ -1,4 +1,4 @@
 """Changes of libraries at run time, one per module (ADR 14).
 
-Each names the defect, the version, and the release that ends it.
+Each module names the defect, the version, and the release that makes it unnecessary.
 """

@@ -10,7 +10,7 @@ from litestar.connection import ASGIConnection
 from litestar.handlers.base import BaseRouteHandler
 
 authorize_with_copies = BaseRouteHandler.authorize_connection
-"""Litestar's own method."""
+"""The method of Litestar that the patch replaces."""
 
 
 def call_guards_without_copies() -> None:

@@ -16,15 +16,15 @@ from litestar.serialization import encode_json
 from litestar.types import HTTPScope, Receive, Send
 
 handle_as_litestar = HTTPRoute.handle
-"""Litestar's own method."""
+"""The method of Litestar that the patch replaces."""
 PLAIN_ROUTES = "plain_routes"
-"""Key of a handler's options with its arguments by route.
+"""Key of a handler's option with its arguments by route.
 
-A cache by handler would keep every app of the process alive.
+A cache by handler would keep every app of the process in memory.
 """
 _JSON = (b"content-type", b"application/json")
 _AS_ROUTED = {int: int, str: str, Path: str}
-"""Types of a path, and the annotations that take their values as the router has parsed them."""
+"""Types of path parameters, with the annotations for which the router's value needs no conversion."""
 
 
 def call_plain_handlers_directly() -> None:
@@ -63,7 +63,7 @@ def _plain_arguments(route: HTTPRoute, handler: HTTPRouteHandler) -> tuple[str, 
 
 
 def _arguments(route: HTTPRoute, handler: HTTPRouteHandler) -> tuple[str, ...] | None:
-    """Return the arguments other than the request, or None if one is not in the path or needs conversion."""
+    """Return the arguments other than the request; None if one is not in the path or needs conversion."""
     parameters = dict(handler.parsed_fn_signature.parameters)
     if parameters.pop("request", None) is None:
         return None

@@ -1,7 +1,7 @@
 """Patch of nats-py 2.16: drop unsent data when the connection is lost.
 
 nats-py writes unsent data to the closed transport, which uvloop reports as an error with a traceback. A
-caller that waits for the flush waits for ever. Remove the patch when nats-py drops the data and wakes the
+caller that waits for the flush waits forever. Remove the patch when nats-py drops the data and wakes the
 waiters (ADR 14).
 """
 
@@ -9,7 +9,7 @@ from nats.aio.client import Client
 
 
 class NatsClient(Client):
-    """A client for connections that it does not reconnect by itself."""
+    """A client that drops unsent data when its connection is lost. It does not reconnect by itself."""
 
     def _process_disconnect(self) -> None:
         super()._process_disconnect()

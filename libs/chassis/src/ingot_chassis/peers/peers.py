@@ -41,7 +41,7 @@ TIMEOUT = 10.0
 
 
 class Peer:
-    """Another service, as the service ``identity`` calls it."""
+    """Another service, as a service calls it."""
 
     def __init__(self, name: str, transport: Transport, identity: ServiceIdentity) -> None:
         self.name, self._transport, self._identity = name, transport, identity
@@ -72,7 +72,7 @@ class Peer:
         principal: str = "",
         timeout: float = TIMEOUT,  # noqa: ASYNC109
     ) -> PeerAnswer:
-        """Send one call. Returns a 2xx response, or raises the error that the response stands for."""
+        """Send one call. Return a 2xx response, or raise the error for any other response."""
         headers = {
             SERVICE_HEADER: self._identity.token(self.name),
             "content-type": "application/json",
@@ -127,7 +127,7 @@ class Refusal(ApiError):
     """A peer's 3xx or 4xx without a class of its own. It is passed on with its status, message and fields."""
 
     location = ""
-    """The Location of a 3xx. It is not passed on."""
+    """The Location header of a 3xx response. It is not passed on."""
 
 
 class NoRoute(NotFound):
@@ -136,7 +136,7 @@ class NoRoute(NotFound):
     def unavailable(self, name: str) -> Unavailable:
         """Return the error for a response that is required but missing.
 
-        During an update the peer is soon back.
+        Such a peer is being updated, so it is available again soon.
         """
         return Unavailable(f"{name} is being updated")
 
@@ -155,11 +155,11 @@ REFUSALS: Mapping[int, type[ApiError]] = {
         TooManyRequests,
     )
 }
-"""Status of a peer's 4xx to the error that is raised. A 5xx or a timeout is Unavailable."""
+"""The error to raise for each 4xx status of a peer. A 5xx or a timeout is Unavailable."""
 
 
 def without_words(name: str) -> str:
-    """Return the message for a peer's error without a message."""
+    """Return a message for a peer's error response that has none."""
     return f"{name} refused"
 
 

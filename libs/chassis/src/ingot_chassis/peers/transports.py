@@ -12,7 +12,7 @@ from ingot_wire.client import Origin
 
 
 class PeerAnswer(msgspec.Struct, frozen=True):
-    """A whole response. Header names are in lower case."""
+    """A complete response of a peer. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -102,4 +102,4 @@ class AsgiTransport:
         return PeerAnswer(status, answer_headers, b"".join(chunks))
 
     async def close(self) -> None:
-        """Do nothing: no connection is open."""
+        """Do nothing, because no connection is open."""

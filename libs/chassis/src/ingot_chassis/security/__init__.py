@@ -1,1 +1,1 @@
-"""Callers, signatures, encryption, and the addresses outside that may be reached."""
+"""Callers, signatures, encryption, and the external addresses that may be reached."""

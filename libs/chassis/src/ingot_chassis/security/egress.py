@@ -1,7 +1,7 @@
-"""Egress rules: public addresses, and what the operator allows in addition, for requests on behalf of users.
+"""Egress rules for requests on behalf of users: public addresses, and addresses that the operator allows.
 
-A name is resolved once. All its addresses are checked, since any may be used for the connection. Only these
-addresses are used.
+A name is resolved once. All its addresses are checked, because any of them may be used for the connection.
+Only these addresses are used.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ WEB = (80, 443)
 
 
 class ResolveResult(TypedDict):
-    """One address of a host, in the shape that aiohttp takes."""
+    """One address of a host, in the form that aiohttp expects."""
 
     hostname: str
     host: str
@@ -45,14 +45,14 @@ class ResolveResult(TypedDict):
 
 
 Resolve = Callable[[str, int], Awaitable[list[ResolveResult]]]
-"""``(host, port)``: returns every address of the host. Raises OSError."""
+"""A function ``(host, port)`` that returns every address of the host. Raises OSError."""
 
 LookUp = Callable[[str], Awaitable[list[Any]]]
-"""``(host)``: returns the list of ``socket.getaddrinfo``. Raises OSError."""
+"""A function ``(host)`` that returns the list of ``socket.getaddrinfo``. Raises OSError."""
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    """An allowed target: a network, a host, or all hosts below a domain; at any port, or at one."""
+    """An allowed target: a network, a host, or all hosts below a domain; at one port or at any."""
 
     network: Network | None = None
     host: str = ""
@@ -61,11 +61,10 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 class Egress:
-    """The rule of one service.
+    """The egress rule of one service.
 
-    ``setting`` is the variable that ``allowed`` comes from, ``ports`` are the public ports.
-
-    Raises SettingsError for an invalid entry.
+    ``setting`` is the name of the variable with ``allowed``. ``ports`` are the allowed ports of public
+    addresses. Raises SettingsError for an invalid entry.
     """
 
     def __init__(self, allowed: Sequence[str], setting: str, *, ports: Sequence[int] = WEB) -> None:
@@ -79,10 +78,10 @@ class Egress:
             self._entries.append(entry)
 
     def refusal(self, host: str, port: int, addresses: Sequence[str]) -> str:
-        """Return why requests to ``host`` with these addresses are denied, or "".
+        """Return the reason why requests to ``host`` with these addresses are denied; empty if allowed.
 
         Targets that the operator allows may be reached at the port of the entry, or at any port without one.
-        Other targets may be reached at the public ports. The text contains no address, since addresses of
+        Other targets may be reached at the public ports. The text contains no address, because addresses of
         internal names are confidential.
         """
         name = host.lower().rstrip(".")
@@ -137,14 +136,14 @@ def _in_one_of(networks: Sequence[Network], address: Address) -> bool:
 
 
 def unmapped(address: Address) -> Address:
-    """Return the IPv4 address of ``::ffff:a.b.c.d``, or an IPv6 address without its zone."""
+    """Return the IPv4 address in ``::ffff:a.b.c.d``. Return other IPv6 addresses without their zone."""
     if isinstance(address, ipaddress.IPv6Address):
         return address.ipv4_mapped or ipaddress.IPv6Address(int(address))
     return address
 
 
 def _private_kind(address: Address) -> str:
-    """Return why an address is not public, or "" for a public address."""
+    """Return the reason why an address is not public; empty for a public address."""
     bare = unmapped(address)
     kinds = (
         (bare.is_unspecified, "an address that means this machine"),
@@ -160,7 +159,7 @@ def _private_kind(address: Address) -> str:
 
 
 async def resolve_host(host: str, port: int, *, look_up: LookUp | None = None) -> list[ResolveResult]:
-    """Return every address of ``host``, as ``Resolve``. ``look_up`` replaces the event loop's resolver."""
+    """Return every address of ``host``. ``look_up`` replaces the event loop's resolver. Raises OSError."""
     if _is_address(host):
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return [ResolveResult(hostname=host, host=host, port=port, family=family, proto=0, flags=0)]

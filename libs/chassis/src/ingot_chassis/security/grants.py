@@ -1,4 +1,4 @@
-"""The cache of granted access, with the one limit of its age.
+"""A cache of granted access, with one maximum age for all grants.
 
 Denials and *not found* are never cached, so a new right works at once. A withdrawn right ends everywhere
 within ``GRANT_SECONDS``, even if no event arrives.
@@ -26,7 +26,7 @@ class _Grant(NamedTuple, Generic[_V]):
 
 
 class GrantCache(Generic[_K, _V]):
-    """Grants by key. Above ``MAX_GRANTS`` the least recently used is evicted. Times are from ``clock``."""
+    """Grants by key. Above ``MAX_GRANTS`` the least recently used grant is evicted. ``clock`` gives times."""
 
     def __init__(
         self, seconds: float = GRANT_SECONDS, *, clock: Callable[[], float] = time.monotonic
@@ -47,9 +47,9 @@ class GrantCache(Generic[_K, _V]):
         return None if self._is_revoked(grant) else grant.value
 
     def put(self, key: _K, value: _V, *, since: float, holder: Hashable = None) -> None:
-        """Cache ``value`` from ``since`` on: the time of the request for it, not of the response.
+        """Cache ``value``. ``since`` is the time of the request for it, not of the response.
 
-        ``holder`` has the grant and is the key of ``drop_holder``.
+        ``holder`` is the owner of the grant and the key of ``drop_holder``.
         """
         grant = _Grant(value, since, holder)
         if not self._is_revoked(grant):
@@ -62,7 +62,7 @@ class GrantCache(Generic[_K, _V]):
     def drop_holder(self, holder: Hashable) -> None:
         """Drop the grants of ``holder``.
 
-        This includes grants that were requested before this call and arrive later.
+        Grants that were requested before this call and arrive later are dropped, too.
         """
         now = self.clock()
         self._revocations.pop(holder, None)
@@ -74,7 +74,7 @@ class GrantCache(Generic[_K, _V]):
             del self._revocations[old]
 
     def clear(self) -> None:
-        """Drop all grants, including grants that were requested before this call and arrive later."""
+        """Drop all grants. Grants that were requested before this call and arrive later are dropped, too."""
         self._grants.clear()
         self._revocations.clear()
         self._cleared_at = self.clock()

@@ -51,7 +51,7 @@ class SigningKey:
 
     @classmethod
     def read(cls, text: str) -> "SigningKey":
-        """Read a key from the base64url of 32 bytes. Raises KeyUnreadable."""
+        """Return the key in a text: the base64url of 32 bytes. Raises KeyUnreadable."""
         try:
             return cls(Ed25519PrivateKey.from_private_bytes(_unb64(text)))
         except ValueError as error:
@@ -75,7 +75,7 @@ def key_id(x: str) -> str:
 
 
 def public_key(x: str) -> Ed25519PublicKey:
-    """Read a public key from the base64url of 32 bytes. Raises KeyUnreadable."""
+    """Return the public key in the base64url of 32 bytes. Raises KeyUnreadable."""
     try:
         return Ed25519PublicKey.from_public_bytes(_unb64(x))
     except ValueError as error:

@@ -1,6 +1,6 @@
-"""Ingot's own servers, to which no request on behalf of a user is sent, whatever else is allowed.
+"""Ingot's own servers. No request on behalf of a user is sent to them, whatever else is allowed.
 
-Addresses are compared, so no other name, spelling or interface of this machine leads there.
+Addresses are compared, so no other name, spelling or interface of this machine can be used.
 """
 
 import ipaddress
@@ -33,14 +33,14 @@ class Server(NamedTuple):
 
 
 def server_of(url: str) -> Server | None:
-    """Return the server that a client of ``url`` connects to, or None for a URL like that of a file."""
+    """Return the server that a client of ``url`` connects to; None for a URL without one, such as a file."""
     parts = urlsplit(url)
     port = parts.port or DEFAULT_PORTS.get(parts.scheme.partition("+")[0])
     return Server(parts.hostname, port) if parts.hostname and port else None
 
 
 def read_servers(entries: Sequence[str], setting: str) -> list[Server]:
-    """Read ``host:port``, with an IPv6 address in brackets. Raises SettingsError."""
+    """Parse ``host:port`` entries, with an IPv6 address in brackets. Raises SettingsError."""
     servers = []
     for entry in entries:
         try:
@@ -80,7 +80,7 @@ def own_servers(
 
 
 class OwnServers:
-    """Ingot's own servers. Their addresses are resolved when a request goes to the port of one of them."""
+    """Ingot's own servers. Their addresses are resolved when a request uses the port of one of them."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class OwnServers:
         self._addresses: dict[Server, tuple[float, set[Address]]] = {}
 
     async def refusal(self, host: str, port: int, addresses: Sequence[str]) -> str:
-        """Return why requests to ``host`` are denied, or "" if it is none of these servers."""
+        """Return the reason why requests to ``host`` are denied; empty if it is none of these servers."""
         at_port = [server for server in self._servers if server.port == port]
         targets = {unmapped(ipaddress.ip_address(address)) for address in addresses} if at_port else set()
         for server in at_port:
@@ -120,7 +120,7 @@ class OwnServers:
 
 
 def _is_local(address: Address) -> bool:
-    """Return whether ``address`` belongs to this machine: a socket can be bound to it."""
+    """Return whether ``address`` belongs to this machine, so a socket can be bound to it."""
     if address.is_loopback or address.is_unspecified:
         return True
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6

@@ -1,8 +1,9 @@
 """The caller of a request: the principal that identity signs, and services that call each other.
 
 A user's request carries ``Ingot-Principal``, signed by identity for at most 60 s. A call between services
-carries ``Ingot-Service``, signed with the key of the calling service for one audience. A request without the
-first is anonymous, without the second it comes from outside. No other header identifies the caller.
+carries ``Ingot-Service``, signed with the key of the calling service for one audience. A request without
+``Ingot-Principal`` is anonymous; a request without ``Ingot-Service`` comes from outside. No other header
+identifies the caller.
 """
 
 import asyncio
@@ -24,15 +25,15 @@ LIFETIME = 60
 LEEWAY = 5
 CACHED_TOKENS = 10_000
 WIDER_GROUPS = {"notification": "issue"}
-"""Groups of scopes with the group that includes them."""
+"""The wider group of each group of scopes, which includes it."""
 
 
 class Membership(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A user's membership in one organization. ``teams`` maps team id to its permission.
+    """A user's membership in one organization. ``teams`` maps team id to permission.
 
-    ``everywhere`` is what the user's teams with all repositories of the organization permit together, or
-    empty. A permission is read, write, admin, owner or none. Any other text has a level for each part of a
-    repository. ``creates``: a team lets them create repositories there. Owners need neither.
+    ``everywhere`` is the combined permission of the user's teams with all repositories of the organization,
+    or empty. A permission is read, write, admin, owner or none. Any other text has a level for each unit of a
+    repository. ``creates``: a team lets the user create repositories there. Owners need neither field.
     """
 
     owner: bool = False
@@ -44,14 +45,13 @@ class Membership(msgspec.Struct, frozen=True, omit_defaults=True):
 class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
     """The caller. ``id`` 0 is anonymous. ``scopes`` lists the scopes of a token; None means all (a password).
 
-    ``admin``: they administer the site, and their credential includes that right. ``via`` is their
+    ``admin``: the caller administers the site, and the credential includes that right. ``via`` is the
     credential: "" (anonymous), "basic" (password), "session" (browser) or "token". ``sudo_by`` is the
-    administrator who acts as them. ``restricted_to`` lists the ids of repositories that a restricted token
-    may reach; None means all. ``public_only``: the token may also reach whatever every caller may read, with
-    all rights of its owner. Its ``restricted_to`` is empty. ``token_id`` and ``session_id`` are the ids of
-    their token or session, or 0.
-    ``credential`` lets identity check that the credential is still valid; it is empty if that is not
-    possible.
+    administrator who acts as the caller. ``restricted_to`` lists the ids of repositories that a restricted
+    token may reach; None means all. ``public_only``: the token may also reach everything that every caller
+    may read, with all rights of its owner. Its ``restricted_to`` is empty. ``token_id`` and ``session_id``
+    are the ids of the caller's token or session, or 0. ``credential`` lets identity check that the credential
+    is still valid; it is empty if that is not possible.
     """
 
     id: int = 0
@@ -73,13 +73,13 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def by_password(self) -> bool:
-        """Return whether they gave their password, with this request or at the start of their session."""
+        """Return whether the caller gave a password, with this request or at the start of the session."""
         return self.via in ("basic", "session")
 
     def may(self, scope: str) -> bool:
         """Return whether the credential includes ``scope``, such as ``read:user``.
 
-        Writing includes reading, and a wide group its narrow ones.
+        Write scopes include read scopes, and wide groups include their narrow ones.
         """
         if not scope or self.scopes is None:
             return True
@@ -90,7 +90,7 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
         return not granting.isdisjoint(self.scopes)
 
     def towards(self, repository_id: int, *, public: bool) -> "Principal":
-        """Return the principal towards a repository: anonymous, if their token is restricted to others.
+        """Return the principal for a repository: anonymous if the token is restricted to other repositories.
 
         ``public``: every caller may read the repository.
         """
@@ -122,7 +122,7 @@ FetchKeys = Callable[[], Awaitable[Jwks]]
 
 
 class PrincipalVerifier:
-    """Verifies principals with identity's published keys. An unknown key id makes it fetch the keys.
+    """Verifies principals with identity's published keys. For an unknown key id, it fetches the keys.
 
     Verified tokens are cached by their bytes until they expire.
     """
@@ -152,7 +152,7 @@ class PrincipalVerifier:
     async def fetch_keys(self) -> None:
         """Fetch the keys, once for all callers that wait for them. Raises as the call to identity.
 
-        Does not delay the next fetch: an unknown key is requested at once.
+        This does not delay the next fetch: an unknown key is requested at once.
         """
         if self._fetching is None:
             self._fetching = asyncio.create_task(self._fetch_keys(), name="keys of principals")
@@ -186,7 +186,7 @@ class ServiceIdentity:
         self._tokens: dict[str, tuple[str, float]] = {}
 
     def token(self, audience: str) -> str:
-        """Return a token for calls to ``audience``. It is reused until half its life is over."""
+        """Return a token for calls to ``audience``. A token is reused for the first half of its life."""
         token, renew_at = self._tokens.get(audience, ("", 0.0))
         if renew_at < time.time():
             issued = int(time.time())
@@ -205,7 +205,7 @@ class ServiceVerifier:
         self._verified: TLRUCache[str, tuple[str, float]] = _cache_until_expiry()
 
     def verify(self, token: str) -> str:
-        """Return the name of the calling service. Raises Unauthenticated."""
+        """Return the name of the calling service from its token. Raises Unauthenticated."""
         verified = self._verified.get(token)
         if verified is not None:
             return verified[0]
@@ -220,7 +220,7 @@ class ServiceVerifier:
 
 
 def _cache_until_expiry() -> TLRUCache[str, tuple[Any, float]]:
-    """Return a cache by token, of its content and its expiry (seconds since 1970)."""
+    """Return a cache of verified tokens: content and expiry (seconds since 1970) by token."""
     return TLRUCache(CACHED_TOKENS, ttu=lambda _token, value, _now: value[1], timer=time.time)
 
 

@@ -1,4 +1,4 @@
-"""Encryption of secrets in the database that must be readable.
+"""Encryption of secrets in the database that the service has to read again.
 
 They are decrypted only where they are used.
 """
@@ -16,7 +16,7 @@ class Unreadable(Exception):
 
 
 class Seal:
-    """Encrypts and decrypts secrets with the Fernet ``key``, which comes from the variable ``setting``.
+    """Encrypts and decrypts secrets with the Fernet ``key``. ``setting`` is the name of its variable.
 
     Raises SettingsError for an invalid key.
     """
@@ -32,7 +32,7 @@ class Seal:
 
     @classmethod
     def for_purpose(cls, key: str, setting: str, purpose: str) -> "Seal":
-        """Return a seal with a key of its own for ``purpose``. It opens no text that another one has sealed.
+        """Return a seal with a separate key for ``purpose``. It cannot open secrets of another purpose.
 
         Raises SettingsError.
         """
@@ -40,7 +40,7 @@ class Seal:
         return cls(derived.decode() if key else "", setting)
 
     def close(self, secret: str) -> bytes | None:
-        """Encrypt a secret. Returns None for an empty one."""
+        """Encrypt a secret. Return None for an empty secret."""
         return self._fernet.encrypt(secret.encode()) if secret else None
 
     def open(self, sealed: bytes | None, *, seconds: int | None = None) -> str:

@@ -23,7 +23,7 @@ _FIELDS = {
     "ecdsa-sha2-nistp384": 3,
     "ecdsa-sha2-nistp521": 3,
 }
-"""Accepted types of keys, and how many fields a key of each has, including its type."""
+"""Accepted types of keys, and the number of fields of each type, including the type itself."""
 
 _ON_HARDWARE = {
     "sk-ssh-ed25519@openssh.com": "ssh-ed25519",
@@ -47,7 +47,7 @@ class _Refused(Exception):
 
 
 def read(text: str) -> PublicKey:
-    """Read the key in one OpenSSH line, with or without its type, or in an SSH2 block. Raises Invalid."""
+    """Parse the key in one OpenSSH line, with or without its type, or in an SSH2 block. Raises Invalid."""
     text = text.strip()
     if not text:
         raise Invalid.field("key", "required", "is required")
@@ -76,7 +76,7 @@ def _line(text: str) -> tuple[str, str, str]:
 
 
 def _block(text: str) -> tuple[str, str, str]:
-    """Parse a block (RFC 4716): headers, which a backslash continues, then base64 in lines."""
+    """Parse an SSH2 block (RFC 4716): headers, which a backslash continues, then base64 in lines."""
     block = _SSH2.fullmatch(text)
     if block is None:
         raise _Refused("is no public key")
@@ -92,7 +92,7 @@ def _block(text: str) -> tuple[str, str, str]:
 
 
 def _checked(blob: bytes, declared: str) -> str:
-    """Return the type of the key in ``blob``. Rejects other content."""
+    """Return the type of the key in ``blob``. Raises _Refused if it is not an accepted key."""
     key_type = _fields(blob, 1)[0].decode("ascii", "replace")
     plain_type = _ON_HARDWARE.get(key_type, key_type)
     if plain_type not in _FIELDS:
@@ -109,7 +109,7 @@ def _checked(blob: bytes, declared: str) -> str:
 
 
 def _check_key(key_type: str, fields: list[bytes]) -> None:
-    """Read the key and encode it again: another encoding would give the key another fingerprint."""
+    """Parse the key and encode it again, because another encoding would have another fingerprint."""
     if key_type.startswith("ecdsa") and key_type.rpartition("-")[2].encode() != fields[0]:
         raise _Refused("names another curve than its type")
     written = b"".join(len(field).to_bytes(4) + field for field in [key_type.encode(), *fields])
@@ -134,7 +134,7 @@ def _check_key(key_type: str, fields: list[bytes]) -> None:
 
 
 def _fields(blob: bytes, count: int) -> list[bytes]:
-    """Return the first ``count`` strings (RFC 4251, section 5). Numbers have the same form."""
+    """Return the first ``count`` strings (RFC 4251, section 5). Numbers are encoded in the same form."""
     fields, start = [], 0
     for _ in range(count):
         content = start + 4
