@@ -1,6 +1,6 @@
-"""Contracts between services: events and shapes of the internal API, one module per owning service.
+"""Contracts between services: events and types of the internal API, one module per owning service.
 
 Imports only msgspec and the standard library. Fields are only added, with a default. A breaking change is a
-new tag (``….v2``) that is emitted in parallel to the old one. Every sample in ``golden/`` must stay
+new tag (``….v2``) that is emitted in parallel to the old one. Every sample in ``golden/`` must remain
 decodable.
 """

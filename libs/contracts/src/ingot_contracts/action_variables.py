@@ -1,6 +1,7 @@
 """Variables of Actions: configuration that CI systems read and write over the API. Ingot does not use them.
 
-repos stores variables of repositories, identity variables of users and organizations. They are not secret.
+repos stores variables of repositories, identity stores variables of users and organizations. They are not
+secret.
 """
 
 import re
@@ -31,11 +32,11 @@ class CreateActionVariable(msgspec.Struct, kw_only=True):
 
 
 class EditActionVariable(CreateActionVariable, kw_only=True):
-    """A changed variable. ``name`` renames it; empty: the name stays."""
+    """A change of a variable. ``name`` renames it; an empty name keeps the present one."""
 
     name: Name = ""
 
 
 def variable_name(text: str) -> str:
-    """Return the name as it is stored, in capital letters, or "" if it is not allowed for a variable."""
+    """Return the name in its stored form, in capital letters; empty if a variable may not have it."""
     return text.upper() if _NAME.fullmatch(text) else ""

@@ -16,7 +16,7 @@ EVENTS: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "issues": get_args(issues.Event),
     "hooks": get_args(hooks.Event),
 }
-"""Emitter to its events."""
+"""The events of each emitter."""
 
 _ANNOUNCED = {event for family in FAMILIES for event in family.events}
 _CONSUMERS: dict[type[msgspec.Struct], tuple[str, ...]] = {
@@ -66,7 +66,7 @@ _CONSUMERS: dict[type[msgspec.Struct], tuple[str, ...]] = {
 }
 """Services that consume each event. hooks also consumes the events that `webhooks.FAMILIES` names.
 
-The emitter is not listed. repos consumes some of its own events for the table of activities.
+The emitter is not listed, although repos consumes some of its own events for the table of activities.
 """
 
 

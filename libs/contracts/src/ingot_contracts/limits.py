@@ -1,9 +1,9 @@
 """Limits of texts and lists: in requests, and in events.
 
 A text that is too long for storage is rejected with 422, which names the field and the limit. A stored text
-that is too long for an event is clipped in the event only. The event counts what was left out, and the
-owner's API returns all of it. NATS rejects messages above its ``max_payload``, 1 MiB by default. With these
-sizes an event always stays below ``EVENT_BYTES``.
+that is too long for an event is clipped only in the event. The event counts the omitted characters, and the
+owner's API returns the complete text. NATS rejects messages above its ``max_payload``, 1 MiB by default. With
+these limits an event is always smaller than ``EVENT_BYTES``.
 """
 
 import re
@@ -73,12 +73,12 @@ ASSIGNEES = 10
 
 
 def most_bytes(count: int) -> msgspec.Meta:
-    """The budget of a text in an event, in bytes of JSON. Texts without a budget have `EVENT_NAME_BYTES`."""
+    """Return the budget of a text in an event, in bytes of JSON. The default is `EVENT_NAME_BYTES`."""
     return msgspec.Meta(extra={"most_bytes": count})
 
 
 def most_items(count: int) -> msgspec.Meta:
-    """The budget of a list in an event, in items."""
+    """Return the budget of a list in an event, in items."""
     return msgspec.Meta(extra={"most_items": count})
 
 
@@ -91,11 +91,10 @@ EventShortText = Annotated[str, most_bytes(260)]
 
 
 class Omitted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Counts of items that an event leaves out.
+    """Counts of items that an event omits.
 
-    Items are characters of texts, paths of commits, labels, and files of a release.
-
-    The owner's API returns all of them.
+    Items are characters of texts, paths of commits, labels, and files of a release. The owner's API returns
+    all of them.
     """
 
     characters: int = 0
@@ -105,7 +104,7 @@ class Omitted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def encoded_bytes(text: str) -> int:
-    """Return how many bytes ``text`` takes in an event: as JSON, without its quotes."""
+    """Return the number of bytes of ``text`` in an event: as JSON, without its quotes."""
     return len(msgspec.json.encode(text)) - 2
 
 

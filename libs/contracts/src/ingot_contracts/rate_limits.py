@@ -1,11 +1,11 @@
-"""Rate limits, as the gateway reports them to the service of pages with each request for a page."""
+"""Rate limits that the gateway reports to web with each request for a page."""
 
 import msgspec
 
 RATE_LIMITS_HEADER = "ingot-rate-limits"
-"""Holds RateLimits as JSON.
+"""The header with RateLimits as JSON.
 
-Clients cannot send it: the gateway removes headers that begin with ``ingot-``.
+Clients cannot send it, because the gateway removes headers that begin with ``ingot-``.
 """
 
 

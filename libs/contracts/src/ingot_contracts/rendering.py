@@ -11,7 +11,7 @@ import msgspec
 MOST_TEXTS = 120
 """Texts per rendering request."""
 PLAIN_CHARACTERS = 128 * 1024
-"""Characters of a text that is shown as plain text. The rest is left out."""
+"""Maximum characters of a text that is shown as plain text. The rest is omitted."""
 EXCERPT_CHARACTERS = 2_000
 """Characters of a plain text on a page that has too much text."""
 FULL_PAGE = "the page has too much text; reload it for more"
@@ -19,14 +19,11 @@ FULL_PAGE = "the page has too much text; reload it for more"
 
 
 class RenderTexts(msgspec.Struct, frozen=True, kw_only=True):
-    """Markdown of users.
+    """A request to render Markdown of users.
 
-    Relative links are below the path ``context``, as ``owner/name``, pictures below ``images``.
-
-    With ``wiki``, both are below the wiki of the repository ``context``.
-
-    ``share`` and ``colours`` are what the page has left of its budgets for rendering and highlighting, from 0
-    to 1.
+    Relative links are below the path ``context``, such as ``owner/name``, pictures below ``images``. With
+    ``wiki``, both are below the wiki of the repository ``context``. ``share`` and ``colours`` are the
+    remaining budgets of the page for rendering and highlighting, from 0 to 1.
     """
 
     texts: Annotated[list[str], msgspec.Meta(max_length=MOST_TEXTS)]
@@ -38,11 +35,10 @@ class RenderTexts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RenderedTexts(msgspec.Struct, frozen=True, kw_only=True):
-    """Sanitized HTML, in the order of the texts. ``plain``: indexes of texts that exceeded a budget.
+    """Sanitized HTML in the order of the texts.
 
-    A retry may help.
-
-    ``share`` and ``colours`` are left for other texts of the page.
+    ``plain`` has indexes of texts that exceeded a budget; a retry may render them. ``share`` and ``colours``
+    are the remaining budgets for other texts of the page.
     """
 
     html: list[str]

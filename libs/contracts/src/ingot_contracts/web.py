@@ -1,6 +1,6 @@
-"""The page frame of web for services that answer browsers themselves, for a common look.
+"""The page frame of web for services that answer browsers themselves, so all pages look alike.
 
-The style sheet is web's, at a fixed address. Pages stay readable without it.
+The style sheet is web's, at a fixed address. Pages are readable without it.
 """
 
 from html import escape
@@ -19,14 +19,14 @@ _LOGO = (
 
 
 class PageFrame(msgspec.Struct, frozen=True):
-    """The HTML around the pages of a site. ``root`` is its path, without a slash at the end."""
+    """The HTML around the pages of a site. ``root`` is the path of the site, without a slash at the end."""
 
     root: str
     site_name: str
 
     @property
     def brand(self) -> str:
-        """Return the site's name as a link to its first page."""
+        """Return the site's name as a link to the first page of the site."""
         return f'<a class="brand" href="{escape(self.root)}/">{_LOGO}{escape(self.site_name)}</a>'
 
     @property

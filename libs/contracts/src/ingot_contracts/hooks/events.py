@@ -10,7 +10,7 @@ class HooksForgotten(msgspec.Struct, frozen=True, kw_only=True, tag="hooks.repos
 
 
 class DeliveryRequested(msgspec.Struct, frozen=True, kw_only=True, tag="hooks.delivery.requested.v1"):
-    """A person sends deliveries of a hook again, or a test. Wakes the workers."""
+    """A person requested another delivery of a hook, or a test. Wakes the workers."""
 
     hook_id: int
 
@@ -18,8 +18,8 @@ class DeliveryRequested(msgspec.Struct, frozen=True, kw_only=True, tag="hooks.de
 class HookDeactivated(msgspec.Struct, frozen=True, kw_only=True, tag="hooks.hook.deactivated.v1"):
     """A hook was switched off because of its endpoint or a lost permission, not by a person.
 
-    It belongs to a repository, or to an account, or with neither to the server. ``host`` is the one of its
-    endpoint, whose URL may hold a secret.
+    It belongs to a repository, to an account, or with neither to the server. ``host`` is the host of its
+    endpoint, whose URL may contain a secret.
     """
 
     hook_id: int

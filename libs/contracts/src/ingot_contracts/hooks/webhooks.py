@@ -1,7 +1,7 @@
 """Payloads of webhooks, with fields in the order that receivers expect, and the table of all events of hooks.
 
-A new kind is a row of `FAMILIES` or `PARTS`. hooks reads them, web builds the boxes of its form from them,
-and ``docs/webhooks.md`` is generated from them.
+A new kind is a row in `FAMILIES` or `PARTS`. hooks reads them, web builds the checkboxes of its form from
+them, and ``docs/webhooks.md`` is generated from them.
 """
 
 from datetime import datetime
@@ -131,7 +131,7 @@ class ReviewText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PullRequestPayload(msgspec.Struct, frozen=True, kw_only=True):
-    """A pull request changed.
+    """A payload for a change of a pull request.
 
     ``review`` is set for a review, ``requested_reviewer`` or ``requested_team`` for a request. ``commit_id``
     is always empty.
@@ -200,13 +200,13 @@ Payload = (
     | ReleasePayload
     | WikiPayload
 )
-"""A payload of any family."""
+"""Any payload of a family."""
 
 
 class Family(msgspec.Struct, frozen=True, kw_only=True):
     """A family of events of hooks. Hooks subscribe to its ``name``, and ``X-Gitea-Event`` contains it.
 
-    ``when`` completes the sentence "sent when …" in the docs. ``label`` is the label of its box in web's
+    ``when`` completes the sentence "sent when …" in the docs. ``label`` is the label of its checkbox in web's
     form, at position ``box``. ``events`` are the service events that hooks announces as this family, with
     ``payload``.
     """
@@ -220,11 +220,11 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of the family ``of``, or of a larger part. Hooks may subscribe to it alone.
+    """A part of the family ``of``, or of a larger part. Hooks may subscribe to a part alone.
 
     ``actions`` are the actions of the family that belong to the part. ``review`` is the state of the
     submitted review that it announces, and ``header`` the ``X-Gitea-Event`` that replaces the family. Without
-    ``label`` it has no box.
+    ``label`` it has no checkbox.
     """
 
     name: str
@@ -373,6 +373,6 @@ A part whose name ends in ``_only`` has the events that belong to no other part 
 
 
 def boxes() -> list[tuple[str, str]]:
-    """Return name and label of each box of a form, in order."""
+    """Return name and label of each checkbox in a form, in order."""
     rows: list[Family | Part] = [*FAMILIES, *(part for part in PARTS if part.label)]
     return [(row.name, row.label) for row in sorted(rows, key=lambda row: row.box)]

@@ -1,4 +1,4 @@
-"""Users and organizations as the API shows them, and owners of accounts."""
+"""Users and organizations in the form of the API, and owners of accounts."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of an account that other services only show."""
+    """The fields of an account that other services only display."""
 
     html_url: str = ""
     created: datetime = NEVER
@@ -28,10 +28,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
-    """A user or an organization, as the API shows them.
+    """A user or an organization in the form of the API.
 
-    ``username`` repeats ``login`` for newer clients. Fields "for the user" are shown by identity, to the user
-    and to site administrators. Elsewhere they are as here.
+    ``username`` repeats ``login`` for newer clients. identity shows the fields "for the user" to the user and
+    to site administrators. In other answers they have their defaults.
     """
 
     id: int
@@ -61,14 +61,14 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 
 
 GHOST = User(id=-1, login="Ghost")
-"""Stands for a user whose account is deleted."""
+"""The account that stands for a user whose account is deleted."""
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of a user or organization that other services copy. ``email`` is the public address.
 
-    ``active``: may sign in. ``admin``: administers the site. ``hide_activity``: shows activities to
-    administrators alone. ``profile`` and ``hide_activity`` are None from identity of the last release.
+    ``active``: may sign in. ``admin``: administers the site. ``hide_activity``: shows activities only to
+    administrators. ``profile`` and ``hide_activity`` are None from identity of the last release.
     """
 
     id: int
@@ -84,7 +84,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     hide_activity: bool | None = None
 
     def user(self) -> User:
-        """Return the account as the API shows it."""
+        """Return the account in the form of the API."""
         return User(
             id=self.id,
             login=self.login,
@@ -95,19 +95,19 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def written_profile(self) -> str | None:
-        """Return the text for ``profile_fields`` that a copy keeps."""
+        """Return the profile as text for storage in a copy; ``profile_fields`` parses it."""
         return msgspec.json.encode(self.profile).decode() if self.profile else None
 
 
 @lru_cache(4096)
 def profile_fields(written: str | None) -> Mapping[str, Any]:
-    """Return the fields of ``User`` that a copy keeps as one text, or their defaults without a text."""
+    """Return the fields of ``User`` that a copy stores as one text; their defaults without a text."""
     profile = msgspec.json.decode(written, type=Profile) if written else Profile()
     return msgspec.structs.asdict(profile)
 
 
 def profile_of(user: User) -> Profile | None:
-    """Return the profile that a user was made of; None for a user of the last release."""
+    """Return the profile in the fields of a user; None for a user of the last release."""
     if not user.html_url:
         return None
     return Profile(**{name: getattr(user, name) for name in Profile.__struct_fields__})
@@ -116,9 +116,8 @@ def profile_of(user: User) -> Profile | None:
 class Ownership(msgspec.Struct, frozen=True, kw_only=True):
     """PUT /internal/repositories/{id}: the owner of a repository, sent before any event about it.
 
-    Sent while a repository is created or transferred. DELETE says that it was deleted, ahead of the event.
-
-    ``before`` is the id of the former owner, 0 for a new repository.
+    Sent while a repository is created or transferred. DELETE reports that it was deleted, before the event.
+    ``before`` is the id of the former owner; 0 for a new repository.
     """
 
     owner_id: int

@@ -49,7 +49,7 @@ class MembershipChanged(msgspec.Struct, frozen=True, kw_only=True, tag="identity
 
 
 class TeamEdited(msgspec.Struct, frozen=True, kw_only=True, tag="identity.team.edited.v1"):
-    """Name, description, permission or units of a team changed. Its members did not."""
+    """Name, description, permission or units of a team changed, but not its members."""
 
     team: Team
 
@@ -67,7 +67,7 @@ class PurgeRequested(msgspec.Struct, frozen=True, kw_only=True, tag="identity.pu
 
 
 class CredentialsRevoked(msgspec.Struct, frozen=True, kw_only=True, tag="identity.credentials.revoked.v1"):
-    """A token was deleted, a password changed or a sign-in forbidden: forget principals of ``user_id``."""
+    """A token was deleted, a password changed or a sign-in forbidden: evict principals of ``user_id``."""
 
     user_id: int
 

@@ -1,6 +1,7 @@
-"""Invitations to teams and repositories. identity keeps them, and sends their links.
+"""Invitations to teams and repositories. identity stores them and sends their links.
 
-repos asks for those to repositories: it decides who may invite. web asks for the invitation behind a link.
+repos requests invitations to repositories, because it decides who may invite. web requests the invitation of
+a link.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ InvitationKind = Literal["team", "repository"]
 
 
 class Invitation(msgspec.Struct, frozen=True, kw_only=True):
-    """An invitation that is still open. `permission` is empty for a team, which has its own."""
+    """An open invitation. `permission` is empty for a team, which has its own permission."""
 
     id: int
     email: str
@@ -27,14 +28,14 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Invitations(msgspec.Struct, frozen=True, kw_only=True):
-    """GET /internal/repositories/{id}/invitations: a page of them, and how many there are."""
+    """GET /internal/repositories/{id}/invitations: a page of invitations, and their number."""
 
     rows: Sequence[Invitation]
     total: int
 
 
 class InviteToRepository(msgspec.Struct, frozen=True, kw_only=True):
-    """POST /internal/repositories/{id}/invitations, for an inviter who may add collaborators."""
+    """POST /internal/repositories/{id}/invitations: a new invitation. The inviter may add collaborators."""
 
     email: Name
     permission: Name
@@ -42,10 +43,10 @@ class InviteToRepository(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LinkedInvitation(msgspec.Struct, frozen=True, kw_only=True):
-    """GET /internal/invitations?code=…: the invitation behind a link. The answer is 404 when it has ended.
+    """GET /internal/invitations?code=…: the invitation of a link. Answers 404 when it has ended.
 
-    ``target`` is its team or repository in words, and ``path`` the path of its page. ``may_register``: the
-    link is enough to make an account.
+    ``target`` describes its team or repository, and ``path`` is the path of the target's page.
+    ``may_register``: the link is sufficient to create an account.
     """
 
     kind: InvitationKind
@@ -60,10 +61,10 @@ class LinkedInvitation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InvitationCode(msgspec.Struct, frozen=True, kw_only=True):
-    """The secret of a link that is followed, which ends the invitation.
+    """The secret of a link. Its acceptance ends the invitation.
 
-    web sends it to ``POST /internal/team-invitations``, or to ``POST /internal/invitations`` of repos: the
-    caller of the request accepts it. repos sends it to ``POST /internal/repository-invitations``.
+    web sends it to ``POST /internal/team-invitations``, or to ``POST /internal/invitations`` of repos, for
+    the caller of the request. repos sends it to ``POST /internal/repository-invitations``.
     """
 
     code: Name

@@ -5,13 +5,13 @@ from typing import Annotated
 import msgspec
 
 MOST_MEMBERS = 1000
-"""Users, and teams, per request for members."""
+"""Maximum number of users, and of teams, per request for members."""
 
 
 class FindMembers(msgspec.Struct, frozen=True, kw_only=True):
     """POST /internal/organizations/{id}/members: filter the users ``ids`` by membership in the organization.
 
-    ``team_ids``: only members of one of these teams.
+    With ``team_ids``, return only members of one of these teams.
     """
 
     ids: Annotated[list[int], msgspec.Meta(max_length=MOST_MEMBERS)]
@@ -22,7 +22,7 @@ class Team(msgspec.Struct, frozen=True, kw_only=True):
     """GET /internal/teams/{id}, and a list of teams from GET /internal/organizations/{id}/teams.
 
     ``permission`` is none, read, write, admin or owner: the lowest level above none that the team has in a
-    unit. ``units`` are named as in the API: ``repo.code``. ``units_map`` has the level for each of them; from
+    unit. ``units`` have the names of the API: ``repo.code``. ``units_map`` has the level for each unit; from
     an older release it is empty. The team Owners has the permission owner and all units.
     """
 

@@ -15,12 +15,12 @@ Unit = Literal[
     "packages",
     "actions",
 ]
-"""A part of a repository that a team may have a level of its own for. The API writes ``repo.code``."""
+"""A unit of a repository, for which a team may have a separate level. The API writes ``repo.code``."""
 UNITS: tuple[Unit, ...] = get_args(Unit)
-"""In the order of ``write_levels``. A new unit goes to the end."""
+"""All units, in the order of ``write_levels``. A new unit must be the last."""
 UnitLevel = Literal["none", "read", "write", "admin"]
 UNIT_LEVELS: tuple[UnitLevel, ...] = get_args(UnitLevel)
-"""In ascending order."""
+"""All levels in ascending order."""
 _LETTERS = {level[0]: level for level in UNIT_LEVELS}
 
 
@@ -33,13 +33,13 @@ def write_levels(levels: Mapping[Unit, UnitLevel]) -> str:
 
 
 def read_levels(text: str) -> dict[Unit, UnitLevel]:
-    """Return the levels in a text of ``write_levels``. Units and letters of a later release are left out."""
+    """Return the levels in a text of ``write_levels``. Units and letters of a later release are ignored."""
     letters = zip(UNITS, text, strict=False)
     return {unit: _LETTERS[letter] for unit, letter in letters if letter in _LETTERS}
 
 
 def level_in(permission: str, unit: Unit) -> str:
-    """Return the level in a unit of a permission in a principal.
+    """Return the level that a permission in a principal gives in a unit.
 
     The permission is one word for all units, or a text of ``write_levels``.
     """

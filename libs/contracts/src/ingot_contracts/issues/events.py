@@ -53,7 +53,7 @@ class PullRequestPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangedText(msgspec.Struct, frozen=True):
-    """The former text. Its key in JSON is ``from``."""
+    """The former value of a text. Its key in JSON is ``from``."""
 
     from_: str = msgspec.field(name="from")
 
@@ -82,7 +82,7 @@ PullRequestAction = IssueAction | Literal["synchronized"]
 
 
 class IssueChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.issue.changed.v1"):
-    """An issue changed. ``action`` is named as in webhooks."""
+    """An issue changed. ``action`` has the name of the webhook action."""
 
     action: IssueAction
     issue: Issue
@@ -93,7 +93,7 @@ class IssueChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.issue.
 
 
 class IssueDeleted(msgspec.Struct, frozen=True, kw_only=True, tag="issues.issue.deleted.v1"):
-    """An issue or pull request was deleted with its comments. Copies of its texts must go.
+    """An issue or pull request was deleted with its comments. Consumers must delete copies of its texts.
 
     ``pull_id`` is the ``id`` of ``PullRequest``; 0 for an issue.
     """
@@ -106,7 +106,8 @@ class IssueDeleted(msgspec.Struct, frozen=True, kw_only=True, tag="issues.issue.
 class CommentChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.comment.changed.v1"):
     """A comment changed. ``on_line``: a review comment on a line.
 
-    Its id may equal that of a normal comment. ``pull_request`` has what ``issue`` lacks of a pull request.
+    The id of such a comment may equal that of a normal comment. ``pull_request`` has the fields of a pull
+    request that ``issue`` lacks.
     """
 
     action: CommentAction
@@ -122,7 +123,7 @@ class CommentChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.comm
 
 
 class PullRequestChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.pull.changed.v1"):
-    """A pull request changed. A merge is ``closed`` with ``pull_request.merged``."""
+    """A pull request changed. For a merge, ``action`` is ``closed`` and ``pull_request.merged`` is True."""
 
     action: PullRequestAction
     pull_request: PullRequest
@@ -149,7 +150,7 @@ class ReviewChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.revie
 class ReviewRequested(msgspec.Struct, frozen=True, kw_only=True, tag="issues.review.requested.v1"):
     """A review was requested or, with ``removed``, the request was withdrawn.
 
-    For a request to a ``team`` the ``reviewer`` is the ghost.
+    For a request to a ``team`` the ``reviewer`` is the ghost account.
     """
 
     reviewer: User
@@ -189,7 +190,7 @@ class MilestoneChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.mi
 
 
 class TimeChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.time.changed.v1"):
-    """Tracked time was added or deleted. Editing it is not supported."""
+    """Tracked time was added or deleted. It cannot be edited."""
 
     action: Literal["created", "edited", "deleted"]
     time: TrackedTime
@@ -198,13 +199,13 @@ class TimeChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.time.ch
 
 
 class IssuesForgotten(msgspec.Struct, frozen=True, kw_only=True, tag="issues.repository.forgotten.v1"):
-    """issues has deleted everything about a deleted repository."""
+    """issues has deleted all data of a deleted repository."""
 
     repository_id: int
 
 
 class PeopleNotified(msgspec.Struct, frozen=True, kw_only=True, tag="issues.people.notified.v1"):
-    """People have a new notification. Texts and rights are asked for when it is sent."""
+    """People have a new notification. Texts and access are read when it is sent."""
 
     repository_id: int
     issue_id: int

@@ -1,4 +1,4 @@
-"""Viewed files of a pull request. web stores them in issues to mark files that changed since."""
+"""Viewed files of a pull request. issues stores them; web uses them to mark files that changed since."""
 
 from typing import Annotated
 
@@ -20,6 +20,6 @@ class ViewFile(msgspec.Struct, kw_only=True):
 
 
 class FileViews(msgspec.Struct, frozen=True, kw_only=True):
-    """The caller's viewed files: SHA-256 of the path to SHA-256 of the viewed changes."""
+    """The caller's viewed files: SHA-256 of the viewed changes by SHA-256 of the path."""
 
     changes: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Issues, comments and tracked times as the API shows them."""
+"""Issues, comments and tracked times in the form of the API."""
 
 from datetime import datetime
 from typing import Annotated
@@ -32,8 +32,8 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True):
     """An issue. ``number`` counts issues and pull requests of a repository together.
 
     ``ref`` is the branch or tag that the issue is about. ``content_version`` grows with each edit of the
-    body. ``original_author`` is the author at the source of an import. Estimates and projects do not exist,
-    and their fields stay empty.
+    body. ``original_author`` is the author at the source of an import. Ingot has no estimates and projects;
+    their fields are always empty.
     """
 
     id: int
@@ -67,7 +67,7 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comment(msgspec.Struct, frozen=True, kw_only=True):
-    """A comment. Either ``issue_url`` or ``pull_request_url`` is filled, the other is empty."""
+    """A comment. Either ``issue_url`` or ``pull_request_url`` is set, the other is empty."""
 
     id: int
     html_url: str
@@ -83,7 +83,7 @@ class Comment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrackedTime(msgspec.Struct, frozen=True, kw_only=True):
-    """Tracked time. ``time`` is in seconds. Events and timelines leave out ``user_name`` and ``issue``."""
+    """Tracked time. ``time`` is in seconds. Events and timelines omit ``user_name`` and ``issue``."""
 
     id: int
     created: datetime

@@ -1,4 +1,4 @@
-"""Labels and milestones as the API shows them."""
+"""Labels and milestones in the form of the API."""
 
 from datetime import datetime
 from typing import Annotated
@@ -12,7 +12,7 @@ from ingot_contracts.limits import EVENT_URL_BYTES, EventShortText, EventText, m
 class Label(msgspec.Struct, frozen=True, kw_only=True):
     """A label. ``color`` has six hexadecimal digits.
 
-    An issue has at most one of the ``exclusive`` labels whose names are equal up to the last slash.
+    If labels are ``exclusive``, an issue has at most one of those with equal names up to the last slash.
     """
 
     id: int

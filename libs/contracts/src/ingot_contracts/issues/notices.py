@@ -1,19 +1,19 @@
-"""Notices about issues and pull requests, which mail asks for at sending, for each reader."""
+"""Notices about issues and pull requests. mail requests them for each reader before sending."""
 
 from typing import Literal
 
 import msgspec
 
 NoticeReason = Literal["mentioned", "requested", "participating", "watching", "own"]
-"""Cause of a notice for one person, the strongest one.
+"""The strongest reason why a person gets a notice.
 
-``requested``: assigned, or asked for a review. ``own``: the person did it.
+``requested``: assigned, or requested as a reviewer. ``own``: the person caused the event.
 """
 NoticeState = Literal["open", "closed", "merged"]
 
 
 class NoticeSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The source of a notice by ids: a comment, a review or a reply in one, else the issue itself."""
+    """The source of a notice by ids: a comment, a review or a reply in it, otherwise the issue itself."""
 
     actor_id: int = 0
     comment_id: int = 0
@@ -30,7 +30,7 @@ class NotifiedPerson(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IssueNotice(msgspec.Struct, frozen=True, kw_only=True):
-    """GET /internal/issues/{id}/notice: a notice as it is now, if the reader may read it; else 404.
+    """GET /internal/issues/{id}/notice: a notice in its present state; 404 if the reader may not read it.
 
     ``text`` is Markdown. ``actor`` is a login, empty for a deleted account.
     """

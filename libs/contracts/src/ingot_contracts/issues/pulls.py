@@ -1,4 +1,4 @@
-"""Pull requests as the API shows them."""
+"""Pull requests in the form of the API."""
 
 from datetime import datetime
 from typing import Annotated
@@ -39,13 +39,13 @@ class PullRequestBranch(BaseBranch, frozen=True, kw_only=True):
 
 
 class NoUnits(msgspec.Struct, frozen=True):
-    """An empty object."""
+    """An empty object: the units of a team that the reader may not see."""
 
 
 class RequestedTeam(msgspec.Struct, frozen=True, kw_only=True):
     """A requested team of the repository's organization.
 
-    All who read the pull request see its id and name. The other fields are for members of the organization,
+    All readers of the pull request see its id and name. The other fields are for members of the organization,
     and are empty here.
     """
 

@@ -1,4 +1,4 @@
-"""Reviews as the API shows them."""
+"""Reviews in the form of the API."""
 
 from datetime import datetime
 from typing import Literal
@@ -10,7 +10,7 @@ from ingot_contracts.issues.pulls import RequestedTeam
 from ingot_contracts.limits import EventText
 
 LONGEST_HUNK = 4_000
-"""Characters of the changes around a commented line. A longer text loses its end."""
+"""Maximum characters of a hunk. The end of a longer hunk is cut off."""
 
 
 ReviewStateName = Literal["APPROVED", "PENDING", "COMMENT", "REQUEST_CHANGES", "REQUEST_REVIEW"]
@@ -19,7 +19,7 @@ ReviewStateName = Literal["APPROVED", "PENDING", "COMMENT", "REQUEST_CHANGES", "
 class PullReview(msgspec.Struct, frozen=True, kw_only=True):
     """A review or, in the state REQUEST_REVIEW, a request for a review from a user or a team.
 
-    ``official``: the present rule of the base branch counts it. ``stale``: the pull request has changed
+    ``official``: it counts by the present rule of the base branch. ``stale``: the pull request has changed
     since.
     """
 
@@ -44,9 +44,8 @@ class PullReview(msgspec.Struct, frozen=True, kw_only=True):
 class PullReviewComment(msgspec.Struct, frozen=True, kw_only=True):
     """A comment on a line: ``position`` in the new file, or ``original_position`` in the old one.
 
-    The other is 0.
-
-    ``resolver`` has marked its conversation as resolved. ``outdated``: the diff no longer shows the line.
+    The other of the two is 0. ``resolver`` has marked the conversation as resolved. ``outdated``: the diff no
+    longer shows the line.
     """
 
     id: int

@@ -1,9 +1,9 @@
-"""The caller's rights on an issue, as issues reports them to web."""
+"""The caller's rights to an issue, as issues reports them to web."""
 
 import msgspec
 
 
 class IssueRights(msgspec.Struct, frozen=True, kw_only=True):
-    """The caller's rights on an issue or pull request. Pages read them to show only permitted actions."""
+    """The caller's rights to an issue or pull request. Pages use them to show only permitted actions."""
 
     may_edit: bool = False

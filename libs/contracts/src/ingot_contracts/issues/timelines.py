@@ -1,6 +1,6 @@
 """Kinds of entries in the timeline of an issue, as the API names them.
 
-issues writes them, web describes them.
+issues writes the entries, web describes them.
 """
 
 from typing import Literal

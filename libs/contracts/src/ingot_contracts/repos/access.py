@@ -9,11 +9,11 @@ from ingot_contracts.identity.units import Unit
 Level = Literal["none", "read", "write", "admin", "owner"]
 LEVELS: tuple[Level, ...] = ("none", "read", "write", "admin", "owner")
 SERVED_UNITS: tuple[Unit, ...] = ("code", "issues", "pulls", "releases")
-"""The units that peers of the last release know, so the lowest level in these is theirs."""
+"""The units that peers of the last release know. The lowest level in them is the level for these peers."""
 MOST_WATCHERS = 500
-"""Watchers of a repository who are notified of an event."""
+"""Maximum number of watchers of a repository who are notified of an event."""
 MOST_IDS = 1000
-"""Ids per ``ReadableRepositories`` and ``OfficialReviewers`` request."""
+"""Maximum number of ids per ``ReadableRepositories`` and ``OfficialReviewers`` request."""
 
 
 def reaches(level: Level, required: Level) -> bool:
@@ -37,8 +37,7 @@ def permission_of(level: Level) -> Permission:
 class AccessLevel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """GET /internal/repositories/{id}/level?user={id}: the access of a user other than the caller.
 
-    ``level`` is the lowest level in ``SERVED_UNITS``. ``units`` has the units in which the level is another
-    one.
+    ``level`` is the lowest level in ``SERVED_UNITS``. ``units`` has the units with another level.
     """
 
     level: Level
@@ -47,7 +46,8 @@ class AccessLevel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     def of(self, unit: Unit | None) -> Level:
         """Return the level in a unit.
 
-        None is for what belongs to no unit: read access to any unit is enough to read it.
+        With None, return the level for parts that belong to no unit: read access to any unit is sufficient to
+        read them.
         """
         if unit is not None:
             return self.units.get(unit, self.level)
@@ -58,11 +58,12 @@ class AccessLevel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class ReadableRepositories(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """POST /internal/readable-repositories: filter ids of repositories by the caller's read access.
 
-    Request and response. At most ``MOST_IDS``. ``team_id``: only repositories that the team was given.
-    ``with_levels`` adds the caller's ``levels`` in the code, in the order of ``ids``.
+    It is both request and response, with at most ``MOST_IDS``. ``team_id``: only repositories that the team
+    was given. ``with_levels`` adds the caller's ``levels`` in the code, in the order of ``ids``.
 
-    The answer has the repositories whose ``SERVED_UNITS`` the caller may all read. ``by_unit`` adds those of
-    which the caller reads some. ``unreadable`` has the ids for each unit that the caller may not read.
+    The response has the repositories of which the caller may read all ``SERVED_UNITS``. ``by_unit`` adds
+    those of which the caller may read some. ``unreadable`` has the ids for each unit that the caller may not
+    read.
     """
 
     ids: list[int]
@@ -74,6 +75,6 @@ class ReadableRepositories(msgspec.Struct, frozen=True, kw_only=True, omit_defau
 
 
 class Watchers(msgspec.Struct, frozen=True, kw_only=True):
-    """GET /internal/repositories/{id}/watchers: ids of watchers, at most ``MOST_WATCHERS``."""
+    """GET /internal/repositories/{id}/watchers: at most ``MOST_WATCHERS`` user ids."""
 
     ids: list[int]

@@ -14,12 +14,11 @@ NO_COMMIT = "0" * 40
 
 
 class BranchTip(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """GET /internal/repositories/{id}/branches/{name}.
+    """GET /internal/repositories/{id}/branches/{name}: the tip of a branch.
 
-    DELETE with ``?tip={sha}`` deletes it as the caller: 409 when its tip moved, or when it is the default
-    branch. ``&user={id}``: as that user instead of the caller.
-
-    ``commit`` is the commit of a request with ``?commit=true``.
+    DELETE with ``?tip={sha}`` deletes the branch as the caller: 409 if its tip has moved, or if it is the
+    default branch. ``&user={id}``: as that user instead of the caller. ``commit`` is set for a request with
+    ``?commit=true``.
     """
 
     name: str
@@ -28,7 +27,7 @@ class BranchTip(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CommitAuthor(msgspec.Struct, frozen=True, kw_only=True):
-    """An author or committer. ``username`` is empty when no account has the address."""
+    """An author or committer. ``username`` is empty if no account has the address."""
 
     name: str
     email: str
@@ -38,9 +37,7 @@ class CommitAuthor(msgspec.Struct, frozen=True, kw_only=True):
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """The verification of a signature. ``signer`` is the owner of the key, with the address of the commit.
 
-    A signer without a ``username`` is the server.
-
-    Events leave it out.
+    A signer without a ``username`` is the server. Events omit the verification.
     """
 
     verified: bool = False

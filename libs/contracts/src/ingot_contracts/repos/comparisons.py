@@ -1,4 +1,4 @@
-"""Comparisons of branches and commits that issues requests."""
+"""Comparisons of branches and commits. issues requests them."""
 
 from typing import Literal
 
@@ -17,7 +17,7 @@ def proposal_head(topic: str, proposal_id: int) -> str:
 
 
 def proposal_id(head_branch: str) -> int:
-    """Return the id of the proposal that ``proposal_head`` named, or 0 for a branch."""
+    """Return the proposal id in a name that ``proposal_head`` returned; 0 for a branch."""
     _, _, digits = head_branch.rpartition(":") if ":" in head_branch else ("", "", "")
     return int(digits) if digits.isascii() and digits.isdecimal() else 0
 
@@ -31,11 +31,10 @@ class DiffCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PullHead(msgspec.Struct, frozen=True, kw_only=True):
-    """PUT /internal/repositories/{id}/pull-heads/{number}: set access to commits of a pull request.
+    """PUT /internal/repositories/{id}/pull-heads/{number}: set who can fetch the commits of a pull request.
 
-    ``visible``: everybody who may fetch from the repository can fetch the commits. ``hidden``: they cannot be
-    fetched, but can be viewed. ``gone``: they are deleted. Later comparisons keep the state until the next
-    call.
+    ``visible``: every reader of the repository can fetch the commits. ``hidden``: they cannot be fetched, but
+    can be viewed. ``gone``: they are deleted. Later comparisons keep the state until the next call.
     """
 
     state: Literal["visible", "hidden", "gone"]
@@ -44,7 +43,7 @@ class PullHead(msgspec.Struct, frozen=True, kw_only=True):
 class Compare(msgspec.Struct, frozen=True, kw_only=True):
     """POST /internal/repositories/{id}/compare. Copies the head's commits into the base repository first.
 
-    ``number`` stores them as ``refs/pull/<number>/head`` (see ``PullHead``). 404 when a branch is missing.
+    ``number`` stores them as ``refs/pull/<number>/head`` (see ``PullHead``). 404 if a branch is missing.
     ``counted_base`` and ``counted_head`` are merge base and head of the ``DiffCounts`` that the caller
     already has.
     """
@@ -92,7 +91,7 @@ class CompareHeads(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparisons(msgspec.Struct, frozen=True, kw_only=True):
-    """One comparison per head, in the order of the request; None if the caller sees no such branch."""
+    """One comparison per head, in the order of the request; None if the caller cannot see the branch."""
 
     comparisons: list[Comparison | None] = msgspec.field(name="found")
 
@@ -110,7 +109,7 @@ class ChangedPath(msgspec.Struct, frozen=True, kw_only=True):
 class ChangedPaths(msgspec.Struct, frozen=True, kw_only=True):
     """GET /internal/repositories/{id}/files?base=&head=&offset=&limit=: files that differ, by path.
 
-    ``?skip_to=`` starts at the file of that path. ``?whitespace=`` leaves out files that differ only in white
+    ``?skip_to=`` starts at the file of that path. ``?whitespace=`` excludes files that differ only in white
     space: ``ignore-all``, ``ignore-change`` (its amount) or ``ignore-eol`` (at the ends of lines).
     """
 

@@ -23,9 +23,7 @@ class FirstLabel(msgspec.Struct, frozen=True, kw_only=True):
 class RepositoryCreated(msgspec.Struct, frozen=True, kw_only=True, tag="repos.repository.created.v1"):
     """A repository was created.
 
-    It starts with ``labels``, and with labels copied from the repository ``labels_of``.
-
-    ``labels_of`` 0: nothing is copied.
+    It starts with ``labels``, and with labels copied from the repository ``labels_of``; 0 copies none.
     """
 
     repository: Repository
@@ -50,13 +48,13 @@ class RepositoryDeleted(msgspec.Struct, frozen=True, kw_only=True, tag="repos.re
 
 
 class RepositoryAbandoned(msgspec.Struct, frozen=True, kw_only=True, tag="repos.repository.abandoned.v1"):
-    """A repository was deleted before it was ready. No other event is about it."""
+    """A repository was deleted before it was ready. There is no other event about it."""
 
     repository_id: int
 
 
 class ForkRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.fork.requested.v1"):
-    """A fork has its row, but not its commits. Wakes the workers."""
+    """A fork was requested: its row exists, but its commits are not copied yet. Wakes the workers."""
 
     repository_id: int
     parent_id: int
@@ -77,7 +75,7 @@ class ImportFinished(msgspec.Struct, frozen=True, kw_only=True, tag="repos.impor
 
 
 class ImportFetched(msgspec.Struct, frozen=True, kw_only=True, tag="repos.import.fetched.v1"):
-    """The commits of an import are here, or its other data is wanted again. issues reads its pages."""
+    """The commits of an import are here, or its other data was requested again. issues reads its pages."""
 
     repository: Repository
 
@@ -114,7 +112,7 @@ class AccessChanged(msgspec.Struct, frozen=True, kw_only=True, tag="repos.access
 class PushReceived(msgspec.Struct, frozen=True, kw_only=True, tag="repos.push.received.v1"):
     """One ref moved. 40 zeros: ``before`` for a new ref, ``after`` for a deleted one.
 
-    ``commits`` are the newest ``EVENT_COMMITS`` of ``total_commits``, newest first. ``head_commit`` is the
+    ``commits`` are the latest ``EVENT_COMMITS`` of ``total_commits``, latest first. ``head_commit`` is the
     commit that the ref is at, unless it is the first of ``commits``. ``merged_pull`` is the number of the
     pull request that the push merges, or 0. ``restricted``: the push has no effects in other repositories.
     ``options`` (`git push -o`) are for hooks.
@@ -138,10 +136,10 @@ class PushReceived(msgspec.Struct, frozen=True, kw_only=True, tag="repos.push.re
 
 
 class CommitsProposed(msgspec.Struct, frozen=True, kw_only=True, tag="repos.commits.proposed.v1"):
-    """A push to ``refs/for/``: open a pull request, or update the open one between the two branches.
+    """Commits were pushed to ``refs/for/``: issues opens a pull request, or updates the open one.
 
-    ``head`` names the head in requests about pull requests (``ingot_contracts.pulls.proposal_head``).
-    ``title`` and ``body`` are empty unless the push sets them. ``message`` is the one of the last commit,
+    ``head`` is the head's name in requests about pull requests (``ingot_contracts.pulls.proposal_head``).
+    ``title`` and ``body`` are empty unless the push sets them. ``message`` is the message of the last commit,
     clipped.
     """
 
@@ -157,7 +155,7 @@ class CommitsProposed(msgspec.Struct, frozen=True, kw_only=True, tag="repos.comm
 
 
 class StatusCreated(msgspec.Struct, frozen=True, kw_only=True, tag="repos.status.created.v1"):
-    """A commit got a status. ``commit`` is null in events of earlier releases."""
+    """A status was added to a commit. ``commit`` is null in events of earlier releases."""
 
     repository: Repository
     sender: User
@@ -170,7 +168,7 @@ class StatusCreated(msgspec.Struct, frozen=True, kw_only=True, tag="repos.status
 class ReleaseChanged(msgspec.Struct, frozen=True, kw_only=True, tag="repos.release.changed.v1"):
     """A release changed.
 
-    Drafts are not announced: publishing one is ``published``, turning it back ``deleted``.
+    Drafts are not announced: the publication of a draft is ``published``, its withdrawal ``deleted``.
     """
 
     action: Literal["published", "updated", "deleted"]
@@ -182,7 +180,7 @@ class ReleaseChanged(msgspec.Struct, frozen=True, kw_only=True, tag="repos.relea
 
 
 class WikiPageChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of one page.
+    """A change of one wiki page.
 
     ``page`` is its address, the last part of its URL. ``comment`` is the message of the commit.
     """
@@ -195,9 +193,8 @@ class WikiPageChange(msgspec.Struct, frozen=True, kw_only=True):
 class WikiChanged(msgspec.Struct, frozen=True, kw_only=True, tag="repos.wiki.changed.v1"):
     """Pages of a wiki changed, by the API or by one push.
 
-    A renamed page is ``edited``, with its present address.
-
-    ``pages`` are the latest ``EVENT_WIKI_PAGES`` changes, the latest last. ``omitted`` counts the others.
+    A renamed page is ``edited``, with its present address. ``pages`` are the latest ``EVENT_WIKI_PAGES``
+    changes, the latest last. ``omitted`` counts the others.
     """
 
     repository: Repository

@@ -1,4 +1,4 @@
-"""Facts that the first page of a repository shows next to its files."""
+"""Data that the first page of a repository shows next to its files."""
 
 from datetime import datetime
 
@@ -18,7 +18,7 @@ class LatestCommit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FrontPage(msgspec.Struct, frozen=True, kw_only=True):
-    """GET /internal/repos/{owner}/{repo}/front-page.
+    """GET /internal/repos/{owner}/{repo}/front-page: data of the first page of a repository.
 
     ``languages`` has bytes by language. ``is_starred`` and ``is_watched`` are about the caller.
     """

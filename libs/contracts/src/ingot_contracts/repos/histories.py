@@ -1,4 +1,4 @@
-"""Histories of pull requests that issues requests."""
+"""Histories of pull requests. issues requests them."""
 
 from datetime import datetime
 from typing import Literal
@@ -9,7 +9,7 @@ from ingot_contracts.repos.commits import Verification
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
-    """The author or committer as the commit states it. ``login`` is empty when no account has the address."""
+    """The author or committer named in a commit. ``login`` is empty if no account has the address."""
 
     name: str
     email: str
@@ -33,9 +33,9 @@ class HistoryChanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HistoryCommit(msgspec.Struct, frozen=True, kw_only=True):
-    """A commit as git stores it.
+    """A commit in the form of git.
 
-    Fields that were not requested are None, as are ``changes`` above the limit.
+    Fields that were not requested are None; ``changes`` above the limit are None, too.
     """
 
     sha: str
@@ -51,9 +51,9 @@ class HistoryCommit(msgspec.Struct, frozen=True, kw_only=True):
 class History(msgspec.Struct, frozen=True, kw_only=True):
     """GET /internal/repositories/{id}/commits?base=&head=&offset=&limit=: commits of head that base lacks.
 
-    Newest first; ``total`` counts all. An empty base excludes nothing. ``?unattended=true`` as for comparing.
-    ``?changes=true`` adds the changes of each commit. ``?verification=true`` adds the verification of its
-    signature.
+    They are listed latest first; ``total`` counts all. An empty base excludes no commits.
+    ``?unattended=true`` is as for comparisons. ``?changes=true`` adds the changes of each commit.
+    ``?verification=true`` adds the verification of its signature.
     """
 
     commits: list[HistoryCommit]

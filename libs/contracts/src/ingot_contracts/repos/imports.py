@@ -6,14 +6,14 @@ from typing import Literal
 import msgspec
 
 GHOST_ID = -1
-"""The author of texts of people who have no account here."""
+"""The id of the account that stands for authors who have no account here."""
 
 
 ImportedReviewState = Literal["APPROVED", "COMMENT", "REQUEST_CHANGES"]
 
 
 class ImportedPerson(msgspec.Struct, frozen=True, kw_only=True):
-    """A person of an imported text: an account here, or the ghost, and the person at the source."""
+    """A person of an imported text: an account here, or the ghost account, and the person at the source."""
 
     account_id: int = GHOST_ID
     name: str = ""
@@ -47,9 +47,9 @@ class ImportedReaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportedIssue(msgspec.Struct, frozen=True, kw_only=True):
-    """An issue. ``labels`` and ``milestone`` are ids of the source.
+    """An imported issue. ``labels`` and ``milestone`` are ids of the source.
 
-    ``assignees`` have accounts that may read the repository, or the ghost.
+    ``assignees`` are accounts that may read the repository, or the ghost account.
     """
 
     source_id: int
@@ -101,7 +101,7 @@ class ImportedReview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request for a review. ``reviewer`` may read the repository, or is the ghost."""
+    """A request for a review. ``reviewer`` may read the repository, or is the ghost account."""
 
     reviewer: ImportedPerson
     commit_sha: str
@@ -109,7 +109,7 @@ class ImportedRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportedPull(ImportedIssue, frozen=True, kw_only=True):
-    """A pull request. Its commits are in the repository, under its number, if the source gave them.
+    """A pull request. Its commits are in the repository, under its number, if the source returned them.
 
     ``is_from_base``: the head branch is in the repository. Otherwise it was in another one.
     """
@@ -155,14 +155,14 @@ class ImportedTime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportedDependency(msgspec.Struct, frozen=True, kw_only=True):
-    """The issue ``number`` is blocked by ``blocker``, which is in the same repository."""
+    """A dependency: the issue ``number`` is blocked by ``blocker``, an issue of the same repository."""
 
     number: int
     blocker: int
 
 
 class ReadImportPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A request for the page at ``cursor``, empty for the first one. Earlier pages are written.
+    """A request for the page at ``cursor``, empty for the first page. Earlier pages have been written.
 
     ``is_refused``: the page at ``cursor`` cannot be written, so the import fails.
     """
@@ -172,10 +172,10 @@ class ReadImportPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page, and the cursor of the next one. A page of pull requests may have their comments.
+    """A page, and the cursor of the next page. A page of pull requests may have their comments.
 
-    ``wait``: the source is asked again after ``seconds``. ``ended``: there is nothing more to do, because the
-    import is done, failed, cancelled or deleted.
+    ``wait``: request the page again after ``seconds``. ``ended``: no page follows, because the import is
+    done, failed, cancelled or deleted.
     """
 
     state: Literal["page", "wait", "ended"]

@@ -1,4 +1,4 @@
-"""Rules of a branch for merges."""
+"""Rules of a branch for merges into it."""
 
 import msgspec
 
@@ -6,13 +6,13 @@ import msgspec
 class MergeRule(msgspec.Struct, frozen=True, kw_only=True):
     """GET /internal/repositories/{id}/merge-rule?branch=&head=: the rule for merging ``head`` into a branch.
 
-    For the caller, or ``&user={id}``. ``&unattended=true``: for no user, without a check of access. Without
-    ``rule_name`` the branch is not protected.
+    It applies to the caller, or to ``&user={id}``. ``&unattended=true``: no user, and no check of access.
+    Without ``rule_name`` the branch is not protected.
 
     repos itself rejects a merge (405) if ``may_merge`` is false or ``missing_checks`` names statuses that
     have not succeeded. ``?override=true`` skips that if ``may_override`` is true. With
     ``block_on_outdated_branch`` it rejects a head that is behind (409), with the same override. issues checks
-    the reviews: approvals of the ``approvers`` (ids; None: everybody with write access) and of
+    the reviews: approvals of the ``approvers`` (ids; None: all users with write access) and of
     ``approving_teams`` count.
     """
 

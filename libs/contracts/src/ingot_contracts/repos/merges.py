@@ -1,4 +1,4 @@
-"""Merges and updates of branches that issues requests."""
+"""Merges and updates of branches. issues requests them."""
 
 from typing import Literal
 
@@ -13,7 +13,7 @@ MERGE_STYLES: dict[MergeStyle, str] = {
     "squash": "allow_squash_merge",
     "fast-forward-only": "allow_fast_forward_only_merge",
 }
-"""Style of merging a pull request to the field of ``Repository`` that allows it."""
+"""The field of ``Repository`` that allows each style of merging a pull request."""
 
 
 class Merge(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,17 +22,16 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
     ``?user={id}`` merges as that user, for a scheduled merge. ``&restricted=true``: the merge was scheduled
     with a restricted token.
 
-    409 when they conflict, when ``refs/pull/<number>/head`` is not ``head_sha`` any more, or when the base
-    moved.
+    409 if they conflict, if ``refs/pull/<number>/head`` is no longer ``head_sha``, or if the base has moved.
 
-    ``head_branch`` needs no comparison first: its commits are copied here, as ``Compare`` does. 409 then also
-    when it is not at ``head_sha`` any more, and 405 when the two conflict in any style. If the branch is
-    deleted or hidden from the user, the commits stored under the number are merged.
+    ``head_branch`` needs no comparison first: its commits are copied here, like in ``Compare``. Then 409 also
+    if it is no longer at ``head_sha``, and 405 if the two conflict in any style. If the branch is deleted or
+    hidden from the user, the commits stored under the number are merged.
 
-    413 when git needs more CPU time than a request, or a job with ``user``, may use.
+    413 if git needs more CPU time than a request, or a job with ``user``, may use.
 
-    ``merge_base`` is the one of the reviewed changes, empty if there was none. 409 when it differs now. None
-    accepts any.
+    ``merge_base`` is the merge base of the reviewed changes, empty if there was none. 409 if it differs now.
+    None accepts any.
     """
 
     number: int
@@ -47,10 +46,10 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Merged(msgspec.Struct, frozen=True, kw_only=True):
-    """``sha`` is the new tip of the base branch. ``already`` True: base already contained head.
+    """The result of a merge. ``sha`` is the base branch's new tip. ``already``: base already contained head.
 
     ``base_sha`` is the former tip of the base branch, ``merge_base`` its merge base with the head. Both are
-    empty when an earlier call merged them.
+    empty if an earlier call merged them.
     """
 
     sha: str
@@ -62,9 +61,9 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
 class OfficialReviewers(msgspec.Struct, frozen=True, kw_only=True):
     """POST /internal/repositories/{id}/official-reviewers: filter reviewers by the rule of ``branch``.
 
-    Request and response. Of at most ``MOST_IDS`` accounts and ``MOST_IDS`` teams, returns official approvers:
-    allowed by the present rule and by their present access. Without a rule, or without its list of approvers,
-    all writers count.
+    It is both request and response. Of at most ``MOST_IDS`` accounts and ``MOST_IDS`` teams, returns official
+    approvers: allowed by the present rule and by their present access. Without a rule, or without its list of
+    approvers, all writers count.
     """
 
     branch: str = ""
@@ -75,9 +74,8 @@ class OfficialReviewers(msgspec.Struct, frozen=True, kw_only=True):
 class UpdateBranch(msgspec.Struct, frozen=True, kw_only=True):
     """POST /internal/repositories/{id}/update-branch: merge a base branch into ``head_branch``.
 
-    The caller makes the merge. The caller needs write access, and the protection of the branch holds.
-    ``title`` is the title of the merge commit. 409 when the two conflict, or the branch is no longer at
-    ``head_sha``.
+    The caller makes the merge and needs write access. The protection of the branch applies. ``title`` is the
+    title of the merge commit. 409 if the two conflict, or if the branch is no longer at ``head_sha``.
     """
 
     head_branch: str
@@ -89,6 +87,9 @@ class UpdateBranch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UpdatedBranch(msgspec.Struct, frozen=True, kw_only=True):
-    """``sha`` is the tip of the branch now. It is the former tip if the branch already had all commits."""
+    """The result of an update. ``sha`` is the tip of the branch now.
+
+    It is the former tip if the branch already had all commits.
+    """
 
     sha: str

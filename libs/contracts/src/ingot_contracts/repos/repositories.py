@@ -1,4 +1,4 @@
-"""Repositories as the API shows them, with the rights of a caller."""
+"""Repositories in the form of the API, with the rights of a caller."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -14,14 +14,13 @@ from ingot_contracts.repos.transfers import RepositoryTransfer
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True):
-    """A repository as the API shows it. In events ``permissions`` are all false.
+    """A repository in the form of the API. In events ``permissions`` are all false.
 
     ``units_map`` has the level of the caller in each unit, in answers to a caller whose levels differ.
-
     ``has_…`` are the enabled units. ``licenses`` are SPDX keys. ``original_url`` and ``mirror_…`` describe a
     mirror and are empty in events. ``allow_…`` are the allowed styles of merging and updating pull requests.
     ``default_merge_style`` is one of ``MERGE_STYLES``. ``internal``: only members of its organization see it.
-    Fields below "without effect" return what a client sent, and change nothing.
+    Fields below "without effect" return the value that a client sent, and have no effect.
     """
 
     id: int
@@ -100,7 +99,8 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
 class RepositoryAccess(AccessLevel, frozen=True, kw_only=True, omit_defaults=False):
     """GET /internal/repositories/by-name/{owner}/{name}/access and …/{id}/access: the caller's access.
 
-    ``?user={id}``: access of that user instead of the caller's. 404 when they may not know of the repository.
+    ``?user={id}``: access of that user instead of the caller's. 404 if the caller or user may not see the
+    repository.
     """
 
     repository: Repository

@@ -1,4 +1,4 @@
-"""Pending transfers of repositories, as the API shows one and as web lists them."""
+"""Pending transfers of repositories: one in the form of the API, and the list for web."""
 
 from datetime import datetime
 
@@ -17,9 +17,9 @@ class RepositoryTransfer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TransferOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """A transfer as its new owner sees it.
+    """A transfer for display to its new owner.
 
-    The owner may not see the repository yet, so it has only the name.
+    The owner may not have access to the repository yet, so only the name is included.
     """
 
     full_name: str
@@ -29,7 +29,7 @@ class TransferOffer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TransferOffers(msgspec.Struct, frozen=True, kw_only=True):
-    """The latest transfers that wait for the caller, and their number."""
+    """The latest transfers that the caller may accept, and their number."""
 
     offers: list[TransferOffer] = []
     total: int = 0

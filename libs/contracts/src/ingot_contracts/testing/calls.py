@@ -1,4 +1,4 @@
-"""A parsed request to a fake of a service, and error responses."""
+"""Parsed requests to fakes of services, and error responses."""
 
 import base64
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -15,7 +15,7 @@ _B = TypeVar("_B", bound=msgspec.Struct)
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """The claims of ``Ingot-Principal`` that repos decides by. ``id`` 0: anonymous."""
+    """The claims of ``Ingot-Principal`` that the fake repos uses for decisions. ``id`` 0: anonymous."""
 
     id: int = 0
     admin: bool = False
@@ -30,9 +30,9 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 class RecordedCall(msgspec.Struct, frozen=True):
-    """One request.
+    """A recorded request.
 
-    ``operation`` is the last literal segment of its route: "access", "merge", "branches" and so on.
+    ``operation`` is the last literal segment of its route, such as "access", "merge" or "branches".
     """
 
     method: str
@@ -79,7 +79,7 @@ def _claims(token: bytes) -> dict[str, Any]:
 
 
 def body_of(call: RecordedCall, body_type: type[_B]) -> _B:
-    """Decode a JSON body. Fails with 422."""
+    """Decode a JSON body. Answers 422 if it is invalid."""
     try:
         return msgspec.json.decode(call.body, type=body_type)
     except msgspec.DecodeError as error:
@@ -91,7 +91,7 @@ def parameter_of(call: RecordedCall, name: str) -> str:
 
 
 def id_of(text: str) -> int:
-    """Return the id in a path or query, or 0, which is never used, if it is not a number."""
+    """Return the id in a path or query; 0, which is never used, if it is not a number."""
     return int(text) if text.isascii() and text.isdigit() and int(text) <= MAX_ID else 0
 
 

@@ -1,4 +1,4 @@
-"""Forms of pages, filled and sent as a browser does, with the names and values of the page."""
+"""Forms of pages, filled in and sent like by a browser, with the names and values of the page."""
 
 from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
@@ -72,7 +72,7 @@ class _Reader(HTMLParser):
 
 
 def form_of(html: str, to: str, button: str) -> PageForm:
-    """Return the first form of a page with this button whose address has this end. Raises LookupError."""
+    """Return the first form of a page with this button whose URL ends with ``to``. Raises LookupError."""
     reader = _Reader()
     reader.feed(html)
     for form in reader.forms:

@@ -10,7 +10,7 @@ from ingot_contracts.testing.calls import Receive, Send, error_body, id_of, para
 
 
 class FakeIssues:
-    """Answers like the ``internal`` routes of issues for mail. Tests may change the tables at any time."""
+    """A fake with the ``internal`` routes of issues for mail. Tests may change the tables at any time."""
 
     def __init__(self) -> None:
         self.notices: dict[int, IssueNotice] = {}

@@ -15,12 +15,12 @@ Form = Callable[[int], str]
 
 
 def repeated(unit: str, start: str = "") -> Form:
-    """Repeat ``unit`` after ``start``."""
+    """Return a form that repeats ``unit`` after ``start``."""
     return lambda length: (start + unit * (length // len(unit) + 1))[:length]
 
 
 def nested(opening: str, inside: str, closing: str) -> Form:
-    """Nest ``inside`` as deep as the length allows."""
+    """Return a form that nests ``inside`` as deep as the length allows."""
     both = len(opening) + len(closing)
     return lambda length: (
         opening * ((length - len(inside)) // both) + inside + closing * ((length - len(inside)) // both)
@@ -28,12 +28,12 @@ def nested(opening: str, inside: str, closing: str) -> Form:
 
 
 def growing(unit: str, mark: str) -> Form:
-    """Repeat ``unit`` with one mark, two marks and so on."""
+    """Return a form that repeats ``unit`` with one mark, two marks and so on."""
     return lambda length: "".join(unit + mark * n for n in range(int((2 * length) ** 0.5)))[:length]
 
 
 def interleaved(first: Form, second: Form) -> Form:
-    """Mix two forms in pieces of 64 characters, half of the text each."""
+    """Return a form that mixes two forms in pieces of 64 characters, half of the text each."""
 
     def form(length: int) -> str:
         pieces = zip(_pieces(first(length // 2)), _pieces(second(length // 2)), strict=False)
@@ -43,7 +43,7 @@ def interleaved(first: Form, second: Form) -> Form:
 
 
 def within(outer: Form, inner: Form) -> Form:
-    """Put one form in the middle of another one."""
+    """Return a form that puts one form into the middle of another one."""
 
     def form(length: int) -> str:
         outside = outer(length // 2)
@@ -57,7 +57,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _numbered(template: str) -> Form:
-    """Repeat ``template`` with consecutive numbers."""
+    """Return a form that repeats ``template`` with consecutive numbers."""
     return lambda length: "".join(template.format(n) for n in range(length // len(template.format(10_000))))
 
 
@@ -259,7 +259,7 @@ WORST: dict[str, Form] = {
 
 
 def worst_page(count: int = 50) -> list[str]:
-    """Return as many distinct expensive texts of the largest size as a page may have."""
+    """Return a page of distinct expensive texts of the largest size."""
     forms = [*WORST.values()]
     return [f"{number} {forms[number % len(forms)](LARGEST - 8)}" for number in range(count)]
 
