@@ -1,5 +1,5 @@
 """HTTP/1.1 on sockets: a server protocol, a client between services, and the framing rules of both.
 
-ADR 29 has the guarantees. This package does not depend on Ingot: error texts and settings come from its
+ADR 29 lists the guarantees. This package does not depend on Ingot: error texts and settings come from its
 callers.
 """

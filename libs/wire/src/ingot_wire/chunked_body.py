@@ -1,4 +1,4 @@
-"""A chunked response body that bypasses the event loop's transport, so it can be spliced into a pipe."""
+"""A chunked response body, read without the event loop's transport, so it can be spliced into a pipe."""
 
 import os
 import re
@@ -16,7 +16,7 @@ _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})(;.*)?")
 class ChunkedBody:
     """A chunked body without trailers (RFC 9112, section 7.1) on a connection that has no other reader.
 
-    ``beginning`` was read already. The body is complete when ``is_whole``. ``has_surplus``: bytes follow it.
+    ``beginning`` was already read. The body is complete if ``is_whole``. ``has_surplus``: bytes follow it.
     """
 
     def __init__(self, connection: int, beginning: bytes) -> None:
@@ -38,11 +38,9 @@ class ChunkedBody:
         self._socket.close()
 
     async def part(self, pipe: Pipe) -> bytes | int:
-        """Return the next bytes of the body, or how many of them were moved into the empty pipe.
+        """Return the next bytes of the body, or the number of bytes that were moved into the empty pipe.
 
-        Returns b"" at the end.
-
-        A pipe with little capacity is left empty. Raises ConnectionError.
+        Returns b"" at the end. A pipe with little capacity is not used. Raises ConnectionError.
         """
         if not self._left:
             self._left = await self._size()
@@ -65,7 +63,7 @@ class ChunkedBody:
         return count
 
     def _wake_at(self, count: int) -> None:
-        """Make the socket readable once ``count`` bytes have arrived (tcp(7)): fewer parts cost less."""
+        """Make the socket readable after ``count`` bytes have arrived (tcp(7)): fewer parts cost less."""
         if count != self._least:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
             self._least = count
@@ -98,9 +96,9 @@ class ChunkedBody:
         return self._read[begin:end]
 
     async def _more(self, most: int) -> bytes:
-        """Return the next bytes.
+        """Return the next bytes, at most ``most``.
 
-        ``most`` is small for a line, since the rest of the chunk can go through a pipe.
+        ``most`` is small for a line, because the rest of the chunk can go through a pipe.
         """
         self._wake_at(1)
         while True:

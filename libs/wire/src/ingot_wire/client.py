@@ -1,9 +1,8 @@
 """The HTTP/1.1 client between services.
 
-Kept connections, one request at a time on each, bodies streamed both ways.
-
-It has only what services need, since every request pays for it (ADR 11): no redirects, cookies,
-proxies, compression or trailers. Callers give no framing: it is written here, from the bytes that are sent.
+It keeps connections open, sends one request at a time on each, and streams bodies in both directions. It has
+only the features that services need, because every request pays for it (ADR 11): no redirects, cookies,
+proxies, compression or trailers. Callers give no framing: the client writes it from the bytes that are sent.
 """
 
 import asyncio
@@ -25,19 +24,19 @@ The limit exists because the read may be what crashes the server.
 """
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 IDEMPOTENT = SAFE | {"PUT", "DELETE"}
-"""RFC 9110, sections 9.2.1 and 9.2.2."""
+"""Idempotent methods (RFC 9110, sections 9.2.1 and 9.2.2)."""
 WITH_CONTENT = frozenset(("POST", "PUT", "PATCH"))
 """Methods whose requests give a Content-Length even without a body (RFC 9110, section 8.6)."""
 
 
 def target(raw_path: bytes, query: bytes) -> bytes:
-    """Return path and query of a received request, fit to be sent on."""
+    """Return path and query of a received request in a form that can be sent to another server."""
     raw = raw_path + b"?" + query if query else raw_path
     return raw if raw.isascii() else quote_from_bytes(raw, safe="!#$%&'()*+,/:;=?@[]~").encode()
 
 
 class NotConnected(ConnectionError):
-    """The server cannot be reached: no byte of the request was sent."""
+    """The server cannot be reached; no byte of the request was sent."""
 
 
 class Response:
@@ -60,13 +59,16 @@ class Response:
     async def read_part(self) -> tuple[bytes, bool]:
         """Return the next bytes of the body, and True if more follow.
 
-        Raises ConnectionError, or what the request body raised.
+        Raises ConnectionError, or the error that the request body raised.
         """
         return await self._connection.read_part()
 
     @property
     def chunks(self) -> ChunkedBody | None:
-        """The body in place of ``read_part``, if it was requested in chunks and is sent in chunks."""
+        """Return the chunked body, to be read instead of ``read_part``; None if it is not chunked.
+
+        The request must have asked for it.
+        """
         return self._connection.chunks
 
     async def read(self) -> bytes:
@@ -89,7 +91,7 @@ class Response:
 class Origin:
     """The server at ``url``. A request waits up to ``patience`` seconds for a server that cannot be reached.
 
-    At most ``max_waiting`` requests wait; the others fail at once.
+    At most ``max_waiting`` requests wait; further requests fail at once.
     """
 
     def __init__(self, url: str, *, patience: float = 0.0, max_waiting: int = 500) -> None:
@@ -112,12 +114,11 @@ class Origin:
     ) -> Response:
         """Send a request and return when the head of its response has arrived.
 
-        ``headers`` have no framing (`framing.FRAMING_HEADERS`). A body of bytes is sent with its
+        ``headers`` must not contain framing (`framing.FRAMING_HEADERS`). A body of bytes is sent with its
         Content-Length, a body in parts in chunks. ``in_chunks``: the body of the response may be read as
         ``chunks``. A request is retried if no server can have begun it. An idempotent request without a body
-        is also retried if its connection ended before the response.
-
-        Raises ConnectionError, the errors of the body, and ValueError for an invalid head.
+        is also retried if its connection ended before the response. Raises ConnectionError, the errors of the
+        body, and ValueError for an invalid head.
         """
         give_up = asyncio.get_running_loop().time() + self._patience
         head = request_head(method, self._prefix + target, self._authority, headers)
@@ -166,7 +167,7 @@ class Origin:
             connection.close()
 
     async def _connect_patiently(self, give_up: float) -> ClientConnection:
-        """Return a new connection, tried until ``give_up`` of the loop's time. Raises NotConnected."""
+        """Return a new connection. Retry until the loop's time is ``give_up``. Raises NotConnected."""
         loop = asyncio.get_running_loop()
         try:
             return await self._connect(loop)

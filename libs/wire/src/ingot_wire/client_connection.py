@@ -31,7 +31,7 @@ Body = bytes | AsyncIterator[bytes]
 
 
 class ClientConnection(asyncio.Protocol):
-    """One connection: ``send_request``, then ``read_part`` until the body ends, then ``release``.
+    """A client connection: ``send_request``, then ``read_part`` until the body ends, then ``release``.
 
     It is reused only after the last request was sent completely and its response was read to the end. No
     other bytes may have arrived. Bytes that belong to no request end the connection and are never returned.
@@ -68,8 +68,8 @@ class ClientConnection(asyncio.Protocol):
         """Send a request and return when the head of its response has arrived.
 
         ``head`` has no framing: a body of bytes adds its Content-Length, a body in parts is sent in chunks.
-        ``bodiless``: the response ends with its head, as for HEAD. ``wants_chunks``: `chunks` reads the body
-        of the response if it is chunked. Raises ConnectionError, and the errors of the body.
+        ``bodiless``: the response ends with its head, like for HEAD. ``wants_chunks``: `chunks` reads the
+        body of the response if it is chunked. Raises ConnectionError, and the errors of the body.
         """
         if self._bodiless or self._wants_chunks:
             # The parser still waits for the body that HEAD leaves out, or that was read without it.
@@ -100,7 +100,7 @@ class ClientConnection(asyncio.Protocol):
     def release(self) -> bool:
         """End the request.
 
-        Returns True if another one may be sent; otherwise the caller closes the connection.
+        Return True if another request may be sent; otherwise the caller closes the connection.
         """
         if self.chunks is not None and self.chunks.is_whole:
             self._complete, self._keeps_alive = True, self._keeps_alive and not self.chunks.has_surplus
@@ -119,9 +119,9 @@ class ClientConnection(asyncio.Protocol):
         return True
 
     def is_fit(self) -> bool:
-        """Return whether the idle connection may be reused: it is young enough, and has received nothing.
+        """Return whether the idle connection may be reused: it is young enough, and has received no bytes.
 
-        Bytes on an idle connection are its end, or a response to no request.
+        Bytes on an idle connection mean its end, or a response to no request.
         """
         return (
             not self.ended
@@ -235,7 +235,7 @@ class ClientConnection(asyncio.Protocol):
             raise ValueError("the head is too large")
 
     def _feed_lines(self, data: bytes) -> None:
-        """Parse a response that ends with its head, and reject what follows.
+        """Parse a response that ends with its head, and reject following bytes.
 
         The parser would wait for a body.
         """
@@ -247,7 +247,7 @@ class ClientConnection(asyncio.Protocol):
     def _feed_head(self, data: bytes) -> None:
         """Parse the head; leave a chunked body to ``chunks`` if the request was sent completely.
 
-        Every other response is read by the parser, like one whose head is not complete in the first read.
+        The parser reads every other response, also one whose head is not complete in the first read.
         """
         head, end, body = data.partition(b"\r\n\r\n")
         self._parser.feed_data(head + end)
@@ -312,7 +312,7 @@ class ClientConnection(asyncio.Protocol):
 
 
 def _enable_keepalive(connection: socket.socket) -> None:
-    """Detect that the other machine disappeared without closing the connection, as pods do (tcp(7))."""
+    """Detect that the other machine disappeared without closing the connection, like pods do (tcp(7))."""
     if not hasattr(socket, "TCP_USER_TIMEOUT"):
         return
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -74,7 +74,7 @@ def _sent_name(name: bytes) -> bytes:
 
 
 def request_framing_error(method: str, version: str, headers: Headers) -> str:
-    """Return why a request is rejected for its framing; empty if it is plain.
+    """Return the reason why a request is rejected for its framing; empty if it is plain.
 
     RFC 9112, sections 3.2 (one Host), 6.1 (transfer codings) and 6.3 (lengths); RFC 9110, section 7.8
     (upgrades).
@@ -95,11 +95,10 @@ def request_framing_error(method: str, version: str, headers: Headers) -> str:
 
 
 def response_framing_error(version: str, headers: Headers, *, has_body: bool) -> str:
-    """Return why a response cannot be read to its end.
+    """Return the reason why a response cannot be read to its end; empty if its framing is plain.
 
-    Empty if it is plain. ``has_body``: its status and method allow one.
-
-    A body that ends with the connection is rejected: a part of it would look complete.
+    ``has_body``: its status and method allow a body. A body that ends with the connection is rejected,
+    because a part of it would look complete.
     """
     if version not in VERSIONS:
         return f"the version is HTTP/{version}"

@@ -1,7 +1,7 @@
-"""One request and its response under uvicorn, with less work between the app and the socket.
+"""A request and its response in uvicorn, with less work between the app and the socket.
 
-The head of a response waits for the first part of a short body, so both are one write. The framing of the
-response is written here: an app may give a Content-Length, and the body must have exactly that many bytes.
+The head of a response waits for the first part of a short body, so both are one write. This module writes the
+framing of the response: an app may give a Content-Length, and the body must have exactly that many bytes.
 """
 
 import asyncio
@@ -28,9 +28,9 @@ OWN_HEADERS = frozenset((b"connection", b"keep-alive", b"trailer", b"transfer-en
 
 
 class ResponseCycle(RequestResponseCycle):
-    """A request in a task of its own, which leaves ``tasks`` when it ends.
+    """A request in its own task, which is removed from ``tasks`` when it ends.
 
-    ``error_body`` makes the JSON body of an error from its message.
+    ``error_body`` creates the JSON body of an error from its message.
     """
 
     def __init__(
@@ -65,9 +65,7 @@ class ResponseCycle(RequestResponseCycle):
     async def run_asgi(self, app: Any) -> None:
         """Run the app. A cancelled request gets 503 if its response has not begun.
 
-        Otherwise its connection is closed.
-
-        So no client mistakes a part of a response for all of it.
+        Otherwise its connection is closed, so no client mistakes a part of a response for all of it.
         """
         try:
             await app(self.scope, self.receive, self.send)
@@ -185,7 +183,7 @@ class ResponseCycle(RequestResponseCycle):
             self._chunk_end = b"\r\n" if self.chunked_encoding else b""
 
     def _release_connection(self) -> None:
-        """Close the duplicate, else the connection would stay open when the transport closes it."""
+        """Close the duplicate socket. It would keep the connection open after the transport has closed it."""
         if self._connection >= 0:
             os.close(self._connection)
             self._connection = -1
@@ -214,7 +212,7 @@ class ResponseCycle(RequestResponseCycle):
             self._end()
 
     def _chunk(self, body: bytes) -> bytes:
-        """Return a part in its chunk. A large part is written at once, since a copy would cost too much."""
+        """Return a part as a chunk. A large part is written directly, because a copy would cost too much."""
         if len(body) > SHORT_BODY:
             end, self._chunk_end = self._chunk_end, b""
             self.transport.writelines((b"%b%x\r\n" % (end, len(body)), body, b"\r\n"))
@@ -238,4 +236,4 @@ class ResponseCycle(RequestResponseCycle):
 
 
 def _nothing() -> None:
-    """Ignore the end of a response whose request has ended."""
+    """Do nothing. Called instead of the end of a response whose request has ended."""
