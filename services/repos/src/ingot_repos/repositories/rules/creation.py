@@ -89,7 +89,7 @@ class NewRepository(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NameTaken(Invalid):
-    """The owner already has a repository with that name."""
+    """The owner has a repository with that name."""
 
 
 class RepositoryCreator:
