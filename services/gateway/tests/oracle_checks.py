@@ -1,7 +1,8 @@
 """Checks of each connection of a client, and of each connection to the service."""
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 
 from .byte_tap import Exchange, TappedConnection
 from .connection_plans import Plan
@@ -21,8 +22,11 @@ class OracleError(AssertionError):
     """The gateway and h11 disagree about a message, or about whom it belongs to."""
 
 
-def check_client(plan: Plan, client: RawClient) -> None:
-    """Check what one client received. Raises OracleError."""
+def check_client(plan: Plan, client: RawClient) -> set[bytes]:
+    """Check what one client received. Raises OracleError.
+
+    Returns the marks of the requests that the service has answered.
+    """
     responses = _responses(plan, client)
     waits_for_all = plan.ending == "read" and not plan.may_be_broken_off
     if waits_for_all and client.error is not None:
@@ -36,6 +40,17 @@ def check_client(plan: Plan, client: RawClient) -> None:
         raise OracleError(f"only {len(responses)} responses to {len(expected)} requests")
     for attempt, response in zip(expected, responses, strict=False):
         _check_response(attempt, response)
+    return {mark for response in responses for mark in response.values(b"x-mark")}
+
+
+def check_executions(connections: Sequence[TappedConnection], answered: Collection[bytes]) -> None:
+    """Check that no request was carried out twice, and each answered one once. Raises OracleError."""
+    counts = Counter(exchange.mark for connection in connections for exchange in connection.exchanges)
+    for mark, count in counts.items():
+        if count > 1:
+            raise OracleError(f"the request {mark!r} was carried out {count} times")
+    if missing := set(answered) - counts.keys():
+        raise OracleError(f"these requests were answered, but not carried out: {missing!r}")
 
 
 def _responses(plan: Plan, client: RawClient) -> list[Message]:

@@ -1,31 +1,22 @@
 """h11 reads the traffic of the gateway and a service, and agrees on each message and on its sender.
 
-``INGOT_ORACLE`` is the number of requests. ``INGOT_ORACLE_SEED`` repeats a run; by default the seed is
-today's date.
+`oracle_runs` has the number of requests and the seed.
 """
 
 import asyncio
-import logging
-import os
 import random
 from collections import Counter
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from typing import Any
 
 import pytest
-import structlog
-import uvloop
 
+from .byte_tap import ByteTap, Exchange, TappedConnection
 from .connection_plans import Plan, connection_plan
-from .oracle_checks import OracleError, check_client, check_connection
+from .oracle_checks import OracleError, check_client, check_connection, check_executions
+from .oracle_runs import REQUESTS, SEED, run_quietly
 from .oracle_world import TappedWorld, open_tapped_world, run_client
 from .raw_requests import Attempt, Sender
 from .request_kinds import KINDS
 
-REQUESTS = int(os.environ.get("INGOT_ORACLE", "5000"))
-SEED = os.environ.get("INGOT_ORACLE_SEED") or datetime.now(UTC).date().isoformat()
 ROUNDS = 4
 CLIENTS = 16
 BATCH = 500
@@ -43,6 +34,8 @@ class Run:
         self.sent = self._reported = 0
         self._last_plan = self._last_checked = 0
         self._attempts: dict[bytes, Attempt] = {}
+        self._answered: set[bytes] = set()
+        """Marks of requests whose client has the answer of the service."""
 
     async def run(self) -> None:
         """Run all plans. Raises OracleError with all that is needed to repeat the plan that failed."""
@@ -69,6 +62,10 @@ class Run:
     async def check_connections(self, world: TappedWorld) -> None:
         """End all connections to the service, check them and forget them. Raises OracleError."""
         connections, all_ended = await world.end_connections()
+        try:
+            check_executions(connections, self._answered)
+        except OracleError as error:
+            raise OracleError(f"{self._cure()}: {error}") from error
         for connection in connections:
             try:
                 check_connection(connection, self._attempts, has_ended=all_ended or not connection.open_sides)
@@ -77,6 +74,7 @@ class Run:
                 record = "\n".join(f"{direction}: {data[:400]!r}" for direction, data in connection.record)
                 raise OracleError(f"{self._cure()}, {plans}: {error}\n{record[-20_000:]}") from error
         self._attempts.clear()
+        self._answered.clear()
         self._last_checked = self._last_plan
 
     async def _run_clients(self, port: int, goal: int) -> None:
@@ -95,39 +93,33 @@ class Run:
     async def run_plan(self, port: int, plan: Plan) -> None:
         """Run one connection of a client and check what it received."""
         try:
-            check_client(plan, await run_client(port, plan))
+            self._answered |= check_client(plan, await run_client(port, plan))
         except (OracleError, TimeoutError) as error:
             text = f"{self._cure()}, plan {plan.number}, {plan.kind}, {plan.ending}: {error!r}"
             raise OracleError(f"{text}\nsteps: {plan.steps!r}"[:20_000]) from error
 
 
-@contextmanager
-def _quiet_logs() -> Iterator[None]:
-    """Drop the log lines: each rejected request writes one."""
-    before = structlog.get_config()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    try:
-        yield
-    finally:
-        structlog.configure(**before)
-
-
-def _run(job: Coroutine[Any, Any, None], *, on_uvloop: bool) -> None:
-    loop_factory = uvloop.new_event_loop if on_uvloop else asyncio.new_event_loop
-    with _quiet_logs(), asyncio.Runner(loop_factory=loop_factory) as runner:
-        try:
-            runner.run(job)
-        except* OracleError as group:
-            raise OracleError("\n\n".join(str(error) for error in group.exceptions[:3])) from group
-
-
 @pytest.mark.parametrize("part", range(ROUNDS))
 def test_h11_agrees_on_each_message_and_its_sender(part):
     run = Run(str(part), REQUESTS // ROUNDS)
-    _run(run.run(), on_uvloop=part % 2 == 0)
+    run_quietly(run.run(), on_uvloop=part % 2 == 0)
     if run.requests >= 1000:
         missing = set(KINDS) - run.kinds.keys()
         assert not missing, f"no request of these kinds was sent: {missing}"
+
+
+@pytest.mark.parametrize(
+    ("carried", "answered", "flaw"),
+    [
+        ([b"s1r1z", b"s1r2z", b"s1r1z"], [], "carried out 2 times"),
+        ([b"s1r1z"], [b"s1r2z"], "not carried out"),
+    ],
+)
+def test_the_oracle_counts_how_often_a_request_was_carried_out(carried, answered, flaw):
+    connection = TappedConnection(ByteTap(0))
+    connection.exchanges = [Exchange("POST", b"/", mark, [], []) for mark in carried]
+    with pytest.raises(OracleError, match=flaw):
+        check_executions([connection], answered)
 
 
 @pytest.mark.parametrize("on_uvloop", [True, False])
@@ -142,7 +134,7 @@ def test_a_response_to_no_request_reaches_no_client(on_uvloop):
                 assert world.tap.send_surplus() == 1
             await run.check_connections(world)
 
-    _run(send_between_requests(), on_uvloop=on_uvloop)
+    run_quietly(send_between_requests(), on_uvloop=on_uvloop)
 
 
 @pytest.mark.parametrize("ending", ["half-close", "close", "reset"])
@@ -167,4 +159,4 @@ def test_a_client_that_leaves_at_any_byte_disturbs_no_other(framing, ending):
                 )
             await run.check_connections(world)
 
-    _run(leave_at_each_byte(), on_uvloop=ending == "close")
+    run_quietly(leave_at_each_byte(), on_uvloop=ending == "close")
