@@ -134,7 +134,7 @@ soak: .venv/.dev ## Kill and stop processes and servers under load, many times, 
 	@echo "sending mails by a server that fails …"
 	@INGOT_MAIL_EVENTS=$${INGOT_MAIL_EVENTS:-10000} $(PYTEST) -q services/mail/tests/mails/test_sending.py $(ARGS)
 	@echo "sending requests past a second parser …"
-	@INGOT_ORACLE=$${INGOT_ORACLE:-1000000} $(PYTEST) -q -s services/gateway/tests/test_oracle.py $(ARGS)
+	@INGOT_ORACLE=$${INGOT_ORACLE:-1000000} $(PYTEST) -q -s services/gateway/tests/test_oracle.py services/gateway/tests/test_broken_answers.py $(ARGS)
 	@echo "comparing walks through histories with sets of ancestors …"
 	@INGOT_ORACLE_HISTORIES=$${INGOT_ORACLE_HISTORIES:-50000} $(PYTEST) -q services/repos/tests/git/test_reachability.py $(ARGS)
 	@echo "comparing all small merges with git …"

@@ -20,6 +20,7 @@ from ingot_wire.chunked_body import ChunkedBody
 from ingot_wire.client import NotConnected, Origin, target
 from ingot_wire.client_connection import Body
 from ingot_wire.framing import Headers
+from ingot_wire.response_cycle import SHORT_BODY as SHORT_BODY_OF_RESPONSE
 from ingot_wire.zero_copy import EXTENSION, Pipes
 
 log = structlog.get_logger()
@@ -79,13 +80,18 @@ class HttpUpstream:
                 request.method, raw_target, headers, body, in_chunks=request.takes_pipes
             )
             async with answer:
+                part, more = b"", True
+                if _has_short_body(answer.headers):
+                    # The server keeps the head until the body begins. If it never does, the client gets 502.
+                    part, more = await answer.read_part()
                 await exchange.send(
                     {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
                 )
                 if answer.chunks is not None:
                     await _pass_on(answer.chunks, exchange, self._pipes)
                     return
-                more = True
+                if part or not more:
+                    await exchange.send({"type": "http.response.body", "body": part, "more_body": more})
                 while more:
                     part, more = await answer.read_part()
                     await exchange.send({"type": "http.response.body", "body": part, "more_body": more})
@@ -98,6 +104,12 @@ class HttpUpstream:
 
     async def close(self) -> None:
         await self._origin.close()
+
+
+def _has_short_body(headers: Headers) -> bool:
+    """Return whether a response has a length for which the server sends its head with the body."""
+    length = next((value for name, value in headers if name.lower() == b"content-length"), None)
+    return length is not None and int(length) <= SHORT_BODY_OF_RESPONSE
 
 
 async def _pass_on(chunks: ChunkedBody, exchange: ProxiedExchange, pipes: Pipes) -> None:
