@@ -8,6 +8,7 @@ import pytest
 from ingot_web.forms.rules.dangerous import is_dangerous
 from ingot_web.forms.rules.fields import Form
 
+from ..test_forms import ANSWERS
 from ..world import ANN
 
 PAGE, OLD = "/user/settings/keys", {"needed": True, "password": True, "code": True, "state": ""}
@@ -73,6 +74,22 @@ async def test_an_account_without_password_and_passkey_signs_in_again(pages, old
     assert not re.search("proof_password", page.text)
 
 
+@pytest.mark.parametrize(
+    ("page", "button", "fields"),
+    [
+        ("/ann/demo/settings/collaboration", "Save", {"login": "zoe", "permission": "admin"}),
+        ("/ann/demo/settings/collaboration", "Invite person", {"email": "z@x.example"}),
+        ("/org/crew/settings/teams/1", "Take them in", {"login": "zoe"}),
+        ("/org/crew/settings/teams/1", "Invite person", {"email": "z@x.example"}),
+    ],
+)
+async def test_new_people_need_a_proof(pages, old_session, page, button, fields):
+    old_session.answers |= ANSWERS
+    answer = await pages.submit(page, button, to=page, **fields)
+    assert (answer.status_code, old_session.sent) == (403, [])
+    assert "Confirm that it is you" in answer.text
+
+
 async def test_other_forms_ask_for_nothing(pages, old_session):
     form = {"token": pages.form_token(ANN, at=time.time()), "old_password": "a", "new_password": "b"}
     await pages.post("/user/settings/password", form, ANN)
@@ -90,6 +107,11 @@ async def test_other_forms_ask_for_nothing(pages, old_session):
         ("/user/settings", "", False),
         ("/org/crew/settings", "delete", True),
         ("/org/crew/settings", "save", False),
+        ("/org/crew/settings/teams/1", "add", True),
+        ("/org/crew/settings/teams", "", True),
+        ("/org/crew/settings/labels", "", False),
+        ("/ann/demo/settings/collaboration", "", True),
+        ("/ann/demo/settings/teams", "", True),
         ("/ann/demo/settings/delete", "", True),
         ("/ann/demo/settings/keys", "", True),
         ("/ann/demo/settings/transfer", "", True),

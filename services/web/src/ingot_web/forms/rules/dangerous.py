@@ -20,11 +20,17 @@ _DANGEROUS = {
     "/admin/auths/{}": "",
     "/admin/users/{}": "",
     "/org/{}/settings": "delete",
+    "/org/{}/settings/teams/{}": "",
+    "/{}/{}/settings/collaboration": "",
     "/{}/{}/settings/delete": "",
     "/{}/{}/settings/keys": "",
+    "/{}/{}/settings/teams": "",
     "/{}/{}/settings/transfer": "",
 }
-"""Paths, with {} for a segment, and the ``do`` that is dangerous there; empty for every one."""
+"""Paths, with {} for a segment, and the ``do`` that is dangerous there; empty for every one.
+
+The settings of teams of a repository match those of an organization, too.
+"""
 _PATTERNS = [
     (re.compile(re.escape(path).replace(r"\{\}", "[^/]+")), action) for path, action in _DANGEROUS.items()
 ]
