@@ -15,6 +15,7 @@ from ingot_chassis.security.principal import Principal, ServiceIdentity
 from ingot_contracts.identity.messages import MailRecipient
 from ingot_contracts.issues.events import PeopleNotified
 from ingot_contracts.issues.notices import IssueNotice, NoticeReason, NoticeSource, NotifiedPerson
+from ingot_contracts.repos.releases import PublishedRelease
 from ingot_contracts.testing.identity import FakeIdentity
 from ingot_contracts.testing.issues import FakeIssues
 from ingot_contracts.testing.repos import FakeRepos
@@ -30,7 +31,7 @@ from ingot_mail.settings import Settings
 from ingot_mail.smtp.clients import SmtpPool
 from ingot_testing.service import Callers, deliver_event
 
-from .builders import repository
+from .builders import release, repository
 
 PREFERENCES = "/user/mail-preferences"
 
@@ -51,6 +52,10 @@ class World:
             self.add_person(account_id, login)
         self.repos.add(repository())
         self.repos.add(repository(8, name="other", private=True))
+        for repository_id in (7, 8):
+            of = release(repository_id=repository_id).release
+            shown = PublishedRelease(tag_name=of.tag_name, name=of.name, body=of.body)
+            self.repos.releases[repository_id, of.id] = shown
         own = ServiceIdentity("mail", SigningKey.read(settings.private_key))
         peers = Peers.in_process({"identity": self.identity, "repos": self.repos, "issues": self.issues}, own)
         self.app = create_app(settings, peers=peers)

@@ -140,7 +140,7 @@ class World:
             database_url=database_url,
             storage_root=str(folder / "storage"),
             private_key=REPOS_KEY.text(),
-            public_keys=CALLERS.public_keys("issues", "hooks", "web") | {"repos": REPOS_KEY.x},
+            public_keys=CALLERS.public_keys("issues", "hooks", "mail", "web") | {"repos": REPOS_KEY.x},
             public_url="http://ingot.test/",
             background=False,
             nats_url=nats,

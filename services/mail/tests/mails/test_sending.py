@@ -14,6 +14,7 @@ from sqlalchemy import delete
 from ingot_chassis.clock import now
 from ingot_contracts.identity.messages import Message, MessageRequested
 from ingot_contracts.repos.access import AccessLevel
+from ingot_contracts.repos.releases import PublishedRelease
 from ingot_mail.mails import store
 from ingot_mail.mails.rules import PAUSES
 from ingot_mail.mails.store import UNCONFIRMED
@@ -215,6 +216,27 @@ async def test_watchers_get_releases_that_they_may_read(world, mailbox):
     await world.worker.step()
     await world.worker.step()
     assert [recipient for recipient, _ in mailbox.taken] == ["bob@example.org"]
+
+
+async def test_a_release_is_mailed_as_it_is_now(world, mailbox):
+    world.repos.watchers[7] = [2]
+    world.repos.releases[7, 3] = PublishedRelease(tag_name="v1", name="Second", body="Better notes")
+    await world.deliver(release())
+    await world.worker.step()
+    await world.worker.step()
+    (message,) = mailbox.messages
+    assert message["Subject"] == "[ann/app] Release Second"
+    assert "Better notes" in message.get_body(("plain",)).get_content()
+
+
+async def test_a_release_that_was_deleted_is_not_mailed(world, mailbox):
+    world.repos.watchers[7] = [2]
+    await world.deliver(release())
+    await world.worker.step()
+    del world.repos.releases[7, 3]
+    await world.worker.step()
+    assert mailbox.taken == []
+    assert "cancelled" in [row.state for row in await world.rows()]
 
 
 async def test_a_message_of_identity_is_sent_to_its_address(world, mailbox):

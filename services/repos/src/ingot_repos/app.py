@@ -98,6 +98,7 @@ from ingot_repos.pulls.internal import heads as internal_heads
 from ingot_repos.pulls.internal import pulls as internal_pulls
 from ingot_repos.pushes.rules.journal import Pushes
 from ingot_repos.pushes.rules.sessions import PushParts
+from ingot_repos.releases import internal as internal_releases
 from ingot_repos.releases.api import assets as release_assets
 from ingot_repos.releases.api import releases
 from ingot_repos.releases.rules.assets import AssetEditor, AssetFiles
@@ -188,6 +189,7 @@ ROUTES = Router(
         *mirrors.routes,
         *push_mirrors.routes,
         *release_assets.routes,
+        *internal_releases.routes,
         *releases.routes,
         *creation.routes,
         *repositories.routes,

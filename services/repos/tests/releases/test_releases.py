@@ -329,3 +329,16 @@ async def test_a_tag_message_makes_an_annotated_tag(world, ann, app):
         "ann@example.org",
         tag["id"],
     )
+
+
+async def test_mail_gets_a_release_as_it_is_now(ann, app):
+    release = await make(ann, "v1", name="One", body="notes")
+    draft = await make(ann, "v2", draft=True)
+    path = f"/internal/repositories/{app['id']}/releases"
+    await ann.call("PATCH", f"{PATH}/{release['id']}", {"body": "better notes"})
+    shown = await ann.call("GET", f"{path}/{release['id']}", peer="mail")
+    assert shown.json() == {"tag_name": "v1", "name": "One", "body": "better notes"}
+    for hidden in (f"{path}/{draft['id']}", f"{path}/{10**18}", path.replace(str(app["id"]), "999") + "/1"):
+        assert (await ann.call("GET", hidden, peer="mail")).status_code == 404
+    await ann.call("DELETE", f"{PATH}/{release['id']}")
+    assert (await ann.call("GET", f"{path}/{release['id']}", peer="mail")).status_code == 404

@@ -8,6 +8,17 @@ from ingot_contracts.attachments import Attachment
 from ingot_contracts.identity.accounts import User
 
 
+class PublishedRelease(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /internal/repositories/{id}/releases/{release_id}: a release as it is now.
+
+    The answer is 404 for a draft, and for one that was deleted.
+    """
+
+    tag_name: str
+    name: str
+    body: str
+
+
 class Release(msgspec.Struct, frozen=True, kw_only=True):
     """A tag with release notes.
 

@@ -33,6 +33,7 @@ from ingot_contracts.repos.histories import History, HistoryCommit
 from ingot_contracts.repos.imports import ImportPage, ReadImportPage
 from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_contracts.repos.merges import Merge, Merged, OfficialReviewers, UpdateBranch, UpdatedBranch
+from ingot_contracts.repos.releases import PublishedRelease
 from ingot_contracts.repos.repositories import Repository, RepositoryAccess
 from ingot_contracts.testing.calls import (
     Caller,
@@ -76,6 +77,8 @@ class FakeRepos:
         """Repositories whose commits are not copied yet."""
         self.branches: dict[tuple[int, str], str] = {}
         """Repository id and branch to its tip. The next table has its protection."""
+        self.releases: dict[tuple[int, int], PublishedRelease] = {}
+        """Published releases by the ids of repository and release."""
         self.watchers: dict[int, list[int]] = {}
         """Repository id to user ids. ``teams`` has the teams of each repository."""
         self.teams: dict[int, list[int]] = {}
@@ -152,7 +155,7 @@ class FakeRepos:
             raise Refusal(503, "repos is not available")
         if call.operation in self.failures:
             raise Refusal(*self.failures[call.operation])
-        peers: dict[str, tuple[str, ...]] = {"watchers": ("issues", "mail")}
+        peers: dict[str, tuple[str, ...]] = {"watchers": ("issues", "mail"), "releases": ("mail",)}
         if call.method == "GET" and call.operation in ("access", "level", "branches"):
             peers[call.operation] = ("issues", "hooks", "mail")
         if call.peer not in peers.get(call.operation, ("issues",)):
@@ -167,6 +170,7 @@ class FakeRepos:
             ("POST", "comparisons"): self._compare_heads,
             ("POST", "merge"): self._merge,
             ("GET", "watchers"): self._watchers,
+            ("GET", "releases"): self._release,
             ("GET", "teams"): lambda call: sorted(self.teams.get(id_of(call.path.split("/")[3]), [])),
             ("GET", "merge-rule"): self._merge_rule,
             ("POST", "official-reviewers"): self._official_reviewers,
@@ -363,6 +367,13 @@ class FakeRepos:
         head, repository = body_of(call, PullHead), self._repository(call)
         self._require_ready(repository)
         self.pull_heads[repository.id, id_of(call.path.split("/")[5])] = head.state
+
+    def _release(self, call: RecordedCall) -> PublishedRelease:
+        ids = call.path.split("/")[3:6:2]
+        release = self.releases.get((id_of(ids[0]), id_of(ids[1])))
+        if release is None:
+            raise Refusal(404)
+        return release
 
     def _watchers(self, call: RecordedCall) -> Watchers:
         return Watchers(ids=self.watchers.get(id_of(call.path.split("/")[3]), []))

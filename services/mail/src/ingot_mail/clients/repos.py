@@ -1,7 +1,8 @@
 """Calls to repos: access of users, and watchers."""
 
-from ingot_chassis.peers.peers import Peer, segment
+from ingot_chassis.peers.peers import NoRoute, Peer, segment
 from ingot_contracts.repos.access import AccessLevel, Watchers
+from ingot_contracts.repos.releases import PublishedRelease
 from ingot_contracts.repos.repositories import RepositoryAccess
 
 
@@ -20,6 +21,14 @@ class HttpRepos:
         """The access of a user to a repository, without a request of that user."""
         path = f"/internal/repositories/{repository_id}/level?user={account_id}"
         return await self._peer.get(path, AccessLevel)
+
+    async def release(self, repository_id: int, release_id: int) -> PublishedRelease:
+        """A published release as it is now. Raises Unavailable if repos runs an older release."""
+        try:
+            path = f"/internal/repositories/{repository_id}/releases/{release_id}"
+            return await self._peer.get(path, PublishedRelease)
+        except NoRoute as error:
+            raise error.unavailable("repos") from error
 
     async def watchers(self, repository_id: int) -> list[int]:
         """The users who watch a repository."""

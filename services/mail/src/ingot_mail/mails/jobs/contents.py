@@ -66,8 +66,7 @@ class Contents:
                 case MailKind.ISSUE:
                     return await self._of_issue(row)
                 case MailKind.RELEASE:
-                    await self._require(row, "releases")
-                    return composition.of_release(msgspec.json.decode(row.details, type=Release))
+                    return await self._of_release(row)
                 case MailKind.HOOK:
                     if row.repository_id:
                         await self._require(row, None)
@@ -90,6 +89,14 @@ class Contents:
         reason = msgspec.convert(row.reason, type=NoticeReason)
         notice = await self._clients.issues.notice(row.subject_id, row.account_id, source)
         return composition.of_issue(notice, source, reason)
+
+    async def _of_release(self, row: MailRow) -> Content:
+        await self._require(row, "releases")
+        now = await self._clients.repos.release(row.repository_id, row.subject_id)
+        release = msgspec.json.decode(row.details, type=Release)
+        return composition.of_release(
+            msgspec.structs.replace(release, tag=now.tag_name, name=now.name, text=now.body)
+        )
 
     async def _require(self, row: MailRow, unit: Unit | None) -> None:
         """Raises NotDueError unless the recipient may read a unit, or any."""
