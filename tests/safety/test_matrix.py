@@ -58,6 +58,7 @@ NOTHING_THERE = {
         POST /admin/unadopted/{owner}/{repo}, DELETE /admin/unadopted/{owner}/{repo},
         GET /admin/hooks/{hook_id}/deliveries/{delivery_id}, GET /admin/mails/{mail_id},
         POST /admin/mails/{mail_id}/attempts, GET //mail/unsubscribe/{token},
+        DELETE /admin/registrations/{registration_id}, POST /admin/registrations/{registration_id}/approval,
         POST //mail/unsubscribe/{token}, GET //avatars/repositories/{repository_id}/{digest},
         GET /repos/migrate/{repository_id}, DELETE /repos/migrate/{repository_id},
         GET //{owner}/{repo}/clone.bundle, GET //{owner}/{repo}/info/lfs/objects/{oid}

@@ -4,6 +4,11 @@ import itertools
 
 from pysequoia import Tsk
 
+from ingot_chassis.http.paging import Page
+from ingot_identity.registrations import store as registrations
+from ingot_identity.registrations.rules import approvals
+from ingot_identity.registrations.rules.accounts import NewAccount
+
 from .world import PASSWORD
 
 ROLES = ("anonymous", "stranger", "member", "owner", "administrator")
@@ -19,6 +24,9 @@ MATRIX = {
     "GET /admin/auths/{source}/scim_tokens": (403, 403, 403, 403, 200),
     "POST /admin/auths/{source}/scim_tokens": (403, 403, 403, 403, 201),
     "DELETE /admin/auths/{source}/scim_tokens/{scim}": (403, 403, 403, 403, 204),
+    "GET /admin/registrations": (403, 403, 403, 403, 200),
+    "POST /admin/registrations/{registration}/approval": (403, 403, 403, 403, 204),
+    "DELETE /admin/registrations/{registration}": (403, 403, 403, 403, 204),
     "GET /admin/orgs": (403, 403, 403, 403, 200),
     "GET /admin/emails": (403, 403, 403, 403, 200),
     "GET /admin/emails/search": (403, 403, 403, 403, 200),
@@ -243,6 +251,8 @@ class Things:
             body = source(next(self.numbers))
             answer = await self._identity.call("POST", "/admin/auths", body, as_="root")
             self._names["source"] = answer.json()["id"]
+        if "{registration}" in path:
+            self._names["registration"] = await self._registration(f"x{next(self.numbers)}")
         if "{scim}" in path:
             tokens = path.partition("/{scim}")[0].format(**self._names)
             answer = await self._identity.call("POST", tokens, {"name": "t"}, as_="root")
@@ -261,6 +271,13 @@ class Things:
             target, maker = path.format(**self._names), "ann" if "{org}" in path else caller
             await self._identity.call("POST", target, {"value": "v"}, as_=maker)
         return path.format(**self._names)
+
+    async def _registration(self, name):
+        new = NewAccount(name, f"{name}@x.io", "", confirmed=False)
+        async with self._identity.database.transaction() as tx:
+            await approvals.add(tx, new, "")
+            rows, _ = await registrations.list_page(tx, Page(1, 50))
+        return rows[-1].id
 
     async def _user(self, name):
         await self._identity.add_user(name)

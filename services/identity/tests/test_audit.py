@@ -19,6 +19,7 @@ from .matrix import source as source_fields
 from .passkeys.authenticator import add_passkey, signed_in, use
 from .providers.counterparts import LyingProvider, served
 from .providers.test_attacks import add_source, attempt
+from .registrations.visitors import Visitor as Registrant
 from .scim.clients import make_client
 from .two_factors.test_two_factors import enrol
 from .world import GATEWAY, PASSWORD
@@ -169,6 +170,32 @@ async def test_a_password_that_a_link_replaced_is_noted(make_world):
         await person.submit(page, password="a new password", repeated="a new password")
         (entry,) = await entries(world, "user.reset_password")
         assert (entry.actor, entry.via, entry.details) == ("ann", "mail", {})
+
+
+async def test_registrations_are_noted(make_world):
+    approval = {"registration": "approval", "registration_work_bits": 0}
+    async with make_world(sends_mail=True, **approval) as world:
+        for name in ("nora", "nils"):
+            visitor = Registrant(world, name)
+            await visitor.sign_up(f"{name}@x.io")
+            await visitor.register(await Mailbox(world).link(f"{name}@x.io"), name)
+        await world.call("POST", "/admin/registrations/1/approval", as_="root")
+        await world.call("DELETE", "/admin/registrations/2", as_="root")
+        first, _ = await entries(world, "registration.request")
+        assert (first.actor, first.via, first.subject) == ("", "mail", "user nora")
+        (entry,) = await entries(world, "registration.approve")
+        assert (entry.actor, entry.details) == ("root", {"id": 2, "email": "nora@x.io"})
+        (entry,) = await entries(world, "registration.refuse")
+        assert (entry.actor, entry.details) == ("root", {"email": "nils@x.io"})
+
+
+async def test_an_account_that_a_person_makes_is_noted(make_world):
+    async with make_world(sends_mail=True, registration="open", registration_work_bits=0) as world:
+        visitor = Registrant(world, "nora")
+        await visitor.sign_up("nora@x.io")
+        await visitor.register(await Mailbox(world).link("nora@x.io"), "nora")
+        (entry,) = await entries(world, "user.register")
+        assert (entry.actor, entry.via, entry.details) == ("nora", "mail", {"id": 2, "email": "nora@x.io"})
 
 
 async def test_invitations_and_what_comes_of_them_are_noted(make_world):

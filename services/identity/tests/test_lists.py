@@ -19,6 +19,7 @@ from ingot_identity.invitations.store import invitation
 from ingot_identity.keys.store.tables import gpg_key, ssh_key
 from ingot_identity.messages.components import MessageComponents
 from ingot_identity.oauth2.store.tables import oauth2_application, oauth2_grant
+from ingot_identity.registrations.store import registration
 from ingot_identity.repositories.store import owned_repository
 from ingot_identity.scim.store.tables import scim_token
 from ingot_identity.sessions.store import browser_session
@@ -35,6 +36,7 @@ LISTS = {
     "/admin/orgs": "root",
     "/admin/emails": "root",
     "/admin/auths": "root",
+    "/admin/registrations": "root",
     "/admin/auths/101/scim_tokens": "root",
     "/admin/users/ann/badges": "root",
     "/user/external_accounts": "ann",
@@ -68,7 +70,7 @@ LISTS = {
     "/users/ann/tokens": "ann",
 }
 
-SMALL = ("list_count", "auth_source")
+SMALL = ("list_count", "auth_source", "registration")
 TABLES = sorted(name for name in metadata.tables if name not in SMALL)
 
 
@@ -214,6 +216,18 @@ async def fill(world, numbers):
                     "sealed_address": sealed,
                     "created_at": now(),
                     "expires_at": now() + timedelta(hours=1),
+                },
+            ),
+            (
+                registration,
+                lambda n: {
+                    "login": f"w{n}",
+                    "lower_login": f"w{n}",
+                    "address": f"w{n}@x.io",
+                    "confirmed": True,
+                    "password_hash": "",
+                    "note": "",
+                    "created_at": now(),
                 },
             ),
             (owned_repository, lambda n: {"repository_id": n, "owner_id": ids["ann"], "name": f"r{n}"}),

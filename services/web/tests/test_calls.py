@@ -85,6 +85,10 @@ def lists_of(count):
             "kind": "issue", "address": "a@example.org", "user_id": 1, "attempts": 1, "error": "",
             "created_at": MOMENT,
         }),
+        "/admin/registrations": rows({
+            "username": "nora", "email": "a@example.org", "email_confirmed": True, "note": "",
+            "created_at": MOMENT,
+        }),
         "/orgs": rows(ORGANIZATION), "/admin/orgs": rows(ORGANIZATION), "/user/orgs": rows(ORGANIZATION),
         "/users/ann/orgs": rows(ORGANIZATION), "/orgs/crew/teams": rows(TEAM), f"{HOME}/teams": rows(TEAM),
         **dict.fromkeys(("/orgs/crew/teams/1/invitations", f"{HOME}/invitations"), rows(INVITATION)),
@@ -135,7 +139,7 @@ PAGES = (
     "/user/settings/hooks/1", "/org/crew/settings/members", "/org/crew/settings/teams",
     "/org/crew/settings/teams/1", "/org/crew/settings/labels", "/org/crew/settings/hooks",
     "/org/crew/settings/hooks/1", "/admin/users", "/admin/orgs", "/admin/auths", "/admin/mails",
-    "/admin/auths/1",
+    "/admin/registrations", "/admin/auths/1",
     "/user/settings/external_accounts",
     "/repo/create",
     *(f"/ann/demo{page}" for page in (

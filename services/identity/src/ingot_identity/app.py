@@ -73,8 +73,12 @@ from ingot_identity.recovery import internal as recovery_internal
 from ingot_identity.recovery.api import addresses as address_confirmation
 from ingot_identity.recovery.api import passwords as forgotten_passwords
 from ingot_identity.recovery.components import MOST_REQUESTS, RecoveryComponents
-from ingot_identity.registrations.api import invited
+from ingot_identity.registrations import jobs as registration_jobs
+from ingot_identity.registrations.api import admin as registration_admin
+from ingot_identity.registrations.api import invited, sign_up
 from ingot_identity.registrations.components import MOST_REGISTRATIONS, RegistrationComponents
+from ingot_identity.registrations.rules.admission import Admission
+from ingot_identity.registrations.rules.work import WorkChallenges
 from ingot_identity.scim import jobs as scim_jobs
 from ingot_identity.scim.api import discovery as scim_discovery
 from ingot_identity.scim.api import groups as scim_groups
@@ -138,11 +142,13 @@ ROUTES = [
     *organizations.routes,
     *passwords.routes,
     *recovery_internal.routes,
+    *registration_admin.routes,
     *scim_discovery.routes,
     *scim_groups.routes,
     *scim_tokens.routes,
     *scim_users.routes,
     *sessions.routes,
+    *sign_up.routes,
     *oidc_sign_in.routes,
     *passkey_sign_in.routes,
     *sign_in_proofs.routes,
@@ -216,7 +222,11 @@ def create_app(
         ProviderComponents(published, PersonReader(http, published), Envelope(settings.sealing_key)),
         MessageComponents(Messages(settings.sealing_key, settings.public_url, is_on=settings.sends_mail)),
         InvitationComponents(may_register=settings.invitations_register),
-        RegistrationComponents(NetworkQuota(values, most=MOST_REGISTRATIONS)),
+        RegistrationComponents(
+            NetworkQuota(values, most=MOST_REGISTRATIONS),
+            Admission(settings.registration, settings.registration_domains, sends_mail=settings.sends_mail),
+            WorkChallenges(settings.sealing_key, values, bits=settings.registration_work_bits),
+        ),
         RecoveryComponents(NetworkQuota(values, most=MOST_REQUESTS)),
         OAuth2Components(id_token_keys, issuer=settings.public_url.rstrip("/")),
     )
@@ -259,6 +269,7 @@ def create_app(
         *message_jobs.tasks(database),
         *network_jobs.tasks(database),
         *oauth2_jobs.tasks(database),
+        *registration_jobs.tasks(database),
         *session_jobs.tasks(database),
         *scim_jobs.tasks(database, presenter),
         *user_jobs.tasks(database),

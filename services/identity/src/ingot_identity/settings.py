@@ -104,6 +104,27 @@ class Settings(ServiceSettings, kw_only=True):
             "the system."
         ),
     ] = ""
+    registration: Annotated[
+        Literal["closed", "open", "domain", "approval"],
+        msgspec.Meta(
+            description="Who may make an account at /user/sign_up. closed: only invited people. open: "
+            "everybody. domain: people with an address of registration_domains, which needs mail. approval: "
+            "those whom an administrator approves. Where mail is sent, the address is confirmed first."
+        ),
+    ] = "closed"
+    registration_domains: Annotated[
+        list[str],
+        msgspec.Meta(description="Domains of addresses that may register, by comma, without subdomains."),
+    ] = []  # noqa: RUF012 - msgspec copies it
+    registration_work_bits: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0,
+            le=30,
+            description="Difficulty of the proof of work in the form to register: each bit doubles it. 16 "
+            "takes a browser about a second. 0: none, and the form works without JavaScript.",
+        ),
+    ] = 16
     invitations_register: Annotated[
         bool,
         msgspec.Meta(

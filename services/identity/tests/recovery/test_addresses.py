@@ -206,3 +206,49 @@ async def test_without_mail_nothing_is_sent_and_a_claim_becomes_the_primary_addr
     choice = {"email": "ann@work.example"}
     assert (await world.call("PATCH", "/user/emails", choice, as_="ann")).status_code == 200
     assert (await add(world, "ann@work.example")).status_code == 422
+
+
+async def test_an_address_of_another_account_is_answered_like_a_free_one(mailing, mailbox):
+    for name in ("ann", "bob", "eve"):
+        await mailing.add_user(name)
+    answers, costs = [], []
+    for as_, address in (("ann", "eve@example.com"), ("bob", "new@example.com")):
+        with mailing.count_statements() as statements:
+            answer = await add(mailing, address, as_=as_)
+        costs.append(len(statements))
+        *_, added = answer.json()
+        answers.append((answer.status_code, added["email"] == address, added["verified"], len(answer.json())))
+    assert answers == [(201, True, False, 2)] * 2
+    assert costs[0] == costs[1]
+    for as_, address in (("ann", "eve@example.com"), ("bob", "new@example.com")):
+        assert list(await verified(mailing, as_)) == [f"{as_}@example.com", address]
+        choice = await mailing.call("PATCH", "/user/emails", {"email": address}, as_=as_)
+        assert choice.json()["errors"][0]["code"] == "unconfirmed"
+        removed = await mailing.call("DELETE", "/user/emails", {"emails": [address]}, as_=as_)
+        assert removed.status_code == 204
+        assert list(await verified(mailing, as_)) == [f"{as_}@example.com"]
+
+
+async def test_the_owner_of_an_address_hears_that_another_account_entered_it(mailing, mailbox):
+    for name in ("ann", "eve"):
+        await mailing.add_user(name)
+    await add(mailing, "EVE@example.com")
+    (mail,) = await mailbox.all()
+    assert (mail["kind"], mail["address"], mail["fields"]) == ("address_in_use", "eve@example.com", {})
+    await mailing.call("PATCH", "/admin/users/eve", {"active": False}, as_="root")
+    assert await mailbox.all() == []
+
+
+async def test_several_accounts_claim_an_address_and_its_reader_gets_it(mailing, mailbox):
+    for name in ("ann", "eve"):
+        await mailing.add_user(name)
+    await add(mailing, "ann@work.example", as_="eve")
+    eve = await signed_in(mailing, "eve")
+    form = await form_of(eve, await mailbox.link("ann@work.example"))
+    await add(mailing, "ann@work.example")
+    ann = await signed_in(mailing, "ann")
+    own = await form_of(ann, await mailbox.link("ann@work.example"))
+    assert (await ann.http.post(CONFIRM, data=own)).status_code == 303
+    assert (await eve.http.post(CONFIRM, data=form)).status_code == 404
+    assert (await verified(mailing))["ann@work.example"]
+    assert not (await verified(mailing, "eve"))["ann@work.example"]

@@ -12,9 +12,14 @@ import msgspec
 MessageKind = Literal[
     "address_confirmation",
     "address_changed",
+    "address_in_use",
     "password_reset",
     "password_managed",
     "invitation",
+    "registration",
+    "registration_known",
+    "registration_approved",
+    "registration_refused",
     "new_token",
     "new_key",
     "new_sign_in",
@@ -23,9 +28,14 @@ MessageKind = Literal[
 FIELDS: dict[MessageKind, tuple[str, ...]] = {
     "address_confirmation": ("url", "expires"),
     "address_changed": ("new_address",),
+    "address_in_use": (),
     "password_reset": ("url", "expires"),
     "password_managed": ("manager",),
     "invitation": ("url", "expires", "inviter", "target"),
+    "registration": ("url", "expires"),
+    "registration_known": ("login", "url"),
+    "registration_approved": ("login", "url"),
+    "registration_refused": (),
     "new_token": ("name", "scopes", "url"),
     "new_key": ("name", "fingerprint", "url"),
     "new_sign_in": ("time", "address", "program", "url"),
@@ -35,7 +45,7 @@ FIELDS: dict[MessageKind, tuple[str, ...]] = {
 ``url`` is absolute: the link to follow, or the page where the person can undo what happened. ``expires`` and
 ``time`` are for people, with the time zone. ``target`` is an organization, a team or a repository. ``name``
 is the title of a token or key. ``address`` and ``program`` are the network address and the browser of a
-sign-in. ``manager`` is the title of the system that has the password.
+sign-in. ``manager`` is the title of the system that has the password. ``login`` is the name of the account.
 """
 
 

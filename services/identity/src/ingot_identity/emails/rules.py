@@ -1,10 +1,11 @@
 """The addresses of a user. One is the primary one. No two users have the same address.
 
 An address is confirmed by an administrator who gave it to the account, or by the link of a mail.
-One that a user adds is a claim until then. Without an SMTP server it stays one.
+One that a user adds is a claim until then. With an SMTP server several accounts may claim an address: who
+confirms it, has it. Without one the first account has it, as a claim.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid, NotFound
@@ -34,20 +35,35 @@ async def add(tx: Tx, messages: Messages, account_id: int, addresses: Sequence[s
     if not spellings:
         raise Invalid.field("emails", "required", "names no address")
     await lock_for_update(tx, account_id)
-    # Sorted: transactions that add the same addresses wait for each other without a deadlock.
-    rows = await store.add(tx, account_id, dict(sorted(spellings.items())), is_primary=False, confirmed=False)
-    taken = sorted(spellings.keys() - {row.address for row in rows})
-    if messages.is_on and taken:
-        claimed = {row.address for row in await store.among(tx, account_id, taken) if not row.confirmed_at}
-        taken = [address for address in taken if address not in claimed]
-    if taken:
-        raise Invalid.field("emails", "taken", f"{taken[0]!r} is in use")
+    if messages.is_on:
+        await _claim(tx, account_id, spellings)
+    else:
+        # Sorted: transactions that add the same addresses wait for each other without a deadlock.
+        ordered = dict(sorted(spellings.items()))
+        rows = await store.add(tx, account_id, ordered, is_primary=False, confirmed=False)
+        if taken := sorted(spellings.keys() - {row.address for row in rows}):
+            raise Invalid.field("emails", "taken", f"{taken[0]!r} is in use")
     rows = await store.list_all(tx, account_id)
     if len(rows) > MOST_EMAILS:
         raise Invalid.field("emails", "length", f"an account has at most {MOST_EMAILS} addresses")
     for address in sorted(spellings):
         await messages.request(tx, "address_confirmation", address=address, account_id=account_id)
     return rows
+
+
+async def _claim(tx: Tx, account_id: int, spellings: Mapping[str, str]) -> None:
+    """Claim addresses. Raises Invalid for one that the account has.
+
+    Other accounts are not looked at, so the answer does not tell whether they have an address. Their owners
+    hear of it when the mail is sent.
+    """
+    own = {row.address: row for row in await store.among(tx, account_id, spellings.keys())}
+    for address, row in sorted(own.items()):
+        if row.confirmed_at is not None:
+            raise Invalid.field("emails", "taken", f"{address!r} is your address already")
+    await store.add_claims(
+        tx, account_id, {each: spelling for each, spelling in sorted(spellings.items()) if each not in own}
+    )
 
 
 async def confirm(tx: Tx, messages: Messages, account_id: int, code: str) -> str:
@@ -60,9 +76,19 @@ async def confirm(tx: Tx, messages: Messages, account_id: int, code: str) -> str
         raise NotFound
     await lock_for_update(tx, account_id)
     address = messages.address_of(row)
-    if not await message_store.take(tx, row.id) or not await store.mark_confirmed(tx, account_id, address):
+    if not await message_store.take(tx, row.id) or not await _mark_confirmed(tx, account_id, address):
         raise NotFound
     return address
+
+
+async def _mark_confirmed(tx: Tx, account_id: int, address: str) -> bool:
+    """Confirm an address or a claim. Return False if the account has neither, or another one confirmed it."""
+    claims = await store.claims_among(tx, account_id, [address])
+    if not claims:
+        return await store.mark_confirmed(tx, account_id, address)
+    await store.remove(tx, account_id, [address])
+    spellings = {address: claims[0].spelling or address}
+    return bool(await store.add(tx, account_id, spellings, is_primary=False, confirmed=True))
 
 
 async def remove(tx: Tx, account_id: int, addresses: Sequence[str]) -> None:
@@ -70,7 +96,8 @@ async def remove(tx: Tx, account_id: int, addresses: Sequence[str]) -> None:
     removed = {address.strip().lower() for address in addresses}
     # Without the lock one of them could become the primary one before it is removed.
     await lock_for_update(tx, account_id)
-    own = {row.address: row for row in await store.among(tx, account_id, removed)}
+    rows = [*await store.among(tx, account_id, removed), *await store.claims_among(tx, account_id, removed)]
+    own = {row.address: row for row in rows}
     for address in sorted(removed):
         if address not in own:
             raise Invalid.field("emails", "unknown", f"{address!r} is not one of your addresses")
@@ -89,6 +116,8 @@ async def choose_primary(
     before = await lock_for_update(tx, account_id)
     address = address.strip().lower()
     own = await store.among(tx, account_id, [address])
+    if not own and await store.claims_among(tx, account_id, [address]):
+        raise Invalid.field("email", "unconfirmed", "follow the link in the mail to this address first")
     if not own:
         raise Invalid.field("email", "unknown", f"{address!r} is not one of your addresses")
     if messages.is_on and not own[0].is_primary:

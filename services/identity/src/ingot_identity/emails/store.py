@@ -12,7 +12,10 @@ from sqlalchemy import (
     Select,
     String,
     Table,
+    UniqueConstraint,
     delete,
+    false,
+    null,
     or_,
     select,
     true,
@@ -44,6 +47,19 @@ email = Table(
     Column("confirmed_at", UtcDateTime),
     **LASTING_IDS,
 )
+
+
+claim = Table(
+    "email_claim",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False),
+    Column("address", String(254), nullable=False),
+    Column("spelling", String(254), nullable=False),
+    UniqueConstraint("account_id", "address"),
+    **LASTING_IDS,
+)
+"""Addresses that wait for their confirmation by mail. Several accounts may claim the same one."""
 
 
 class EmailRow(TypedRow):
@@ -87,17 +103,38 @@ async def add(
     return await fetch_all(db, statement, EmailRow)
 
 
+_CLAIMED = (
+    claim.c.id,
+    claim.c.account_id,
+    claim.c.address,
+    claim.c.spelling,
+    false().label("is_primary"),
+    null().label("confirmed_at"),
+)
 _PRIMARY_FIRST = (email.c.is_primary.desc(), email.c.id)
 
 
-async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[EmailRow], int]:
-    """The primary one first, then in the order in which they were added."""
-    return await fetch_page(db, _of_account(account_id), page, EmailRow, *_PRIMARY_FIRST)
-
-
 async def list_all(db: Executor, account_id: int) -> Sequence[EmailRow]:
-    """All of an account, in the same order."""
-    return await fetch_all(db, _of_account(account_id).order_by(*_PRIMARY_FIRST), EmailRow)
+    """All of an account: the primary one, then the others and the claims in the order of their addition."""
+    rows = await fetch_all(db, _of_account(account_id).order_by(*_PRIMARY_FIRST), EmailRow)
+    claims = select(*_CLAIMED).where(claim.c.account_id == account_id).order_by(claim.c.id)
+    return [*rows, *await fetch_all(db, claims, EmailRow)]
+
+
+async def add_claims(db: Executor, account_id: int, spellings: Mapping[str, str]) -> None:
+    """Add addresses in lower case that wait for their confirmation, each with its spelling."""
+    values = [
+        {"account_id": account_id, "address": address, "spelling": spelling}
+        for address, spelling in spellings.items()
+    ]
+    if values:
+        await db.execute(insert(db, claim).values(values).on_conflict_do_nothing())
+
+
+async def claims_among(db: Executor, account_id: int, addresses: Collection[str]) -> Sequence[EmailRow]:
+    """Those of ``addresses`` that the account claims."""
+    statement = select(*_CLAIMED).where(claim.c.account_id == account_id, claim.c.address.in_(addresses))
+    return await fetch_all(db, statement, EmailRow)
 
 
 async def list_confirmed(db: Executor, account_ids: Collection[int]) -> Sequence[EmailRow]:
@@ -169,7 +206,11 @@ async def mark_confirmed(db: Executor, account_id: int, address: str) -> bool:
 
 
 async def remove(db: Executor, account_id: int, addresses: Collection[str]) -> None:
-    await db.execute(delete(email).where(email.c.account_id == account_id, email.c.address.in_(addresses)))
+    """Remove addresses and claims of an account."""
+    for table in (email, claim):
+        await db.execute(
+            delete(table).where(table.c.account_id == account_id, table.c.address.in_(addresses))
+        )
 
 
 async def remove_primary(db: Executor, account_id: int) -> None:

@@ -26,12 +26,14 @@ PAGES: Mapping[str, str] = {
     "address_confirmation": "/user/confirm_address",
     "password_reset": "/user/reset_password",
     "invitation": "/user/invitation",
+    "registration": "/user/register",
 }
 """Pages behind the links of messages."""
 LIFETIMES: Mapping[str, timedelta] = {
     "address_confirmation": timedelta(days=1),
     "password_reset": timedelta(hours=1),
     "invitation": timedelta(days=7),
+    "registration": timedelta(days=1),
 }
 """Lifetimes of links. Other messages are due for ``NOTE_LIFETIME``."""
 NOTE_LIFETIME = timedelta(days=7)

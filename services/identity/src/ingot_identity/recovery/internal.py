@@ -7,6 +7,7 @@ from ingot_chassis.errors import NotFound
 from ingot_chassis.http.policy import services
 from ingot_contracts.identity.messages import Message
 from ingot_identity.accounts.request import IdentityRequest
+from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.emails import store as emails
 from ingot_identity.emails.internal import recipient_of, user_of
 from ingot_identity.invitations import rules as invitations
@@ -29,7 +30,34 @@ async def get_message(request: IdentityRequest, message_id: int) -> Message:
             return await _reset(request, tx, row)
         if row.kind == invitations.KIND:
             return await _invitation(request, tx, row)
+        if row.kind == "registration":
+            return await _registration(request, tx, row)
+        if row.kind == "registration_refused":
+            messages = request.part(MessageComponents).messages
+            return Message(kind=row.kind, address=messages.address_of(row))
         return await _message(request, tx, row)
+
+
+async def _registration(request: IdentityRequest, db: Executor, row: MessageRow) -> Message:
+    """The link to make an account or, for an address that has one, the name of its account.
+
+    The request did not look for an account, so its answer could not tell one. The holder of an account gets
+    the mail at the address as the account has it.
+    """
+    messages = request.part(MessageComponents).messages
+    typed = messages.address_of(row)
+    account = await emails.get_confirmed_owner(db, typed)
+    if account is None:
+        return Message(kind=row.kind, address=typed, fields=messages.fields_of(row))
+    own, user = await emails.among(db, account.id, [typed.lower()]), await user_of(request, db, account.id)
+    return Message(
+        kind="registration_known",
+        address=own[0].spelling or own[0].address,
+        name=user.name or user.login,
+        language=user.language,
+        user_id=account.id,
+        fields={"login": user.login, "url": f"{request.public_url}login"},
+    )
 
 
 async def _invitation(request: IdentityRequest, db: Executor, row: MessageRow) -> Message:
@@ -47,8 +75,12 @@ async def _message(request: IdentityRequest, db: Executor, row: MessageRow) -> M
     address = messages.address_of(row)
     if row.kind == "address_confirmation":
         claims = await emails.among(db, row.account_id, [address])
+        claims = claims or await emails.claims_among(db, row.account_id, [address])
         if not claims or claims[0].confirmed_at is not None:
             raise NotFound
+        owner = await emails.get_confirmed_owner(db, address)
+        if owner is not None:
+            return await _notice_of_use(request, db, owner, address)
     find = user_of if address else recipient_of
     recipient = await find(request, db, row.account_id)
     return Message(
@@ -58,6 +90,18 @@ async def _message(request: IdentityRequest, db: Executor, row: MessageRow) -> M
         language=recipient.language,
         user_id=row.account_id,
         fields=messages.fields_of(row),
+    )
+
+
+async def _notice_of_use(request: IdentityRequest, db: Executor, owner: AccountRow, address: str) -> Message:
+    """A notice in place of a link that would confirm the address of another account."""
+    own, user = await emails.among(db, owner.id, [address]), await user_of(request, db, owner.id)
+    return Message(
+        kind="address_in_use",
+        address=own[0].spelling or own[0].address,
+        name=user.name or user.login,
+        language=user.language,
+        user_id=owner.id,
     )
 
 

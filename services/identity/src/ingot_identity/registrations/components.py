@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from ingot_identity.passwords.rules.quotas import NetworkQuota
+from ingot_identity.registrations.rules.admission import Admission
+from ingot_identity.registrations.rules.work import WorkChallenges
 
 MOST_REGISTRATIONS = 20
 """Forms to register that a network may send."""
@@ -11,3 +13,5 @@ MOST_REGISTRATIONS = 20
 @dataclass(frozen=True)
 class RegistrationComponents:
     quota: NetworkQuota
+    admission: Admission
+    work: WorkChallenges

@@ -199,6 +199,10 @@ _MESSAGES: Mapping[str, _Sentences] = {
         "The address of your account at {site} was changed. If this was not you, ask your administrator now.",
         facts=(("New address", "new_address"),),
     ),
+    "address_in_use": _Sentences(
+        "Your address was entered for another account",
+        "Somebody entered this address for another account at {site}. It stays yours, and nothing changes.",
+    ),
     "password_reset": _Sentences(
         "Set a new password",
         "A new password was requested for your account at {site}. If this was not you, do nothing.",
@@ -215,6 +219,28 @@ _MESSAGES: Mapping[str, _Sentences] = {
         "{inviter} invites you to {target} at {site}.",
         "Accept the invitation",
         (("Valid until", "expires"),),
+    ),
+    "registration": _Sentences(
+        "Create your account",
+        "An account at {site} was requested for this address. If this was not you, do nothing.",
+        "Create the account",
+        (("Valid until", "expires"),),
+    ),
+    "registration_known": _Sentences(
+        "You have an account",
+        "An account at {site} was requested for this address, but it has one. You can sign in.",
+        "Sign in",
+        (("User name", "login"),),
+    ),
+    "registration_approved": _Sentences(
+        "Your account was approved",
+        "Your registration at {site} was approved. You can sign in now.",
+        "Sign in",
+        (("User name", "login"),),
+    ),
+    "registration_refused": _Sentences(
+        "Your account was not approved",
+        "Your registration at {site} was refused by its administrators.",
     ),
     "new_token": _Sentences(
         "A new access token",

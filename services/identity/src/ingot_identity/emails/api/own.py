@@ -57,8 +57,9 @@ async def list_emails(request: IdentityRequest) -> Response[list[Email]]:
     """The caller's addresses, the primary one first."""
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await store.list_page(db, request.principal.id, page)
-    return Response(_own(request, rows), headers=request.page_headers(page, total))
+        rows = await store.list_all(db, request.principal.id)
+    shown = rows[page.offset : page.offset + page.limit]
+    return Response(_own(request, shown), headers=request.page_headers(page, len(rows)))
 
 
 @post(
@@ -72,7 +73,8 @@ async def add_emails(request: IdentityRequest, data: CreateEmailOption) -> list[
     """Add addresses, all of them or none; all that the caller has then, the primary one first.
 
     If the server sends mail, each address gets one with a link that confirms it. It is sent again to an
-    address that the caller has and that is not confirmed.
+    address that the caller has and that is not confirmed. An address of another account is not told: its
+    owner gets a notice, and nothing confirms it for the caller.
     """
     async with request.db.transaction() as tx:
         rows = await emails.add(tx, _messages(request), request.principal.id, data.emails)

@@ -17,9 +17,9 @@ from ingot_identity.invitations.rules import InvitationLink
 from ingot_identity.messages.components import MessageComponents
 from ingot_identity.messages.rules import PAGES
 from ingot_identity.passwords.components import PasswordComponents
-from ingot_identity.registrations import rules as registrations
 from ingot_identity.registrations.api import html
 from ingot_identity.registrations.components import RegistrationComponents
+from ingot_identity.registrations.rules import accounts as registrations
 from ingot_identity.sessions import rules as browser_sessions
 from ingot_identity.sign_in.api.browser import Browser
 from ingot_identity.sign_in.api.html import refusal_page

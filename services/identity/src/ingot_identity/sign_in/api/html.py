@@ -35,11 +35,13 @@ def sign_in_page(
     providers: Sequence[Button] = (),
     passkeys: str = "",
     forgot: str = "",
+    sign_up: str = "",
 ) -> Page:
     """Return the form to sign in. ``application`` is the name of the application that asks for it.
 
     ``passkeys`` is the address of the page to sign in with a passkey; empty if the site has none. ``forgot``
-    is the page for a forgotten password; empty if the site sends no mail.
+    is the page for a forgotten password; empty if the site sends no mail. ``sign_up`` is the page to create
+    an account; empty if registration is closed.
     """
     links = "".join(map(_provider_link, providers))
     if passkeys:
@@ -57,11 +59,15 @@ def sign_in_page(
         '<input id="password" name="password" type="password" autocomplete="current-password" required></div>'
         '<button class="primary">Sign in</button></form>'
         f"{others}"
-        f'<p class="muted small">{_without_password(forgot)}</p>',
+        f'<p class="muted small">{_without_password(forgot, sign_up)}</p>',
     )
 
 
-def _without_password(forgot: str) -> str:
+def _without_password(forgot: str, sign_up: str) -> str:
+    if sign_up:
+        new = f'<a href="{escape(sign_up)}">Create an account</a>'
+        lost = f'<a href="{escape(forgot)}">Forgot your password?</a>' if forgot else ""
+        return f"{new} {lost or 'Those who run this site set new passwords.'}"
     if not forgot:
         return (
             "No account, or the password is lost? "

@@ -302,6 +302,7 @@ async def _sign_in_page(
         providers=await _providers(request, browser.root, query=query, to=to),
         passkeys=_passkey_address(request, browser.root, query=query, to=to),
         forgot=f"{browser.root}/user/forgot_password" if request.settings.sends_mail else "",
+        sign_up=f"{browser.root}/user/sign_up" if request.settings.registration != "closed" else "",
     )
     return browser.page(
         page, status=status, leads_to=leads_to_application(consent), cookies=[cookie] if cookie else []

@@ -1,0 +1,1 @@
+"""Decisions of registration: who may register, new accounts, and the proof of work."""

@@ -1,0 +1,39 @@
+"""The setting of registration: who may make an account."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from ingot_chassis.errors import CannotStart, Invalid, NotFound
+
+Mode = Literal["closed", "open", "domain", "approval"]
+
+
+class Admission:
+    """Decides who may register. Raises CannotStart for settings without a meaning."""
+
+    def __init__(self, mode: Mode, domains: Sequence[str], *, sends_mail: bool) -> None:
+        self.mode = mode
+        self._domains = frozenset(domain.strip().lower().lstrip("@") for domain in domains)
+        if mode != "domain":
+            return
+        if not self._domains - {""}:
+            raise CannotStart("INGOT_IDENTITY_REGISTRATION_DOMAINS: name the domains that may register")
+        if not sends_mail:
+            raise CannotStart(
+                "INGOT_IDENTITY_REGISTRATION: `domain` needs mail, which confirms the addresses"
+            )
+
+    @property
+    def is_open(self) -> bool:
+        """Return True if people may ask for an account."""
+        return self.mode != "closed"
+
+    def require_open(self) -> None:
+        """Raises NotFound while registration is closed."""
+        if not self.is_open:
+            raise NotFound
+
+    def require_address(self, address: str) -> None:
+        """Raises Invalid for an address of a domain that may not register. Subdomains count as others."""
+        if self.mode == "domain" and address.rpartition("@")[2].lower() not in self._domains:
+            raise Invalid.field("email", "domain", "is of a domain that may not register here")

@@ -1,0 +1,72 @@
+"""SQL for registrations that wait for an administrator. No other service knows of them."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Boolean, Column, String, Table, Text, delete, func, select
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
+from ingot_chassis.db.transaction import insert
+from ingot_identity.accounts.store.tables import metadata
+
+WAITS_FOR = timedelta(days=30)
+"""An older registration is deleted."""
+
+registration = Table(
+    "registration",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("login", String(40), nullable=False),
+    Column("lower_login", String(40), nullable=False, unique=True),
+    Column("address", String(254), nullable=False),
+    # False where the site sends no mail.
+    Column("confirmed", Boolean, nullable=False),
+    Column("password_hash", Text, nullable=False),
+    Column("note", String(1000), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False, index=True),
+    **LASTING_IDS,
+)
+
+
+class RegistrationRow(TypedRow):
+    """A registration, with the address as it was typed."""
+
+    id: int
+    login: str
+    lower_login: str
+    address: str
+    confirmed: bool
+    password_hash: str
+    note: str
+    created_at: datetime
+
+
+async def add(db: Executor, *, login: str, **values: Any) -> RegistrationRow | None:
+    """Insert a registration. Return None if another one has the name."""
+    statement = insert(db, registration).values(
+        login=login, lower_login=login.lower(), created_at=now(), **values
+    )
+    return await fetch_first(db, statement.on_conflict_do_nothing().returning(registration), RegistrationRow)
+
+
+async def count(db: Executor) -> int:
+    return int((await db.execute(select(func.count()).select_from(registration))).scalar_one())
+
+
+async def list_page(db: Executor, page: Slice) -> tuple[Sequence[RegistrationRow], int]:
+    """List registrations in the order in which they came."""
+    return await fetch_page(db, select(registration), page, RegistrationRow, registration.c.id)
+
+
+async def take(db: Executor, registration_id: int) -> RegistrationRow | None:
+    """Delete a registration and return it."""
+    statement = delete(registration).where(registration.c.id == registration_id).returning(registration)
+    return await fetch_first(db, statement, RegistrationRow)
+
+
+async def remove_old(db: Executor) -> None:
+    await db.execute(delete(registration).where(registration.c.created_at <= now() - WAITS_FOR))
