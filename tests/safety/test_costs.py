@@ -92,6 +92,12 @@ REQUESTS = [
     Request("page of branches", "500 branches", "GET", "ann/worst/branches"),
     Request("refs", "1,000 branches and tags", "GET", f"{REPOSITORY}/git/refs"),
     Request("search of a file", "20,000 names", "GET", "ann/worst/find/branch/patterns?q=9999"),
+    Request("search of code", "20 MB, a backreference in repeats", "GET",
+            f"{REPOSITORY}/code/search?ref=searched&regexp=true&q=(a*)*%5C1b"),
+    Request("search of code", "40 files of 5,000-byte lines that all match", "GET",
+            f"{REPOSITORY}/code/search?ref=searched&q=a"),
+    Request("page of a search", "a text that 20,000 small files have", "GET",
+            "ann/worst/search?ref=branch/patterns&q=x"),
     Request("search of repositories", "wildcards of SQL", "GET", "api/v1/repos/search?q=%25a%25_&limit=50"),
     Request("changes of files", "500 files, 40 folders deep", "POST", "api/v1/repos/ann/files/contents", {
         "files": folders_apart(500), "message": "x"}),

@@ -16,8 +16,8 @@ from .world import UNREADABLE, World, body_of
 TARGET = REPOSITORIES[4]
 """A private repository in a private organization: no other person reads it."""
 CODE = """
-    archive blame branches branch_protections commits compare contents contents-ext diffpatch editorconfig
-    file-contents generate git languages licenses media merge-upstream mirror-sync raw
+    archive blame branches branch_protections code commits compare contents contents-ext diffpatch
+    editorconfig file-contents generate git languages licenses media merge-upstream mirror-sync raw
     signing-key.gpg signing-key.pub statuses tag_protections tags
 """
 PREFIXES = {

@@ -8,6 +8,7 @@ from ingot_contracts.testing.worst_markdown import FOOTNOTES
 FILES, PATTERNS = 20_000, 5_000
 LINES, BLAMED_COMMITS = 10_000, 120
 DEEP = 100
+SEARCHED, SEARCHED_BYTES = 40, 500_000
 ENTRIES, CHANGES = 10_000, 400
 FAR_LINES = 100_000
 REFS = 500
@@ -29,6 +30,7 @@ def stream(seed: int = 1) -> Iterator[bytes]:
     yield from _folder()
     yield from _settings()
     yield from _far()
+    yield from _searched()
     yield from _refs()
 
 
@@ -160,6 +162,12 @@ def _settings() -> Iterator[bytes]:
 def _far() -> Iterator[bytes]:
     """A long file of lines that are all different."""
     yield _commit("far", [_inline("far.txt", "".join(f"{number}\n" for number in range(FAR_LINES)))])
+
+
+def _searched() -> Iterator[bytes]:
+    """Files of long lines that nearly match an expression with nested repeats, in many places."""
+    text = ("a" * 5_000 + "\n") * (SEARCHED_BYTES // 5_001)
+    yield _commit("searched", [_inline(f"{number}.txt", f"{number}\n{text}") for number in range(SEARCHED)])
 
 
 def _refs() -> Iterator[bytes]:

@@ -10,7 +10,8 @@ NOTHING = "1" * 40
 READ = {
     f"GET {R}/{path}": 200
     for path in (
-        "archive/master.bundle", "blame/README.md", "commits", "compare/master", "contents", "contents-ext",
+        "archive/master.bundle", "blame/README.md", "code/search?q=x", "commits", "compare/master",
+        "contents", "contents-ext",
         "contents-ext/README.md", "contents/README.md", "file-contents?body=%7B%7D", "git/commits/master",
         "git/refs", "git/refs/heads", "git/trees/master", "languages", "licenses", "media/README.md", "tags",
         "tags/v1", "topics",

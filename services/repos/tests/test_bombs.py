@@ -31,7 +31,7 @@ READS = [
     "/contents-ext?includes=file_content", "/git/trees/{sha}",
     "/git/trees/{sha}?recursive=true&per_page=1000", "/git/trees/{sha}?recursive=1&page=9000000",
     "/languages", "/licenses", "/editorconfig/a", "/raw/a/a/a", "/blame/a", "/archive/master.tar.gz",
-    "/archive/master.zip",
+    "/archive/master.zip", "/code/search?q=x",
 ]  # fmt: skip
 """Routes that walk through trees."""
 

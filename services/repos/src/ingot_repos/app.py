@@ -55,7 +55,7 @@ from ingot_repos.commits.api import blame, commits, compare, signing_keys, statu
 from ingot_repos.commits.api import facts as code_facts
 from ingot_repos.commits.rules.server_keys import read_server_keys
 from ingot_repos.commits.rules.signatures import Signatures
-from ingot_repos.files.api import contents, file_contents, issue_forms
+from ingot_repos.files.api import code_search, contents, file_contents, issue_forms
 from ingot_repos.files.api import git_objects as git_data
 from ingot_repos.forks.api import creation as forks
 from ingot_repos.forks.api import parents, upstreams
@@ -156,6 +156,7 @@ ROUTES = Router(
         *branch_protections.routes,
         *branches.routes,
         *code_facts.routes,
+        *code_search.routes,
         *collaborators.routes,
         *commits.routes,
         *compare.routes,

@@ -59,6 +59,9 @@ async def test_files_of_a_tree_are_found_by_words_of_their_paths(world, ann):
         (f"q={'b+B+' * 9}b+.py", ["Main/b.PY"]),
         ("q=m+ma+mai+main+a+ai+ain+i+in+n+zz", ["main.py", "a/x_main.py", "Main/b.PY", "a/main/x.py"]),
         ("q=m+ma+mai+main+a+ai+ain+i+in+zz", []),
+        ("q=abpy", ["Main/b.PY"]),
+        ("q=l.t", ["lib.txt"]),
+        ("q=]^", []),
         ("q=%20", ["Main", "a", "lib.txt", "main.py"]),
     ):
         set_ref(opened(world, one["id"]), "refs/heads/found", tip)

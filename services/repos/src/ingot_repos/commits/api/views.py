@@ -143,6 +143,10 @@ class CodePresenter:
         """Return a URL of the API below the repository; each part may contain slashes."""
         return "/".join((self._api, *(quote(part) for part in parts)))
 
+    def source_page(self, commit: str, path: str) -> str:
+        """Return the URL of the page of a file at a commit."""
+        return f"{self._page}/src/commit/{commit}/{quote(path)}"
+
     def archive_url(self, ref: str) -> str:
         """Return the URL of an archive of ``ref``, without the file extension."""
         return f"{self._page}/archive/{quote(ref)}"

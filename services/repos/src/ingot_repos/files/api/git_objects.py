@@ -103,8 +103,9 @@ async def get_tree(
     """Get the tree of a branch, tag, commit or tree, or `<ref>:<folder>`.
 
     With `recursive` it includes all subfolders. With `q` it has the files below it whose paths contain each
-    word of `q`, ignoring case. Files with matching names come first. `q` has at most 200 characters; only its
-    first 10 different words count.
+    word of `q`, ignoring case. If there is none, it has those that contain its characters in their order.
+    Files with matching names come first. `q` has at most 200 characters; only its first 10
+    different words count.
     """
     repository, name = request.resource, request.rest_of_path(7)
     is_recursive = recursive.strip().lower() not in ("", "0", "f", "false")

@@ -1,6 +1,7 @@
 """Objects by id as plain values: type, size and content; also refs and notes."""
 
 import contextlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -107,13 +108,19 @@ def page_of_files_named(
 ) -> TreePage:
     """Return a page of the files of a tree (full id) whose paths contain all words of ``text``.
 
-    Case is ignored. Files with matching names come first, and short paths before long ones.
+    If there is none, those whose paths contain its characters in their order. Case is ignored. Files with
+    matching names come first, and short paths before long ones.
     """
     listing, files, paths = _files(repo, tree, cache)
     words = list(dict.fromkeys(text.lower().split()))[:MOST_WORDS]
     indexes: Sequence[int] = range(len(paths))
     for word in words:
         indexes = [index for index in indexes if word in paths[index]]
+    if not indexes:
+        letters = [re.escape(letter) for letter in "".join(text.lower().split())]
+        # Each letter at its first place after the one before: the expression never goes back.
+        in_order = re.compile("".join(f"[^{letter}]*{letter}" for letter in letters), re.DOTALL)
+        indexes = [index for index, path in enumerate(paths) if in_order.match(path)]
 
     def rank(index: int) -> tuple[bool, int, str]:
         name = paths[index].rpartition("/")[2]
@@ -121,6 +128,12 @@ def page_of_files_named(
 
     entries = [files[index] for index in nsmallest(offset + limit, indexes, key=rank)[offset:]]
     return TreePage(entries, blob_sizes(repo, entries), len(indexes), listing.complete)
+
+
+def list_files(repo: pygit2.Repository, tree: str, cache: ReadCache) -> tuple[list[Entry], bool]:
+    """Return the files of a tree (full id) and its folders; False if there are too many."""
+    listing, files, _ = _files(repo, tree, cache)
+    return files, listing.complete
 
 
 def _files(

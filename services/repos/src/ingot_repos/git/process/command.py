@@ -45,6 +45,7 @@ Verb = Literal[
     "fetch",
     "format-patch",
     "fsck",
+    "grep",
     "index-pack",
     "ls-remote",
     "merge",
@@ -88,17 +89,19 @@ class GitArgs:
         options: constants of this package; a value inside an option is joined with `=`.
         operands: full ref names, object ids, absolute paths.
         paths: limit the command to these literal paths in the trees of the operands.
+        pathspecs: the same as patterns (gitglossary(7)) with magic; a value inside is escaped.
         work_tree: the folder of working files, for commands that need one.
 
     Raises:
         InvalidName: an operand begins with `-`, is empty, or contains NUL or a line break.
-            Or a path is empty or contains NUL.
+            Or a path is empty or contains NUL, or a pathspec has no magic.
     """
 
     verb: Verb
     options: tuple[str, ...] = ()
     operands: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
+    pathspecs: tuple[str, ...] = ()
     work_tree: Path | None = None
 
     def __post_init__(self) -> None:
@@ -111,17 +114,22 @@ class GitArgs:
         for path in self.paths:
             if not path or "\0" in path:
                 raise InvalidName(f"not a path: {path!r}")
+        for pathspec in self.pathspecs:
+            if not pathspec.startswith(":(") or "\0" in pathspec:
+                raise InvalidName(f"not a pathspec with magic: {pathspec!r}")
 
     def argv(self, git_dir: Path | None) -> list[str]:
         location = [] if git_dir is None else [f"--git-dir={git_dir}"]
         # `update-ref --stdin` takes no operand and allows nothing after its options. upload-archive has no
-        # options, and blame does not know this one.
-        has_options = bool(self.operands) and self.verb not in ("upload-archive", "blame")
+        # options, and blame and grep do not know this one in all versions.
+        has_options = bool(self.operands) and self.verb not in ("upload-archive", "blame", "grep")
         operands = ["--end-of-options", *self.operands] if has_options else list(self.operands)
         if self.work_tree is not None:
             location += [f"--work-tree={self.work_tree}", "-C", str(self.work_tree)]
         if self.paths:
             location, operands = [*location, "--literal-pathspecs"], [*operands, "--", *self.paths]
+        elif self.pathspecs:
+            operands += ["--", *self.pathspecs]
         return ["git", *location, *self.verb.split(), *self.options, *operands]
 
 

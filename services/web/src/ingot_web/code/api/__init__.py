@@ -1,5 +1,5 @@
 """Routes."""
 
-from ingot_web.code.api import blame, editing, files, search
+from ingot_web.code.api import blame, code_search, editing, files, search
 
-routes = [*blame.routes, *editing.routes, *files.routes, *search.routes]
+routes = [*blame.routes, *code_search.routes, *editing.routes, *files.routes, *search.routes]

@@ -36,6 +36,7 @@ Disallow: /*/*/compare/
 Disallow: /*/*/commits/
 Disallow: /*/*/media/
 Disallow: /*/*/raw/
+Disallow: /*/*/search
 Disallow: /*/*/src/commit/
 Disallow: /*/*/settings
 """
