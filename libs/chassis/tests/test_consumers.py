@@ -14,6 +14,7 @@ from sqlalchemy.exc import OperationalError
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.transaction import insert
 from ingot_chassis.errors import DatabaseUnavailable
+from ingot_chassis.events import consumers
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.events.consumers import Consumers, Together, combine
 from ingot_chassis.events.envelope import event_type, subject
@@ -369,7 +370,8 @@ async def test_events_flow_again_after_nats_was_killed_many_times(make_url, own_
             assert await heard.next(1) == [100 + number]
 
 
-async def test_a_lost_stream_is_built_again_and_nothing_is_applied_twice(make_url, own_nats):
+async def test_a_lost_stream_is_built_again_and_nothing_is_applied_twice(make_url, own_nats, monkeypatch):
+    monkeypatch.setattr(consumers, "FETCH_SECONDS", 0.5)  # no connection is lost that would end the wait
     heard = Heard()
     async with telling_and_hearing(make_url, own_nats.url, heard) as (writer, reader):
         await emit(writer, "before", 1)

@@ -33,7 +33,10 @@ KEEP_SECONDS = 7 * 24 * 3600
 DUPLICATE_WINDOW = 600
 ACK_WAIT = 5.0
 """Seconds until an unacknowledged message is redelivered, because its consumer is dead."""
-FETCH_SECONDS = 5
+FETCH_SECONDS = 30
+"""Seconds to wait for a message. A lost connection ends the wait at once."""
+REDELIVERY_SECONDS = 5
+"""Seconds to wait for a message that NATS is known to have."""
 CONNECT_SECONDS = 3
 PUBLISH_SECONDS = 5
 HEADER_BYTES = 200
@@ -164,7 +167,7 @@ class Bus:
                 deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
                 opt_start_seq=consumer.ack_floor.stream_seq + 1,
                 filter_subjects=consumer.config.filter_subjects,
-                inactive_threshold=FETCH_SECONDS * 2,
+                inactive_threshold=REDELIVERY_SECONDS * 2,
                 mem_storage=True,
             ),
         )
@@ -172,7 +175,7 @@ class Bus:
         try:
             is_more = bool(own.num_pending)
             while is_more:
-                messages = await subscription.fetch(batch, timeout=FETCH_SECONDS)
+                messages = await subscription.fetch(batch, timeout=REDELIVERY_SECONDS)
                 yield messages
                 last = messages[-1].metadata
                 is_more = last.num_pending > 0 and last.sequence.stream < consumer.delivered.stream_seq
@@ -210,15 +213,24 @@ class Bus:
         except (TimeoutError, OSError, nats.errors.Error) as error:
             raise BusUnavailable(repr(error)) from error
 
-    async def listen(self, topic: str, on_message: Callable[[bytes], Awaitable[None]]) -> None:
+    async def listen(
+        self,
+        topic: str,
+        on_message: Callable[[bytes], Awaitable[None]],
+        *,
+        on_subscription: Callable[[], None] | None = None,
+    ) -> None:
         """Pass every message on ``topic`` to ``on_message``, at most once, in every replica.
 
-        This is for wake-ups and caches. Runs until cancelled. It subscribes again after each reconnect.
+        This is for wake-ups and caches. Runs until cancelled. It subscribes again after each reconnect, and
+        then calls ``on_subscription``: messages before it may be lost.
         """
         while True:
             await self.connect()
             client = self._live()
             subscription = await client.subscribe(topic)
+            if on_subscription is not None:
+                on_subscription()
             try:
                 while client is self._client and not client.is_closed:
                     try:
@@ -231,12 +243,12 @@ class Bus:
                     await subscription.unsubscribe()
 
     async def wake(self, topic: str, waiting: asyncio.Event) -> None:
-        """Set ``waiting`` at every message on ``topic``. Runs as `listen`."""
+        """Set ``waiting`` at every message on ``topic``, and at each subscription. Runs as `listen`."""
 
         async def set_waiting(_message: bytes) -> None:
             waiting.set()
 
-        await self.listen(topic, set_waiting)
+        await self.listen(topic, set_waiting, on_subscription=waiting.set)
 
 
 async def _log_error(error: Exception) -> None:

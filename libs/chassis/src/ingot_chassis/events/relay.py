@@ -10,7 +10,6 @@ the row keeps the event. A metric counts it until an operator acts (``doctor``, 
 """
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -38,9 +37,16 @@ log = structlog.get_logger()
 BATCH = 100
 ENVELOPE_BYTES = 1000
 """Bytes that an envelope adds to its event at most."""
-POLL_SECONDS = 5.0
+POLL_SECONDS = 30.0
+"""Seconds after which the relay looks for events without a signal. Few are lost: each is sent until NATS has it."""
+CHECK_SECONDS = 30.0
+"""Seconds between checks that the stream is there, while NATS is available."""
+STANDBY_SECONDS = 5.0
+"""Seconds after which the relay tries to get the lock again."""
 HOLD_SECONDS = 5.0
 """Seconds for which the relay keeps its lock without a check, while events arrive."""
+SIGNAL_PAUSE = 1.0
+"""Seconds before a signal is repeated that could not be sent."""
 LINGER_SECONDS = 0.01
 """Seconds that an event waits for later events of the same request, and for its response.
 
@@ -99,7 +105,7 @@ class Relay:
         self._service, self._db, self._bus = service, database, bus
         self._outbox = database.metadata.tables["outbox"]
         self._state = database.metadata.tables["relay"]
-        self._steps = 0
+        self._check_at = 0.0
         self._signals = f"ingot-commits.{service}"
         """The topic of `signal_commits`. No stream stores it."""
         self._unsent, self._mark = _unsent(self._outbox), _mark(self._outbox)
@@ -108,11 +114,11 @@ class Relay:
         """Relay until cancelled."""
         while True:
             try:
-                await self._send_until_quiet()
+                is_mine = await self._send_until_quiet()
             except BusUnavailable:
-                self._steps = 0  # the stream may be lost: check it at once, not at the next turn
+                self._check_at = 0.0  # the stream may be lost: check it at once, not at the next turn
                 raise
-            await wait_for(self._db.committed_events, POLL_SECONDS)
+            await wait_for(self._db.committed_events, POLL_SECONDS if is_mine else STANDBY_SECONDS)
             await asyncio.sleep(LINGER_SECONDS)
             self._db.committed_events.clear()  # events that were committed until now are sent now
 
@@ -123,21 +129,27 @@ class Relay:
     async def signal_commits(self) -> None:
         """Wake the relays of other processes after each commit of events, until cancelled.
 
-        This runs instead of ``run``. Without NATS they find the events by their poll.
+        This runs instead of ``run``. Without NATS the signal is repeated until it is sent.
         """
         while True:
             await self._db.committed_events.wait()
             self._db.committed_events.clear()
-            with contextlib.suppress(BusUnavailable):
+            try:
                 await self._bus.signal(self._signals)
+            except BusUnavailable:
+                await asyncio.sleep(SIGNAL_PAUSE)
+                self._db.committed_events.set()
 
     async def step(self) -> int:
         """Send one batch and return its length. Raises BusUnavailable, and then marks nothing."""
         async with self._db.exclusive("relay") as mine:
             return await self._step() if self._is_mine(mine) else 0
 
-    async def _send_until_quiet(self) -> None:
-        """Send until no events are left, or the lock has to be checked. Raises as ``step``."""
+    async def _send_until_quiet(self) -> bool:
+        """Send until no events are left, or the lock has to be checked. Raises as ``step``.
+
+        Returns False without the lock.
+        """
         until = time.monotonic() + HOLD_SECONDS
         async with self._db.exclusive("relay") as mine:
             while self._is_mine(mine) and (turn := time.monotonic()) < until:
@@ -148,6 +160,7 @@ class Relay:
                     await asyncio.sleep(turn + TURN_SECONDS - time.monotonic())
         if not mine:  # every commit of this process wakes it, and each check costs a transaction
             await asyncio.sleep(TURN_SECONDS)
+        return bool(mine)
 
     def _is_mine(self, mine: ExclusiveLock) -> bool:
         if not mine:
@@ -156,10 +169,10 @@ class Relay:
 
     async def _step(self) -> int:
         try:
-            if self._steps % 30 == 0:
+            if (moment := time.monotonic()) >= self._check_at:
                 await self._rewind_if_lost()
                 DEAD_LETTERED.labels(self._service).set(await count_dead_lettered(self._db))
-            self._steps += 1
+                self._check_at = moment + CHECK_SECONDS
             limit = await self._bus.largest_body()
         except BusUnavailable:
             await self._unsent_rows(

@@ -69,6 +69,7 @@ class Replicas:
         self._peers, self._shard, self._bus = peers, shard, bus
         self._wakes = {True: asyncio.Event(), False: asyncio.Event()}
         self._has_lock = {True: False, False: False}
+        self._has_any = asyncio.Event()
 
     def loops(self) -> list[tuple[str, Loop]]:
         """Return the loops.
@@ -76,6 +77,7 @@ class Replicas:
         First copies take long, so updates have their own loops. A large repository blocks only one loop.
         """
         return [
+            ("repos looks for replicas", self._look_for_any),
             ("repos decides who makes replicas", partial(self._hold_lock, is_new=True)),
             *[("repos makes replicas", partial(self._run, is_new=True))] * AT_ONCE,
             ("repos decides who brings replicas up to date", partial(self._hold_lock, is_new=False)),
@@ -84,23 +86,31 @@ class Replicas:
             ("repos hears of pushes for replicas", self._subscribe_to_pushes),
         ]
 
-    async def _subscribe_to_pushes(self) -> None:
-        """Subscribe to pushes as soon as the shard has a replica."""
+    async def _look_for_any(self) -> None:
+        """Let the other loops run while the shard has replicas. Most shards have none."""
         while True:
             async with self._db.read() as db:
                 has_any = await replicas.has_any(db, self._shard)
             if has_any:
-                await self._bus.wake(subject(event_type(PushReceived)), self._wakes[False])
+                self._has_any.set()
+            else:
+                self._has_any.clear()
             await asyncio.sleep(POLL_SECONDS)
+
+    async def _subscribe_to_pushes(self) -> None:
+        """Subscribe to pushes as soon as the shard has a replica."""
+        await self._has_any.wait()
+        await self._bus.wake(subject(event_type(PushReceived)), self._wakes[False])
 
     async def _hold_lock(self, *, is_new: bool) -> None:
         """Hold the lock, so only one process takes steps. A step reads all replicas of the shard."""
         while True:
+            await self._has_any.wait()
             async with self._db.exclusive(due_lock_name(self._shard, is_new=is_new)) as mine:
                 try:
                     self._has_lock[is_new] = bool(mine)
                     self._wakes[is_new].set()
-                    while mine:
+                    while mine and self._has_any.is_set():
                         await asyncio.sleep(POLL_SECONDS)
                 finally:
                     self._has_lock[is_new] = False
@@ -113,6 +123,7 @@ class Replicas:
         files.
         """
         while True:
+            await self._has_any.wait()
             if not (self._has_lock[is_new] and await self.step(is_new=is_new)):
                 await wait_for(self._wakes[is_new], POLL_SECONDS)
 
