@@ -25,7 +25,7 @@ _KEY = re.compile(rf"({lfs_objects.OBJECTS}|{release_assets.OBJECTS}|moves)(/[a-
 
 @get("/internal/moves/{repository_id:int}", policy=SHARDS, include_in_schema=False)
 async def contents(request: RepositoryRequest, repository_id: int) -> Contents:
-    """Return refs and object files. Ownership is not checked, because only shards may ask."""
+    """Return refs and object files. Shards copy repositories of other shards, so ownership is not checked."""
     try:
         return await asyncio.to_thread(read_contents, request.storage.path(repository_id))
     except RepositoryNotFound:
@@ -38,7 +38,7 @@ async def contents(request: RepositoryRequest, repository_id: int) -> Contents:
 async def files(request: RepositoryRequest, repository_id: int, data: FileList) -> Stream:
     """Return the bytes of files in sequence.
 
-    The stream ends early if git has packed one of them since.
+    The stream ends early if git has packed one of the files since.
     """
     if not all(map(is_object_file, data.paths)):
         raise BadRequest("only object files can be read")

@@ -22,13 +22,13 @@ from ingot_repos.shards.store.moves import JobStateRow, MemberRow, UsageRow
 
 POLL_SECONDS = 1.0
 AT_ONCE = 8
-"""Concurrent moves of a drain. Each shard runs only one of them at a time."""
+"""Concurrent moves of a drain. Each target shard runs only one move at a time."""
 MOST_NETWORKS = 500
-"""Limit of networks considered for balancing: so many of the largest and of the busiest."""
+"""Limit of networks considered for balancing: this many of the largest, and this many of the busiest."""
 
 
 class ShardCommands:
-    """The commands. Each yields lines for the operator and raises CannotStart if it cannot be done."""
+    """Commands for shards. Each yields lines for the operator, and raises CannotStart if it fails."""
 
     def __init__(self, jobs: Jobs, names: Sequence[str], *, poll_seconds: float = POLL_SECONDS) -> None:
         self._jobs, self._db, self._names, self._poll = jobs, jobs.database, names, poll_seconds
@@ -76,7 +76,7 @@ class ShardCommands:
             yield f"replica of {replica.owner_login}/{replica.name} on {replica.shard}: {_state_of(replica)}"
 
     async def add(self, name: str, url: str) -> AsyncGenerator[str, None]:
-        """Let a shard accept repositories, also after it was drained or removed."""
+        """Let a shard accept repositories. It may have been drained or removed before."""
         added, _ = await self._state()
         if not url and name not in self._names and not (name in added and added[name].url):
             raise CannotStart(f"{name} is not in INGOT_REPOS_SHARDS, so it needs --url")
@@ -103,7 +103,7 @@ class ShardCommands:
                 yield line
 
     async def cancel(self, full_name: str) -> AsyncGenerator[str, None]:
-        """Cancel the moves of a repository, or all moves without a name. The repositories stay in place."""
+        """Cancel the moves of a repository; without a name, all moves. The repositories stay in place."""
         owner, _, name = full_name.partition("/")
         async with self._db.read() as db:
             jobs = await move_rows.list_jobs(db, before=f"{MOVE}@")
@@ -133,7 +133,7 @@ class ShardCommands:
             yield f"{label}: {'moved before' if now_is is None else _outcome(now_is)}"
 
     async def replicate(self, full_name: str, target: str) -> AsyncGenerator[str, None]:
-        """Let a shard keep a copy of a repository that answers reads."""
+        """Let a shard keep a replica of a repository, which answers reads."""
         self._require_active(target, *await self._state())
         async with self._db.transaction() as tx:
             row = await self._member(tx, full_name)
@@ -151,7 +151,7 @@ class ShardCommands:
         yield f"{full_name} is copied to {target}; `ingot-repos shards list` shows the progress"
 
     async def unreplicate(self, full_name: str, target: str) -> AsyncGenerator[str, None]:
-        """Let a shard remove its copy."""
+        """Let a shard remove its replica of a repository."""
         async with self._db.transaction() as tx:
             row = await self._member(tx, full_name)
             if not await replicas.retire(tx, target, row.id):
@@ -179,7 +179,7 @@ class ShardCommands:
     async def drain(self, name: str) -> AsyncGenerator[str, None]:
         """Stop giving a shard new repositories, and move all of its repositories to other shards.
 
-        Each goes to the shard with the lowest load at that time.
+        Each repository moves to the shard with the lowest load at that time.
         """
         added, usage = await self._state()
         self._require_name(name, added, usage)
@@ -264,7 +264,7 @@ class ShardCommands:
             )
 
     async def _member(self, tx: Executor, full_name: str) -> MemberRow:
-        """Return the repository. Raises CannotStart if it does not exist."""
+        """Return the named repository. Raises CannotStart if it does not exist."""
         owner, _, name = full_name.partition("/")
         repository_id = await move_rows.find(tx, owner, name)
         for row in await move_rows.network(tx, repository_id) if repository_id else ():
@@ -306,7 +306,7 @@ class ShardCommands:
         return await self._networks_of([*largest, *busiest], name)
 
     async def _networks_of(self, ids: Sequence[int], name: str) -> list[Network]:
-        """Return the networks of these repositories on the shard, each once."""
+        """Return the networks of these repositories on the shard, without duplicates."""
         visited, networks = set[int](), list[Network]()
         for repository_id in ids:
             if repository_id in visited:
@@ -322,7 +322,7 @@ class ShardCommands:
 def _to_emptiest_shards(
     networks: Sequence[Network], source: str, loads: Mapping[str, Load]
 ) -> Sequence[PlannedMove]:
-    """Plan moves of all networks. Each goes to the shard with the lowest load at that time."""
+    """Plan moves of all networks. Each network moves to the shard with the lowest load at that time."""
     after, planned = dict(loads), list[PlannedMove]()
     for network in networks:
         total = total_of({**after, "": network.load})

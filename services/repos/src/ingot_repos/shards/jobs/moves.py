@@ -1,4 +1,4 @@
-"""Jobs that move repositories here from another shard, and remove the old files there."""
+"""Jobs that move repositories to this shard, and jobs that remove the old files after a move."""
 
 import asyncio
 import os
@@ -42,7 +42,7 @@ from ingot_repos.shards.store.moves import MemberRow
 log = structlog.get_logger()
 
 PUSH_SECONDS = 5.0
-"""Seconds that a move waits for running pushes. Other pushes wait for the move in this time."""
+"""Seconds that a move waits for running pushes. New pushes wait for the move during this time."""
 LAST_SECONDS = 4.0
 """Seconds at the end of the lock that are left for the last transaction."""
 REST_SECONDS = MOST_LOCKED.total_seconds() - LOCK_MARGIN - LAST_SECONDS
@@ -122,9 +122,9 @@ class MoveJobs:
         log.info("repositories moved", repositories=len(members), source=payload.source, target=self._shard)
 
     async def discard(self, job: Job) -> None:
-        """Remove the files of a repository that has moved.
+        """Remove the old files of a repository that has moved.
 
-        Keeps them if the repository came back or git still reads them.
+        Files are kept if the repository has moved back or if git still reads them.
         """
         async with self._move_lock():
             await self._discard(job, msgspec.json.decode(job.payload, type=Discard))
@@ -155,7 +155,7 @@ class MoveJobs:
             yield
 
     async def _end_replica(self, repository_id: int) -> None:
-        """End a replica, because the move uses its files. Replica updates then no longer touch them.
+        """End a replica, because the move uses its files: replica updates must not change them.
 
         Raises NotNow.
         """
@@ -166,7 +166,7 @@ class MoveJobs:
                 await replicas.forget(tx, repository_id, self._shard)
 
     async def _remove_published(self, repository_id: int) -> None:
-        """Move files to the trash unless the repository is on this shard. No move can begin during this."""
+        """Move files to the trash unless the repository is on this shard. Blocks moves while it runs."""
         async with self._db.transaction() as tx:
             place = await shards.lock_for_share(tx, repository_id)
             if place is None or place.shard != self._shard:
@@ -217,7 +217,7 @@ class MoveJobs:
             raise
 
     async def _count_short_lock(self, copy: NetworkCopy, repositories: int) -> None:
-        """Count a lock that was too short.
+        """Count a lock that was too short for the remaining changes.
 
         Raises GiveUp after ``MOST_LOCKS``, because each lock delays pushes.
         """
@@ -238,7 +238,7 @@ class MoveJobs:
         raise NotNow("a push is still running")
 
     async def _require_ledgers(self, tips: dict[int, dict[str, str]]) -> None:
-        """Raise GiveUp if refs differ from the announced ones."""
+        """Raise GiveUp if refs on disk differ from the announced ones."""
         async with self._db.read() as db:
             ledgers = await refs.ledgers(db, list(tips))
         for repository_id, announced in tips.items():
@@ -249,7 +249,7 @@ class MoveJobs:
                 )
 
     async def _unlock(self, ids: Sequence[int], until: datetime) -> None:
-        """End the lock. If the shard was changed and only the reply was lost, keep the change."""
+        """End the lock. If the shard was changed and only the response was lost, keep the change."""
         async with self._db.transaction() as tx:
             await move_rows.unlock(tx, ids, until)
         # The lock has ended, so pushes may continue even if the removal fails.
@@ -257,7 +257,7 @@ class MoveJobs:
             await self._remove_published(repository_id)
 
     async def _abandon(self, ids: Sequence[int]) -> None:
-        """Remove the copies of repositories that are on other shards."""
+        """Remove copies on this shard of repositories that other shards own."""
         async with self._db.transaction() as tx:
             await move_rows.unlink_objects(tx, ids, self._shard)
         for repository_id in ids:

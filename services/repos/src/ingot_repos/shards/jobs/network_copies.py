@@ -56,12 +56,12 @@ class NetworkCopy:
         self._copied, self._repositories, self._reported = 0, 0, 0.0
         earlier = msgspec.json.decode(job.progress, type=Progress) if job.progress else Progress()
         self.locks = earlier.locks
-        """The number of locks that were too short."""
+        """The number of locks that were too short for the remaining changes."""
         self.asset_keys = earlier.asset_keys
         """Keys of copied release assets, also from earlier workers. Never has originals in a shared store."""
 
     async def repository(self, row: MemberRow) -> None:
-        """Copy a repository and let git check it. The repository may change. Raises NotNow, GiveUp."""
+        """Copy a repository and let git check it. It may change during the copy. Raises NotNow, GiveUp."""
         damage = ""
         for _ in range(TRIES):
             contents, path = await self._pass(row)
@@ -87,7 +87,7 @@ class NetworkCopy:
         return _announced(contents)
 
     async def large_files(self, row: MemberRow) -> None:
-        """Copy LFS objects. The repository then has them on both shards. Raises NotNow, GiveUp."""
+        """Copy LFS objects. Afterwards both shards have them. Raises NotNow, GiveUp."""
         async with self._db.read() as db:
             rows = await move_rows.list_objects_to_copy(db, row.id, self._source, self._target)
         for one in rows:
@@ -108,7 +108,7 @@ class NetworkCopy:
                 await self._objects.delete([key])
 
     async def release_files(self, row: MemberRow) -> list[str]:
-        """Copy release assets under the same keys. Return the ``uuid`` of each. Raises GiveUp."""
+        """Copy release assets under the same keys. Return their ``uuid``s. Raises GiveUp."""
         async with self._db.read() as db:
             rows = await release_assets.list_of_repository(db, row.id)
         keys = {one.uuid: assets.object_key(row.id, one.uuid) for one in rows}
@@ -148,13 +148,16 @@ class NetworkCopy:
         self._reported = time.monotonic()
 
     async def _count(self, copied: int) -> None:
-        """Add to the number of copied bytes. Raises GiveUp if the move was cancelled."""
+        """Add to the number of copied bytes and save it. Raises GiveUp if the move was cancelled."""
         self._copied += copied
         if time.monotonic() - self._reported > REPORT_SECONDS:
             await self.report("copying")
 
     async def _pass(self, row: MemberRow) -> tuple[Contents, Path]:
-        """Fetch the files that the copy lacks. Raises NotNow, GiveUp."""
+        """Fetch the files that the copy lacks; return the contents and the copy's path.
+
+        Raises NotNow, GiveUp.
+        """
         for _ in range(TRIES):
             try:
                 contents = await self._peers.contents(self._source, row.id, Contents)
@@ -200,7 +203,7 @@ def has_files(row: MemberRow) -> bool:
 
 
 def _announced(contents: Contents) -> dict[str, str]:
-    """Return branches and tags in the form of the ledger."""
+    """Return branches and tags by name, in the form of the ledger."""
     tips = {}
     for ref in contents.refs:
         if ref.name.startswith((b"refs/heads/", b"refs/tags/")):

@@ -46,7 +46,7 @@ MAX_ERROR_CHARACTERS = 500
 
 
 class CopyFailed(Exception):
-    """The repository cannot be copied now."""
+    """The repository cannot be copied now; a later step tries again."""
 
 
 def lock_name(repository_id: int, shard: str) -> str:
@@ -55,12 +55,12 @@ def lock_name(repository_id: int, shard: str) -> str:
 
 
 def due_lock_name(shard: str, *, is_new: bool) -> str:
-    """Return the name of the lock for first copies or updates on a shard."""
+    """Return the name of the lock for a shard's first copies, or for its updates."""
     return f"{'new copies' if is_new else 'updates'} of replicas on {shard}"
 
 
 class Replicas:
-    """The replicas of this shard."""
+    """Keeps the replicas of this shard up to date."""
 
     def __init__(
         self, database: Database, storage: Storage, archives: Archives, peers: Shards, shard: str, bus: Bus
@@ -72,7 +72,7 @@ class Replicas:
         self._has_any = asyncio.Event()
 
     def loops(self) -> list[tuple[str, Loop]]:
-        """Return the loops.
+        """Return the named loops for first copies and updates.
 
         First copies take long, so updates have their own loops. A large repository blocks only one loop.
         """
@@ -119,8 +119,7 @@ class Replicas:
     async def _run(self, *, is_new: bool) -> None:
         """Take steps while the lock is held.
 
-        A running step is not cancelled when the lock is lost, because its threads would continue to change
-        files.
+        A running step is not cancelled when the lock is lost, because its threads cannot be stopped.
         """
         while True:
             await self._has_any.wait()
@@ -150,7 +149,7 @@ class Replicas:
                     await self._reset(repository_id)
 
     async def _reset(self, repository_id: int) -> None:
-        """Reset a replica unless it was updated since the check."""
+        """Reset a replica, unless it was updated since its check."""
         async with self._db.read() as db:
             row = await replicas.get(db, repository_id, self._shard)
         if row is not None and await self._has_other_files(row):
@@ -162,7 +161,7 @@ class Replicas:
         return bool(row.stamp) and await asyncio.to_thread(replica_files.read_stamp, path) != row.stamp
 
     async def step(self, *, is_new: bool) -> int:
-        """Process all due replicas. Return how many succeeded."""
+        """Process all due replicas. Return the number that succeeded."""
         async with self._db.read() as db:
             due = await replicas.list_due(db, self._shard, is_new=is_new)
         done = 0
@@ -209,7 +208,7 @@ class Replicas:
         return True
 
     async def _copy(self, row: ReplicaRow, source: str) -> None:
-        """Fetch new objects, check them, and then replace the refs.
+        """Fetch new objects, check them, then replace the refs.
 
         Changes during the copy are left for the next step.
         """
@@ -234,7 +233,7 @@ class Replicas:
             )
 
     async def _fetch_contents(self, repository_id: int, source: str) -> Contents:
-        """Copy all objects of the repository to this disk. Return its contents.
+        """Copy all objects of the repository to this disk. Return the contents of the repository.
 
         Raises CopyFailed and errors of the connection to the other shard.
         """

@@ -31,7 +31,7 @@ move still read the old files, so files in use are never removed.
 
 
 MOST_LOCKS = 5
-"""Locks that may be too short before a move is given up."""
+"""Number of locks that may be too short before a move is given up."""
 MOST_MEMBERS = 10_000
 """Limit of repositories in a network. A move visits each of them while all are locked."""
 
@@ -41,7 +41,7 @@ class NotNow(Exception):
 
 
 class Move(msgspec.Struct, frozen=True):
-    """The job that moves a network from ``source``, or removes the copy if it ``is_cancelled``."""
+    """A job that moves a network from ``source``, or removes the copy if the job ``is_cancelled``."""
 
     repository_id: int
     source: str
@@ -49,7 +49,7 @@ class Move(msgspec.Struct, frozen=True):
 
 
 class Discard(msgspec.Struct, frozen=True):
-    """The job that removes the old files of a repository: git, LFS objects and release assets by ``uuid``.
+    """A job that removes the old files of a repository: git, LFS objects and release assets by ``uuid``.
 
     ``asset_uuids`` is empty if both shards share one store. Otherwise the new shard would lose the files.
     """
@@ -59,7 +59,7 @@ class Discard(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """The progress of a move. ``locks`` counts locks that were too short.
+    """The progress of a move. ``locks`` counts locks that were too short for the remaining changes.
 
     ``asset_keys`` are keys of release assets that this move has copied.
     """
@@ -72,7 +72,7 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 async def request_move(tx: Tx, jobs: Jobs, network: Sequence[MemberRow], source: str, target: str) -> str:
-    """Add the job and return its key. An existing job is kept."""
+    """Add the job of a move and return its key. An existing job is kept."""
     first = min(row.id for row in network)
     await jobs.add(tx, job_kind(MOVE, target), first, Move(first, source))
     return str(first)

@@ -6,18 +6,18 @@ import msgspec
 
 MOST_MOVES = 500
 ENOUGH = 0.05
-"""Difference between two shards at which moves stop, as a part of the average load."""
+"""Difference between two shards at which balancing stops, as a fraction of the average load."""
 
 
 class Load(msgspec.Struct, frozen=True):
-    """The load of a shard or network. ``requests`` counts those of git clients today and yesterday."""
+    """The load of a shard or network. ``requests`` counts requests of git clients today and yesterday."""
 
     bytes: int = 0
     requests: int = 0
 
 
 class Network(msgspec.Struct, frozen=True):
-    """Repositories that move together. ``name`` is the first repository."""
+    """Repositories that move together. ``name`` is the name of the first one."""
 
     id: int
     name: str
@@ -32,7 +32,7 @@ class PlannedMove(msgspec.Struct, frozen=True):
 
 
 def weight(load: Load, total: Load) -> float:
-    """Return the share of the total load."""
+    """Return the share of a load in the total load: half by bytes, half by requests."""
     in_bytes = load.bytes / total.bytes if total.bytes else 0.0
     return (in_bytes + (load.requests / total.requests if total.requests else in_bytes)) / 2
 

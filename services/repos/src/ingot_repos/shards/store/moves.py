@@ -18,7 +18,7 @@ from ingot_repos.pushes.store.tables import push_mirror
 
 
 class UsageRow(TypedRow):
-    """The contents of a shard. ``requests`` counts those of git clients today and yesterday."""
+    """The contents of a shard. ``requests`` counts requests of git clients today and yesterday."""
 
     shard: str
     repositories: int
@@ -29,7 +29,7 @@ class UsageRow(TypedRow):
 class MemberRow(TypedRow):
     """A repository of a network. ``owner_login`` is None if the account has no copy.
 
-    ``requests`` counts those of git clients today and yesterday.
+    ``requests`` counts requests of git clients today and yesterday.
     """
 
     id: int
@@ -48,7 +48,7 @@ _WITH_LOAD = repository.outerjoin(repository_load, repository_load.c.repository_
 
 
 class LinkedRow(TypedRow):
-    """An LFS object of a repository on one shard."""
+    """An LFS object that a repository has on one shard."""
 
     oid: str
     size: int
@@ -73,7 +73,7 @@ _UNDER_WAY = _JOB.c.state.in_((JobState.WAITING, JobState.RUNNING))
 
 
 async def lock(tx: Executor, ids: Collection[int], source: str, until: datetime) -> bool:
-    """Lock the files of repositories against changes. Return whether all are on that shard."""
+    """Lock the files of repositories against changes. Return whether all are on ``source``."""
     statement = update(repository).where(repository.c.id.in_(ids), repository.c.shard == source)
     return (await tx.execute(statement.values(locked_until=until))).rowcount == len(ids)
 
@@ -123,7 +123,10 @@ def _members() -> Select[Any]:
 
 
 async def network(db: Executor, repository_id: int) -> Sequence[MemberRow]:
-    """Return the repository, its parents, all forks and their wikis by id. Empty if it does not exist."""
+    """Return the repository, its parents, all forks and their wikis, ordered by id.
+
+    Empty if it does not exist.
+    """
     members: dict[int, MemberRow] = {}
     visited, frontier = set[int](), {repository_id}
     while frontier:
@@ -161,7 +164,7 @@ async def list_largest_on(db: Executor, name: str, *, most: int) -> Sequence[int
 
 
 async def list_busiest_on(db: Executor, name: str, *, most: int) -> Sequence[int]:
-    """List repository ids of a shard, those with most requests of git clients first."""
+    """List repository ids of a shard. Those with the most requests of git clients come first."""
     statement = select(repository.c.id).select_from(_WITH_LOAD).where(repository.c.shard == name)
     statement = statement.where(recent_requests() > 0).order_by(recent_requests().desc()).limit(most)
     return (await db.execute(statement)).scalars().all()
@@ -183,7 +186,7 @@ async def usage(db: Executor) -> dict[str, UsageRow]:
 
 
 async def holdings(db: Executor, name: str) -> Mapping[str, int]:
-    """Count what a shard holds, by kind. Skips replicas that are to be removed."""
+    """Return the number of items that a shard holds, by kind. Replicas to be removed are skipped."""
     counts = {}
     for what, table, *conditions in (
         ("repositories", repository),
@@ -225,7 +228,7 @@ async def push_mirror_ids(db: Executor, ids: Collection[int]) -> Sequence[int]:
 
 
 async def move_jobs(tx: Executor, source_kind: str, target_kind: str, keys: Collection[str]) -> None:
-    """Change the kind of waiting jobs. A running job checks for itself."""
+    """Change the kind of jobs that wait. A running job checks for a cancellation itself."""
     ended = delete(_JOB).where(_JOB.c.kind == target_kind, _JOB.c.key.in_(keys), ~_UNDER_WAY)
     await tx.execute(ended)
     there = _JOB.alias("there")
@@ -235,20 +238,20 @@ async def move_jobs(tx: Executor, source_kind: str, target_kind: str, keys: Coll
 
 
 async def report(tx: Executor, job: Job, progress: str) -> None:
-    """Save the progress of a job while its lease lasts."""
+    """Save the progress of a job, if its lease has not expired."""
     await tx.execute(
         update(_JOB).where(_JOB.c.id == job.id, _JOB.c.fence == job.fence).values(progress=progress)
     )
 
 
 async def payload_of(tx: Executor, job: Job) -> bytes:
-    """Return the present payload of a job and lock it until the transaction ends."""
+    """Return the present payload of a job. Lock the job until the transaction ends."""
     statement = select(_JOB.c.payload).where(_JOB.c.id == job.id).with_for_update()
     return (await tx.execute(statement)).scalar() or b""
 
 
 async def replace_payload(tx: Executor, kind: str, key: str, payload: bytes, run_at: datetime) -> bool:
-    """Replace payload and time of a job. Return False if it has ended."""
+    """Replace payload and due time of a job. Return False if the job has ended."""
     statement = update(_JOB).where(_JOB.c.kind == kind, _JOB.c.key == key, _UNDER_WAY)
     return (await tx.execute(statement.values(payload=payload, run_at=run_at))).rowcount == 1
 
