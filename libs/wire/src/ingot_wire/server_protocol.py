@@ -6,9 +6,11 @@ of the process, or hold a connection forever.
 
 import asyncio
 import os
+import time
 from asyncio import TimerHandle
 from collections import deque
 from collections.abc import Callable, Collection
+from email.utils import formatdate
 from typing import Any, cast
 from urllib.parse import unquote
 
@@ -47,6 +49,15 @@ class DrainState(ServerState):
         """True if each response ends its connection, so the client connects to another process."""
         self.last_request = 0.0
         """The loop's time of the last request during draining; requests for ``uncounted_paths`` excluded."""
+        self._second = 0
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Return the headers of each response: its date, so an idle server need not wake to update it."""
+        second = int(time.time())
+        if second != self._second:
+            self._second = second
+            self.default_headers = [(b"date", formatdate(second, usegmt=True).encode())]
+        return self.default_headers
 
 
 class PipelineFlow(FlowControl):
@@ -209,7 +220,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.logger,
             self.access_logger,
             False,
-            state.default_headers,
+            state.headers(),
             asyncio.Event(),
             self.expect_100_continue and version != "1.0",  # RFC 9110, section 10.1.1
             version != "1.0" and self.parser.should_keep_alive() and not state.draining,
@@ -344,7 +355,8 @@ class BoundedProtocol(HttpToolsProtocol):
         has_method = (self._head_begun or self._in_body) and bool(self.url)
         is_head = has_method and self.parser.get_method() == b"HEAD"
         head = [STATUS_LINE[status]]
-        head += [name + b": " + value + b"\r\n" for name, value in self.server_state.default_headers]
+        headers = cast("DrainState", self.server_state).headers()
+        head += [name + b": " + value + b"\r\n" for name, value in headers]
         head.append(b"content-type: application/json\r\nconnection: close\r\n")
         head.append(b"content-length: %d\r\n\r\n" % len(body))
         self._unset_keepalive_if_required()

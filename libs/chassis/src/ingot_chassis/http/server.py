@@ -16,15 +16,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from ingot_chassis.errors import CannotStart, ErrorObject
 from ingot_chassis.http.drain import HEALTH_PATHS, DrainingServer
 from ingot_chassis.http.health import metrics_app
-from ingot_chassis.jobs.loops import wait_for
 from ingot_chassis.settings import ServiceSettings
 from ingot_wire.server_protocol import HEAD_SECONDS, MAX_HEAD_BYTES, DrainState, server_protocol
 
 log = structlog.get_logger()
 
 BACKLOG = 2048
-DATE_SECONDS = 1.0
-"""Seconds between two updates of the `Date` header."""
 METRICS_DISTANCE = 1000
 """Distance from the HTTP port to the metrics port, unless a setting names it."""
 
@@ -51,12 +48,8 @@ class _Server(DrainingServer):
             self._on_listening()
 
     async def main_loop(self) -> None:
-        """Update the date of responses each second until a signal ends this.
-
-        uvicorn's own loop wakes ten times a second.
-        """
-        while not await self.on_tick(0):
-            await wait_for(self._ending, DATE_SECONDS)
+        """Wait for a signal. uvicorn's own loop wakes ten times a second, for the date of responses."""
+        await self._ending.wait()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)

@@ -59,6 +59,9 @@ class FakeRepos:
     signatures are not verified.
     """
 
+    unavailable = False
+    """True: every request gets 503."""
+
     def __init__(self) -> None:
         self.repositories: dict[int, Repository] = {}
         """Repository id to repository. Its ``has_issues`` and ``has_pull_requests`` switch units off."""
@@ -110,8 +113,6 @@ class FakeRepos:
         """Repository id and cursor to the page of its import. By default the import has ended."""
         self.failures: dict[str, tuple[int, str]] = {}
         """Operation to the status and message with which it fails, whatever the tables say."""
-        self.unavailable = False
-        """True: every request gets 503."""
         self.calls: list[RecordedCall] = []
         """Every request, in order."""
 
