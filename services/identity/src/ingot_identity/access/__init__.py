@@ -1,1 +1,1 @@
-"""Memberships and teams as access is decided by them, and the decisions."""
+"""Memberships and teams that decide on access, and the rules of access."""

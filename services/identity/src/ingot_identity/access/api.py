@@ -1,8 +1,8 @@
-"""Policies of paths that name an account or a team: ``access/rules.py`` decides before the body is read.
+"""Policies of paths that name an account or a team. ``access/rules.py`` decides before the body is read.
 
-Routes about the caller's own account (``/api/v1/user/…``) have the policies of the chassis. No other route
-has: a token that is restricted to repositories could read there (``tests/test_roles.py`` tries it on every
-route).
+Routes about the caller's own account (``/api/v1/user/…``) have the policies of the chassis. Other routes must
+not have them: a token that is restricted to repositories could read there (``tests/test_roles.py`` tries it
+on every route).
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,11 +20,11 @@ from ingot_identity.accounts.rules import edits
 from ingot_identity.accounts.store import former_names
 
 Find = Callable[[Executor, Principal, dict[str, Any]], Awaitable[object]]
-"""``(db, principal, path_params)``: what the path names, for a caller who may; raises as ``access`` does."""
+"""A function ``(db, principal, path_params)`` that returns the resource of the path. Raises as ``access``."""
 
 
 def public(scope: str) -> Policy:
-    """Every caller, on a route that names nothing."""
+    """Policy for every caller, on a route that names no account or team."""
 
     async def decide(connection: Connection, _level: str) -> None:
         principal_of(connection, SignIn.OPTIONAL)
@@ -33,19 +33,19 @@ def public(scope: str) -> Policy:
 
 
 def of_account(scope: str) -> Policy:
-    """Every caller who may know of the user or organization ``{username}``."""
+    """Policy for callers who may see the user or organization ``{username}``."""
     return _naming(
         lambda db, principal, path: access.account(db, principal, path["username"]), SignIn.OPTIONAL, scope
     )
 
 
 def of_user(sign_in: SignIn, scope: str) -> Policy:
-    """A caller who is signed in so, on a route that names the user ``{username}``."""
+    """Policy for callers with this kind of sign-in, on a route that names the user ``{username}``."""
     return _naming(lambda db, _principal, path: edits.get_user(db, path["username"]), sign_in, scope)
 
 
 def own_relation_to_user(scope: str) -> Policy:
-    """The caller, on a route about the caller's own account that names the user ``{username}``."""
+    """Policy for routes about the caller's own account that also name the user ``{username}``."""
     return _naming(
         lambda db, _principal, path: edits.get_user(db, path["username"]),
         SignIn.REQUIRED,
@@ -55,7 +55,7 @@ def own_relation_to_user(scope: str) -> Policy:
 
 
 def own_tokens() -> Policy:
-    """The caller, with their password, on a route that names the caller as ``{username}``."""
+    """Policy for the caller with a password, on a route that names the caller as ``{username}``."""
 
     async def decide(connection: Connection, _level: str) -> None:
         principal = principal_of(connection, SignIn.BASIC)
@@ -65,7 +65,7 @@ def own_tokens() -> Policy:
 
 
 def present_token() -> Policy:
-    """Every caller with a token, whatever it may do, on a route about that token."""
+    """Policy for every caller with a token, whatever its scopes, on a route about that token."""
 
     async def decide(connection: Connection, _level: str) -> None:
         principal: Principal = connection.scope["principal"]  # type: ignore[typeddict-item]
@@ -75,7 +75,7 @@ def present_token() -> Policy:
 
 
 def of_membership(scope: str) -> Policy:
-    """Callers who may know the role of the user ``{username}`` in the organization ``{org}``."""
+    """Policy for callers who may see the role of the user ``{username}`` in the organization ``{org}``."""
     return _naming(
         lambda db, principal, path: access.user_in_organization(db, principal, path["username"], path["org"]),
         SignIn.REQUIRED,
@@ -84,9 +84,9 @@ def of_membership(scope: str) -> Policy:
 
 
 def in_organization(level: Level, scope: str) -> Policy:
-    """A caller of ``level`` in the organization ``{org}``. Sign-in is required to write, and above ``READ``.
+    """Policy for callers of ``level`` in the organization ``{org}``. Above ``READ``, and to write, sign in.
 
-    A use case that writes asks for the level again, inside its transaction.
+    A use case that writes checks the level again, inside its transaction.
     """
     is_public = level is Level.READ and scope.startswith("read:")
     return _naming(
@@ -97,14 +97,14 @@ def in_organization(level: Level, scope: str) -> Policy:
 
 
 def of_team(level: Level, scope: str) -> Policy:
-    """A caller of ``level`` in the organization of the team ``{team_id}``."""
+    """Policy for callers of ``level`` in the organization of the team ``{team_id}``."""
     return _naming(
         lambda db, principal, path: access.team(db, principal, path["team_id"], level), SignIn.REQUIRED, scope
     )
 
 
 def of_team_in_organization(scope: str) -> Policy:
-    """An owner of the organization ``{org}``, which has the team ``{team_id}``."""
+    """Policy for owners of the organization ``{org}``. It must have the team ``{team_id}``."""
     return _naming(
         lambda db, principal, path: access.owned_team(db, principal, path["org"], path["team_id"]),
         SignIn.REQUIRED,
@@ -113,7 +113,7 @@ def of_team_in_organization(scope: str) -> Policy:
 
 
 def _naming(find: Find, sign_in: SignIn, scope: str, *, reads_own_account: bool = False) -> Policy:
-    """For callers who are signed in so; ``request.resource`` is what ``find`` gives."""
+    """Policy for callers with this sign-in. ``request.resource`` is the result of ``find``."""
 
     async def decide(connection: Connection, _level: str) -> object:
         principal = principal_of(connection, sign_in, reads_own_account=reads_own_account)
@@ -131,7 +131,7 @@ def _naming(find: Find, sign_in: SignIn, scope: str, *, reads_own_account: bool 
 
 
 async def _moved(db: Executor, principal: Principal, connection: Connection) -> Moved | None:
-    """The new path, if the path names an account by its former name and the caller may know of it."""
+    """Return the error with the new path, if the path has a former name that the caller may see."""
     name = "org" if "org" in connection.path_params else "username"
     login = connection.path_params.get(name)
     row = await former_names.get_account(db, login) if login else None
@@ -141,7 +141,7 @@ async def _moved(db: Executor, principal: Principal, connection: Connection) -> 
 
 
 def principal_of(connection: Connection, sign_in: SignIn, *, reads_own_account: bool = False) -> Principal:
-    """The caller, as far as their credential reaches on this route. Raises Unauthenticated, Denied."""
+    """Return the caller with the rights that the credential has here. Raises Unauthenticated, Denied."""
     principal: Principal = connection.scope["principal"]  # type: ignore[typeddict-item]
     access.require_sign_in(principal, sign_in)
     if not reads_own_account:

@@ -1,7 +1,7 @@
-"""Rights in identity: the one place that decides. ``access/api.py`` makes policies of these functions.
+"""Rules of access in identity: no other module decides. ``access/api.py`` turns them into policies.
 
-Membership and ownership are read from the tables, never from the principal, which may be a minute old. An
-administrator of the site may do in every organization what its owners may.
+Membership and ownership are read from the tables, never from the principal, which may be a minute old. A site
+administrator may do in every organization what its owners may.
 """
 
 from collections.abc import Collection
@@ -38,7 +38,7 @@ class SignIn(StrEnum):
 
 
 def require_sign_in(principal: Principal, sign_in: SignIn) -> None:
-    """Raises Unauthenticated, or Denied if the caller does not administer the site."""
+    """Raise Unauthenticated, or Denied if the sign-in requires a site administrator."""
     if sign_in is SignIn.ADMINISTRATOR and not principal.admin:
         raise Denied("only for site administrators; a token needs the scope write:admin")
     if sign_in is not SignIn.OPTIONAL and not principal.signed_in:
@@ -48,11 +48,10 @@ def require_sign_in(principal: Principal, sign_in: SignIn) -> None:
 
 
 def outside_own_account(principal: Principal, *, public: bool) -> Principal:
-    """The caller of a route that is not about the caller's own account.
+    """Return the caller of a route that is not about the caller's own account.
 
-    ``public``: the route is open to every caller.
-
-    A token that is restricted to repositories reads only its owner's account and public data. Raises Denied.
+    ``public``: the route is open to every caller. A token that is restricted to repositories reads only its
+    owner's account and public data. Raises Denied.
     """
     if principal.restricted_to is None:
         return principal
@@ -62,7 +61,7 @@ def outside_own_account(principal: Principal, *, public: bool) -> Principal:
 
 
 async def account(db: Executor, principal: Principal, login: str) -> AccountRow:
-    """The user or organization of that name, if the caller may know of it. Raises NotFound."""
+    """Return the user or organization of that name, if the caller may see it. Raises NotFound."""
     row = await accounts.get_by_login(db, login)
     if row is None or not await may_know_of(db, principal, row):
         raise NotFound
@@ -70,7 +69,7 @@ async def account(db: Executor, principal: Principal, login: str) -> AccountRow:
 
 
 async def organization(db: Executor, principal: Principal, login: str, level: Level) -> AccountRow:
-    """The organization of that name, for a caller of that level. Raises NotFound, Denied."""
+    """Return the organization of that name, for a caller of that level. Raises NotFound, Denied."""
     row = await account(db, principal, login)
     if row.kind != AccountKind.ORGANIZATION:
         raise NotFound
@@ -89,7 +88,7 @@ class UserInOrganization(NamedTuple):
 async def user_in_organization(
     db: Executor, principal: Principal, login: str, organization_login: str
 ) -> UserInOrganization:
-    """A user and an organization, for callers who may know what the user is there.
+    """Return a user and an organization, for callers who may see the user's role in it.
 
     These are the user, members of the organization, and administrators. Raises NotFound, Denied.
     """
@@ -101,20 +100,20 @@ async def user_in_organization(
 
 
 async def require_organization_creator(db: Executor, principal: Principal) -> None:
-    """Raises Denied for users to whom an administrator has forbidden to create organizations."""
+    """Raise Denied for users who may not create organizations, by an administrator's decision."""
     row = await accounts.get(db, principal.id)
     if row is not None and not row.may_create_organizations and not principal.admin:
         raise Denied("you may not create organizations")
 
 
 async def require_owner(db: Executor, principal: Principal, organization_id: int) -> None:
-    """Raises Denied unless the caller owns the organization, or administers the site."""
+    """Raise Denied unless the caller owns the organization, or administers the site."""
     if not principal.admin and not await team_rows.is_owner(db, organization_id, principal.id):
         raise Denied("only for owners of the organization")
 
 
 async def team(db: Executor, principal: Principal, team_id: int, level: Level) -> TeamRow:
-    """The team, for a caller of that level. Outside the organization a team does not exist.
+    """Return the team, for a caller of that level. Callers outside the organization cannot see it.
 
     Raises NotFound.
     """
@@ -129,7 +128,7 @@ async def team(db: Executor, principal: Principal, team_id: int, level: Level) -
 
 
 async def owned_team(db: Executor, principal: Principal, organization_login: str, team_id: int) -> TeamRow:
-    """The team of an organization that the caller owns. Raises NotFound."""
+    """Return the team of an organization that the caller owns. Raises NotFound."""
     row = await team_rows.get_named(db, organization_login, team_id)
     if row is None:
         raise NotFound
@@ -138,60 +137,54 @@ async def owned_team(db: Executor, principal: Principal, organization_login: str
 
 
 async def require_team_owner(db: Executor, principal: Principal, row: TeamRow) -> None:
-    """Raises NotFound unless the caller owns the organization of the team, or administers the site."""
+    """Raise NotFound unless the caller owns the team's organization, or administers the site."""
     if not principal.admin and not await team_rows.is_owner(db, row.organization_id, principal.id):
         raise NotFound
 
 
 async def sees_concealed_members(db: Executor, principal: Principal, organization_id: int) -> bool:
-    """True if the caller sees members who do not show their membership."""
+    """True if the caller may see members who conceal their membership."""
     return await _is_like_member(db, principal, organization_id)
 
 
 def require_own_membership(principal: Principal, user_id: int) -> None:
-    """Raises Denied for all except the member; owners and administrators have no exception."""
+    """Raise Denied for all callers except the member. Owners and administrators are no exception."""
     if principal.id != user_id:
         raise Denied("only members decide whether their own membership is public")
 
 
 def require_own_key(principal: Principal, account_id: int) -> None:
-    """Raises Denied when the key belongs to another account, unless the caller is an administrator."""
+    """Raise Denied if the key belongs to another account, unless the caller is an administrator."""
     if account_id != principal.id and not principal.admin:
         raise Denied("the key belongs to another user")
 
 
 def require_token(principal: Principal) -> None:
-    """Raises Unauthenticated unless the caller came with a token of their own."""
+    """Raise Unauthenticated unless the caller has authenticated with a token."""
     if not principal.token_id:
         raise Unauthenticated("only with an access token, and not as somebody else")
 
 
 def require_own_name(principal: Principal, login: str) -> None:
-    """Raises NotFound when ``login`` is another account: tokens are shown to their owner alone."""
+    """Raise NotFound if ``login`` is another account: tokens are shown only to their owner."""
     if login.lower() != principal.name.lower():
         raise NotFound
 
 
 def require_other_password(principal: Principal, row: AccountRow) -> None:
-    """An administrator sets passwords of others; the own one asks a session for the old one.
-
-    Raises Denied.
-    """
+    """Raise Denied if an administrator sets their own password from a session, without the old one."""
     if _is_own(principal, row) and principal.via == "session":
         raise Denied("change your own password in your settings")
 
 
 def require_other_second_factor(principal: Principal, row: AccountRow) -> None:
-    """An administrator removes second factors of others; the own one with the password alone.
-
-    Raises Denied.
-    """
+    """Raise Denied if an administrator removes their own second factor without giving the password."""
     if _is_own(principal, row) and principal.via != "basic":
         raise Denied("remove your own second factor in your settings, or send your password with the request")
 
 
 def _is_own(principal: Principal, row: AccountRow) -> bool:
-    """True for the caller's account, or that of an administrator who acts as another user."""
+    """True for the caller's account, or the account of an administrator who acts as another user."""
     return row.id == principal.id or row.login.lower() == principal.sudo_by.lower()
 
 
@@ -200,7 +193,7 @@ async def _is_like_member(db: Executor, principal: Principal, organization_id: i
 
 
 async def may_know_of(db: Executor, principal: Principal, row: AccountRow) -> bool:
-    """True if the caller may know that the account exists."""
+    """True if the caller may see the account."""
     if row.kind == AccountKind.USER or row.visibility == AccountVisibility.PUBLIC or principal.admin:
         return True
     if row.visibility == AccountVisibility.LIMITED and principal.signed_in:
@@ -209,7 +202,7 @@ async def may_know_of(db: Executor, principal: Principal, row: AccountRow) -> bo
 
 
 class UnitColumns(Protocol):
-    """The columns of a team that say what it permits."""
+    """The columns of a team with its permissions."""
 
     @property
     def permission(self) -> TeamPermission | None: ...
@@ -220,7 +213,7 @@ class UnitColumns(Protocol):
 
 
 def levels_by_unit(row: UnitColumns) -> dict[Unit, UnitLevel] | None:
-    """Return the level of a team for each of its units. None if it has its permission in all units."""
+    """Return the level of a team for each of its units; None if it has its permission in all units."""
     if row.permission in (TeamPermission.ADMIN, TeamPermission.OWNER):
         return None
     if row.unit_levels:
@@ -231,9 +224,9 @@ def levels_by_unit(row: UnitColumns) -> dict[Unit, UnitLevel] | None:
 
 
 def permission_of_teams(rows: Collection[UnitColumns]) -> str:
-    """Return what teams permit together, as principals carry it: one word, or ``write_levels``.
+    """Return the combined permission of teams as in principals: one word, or ``write_levels``.
 
-    Empty if they permit nothing.
+    It is empty if they permit nothing.
     """
     words = {row.permission for row in rows if levels_by_unit(row) is None}
     highest = next((word for word in reversed(TeamPermission) if word in words), "")

@@ -1,4 +1,4 @@
-"""Memberships in organizations: the table, and the question that access is decided by."""
+"""Memberships in organizations: the table, and the query for access decisions."""
 
 from sqlalchemy import Boolean, Column, ForeignKey, Index, String, Table, select
 

@@ -1,4 +1,4 @@
-"""Teams and their members: the tables, and the questions that access is decided by."""
+"""Teams and their members: the tables, and the queries for access decisions."""
 
 from enum import StrEnum
 
@@ -22,7 +22,7 @@ from ingot_identity.accounts.store.tables import account, metadata
 
 
 class TeamPermission(StrEnum):
-    """``OWNER`` is for the team Owners alone."""
+    """Permissions of a team. ``OWNER`` is only for the team Owners."""
 
     NONE = "none"
     READ = "read"
@@ -78,7 +78,7 @@ async def get(db: Executor, team_id: int) -> TeamRow | None:
 
 
 async def get_named(db: Executor, organization: str, team_id: int) -> TeamRow | None:
-    """The team, if the organization of that name has it."""
+    """Return the team, if it belongs to the organization of that name; else None."""
     statement = select(team).join(account, account.c.id == team.c.organization_id)
     named = account.c.lower_login == organization.lower()
     return await fetch_first(db, statement.where(team.c.id == team_id, named), TeamRow)
@@ -90,7 +90,7 @@ def has_everything() -> ColumnElement[bool]:
 
 
 async def ids_of(db: Executor, organization_id: int, user_id: int) -> list[int]:
-    """The teams of the organization that the user is in."""
+    """Return the ids of the organization's teams that the user is in."""
     ids = await db.execute(
         select(team_member.c.team_id)
         .join(team, team.c.id == team_member.c.team_id)
