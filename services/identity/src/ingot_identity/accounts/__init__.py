@@ -1,1 +1,1 @@
-"""Users and organizations: their rows, names, and the parts that every answer about an account needs."""
+"""Users and organizations: their rows, names, and the parts of responses about accounts."""

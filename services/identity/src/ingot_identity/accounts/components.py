@@ -1,4 +1,4 @@
-"""The objects of accounts that live as long as the process."""
+"""Objects of accounts that live as long as the process."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""For other services: accounts."""
+"""Internal routes for other services: accounts."""
 
 from litestar import get
 
@@ -14,9 +14,9 @@ PEERS = services("repos", "issues", "hooks")
 
 @get("/internal/accounts/by-name/{login:str}", policy=PEERS, include_in_schema=False)
 async def account_by_name(request: IdentityRequest, login: str, former: bool = False) -> Account:
-    """A user or organization, also one that the person behind the request may not know of.
+    """Return a user or organization, whether or not the person of the request may see it.
 
-    ``?former=true``: also one that had the name before, as long as the name is reserved for it.
+    ``?former=true``: also find the account that had the name before, while the name is reserved for it.
     """
     async with request.db.read() as db:
         row = await accounts.get_by_login(db, login)
@@ -29,7 +29,7 @@ async def account_by_name(request: IdentityRequest, login: str, former: bool = F
 
 @get("/internal/accounts/{account_id:int}", policy=PEERS, include_in_schema=False)
 async def account_by_id(request: IdentityRequest, account_id: int) -> Account:
-    """A user or organization, as by name."""
+    """Return a user or organization by id, like the route by name."""
     async with request.db.read() as db:
         row = await accounts.get(db, account_id)
     if row is None:
@@ -39,7 +39,7 @@ async def account_by_id(request: IdentityRequest, account_id: int) -> Account:
 
 @get("/internal/administrators", policy=services("repos"), include_in_schema=False)
 async def administrators(request: IdentityRequest) -> list[int]:
-    """The site administrators who may sign in."""
+    """Return the ids of site administrators who may sign in."""
     async with request.db.read() as db:
         return await accounts.administrator_ids(db)
 

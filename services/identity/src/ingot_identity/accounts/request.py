@@ -1,4 +1,4 @@
-"""A request to identity."""
+"""The request class of identity."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -35,19 +35,19 @@ class IdentityRequest(DatabaseRequest):
 
     @property
     def organization(self) -> AccountRow:
-        """The organization in the path of a route with the policy ``in_organization``."""
+        """The organization in the path, in routes with the policy ``in_organization``."""
         return self.resource  # type: ignore[no-any-return]
 
     async def present_users(self, db: Executor, rows: Sequence[AccountRow]) -> list[UserProfile]:
-        """Accounts as the caller may see them."""
+        """Return accounts in the form that the caller may see."""
         counts = await follows.list_counts(db, [row.id for row in rows])
         return [self.presenter.user(row, counts.get(row.id), self.principal) for row in rows]
 
     async def present_user(self, db: Executor, row: AccountRow) -> UserProfile:
-        """One account as the caller may see it."""
+        """Return one account in the form that the caller may see."""
         return (await self.present_users(db, [row]))[0]
 
     async def user(self, username: str) -> AccountRow:
-        """The user of that name, where the path names one next to its resource. Raises NotFound."""
+        """Return the user of that name, if the path names one in addition. Raises NotFound."""
         async with self.db.read() as db:
             return await get_user(db, username)

@@ -1,1 +1,1 @@
-"""Decisions and use cases of accounts."""
+"""Rules and use cases of accounts."""

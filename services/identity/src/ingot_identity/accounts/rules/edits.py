@@ -1,4 +1,4 @@
-"""Edited accounts: the row as it is now, and its event."""
+"""Events of edited accounts."""
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.transaction import Tx
@@ -12,7 +12,7 @@ from ingot_identity.accounts.store.tables import AccountKind, AccountRow
 async def announce_edit(
     tx: Tx, presenter: Presenter, before: AccountRow, *, revoked: bool = False
 ) -> AccountRow:
-    """Emit the event of an edited account, with ``revoked`` also that its credentials are; the new row.
+    """Emit the event of an edited account, and with ``revoked`` the end of its credentials. Return its row.
 
     Raises NotFound.
     """
@@ -28,7 +28,7 @@ async def announce_edit(
 
 
 async def get_account(db: Executor, account_id: int) -> AccountRow:
-    """The row. Raises NotFound."""
+    """Return the row of an account. Raises NotFound."""
     row = await store.get(db, account_id)
     if row is None:
         raise NotFound
@@ -36,7 +36,7 @@ async def get_account(db: Executor, account_id: int) -> AccountRow:
 
 
 async def get_user(db: Executor, login: str) -> AccountRow:
-    """The user of that name. Every caller may know of every user. Raises NotFound."""
+    """Return the user of that name. Every caller may see every user. Raises NotFound."""
     row = await store.get_by_login(db, login)
     if row is None or row.kind != AccountKind.USER:
         raise NotFound

@@ -1,4 +1,4 @@
-"""Renaming accounts. The old name stays reserved for a time: links to it lead to the account."""
+"""Renaming of accounts. The old name is reserved for some time, so links to it lead to the account."""
 
 from datetime import timedelta
 
@@ -12,7 +12,7 @@ from ingot_identity.accounts.store.tables import AccountRow
 
 
 async def rename(tx: Tx, row: AccountRow, login: str, *, field: str, reserved_for: timedelta) -> None:
-    """Give a locked account another name, and reserve the old one for it.
+    """Rename a locked account, and reserve the old name for it.
 
     Raises Invalid, which names ``field``.
     """
@@ -27,10 +27,8 @@ async def rename(tx: Tx, row: AccountRow, login: str, *, field: str, reserved_fo
 async def take_name(tx: Tx, login: str, account_id: int, *, field: str) -> None:
     """End the reservation of a name that the account has now.
 
-    Raises Invalid while it is reserved for another one.
-
-    The account must have the name already: an insert or update waits for a transaction that gives the name
-    up.
+    Raises Invalid if it is reserved for another account. The account must already have the name: an insert or
+    update waits for a transaction that gives the name up.
     """
     row = await former_names.get(tx, login)
     if row is not None and row.account_id != account_id:

@@ -1,4 +1,4 @@
-"""Locks on an account until the transaction ends. All three raise NotFound when there is no such account."""
+"""Locks on an account until the transaction ends. All raise NotFound if the account does not exist."""
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import NotFound
@@ -8,7 +8,7 @@ from ingot_identity.accounts.store.tables import AccountRow
 
 
 async def lock_for_share(tx: Tx, account_id: int) -> AccountRow:
-    """Lock before rows that refer to the account are inserted; other transactions cannot delete it.
+    """Lock before rows that refer to the account are inserted, so it cannot be deleted.
 
     Any number of transactions may share the lock.
     """
@@ -16,12 +16,12 @@ async def lock_for_share(tx: Tx, account_id: int) -> AccountRow:
 
 
 async def lock_for_update(tx: Tx, account_id: int) -> AccountRow:
-    """Lock before the account is changed; other transactions cannot change or delete it."""
+    """Lock before the account is changed, so other transactions cannot change or delete it."""
     return await _lock(tx, account_id, LockMode.UPDATE)
 
 
 async def lock_for_deletion(tx: Tx, account_id: int) -> AccountRow:
-    """Lock before the account is deleted; other transactions cannot insert rows that refer to it."""
+    """Lock before the account is deleted, so no transaction can insert rows that refer to it."""
     return await _lock(tx, account_id, LockMode.DELETION)
 
 

@@ -1,4 +1,4 @@
-"""The rules for names of accounts and teams, and for addresses."""
+"""Rules for names of accounts and teams, and for email addresses."""
 
 import re
 import unicodedata
@@ -53,7 +53,7 @@ _RESERVED = frozenset(
 
 
 def check_login(login: str, *, field: str = "username") -> str:
-    """``login``, if it may name a new account. Raises Invalid."""
+    """Return ``login``, if a new account may have it. Raises Invalid."""
     _check_charset(login, field, USERNAME_LENGTH)
     lower = login.lower()
     if lower in _RESERVED or lower.endswith((".keys", ".gpg", ".git", ".atom", ".rss")):
@@ -62,7 +62,7 @@ def check_login(login: str, *, field: str = "username") -> str:
 
 
 def check_team(name: str) -> str:
-    """``name``, if it may name a team. Raises Invalid."""
+    """Return ``name``, if a team may have it. Raises Invalid."""
     _check_charset(name, "name", TEAM_LENGTH)
     if name.lower() == "new":
         raise Invalid.field("name", "reserved", f"{name!r} is reserved")
@@ -70,10 +70,10 @@ def check_team(name: str) -> str:
 
 
 def check_email(address: str, *, field: str = "email") -> str:
-    """``address`` in lower case. Raises Invalid unless it looks like local@host.
+    """Return ``address`` in lower case. Raises Invalid unless it looks like local@host.
 
-    Letters are in their normal form (RFC 6532): of others, such as the sign for kelvin, the lower case can be
-    a letter of another address.
+    Letters must be in their normal form (RFC 6532): the lower case of others, such as the sign for kelvin,
+    can be a letter of another address.
     """
     # The stored form is measured: some letters are longer in lower case.
     lower = address.lower()

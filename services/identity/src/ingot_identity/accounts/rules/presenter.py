@@ -1,4 +1,4 @@
-"""Shapes of accounts for other services and the API, made from rows."""
+"""Converts rows of accounts to the structs of the API and of other services."""
 
 import hashlib
 from datetime import datetime
@@ -14,7 +14,7 @@ from ingot_identity.accounts.store.tables import AccountRow
 
 
 class Organization(msgspec.Struct, kw_only=True):
-    """`name` and `username` are the same. `email` is for everybody who sees the organization."""
+    """An organization. `name` equals `username`. All readers of the organization see `email`."""
 
     id: int
     name: str
@@ -34,11 +34,11 @@ _ORGANIZATION_FIELDS = field_copier(AccountRow, Organization)
 
 
 class UserProfile(User, frozen=True, kw_only=True):
-    """A user, or an organization in the form of one, with counts that only identity knows.
+    """A user, or an organization in the form of a user, with counts that only identity has.
 
     Only the user and site administrators see `is_admin`, `active`, `prohibit_login`, `language`,
-    `login_name`, `source_id` and `last_login`. They are empty for others. `last_login` is in the year 1 if
-    it is empty or there was none.
+    `login_name`, `source_id` and `last_login`. They are empty for others. `last_login` is in the year 1 if it
+    is empty or if the user has never signed in.
     """
 
     followers_count: int
@@ -46,13 +46,13 @@ class UserProfile(User, frozen=True, kw_only=True):
 
 
 class Presenter:
-    """Has the public root URL and the domain of the addresses that replace private ones."""
+    """Presents accounts, with the public root URL and the domain of addresses that replace private ones."""
 
     def __init__(self, public_url: str, noreply_domain: str) -> None:
         self._root, self._noreply = public_url, noreply_domain
 
     def account(self, row: AccountRow) -> Account:
-        """The copy that other services keep."""
+        """Return the account in the form that other services copy."""
         return Account(
             id=row.id,
             kind=cast("Kind", row.kind),
@@ -78,7 +78,7 @@ class Presenter:
         )
 
     def user(self, row: AccountRow, counts: FollowCounts | None, viewer: Principal) -> UserProfile:
-        """As ``viewer`` may see it; addresses are for callers who are signed in."""
+        """Return the user as ``viewer`` may see them. Addresses are only for callers who are signed in."""
         is_own = viewer.admin or viewer.id == row.id
         return UserProfile(
             id=row.id,
@@ -99,23 +99,23 @@ class Presenter:
         )
 
     def organization(self, row: AccountRow) -> Organization:
-        """The shape of the API."""
+        """Return an organization in the form of the API."""
         copied = _ORGANIZATION_FIELDS(row)
         return Organization(name=row.login, username=row.login, avatar_url=self.avatar(row), **copied)
 
     def email(self, row: AccountRow) -> str:
-        """The address that may be shown."""
+        """Return the email address that may be shown."""
         return self.noreply_address(row) if row.email_private else row.email
 
     def noreply_address(self, row: AccountRow) -> str:
-        """The address in commits of an account that keeps its own private; no other account has it."""
+        """Return the address in commits of an account with a private address. No other account has it."""
         return f"{row.lower_login}@{self._noreply}"
 
     def avatar(self, row: AccountRow) -> str:
-        """The URL of the uploaded picture, or of one drawn from the address that is shown.
+        """Return the URL of the uploaded picture, or of one generated from the shown address.
 
-        The drawn one does not reveal a private address. Its name is what clients compute: MD5, as Gravatar
-        has it.
+        So a generated picture does not reveal a private address. Its name is the MD5 that clients compute, as
+        for Gravatar.
         """
         if row.avatar_digest:
             return f"{self._root}avatars/{row.avatar_digest}"
@@ -124,5 +124,5 @@ class Presenter:
 
 
 def whole_seconds(moment: datetime) -> datetime:
-    """Some clients cannot read fractions of seconds."""
+    """Return the time without fractions of a second, which some clients cannot read."""
     return moment.replace(microsecond=0)

@@ -1,4 +1,4 @@
-"""SQL for how many users, organizations and addresses there are: triggers note each that comes or goes."""
+"""SQL for the numbers of users, organizations and addresses. Triggers record each added or removed row."""
 
 from typing import Any
 
@@ -38,17 +38,17 @@ LOCK = "recount lists"
 
 
 def organizations(visibility: AccountVisibility) -> str:
-    """The list of organizations of that visibility."""
+    """Return the name of the list of organizations of that visibility."""
     return f"{visibility} organizations"
 
 
 def total_of(*lists: str, more: ColumnElement[int] | None = None) -> Select[Any]:
-    """The number of rows of these lists together, plus ``more``."""
+    """Return the number of rows in these lists together, plus ``more``."""
     total = cast(func.coalesce(func.sum(list_count.c.number), literal_column("0", BigInteger)), BigInteger)
     noted = select(total).where(list_count.c.list.in_(lists)).scalar_subquery()
     return select((noted if more is None else noted + more).label("total"))
 
 
 async def add_up(tx: Tx) -> int:
-    """See `noted_counts.add_up`."""
+    """Add up the counts of the triggers. See `noted_counts.add_up`."""
     return await noted_counts.add_up(tx, list_count, lock=LOCK)

@@ -1,4 +1,4 @@
-"""Follows as parts of a profile: the table, and how many there are."""
+"""Follows as parts of a profile: the table, and their numbers."""
 
 from collections.abc import Collection
 from typing import Any
@@ -76,16 +76,16 @@ _PROFILE = PreparedQuery(
 
 
 async def list_counts(db: Executor, account_ids: Collection[int]) -> dict[int, FollowCountsRow]:
-    """The counts of each account, by its id."""
+    """Return the follow counts of each account, by account id."""
     return {row.id: row for row in await _COUNTS.all(db, account_ids=list(account_ids))}
 
 
 async def get_profile(db: Executor, account_id: int) -> ProfileRow | None:
-    """An account and its counts by one statement."""
+    """Return an account and its follow counts, in one statement."""
     return await _PROFILE.first(db, account_id=account_id)
 
 
 async def remove_between(db: Executor, account_id: int, other_id: int) -> None:
-    """Neither of the two follows the other any more."""
+    """Delete the follows between two accounts, in both directions."""
     pairs = [(account_id, other_id), (other_id, account_id)]
     await db.execute(delete(follow).where(tuple_(follow.c.follower_id, follow.c.followed_id).in_(pairs)))

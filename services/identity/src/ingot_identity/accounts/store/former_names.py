@@ -13,19 +13,19 @@ from ingot_identity.accounts.store.tables import AccountRow, FormerNameRow, acco
 
 
 async def save(db: Executor, lower_login: str, account_id: int, reserved_until: datetime) -> None:
-    """Reserve a name for the account that had it; a reservation of an earlier account ends."""
+    """Reserve a name for the account that had it. This ends the reservation of an earlier account."""
     values = {"account_id": account_id, "reserved_until": reserved_until}
     statement = insert(db, former_name).values(lower_login=lower_login, **values)
     await db.execute(statement.on_conflict_do_update(index_elements=["lower_login"], set_=values))
 
 
 async def get(db: Executor, login: str) -> FormerNameRow | None:
-    """The reservation of a name, as long as it lasts."""
+    """Return the reservation of a name, if it has not ended."""
     return await fetch_first(db, _reserved(select(former_name), login), FormerNameRow)
 
 
 async def get_account(db: Executor, login: str) -> AccountRow | None:
-    """The account for which a name is reserved."""
+    """Return the account for which a name is reserved, or None."""
     statement = select(account).join(former_name, former_name.c.account_id == account.c.id)
     return await fetch_first(db, _reserved(statement, login), AccountRow)
 

@@ -24,7 +24,7 @@ class LockMode(StrEnum):
 
 
 async def add(db: Executor, **values: Any) -> int | None:
-    """Insert an account; its id, or None when the name is taken in any letter case."""
+    """Insert an account and return its id; None if the name is taken in any letter case."""
     values = {"created_at": now(), **values, "lower_login": values["login"].lower(), "updated_at": now()}
     statement = insert(db, account).values(values).on_conflict_do_nothing().returning(account.c.id)
     return (await db.execute(statement)).scalar()
@@ -51,7 +51,7 @@ _LOCKED = {
 
 
 async def lock(db: Executor, account_id: int, mode: LockMode) -> AccountRow | None:
-    """The account, locked until the transaction ends."""
+    """Return the account, locked until the transaction ends."""
     return await _LOCKED[mode].first(db, account_id=account_id)
 
 
@@ -71,7 +71,7 @@ async def change(db: Executor, account_id: int, **values: Any) -> None:
 
 
 async def rename(db: Executor, account_id: int, login: str) -> bool:
-    """Give another name; False when it is taken in any letter case."""
+    """Rename an account. Return False if the name is taken in any letter case."""
     namesake = await get_by_login(db, login)
     if namesake is None:
         # An insert waits for a transaction that takes the same name, and reports the conflict. An update
@@ -87,7 +87,7 @@ async def rename(db: Executor, account_id: int, login: str) -> bool:
 
 
 async def remove(db: Executor, account_id: int) -> None:
-    """Delete an account with every row that belongs to it."""
+    """Delete an account and all rows that belong to it."""
     await db.execute(delete(account).where(account.c.id == account_id))
 
 
@@ -107,10 +107,10 @@ _ADMINISTRATORS = (
 
 
 async def administrator_ids(db: Executor) -> list[int]:
-    """Ids of the administrators who may sign in."""
+    """Return the ids of administrators who may sign in."""
     return list((await db.execute(_ADMINISTRATORS)).scalars())
 
 
 async def lock_administrators(db: Executor) -> list[int]:
-    """Ids of the administrators who may sign in, locked: two transactions could remove the last two."""
+    """Return the ids of administrators who may sign in, locked, so the last two cannot be removed at once."""
     return list((await db.execute(_ADMINISTRATORS.with_for_update(key_share=True))).scalars())

@@ -1,6 +1,6 @@
-"""SQL of searches by a part of a name or an address, in any case of letters.
+"""SQL for searches by a part of a name or an address, ignoring case.
 
-Names and addresses have trigram indexes: of pg_trgm on PostgreSQL, of FTS5 on SQLite.
+Names and addresses have trigram indexes: pg_trgm on PostgreSQL, FTS5 on SQLite.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from ingot_identity.accounts.store.tables import AccountKind, AccountRow, accoun
 async def list_accounts(
     db: Executor, matches: ColumnElement[bool], page: Slice, *order: Any, count: Select[Any] | None
 ) -> tuple[Sequence[AccountRow], int]:
-    """A page of matching accounts, and their number: by ``count``, or counted up to ``COUNTED``."""
+    """Return a page of matching accounts, and their number: by ``count``, or counted up to ``COUNTED``."""
     ids, most = select(account.c.id).where(matches), COUNTED if count is None else None
     return await fetch_page(
         db, select(account), page, AccountRow, *order, ids=ids, count=count, count_at_most=most
@@ -25,19 +25,18 @@ async def list_accounts(
 
 
 def is_of_kind(kind: AccountKind, *, is_search: bool) -> ColumnElement[bool]:
-    """Condition on the kind.
+    """Return the condition for accounts of a kind.
 
-    A literal where all are listed: partial indexes need conditions without parameters.
-
-    A parameter in searches: walking the names in order would be slow for them.
+    For lists it is a literal, because partial indexes need conditions without parameters. For searches it is
+    a parameter, so the planner does not walk the names in order.
     """
     return account.c.kind == (kind if is_search else literal_column(f"'{kind}'"))
 
 
 def has_name(text: str, *, or_address: ColumnElement[bool] | None = None) -> ColumnElement[bool]:
-    """Accounts with a text in the name or the full name; all for an empty one.
+    """Return the condition for accounts with a text in the name or the full name; all for an empty text.
 
-    Those for which ``or_address`` is true may have it in the address instead; None: no account may.
+    Accounts for which ``or_address`` is true may have the text in the address instead; None: no account may.
     """
     if not text:
         return true()
@@ -54,5 +53,5 @@ def has_name(text: str, *, or_address: ColumnElement[bool] | None = None) -> Col
 
 
 def contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
-    """True if a column in lower case contains a text."""
+    """Return the condition that a column in lower case contains a text."""
     return column.contains(text.lower(), autoescape=True)

@@ -1,6 +1,6 @@
 """Tables of identity, and the types of their rows.
 
-Users and organizations share one table, so they share ids and names.
+Users and organizations are in one table, so they never share an id or a name.
 """
 
 from datetime import datetime
@@ -42,7 +42,7 @@ class AccountKind(StrEnum):
 
 
 class AccountVisibility(StrEnum):
-    """Of an organization. ``LIMITED``: for every signed-in user, ``PRIVATE``: for its members."""
+    """Visibility of an organization. ``LIMITED``: for all signed-in users, ``PRIVATE``: for members."""
 
     PUBLIC = "public"
     LIMITED = "limited"
@@ -53,7 +53,7 @@ BY_NAME = ("lower_login", "id")
 
 
 def _index_of(kind: AccountKind, name: str, *columns: str) -> Index:
-    """An index of users alone, or of organizations."""
+    """Return an index of only users, or of only organizations."""
     return partial_index(name, f"kind = '{kind}'", *columns)
 
 
