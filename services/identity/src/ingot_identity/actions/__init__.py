@@ -1,1 +1,1 @@
-"""Variables of actions."""
+"""Variables of Actions."""

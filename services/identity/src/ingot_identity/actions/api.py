@@ -1,4 +1,4 @@
-"""Variables of Actions of the caller and of organizations, for CI systems outside."""
+"""Routes of the variables of Actions of the caller and of organizations, for external CI systems."""
 
 from litestar import MediaType, Response, delete, get, post, put
 
@@ -30,13 +30,13 @@ def present(row: ActionVariableRow) -> ActionVariable:
 
 @get(OWN, policy=signed_in("read:user"), operation_id="getUserVariablesList", tags=["user"])
 async def list_own_variables(request: IdentityRequest) -> Response[list[ActionVariable]]:
-    """The caller's variables."""
+    """List the variables of the caller."""
     return await _list(request, request.principal.id)
 
 
 @get(OWN + "/{name:str}", policy=signed_in("read:user"), operation_id="getUserVariable", tags=["user"])
 async def get_own_variable(request: IdentityRequest, name: str) -> ActionVariable:
-    """A variable of the caller."""
+    """Return a variable of the caller."""
     return await _get(request, request.principal.id, name)
 
 
@@ -49,7 +49,7 @@ async def get_own_variable(request: IdentityRequest, name: str) -> ActionVariabl
     media_type=MediaType.TEXT,
 )
 async def create_own_variable(request: IdentityRequest, name: str, data: CreateActionVariable) -> None:
-    """Give the caller a variable. 409 when there is one of that name."""
+    """Add a variable to the caller's. Answers 409 if the name is taken."""
     async with request.db.transaction() as tx:
         await action_variables.create(tx, request.principal.id, name, data)
 
@@ -82,7 +82,7 @@ async def delete_own_variable(request: IdentityRequest, name: str) -> None:
     tags=["organization"],
 )
 async def list_variables(request: IdentityRequest) -> Response[list[ActionVariable]]:
-    """The variables of an organization."""
+    """List the variables of an organization."""
     return await _list(request, request.organization.id)
 
 
@@ -93,7 +93,7 @@ async def list_variables(request: IdentityRequest) -> Response[list[ActionVariab
     tags=["organization"],
 )
 async def get_variable(request: IdentityRequest, name: str) -> ActionVariable:
-    """A variable of an organization."""
+    """Return a variable of an organization."""
     return await _get(request, request.organization.id, name)
 
 
@@ -106,7 +106,7 @@ async def get_variable(request: IdentityRequest, name: str) -> ActionVariable:
     media_type=MediaType.TEXT,
 )
 async def create_variable(request: IdentityRequest, name: str, data: CreateActionVariable) -> None:
-    """Give an organization a variable. 409 when there is one of that name."""
+    """Add a variable to an organization. Answers 409 if the name is taken."""
     async with request.db.transaction() as tx:
         await access.require_owner(tx, request.principal, request.organization.id)
         await action_variables.create(tx, request.organization.id, name, data)

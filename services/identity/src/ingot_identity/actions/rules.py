@@ -1,4 +1,4 @@
-"""Variables of Actions that users and organizations have."""
+"""Variables of Actions of users and organizations."""
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
@@ -13,7 +13,7 @@ from ingot_identity.actions import store as action_variables
 
 
 async def create(tx: Tx, account_id: int, name: str, variable: CreateActionVariable) -> None:
-    """Give the account a variable. Raises Invalid, Conflict, NotFound."""
+    """Add a variable to the account. Raises Invalid, Conflict, NotFound."""
     name = _require_name(name)
     _require_value(variable)
     await lock_for_update(tx, account_id)
@@ -27,7 +27,7 @@ async def create(tx: Tx, account_id: int, name: str, variable: CreateActionVaria
 
 
 async def edit(tx: Tx, account_id: int, name: str, variable: EditActionVariable) -> None:
-    """Replace what a variable says, and its name. Raises Invalid, Conflict, NotFound."""
+    """Replace value and name of a variable. Raises Invalid, Conflict, NotFound."""
     await lock_for_update(tx, account_id)
     row = await action_variables.get(tx, account_id, variable_name(name))
     if row is None:
