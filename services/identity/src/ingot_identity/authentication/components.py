@@ -1,4 +1,4 @@
-"""The objects of authentication that live as long as the process."""
+"""Objects of authentication that live as long as the process."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""For other services: principals of credentials, and the public keys that verify them."""
+"""Internal routes for other services: principals of credentials, and the public keys that verify them."""
 
 import msgspec
 from litestar import get, post
@@ -17,7 +17,7 @@ from ingot_identity.two_factors.rules.proofs import CodeRequired, SecondFactorMi
 
 
 class SshKeyOwner(msgspec.Struct, kw_only=True):
-    """The owner of an SSH key, and its title."""
+    """The owner of an SSH key, and the title of the key."""
 
     principal: Principal
     title: str
@@ -42,9 +42,9 @@ async def authenticate(request: IdentityRequest, data: Authenticate) -> Authenti
 
 @post("/internal/principals", policy=services("repos"), include_in_schema=False, status_code=200)
 async def renew_principal(request: IdentityRequest, data: RenewPrincipal) -> Principal:
-    """The current principal of a credential.
+    """Return the current principal of a credential.
 
-    404 when it is not valid any more, 403 if its owner may not sign in.
+    Answers 404 if it is no longer valid, 403 if its owner may not sign in.
     """
     principal = await renew(request.db, request.part(TwoFactorComponents).sign_ins, data)
     if principal is None:
@@ -54,15 +54,15 @@ async def renew_principal(request: IdentityRequest, data: RenewPrincipal) -> Pri
 
 @get("/internal/jwks", policy=anyone(), include_in_schema=False)
 async def jwks(request: IdentityRequest) -> Jwks:
-    """The public keys of principals (RFC 7517)."""
+    """Return the public keys of principals (RFC 7517)."""
     return await request.part(AuthenticationComponents).signing_keys.published()
 
 
 @get("/internal/ssh-keys", policy=services("repos"), include_in_schema=False)
 async def owner_of_ssh_key(request: IdentityRequest, fingerprint: str, used: bool = False) -> SshKeyOwner:
-    """The current principal of the key with this fingerprint (``SHA256:…``); ``used``: by a session of git.
+    """Return the owner of the SSH key with this fingerprint (``SHA256:…``).
 
-    403 if the owner may not sign in.
+    ``used``: a git session uses the key. Answers 403 if the owner may not sign in.
     """
     owner = await principal_of_ssh_key(request.db, fingerprint, used=used)
     if owner is None:

@@ -36,7 +36,7 @@ async def list_newest_first(db: Executor) -> Sequence[SigningKeyRow]:
 
 
 async def add(db: Executor, **values: Any) -> None:
-    """Insert a key; without effect when another process has inserted that version."""
+    """Insert a key. Do nothing if another process has inserted that version."""
     await db.execute(insert(db, signing_key).values(values).on_conflict_do_nothing())
 
 

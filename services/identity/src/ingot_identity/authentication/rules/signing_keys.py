@@ -16,10 +16,10 @@ OVERLAP = timedelta(hours=1)
 
 
 class SigningKeys:
-    """Reads the newest key, makes the first one, and makes a new one when that is too old."""
+    """Reads the latest key, creates the first one, and creates a new one when the latest is too old."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
-        """Raises SettingsError."""
+        """Load the sealing key. Raises SettingsError."""
         self._seal = Seal(settings.sealing_key, "INGOT_IDENTITY_SEALING_KEY")
         self._db = database
         self._age = timedelta(days=settings.signing_key_days)
@@ -28,7 +28,7 @@ class SigningKeys:
         self._published: list[Jwk] = []
 
     async def current(self) -> SigningKey:
-        """The key to sign with. A new key of another replica is read within 10 s."""
+        """Return the key to sign with. A new key of another replica is read within 10 s."""
         if time.monotonic() - self._read_at > REREAD_SECONDS:
             await self._reread()
         if self._current is None:
@@ -38,15 +38,15 @@ class SigningKeys:
         return self._current
 
     async def published(self) -> Jwks:
-        """Every key whose signatures may still be valid.
+        """Return every key whose signatures may still be valid.
 
-        Never cached: callers ask when they meet a new key.
+        Never cached, because callers ask when they see a new key.
         """
         await self._reread()
         return Jwks(self._published)
 
     async def rotate(self) -> None:
-        """Make the next key unless another replica just did, and drop keys without valid signatures."""
+        """Create the next key unless another replica just did, and delete keys without valid signatures."""
         async with self._db.transaction() as tx:
             rows = await store.list_newest_first(tx)
             if not rows or now() - rows[0].created_at >= self._age:

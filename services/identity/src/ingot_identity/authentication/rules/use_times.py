@@ -8,5 +8,5 @@ EXACT_TO = timedelta(minutes=1)
 
 
 def is_outdated(used_at: datetime | None) -> bool:
-    """True if the time is to be written again."""
+    """True if the stored time is too old and must be written again."""
     return used_at is None or now() - used_at > EXACT_TO
