@@ -1,6 +1,6 @@
-"""Pictures of accounts: uploaded, or a pattern drawn from the digest in the URL.
+"""Routes for pictures of accounts: uploaded, or a pattern generated from the digest in the URL.
 
-No service outside learns of e-mail addresses.
+No external service gets email addresses.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ CELLS = 5
 
 @get("/avatars/{digest:str}", policy=anyone(), include_in_schema=False)
 async def avatar(request: IdentityRequest, digest: str) -> Response[Any]:
-    """The uploaded picture, or else an SVG of 5 by 5 cells that the digest determines."""
+    """Return the uploaded picture, or else an SVG of 5 by 5 cells that the digest determines."""
     if not is_digest(digest):
         raise NotFound
     row = None
@@ -55,13 +55,13 @@ async def avatar(request: IdentityRequest, digest: str) -> Response[Any]:
     status_code=204,
 )
 async def upload_own_avatar(request: IdentityRequest, data: UploadAvatar) -> None:
-    """Upload a picture of the caller; it takes the place of the earlier one."""
+    """Upload a picture of the caller. It replaces the earlier one."""
     await _save_own(request, read_picture(data.image, request.settings.avatar_bytes))
 
 
 @delete("/api/v1/user/avatar", policy=signed_in("write:user"), operation_id="userDeleteAvatar", tags=["user"])
 async def delete_own_avatar(request: IdentityRequest) -> None:
-    """Delete the uploaded picture; a drawn one takes its place."""
+    """Delete the uploaded picture. A generated picture replaces it."""
     await _save_own(request, None)
 
 
@@ -73,7 +73,7 @@ async def delete_own_avatar(request: IdentityRequest) -> None:
     status_code=204,
 )
 async def upload_avatar(request: IdentityRequest, data: UploadAvatar) -> None:
-    """Upload a picture of the organization; it takes the place of the earlier one."""
+    """Upload a picture of the organization. It replaces the earlier one."""
     await _save(request, read_picture(data.image, request.settings.avatar_bytes))
 
 
@@ -84,7 +84,7 @@ async def upload_avatar(request: IdentityRequest, data: UploadAvatar) -> None:
     tags=["organization"],
 )
 async def delete_avatar(request: IdentityRequest) -> None:
-    """Delete the uploaded picture; a drawn one takes its place."""
+    """Delete the uploaded picture. A generated picture replaces it."""
     await _save(request, None)
 
 

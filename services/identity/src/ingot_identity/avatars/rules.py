@@ -10,7 +10,7 @@ from ingot_identity.avatars import store
 
 
 async def save_picture(tx: Tx, presenter: Presenter, account_id: int, picture: Picture | None) -> None:
-    """Replace the picture of an account; with None a drawn one takes its place. Raises NotFound."""
+    """Replace the picture of an account; None replaces it by a generated picture. Raises NotFound."""
     before = await lock_for_update(tx, account_id)
     if picture is None:
         await store.remove(tx, account_id)
