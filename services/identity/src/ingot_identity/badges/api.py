@@ -1,4 +1,4 @@
-"""Badges of users, for site administrators. A badge is its slug: nothing is described or drawn."""
+"""Routes for badges of users, for site administrators. A badge has only a slug, no text or picture."""
 
 import re
 from typing import Annotated
@@ -18,7 +18,7 @@ _SLUG = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{store.SLUG_LENGTH - 1}}}")
 
 
 class UserBadgeOption(msgspec.Struct, kw_only=True):
-    """Slugs have letters, digits, `-`, `_` and `.`. A slug that no user has yet makes a new badge."""
+    """Badges by slug: letters, digits, `-`, `_` and `.`. A slug that no user has creates a badge."""
 
     badge_slugs: Annotated[list[Name], msgspec.Meta(max_length=MOST)] = []
 

@@ -1,4 +1,4 @@
-"""SQL for badges. A badge exists from the first user who gets it."""
+"""SQL for badges. A badge exists as soon as one user has it."""
 
 from collections.abc import Collection, Sequence
 
@@ -33,7 +33,7 @@ class BadgeRow(TypedRow):
 
 
 async def add(db: Executor, account_id: int, slugs: Collection[str]) -> None:
-    """Give badges to a user. Those that the user has stay."""
+    """Give badges to a user. Badges that the user already has stay."""
     await db.execute(
         insert(db, badge).values([{"slug": slug} for slug in sorted(slugs)]).on_conflict_do_nothing()
     )
@@ -51,7 +51,7 @@ async def remove(db: Executor, account_id: int, slugs: Collection[str]) -> None:
 
 
 async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[BadgeRow], int]:
-    """Return the badges of a user by their slugs, and how many there are."""
+    """Return a page of the badges of a user by slug, and their number."""
     statement = (
         select(badge)
         .join(user_badge, user_badge.c.badge_id == badge.c.id)
