@@ -1,4 +1,4 @@
-"""Users whom the caller, or an organization, blocks."""
+"""Routes for users whom the caller, or an organization, blocks."""
 
 from litestar import Response, delete, get, put
 
@@ -15,7 +15,7 @@ from ingot_identity.blocks import store
 
 @get("/api/v1/user/blocks", policy=signed_in("read:user"), operation_id="userListBlocks", tags=["user"])
 async def list_own_blocks(request: IdentityRequest) -> Response[list[UserProfile]]:
-    """Users whom the caller blocks."""
+    """List users whom the caller blocks."""
     return await _list(request, request.principal.id)
 
 
@@ -27,7 +27,7 @@ async def list_own_blocks(request: IdentityRequest) -> Response[list[UserProfile
     status_code=204,
 )
 async def check_own_block(request: IdentityRequest) -> None:
-    """204 if the caller blocks that user, else 404."""
+    """Answer 204 if the caller blocks that user, else 404."""
     async with request.db.read() as db:
         if not await store.exists(db, request.principal.id, request.account.id):
             raise NotFound
@@ -41,7 +41,7 @@ async def check_own_block(request: IdentityRequest) -> None:
     status_code=204,
 )
 async def block(request: IdentityRequest, note: str = "") -> None:
-    """Block a user. Neither follows the other any more."""
+    """Block a user. Both stop following each other."""
     async with request.db.transaction() as tx:
         await blocks.block(tx, request.principal.id, request.account.id, note)
 
@@ -65,7 +65,7 @@ async def unblock(request: IdentityRequest) -> None:
     tags=["organization"],
 )
 async def list_blocks_of_organization(request: IdentityRequest) -> Response[list[UserProfile]]:
-    """Users whom the organization blocks."""
+    """List users whom the organization blocks."""
     return await _list(request, request.organization.id)
 
 
@@ -77,7 +77,7 @@ async def list_blocks_of_organization(request: IdentityRequest) -> Response[list
     status_code=204,
 )
 async def check_block_of_organization(request: IdentityRequest, username: str) -> None:
-    """204 if the organization blocks that user, else 404."""
+    """Answer 204 if the organization blocks that user, else 404."""
     user = await request.user(username)
     async with request.db.read() as db:
         if not await store.exists(db, request.organization.id, user.id):
@@ -92,7 +92,7 @@ async def check_block_of_organization(request: IdentityRequest, username: str) -
     status_code=204,
 )
 async def block_for_organization(request: IdentityRequest, username: str, note: str = "") -> None:
-    """Block a user who is no member."""
+    """Block a user who is not a member."""
     user, organization_id = await request.user(username), request.organization.id
     async with request.db.transaction() as tx:
         await access.require_owner(tx, request.principal, organization_id)

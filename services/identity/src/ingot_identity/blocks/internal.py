@@ -1,4 +1,4 @@
-"""For other services: blocks."""
+"""An internal route for other services: blocks."""
 
 from litestar import get
 

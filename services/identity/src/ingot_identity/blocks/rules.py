@@ -1,4 +1,4 @@
-"""Blocking users. A block ends following in both directions."""
+"""Blocking of users. A block ends follows in both directions."""
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid
@@ -11,9 +11,9 @@ from ingot_identity.blocks import store as blocks
 
 
 async def block(tx: Tx, blocker_id: int, blocked_id: int, note: str) -> None:
-    """Block a user; neither follows the other any more. Raises Invalid, NotFound.
+    """Block a user, and end follows in both directions. Raises Invalid, NotFound.
 
-    Users cannot block themselves, and an organization does not block its members.
+    Users cannot block themselves, and an organization cannot block its members.
     """
     if len(note) > NAME_CHARACTERS:
         raise Invalid.field("note", "length", f"has more than {NAME_CHARACTERS} characters")
@@ -28,7 +28,7 @@ async def block(tx: Tx, blocker_id: int, blocked_id: int, note: str) -> None:
 
 
 async def lock_relation(tx: Tx, *account_ids: int) -> None:
-    """Lock both accounts against deletion, and blocks and follows of the two against each other.
+    """Lock both accounts against deletion, and changes of their blocks and follows against each other.
 
     Raises NotFound.
     """
