@@ -1,1 +1,1 @@
-"""Deletion of accounts, and restoring one that turns out to own a repository."""
+"""Deletion of accounts, and restoration of an account that owns a repository after all."""

@@ -19,7 +19,7 @@ from ingot_identity.repositories import store as repositories
 
 
 class Purge(msgspec.Struct):
-    """The progress of a deletion. ``repositories`` counts those at the start."""
+    """The progress of a deletion. ``repositories`` is the number at the start."""
 
     requested_at: datetime
     repositories: int
@@ -36,7 +36,7 @@ class Purge(msgspec.Struct):
     responses={204: ResponseSpec(None, description="The user is deleted")},
 )
 async def delete_user(request: IdentityRequest, purge: bool = False) -> Response[Purge | None]:
-    """Delete a user who owns no repositories and belongs to no organization.
+    """Delete a user who owns no repositories and is in no organization.
 
     With `purge` the user leaves organizations. Repositories of the user are deleted, and so are organizations
     without another owner. If that takes longer, the status is 202, and the user can no longer sign in.
@@ -62,7 +62,7 @@ async def delete_user(request: IdentityRequest, purge: bool = False) -> Response
     tags=["admin"],
 )
 async def get_purge(request: IdentityRequest) -> Purge:
-    """Return the progress of the deletion of a user with all repositories, or 404."""
+    """Return the progress of the deletion of a user with all repositories. Answers 404 without one."""
     progress = await _progress(request, request.account.id)
     if progress is None:
         raise NotFound
@@ -70,7 +70,7 @@ async def get_purge(request: IdentityRequest) -> Purge:
 
 
 async def _wait(request: IdentityRequest, user_id: int, patience: float) -> Purge | None:
-    """Wait until the user is deleted, at most ``patience`` seconds. Returns what is left."""
+    """Wait until the user is deleted, at most ``patience`` seconds. Return the remaining work, or None."""
     progress = None
     async for _ in polls(patience):
         progress = await _progress(request, user_id)

@@ -17,7 +17,7 @@ from ingot_identity.repositories import store as repositories
 
 
 class EventSubscriptions:
-    """A method for each event."""
+    """Event handlers, one method per event."""
 
     def __init__(self, presenter: Presenter) -> None:
         self._presenter = presenter

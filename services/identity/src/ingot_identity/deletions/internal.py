@@ -1,4 +1,4 @@
-"""For repos: owners of repositories, who cannot be deleted."""
+"""Internal routes for repos: owners of repositories, whose accounts cannot be deleted."""
 
 from litestar import delete, put
 
@@ -15,14 +15,14 @@ from ingot_identity.deletions import rules as account_deletion
     status_code=204,
 )
 async def save_ownership(request: IdentityRequest, repository_id: int, data: Ownership) -> None:
-    """Store the owner of a repository, who cannot be deleted then. 404 if the owner is deleted already."""
+    """Store the owner of a repository, whose account then cannot be deleted. 404 if it is already deleted."""
     async with request.db.transaction() as tx:
         await account_deletion.save_ownership(tx, repository_id, data)
 
 
 @delete("/internal/repositories/{repository_id:int}", policy=services("repos"), include_in_schema=False)
 async def remove_ownership(request: IdentityRequest, repository_id: int) -> None:
-    """Forget the owner of a deleted repository, before its event arrives. The owner can be deleted then."""
+    """Delete the ownership of a deleted repository before its event arrives, so the owner can be deleted."""
     async with request.db.transaction() as tx:
         await account_deletion.forget_repository(tx, repository_id)
 

@@ -1,12 +1,12 @@
-"""Deleting accounts, and restoring one that turns out to own a repository.
+"""Deletion of accounts, and restoration of an account that owns a repository after all.
 
-An account that owns repositories cannot be deleted. Identity has a copy of the owners. repos sends it with
+An account that owns repositories cannot be deleted. identity has a copy of the owners. repos sends it with
 each new repository and each change of owner (``PUT /internal/repositories/{id}``). It does so before it
-answers its own caller, also while NATS is down. If the owner is deleted by then, repos removes the new
+answers its own caller, also while NATS is unavailable. If the owner is already deleted, repos removes the new
 repository again. An event repeats the owner afterwards.
 
 One case remains: a process of repos ends, or cannot reach identity, between the two steps. The event of the
-repository then arrives for a deleted owner. The account is restored under its id. Sign-in is prohibited until
+repository then arrives for a deleted owner. The account is restored with its id. Sign-in is prohibited until
 an administrator allows it; until then repos shows the old owner. Asking repos before a deletion would be a
 call in the wrong direction. It would still miss a repository that is created a moment later.
 """
@@ -43,7 +43,7 @@ from ingot_identity.users.rules import edit_user, require_another_administrator
 
 
 async def wait_for_events(db: Database, account_id: int, patience: float) -> None:
-    """Wait at most ``patience`` seconds for events of repositories that were deleted just before."""
+    """Wait at most ``patience`` seconds for events of repositories that were just deleted."""
     async for _ in polls(patience):
         async with db.read() as reader:
             if not await repositories.owned_by(reader, account_id):
@@ -66,7 +66,7 @@ async def delete_user(tx: Tx, account_id: int) -> None:
 async def purge_user(tx: Tx, presenter: Presenter, account_id: int, requested_by: User) -> None:
     """Delete a user with all repositories, and with the organizations without another owner.
 
-    The user cannot sign in any more. repos deletes the repositories one by one, and the last one deletes the
+    The user can no longer sign in. repos deletes the repositories one by one, and the last one deletes the
     account. A repeated request continues a purge. Raises NotFound, and Invalid for the last administrator.
     """
     await edit_user(tx, presenter, account_id, {"login_prohibited": True})
@@ -87,7 +87,7 @@ async def purge_user(tx: Tx, presenter: Presenter, account_id: int, requested_by
 
 
 async def forget_repository(tx: Tx, repository_id: int) -> None:
-    """Remove a deleted repository. If it was the last one of an account to purge, delete the account."""
+    """Delete the ownership of a deleted repository. Delete the account if this was its last one to purge."""
     await invitations.remove_of_repository(tx, repository_id)
     owner_id = await repositories.remove(tx, repository_id)
     if owner_id is not None:
@@ -95,7 +95,7 @@ async def forget_repository(tx: Tx, repository_id: int) -> None:
 
 
 async def finish_purge(tx: Tx, account_id: int) -> None:
-    """Delete an account to purge that owns no repositories any more; the user after the organizations."""
+    """Delete a purged account that no longer owns repositories; the user after the organizations."""
     purge = await store.lock_purge(tx, account_id)
     if purge is None or await repositories.owned_by(tx, account_id):
         return
@@ -125,7 +125,7 @@ async def _remove(tx: Tx, row: AccountRow, *, fallback_owner_id: int) -> None:
 
 
 async def save_ownership(tx: Tx, repository_id: int, ownership: Ownership) -> None:
-    """Note the owner of a repository, unless a later event has changed it.
+    """Record the owner of a repository, unless a later event has changed it.
 
     Raises NotFound for a deleted owner.
     """
@@ -141,7 +141,7 @@ async def save_ownership(tx: Tx, repository_id: int, ownership: Ownership) -> No
 
 
 async def save_repository(tx: Tx, presenter: Presenter, repository: Repository) -> None:
-    """Note the owner of a repository from an event, and restore the owner if the account was deleted."""
+    """Record the owner of a repository from an event. Restore the owner if the account was deleted."""
     owner_id = repository.owner.id
     await repositories.save(
         tx, repository.id, owner_id=owner_id, name=repository.name, private=repository.private
@@ -172,7 +172,7 @@ async def _restore(tx: Tx, presenter: Presenter, tombstone: TombstoneRow) -> Non
 
 
 async def _fallback_owner(tx: Tx, account_id: int) -> int:
-    """The account that deleted the organization, else the first administrator, else 0."""
+    """Return the account that deleted the organization, else the first administrator, else 0."""
     if await accounts.get(tx, account_id) is not None:
         return account_id
     return next(iter(await accounts.lock_administrators(tx)), 0)

@@ -1,4 +1,4 @@
-"""SQL for what is left of deleted accounts, and for accounts that are deleted with their repositories."""
+"""SQL for remaining data of deleted accounts, and for accounts that are deleted with their repositories."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -27,7 +27,7 @@ tombstone = Table(
 
 
 class TombstoneRow(TypedRow):
-    """Of a deleted account. ``fallback_owner_id`` (column ``heir_id``) is who deleted the organization."""
+    """A deleted account. ``fallback_owner_id`` (column ``heir_id``) is the user who deleted it."""
 
     account_id: int
     kind: AccountKind
@@ -36,7 +36,7 @@ class TombstoneRow(TypedRow):
 
 
 async def write(db: Executor, row: AccountRow, *, fallback_owner_id: int) -> None:
-    """Keep of a deleted account what restores it."""
+    """Store the data of a deleted account from which it can be restored."""
     await db.execute(
         insert(db, tombstone).values(
             account_id=row.id,
@@ -62,12 +62,12 @@ _LOCKED = PreparedQuery(
 
 
 async def lock(db: Executor, account_id: int) -> TombstoneRow | None:
-    """The tombstone, locked until the transaction ends."""
+    """Return the tombstone, locked until the transaction ends."""
     return await _LOCKED.first(db, account_id=account_id)
 
 
 async def release(db: Executor, account_id: int) -> None:
-    """Delete the tombstone."""
+    """Delete the tombstone of an account."""
     await db.execute(delete(tombstone).where(tombstone.c.account_id == account_id))
 
 
@@ -84,7 +84,7 @@ purge = Table(
 
 
 class PurgeRow(TypedRow):
-    """An account that is deleted with its repositories. ``repositories`` counts those at the start.
+    """An account that is deleted with its repositories. ``repositories`` is the number at the start.
 
     ``user_id`` is the deleted user, who owns the account or is the account.
     """
@@ -99,7 +99,7 @@ class PurgeRow(TypedRow):
 async def add_purge(
     db: Executor, account_id: int, user_id: int, *, requested_by: int, repositories: int
 ) -> None:
-    """Add a purge. One that exists stays as it is."""
+    """Add a purge. An existing purge of the account does not change."""
     statement = insert(db, purge).values(
         account_id=account_id,
         user_id=user_id,
@@ -111,14 +111,14 @@ async def add_purge(
 
 
 async def lock_purge(db: Executor, account_id: int) -> PurgeRow | None:
-    """The purge of an account, locked until the transaction ends."""
+    """Return the purge of an account, locked until the transaction ends."""
     return await fetch_first(
         db, select(purge).where(purge.c.account_id == account_id).with_for_update(), PurgeRow
     )
 
 
 async def list_purges(db: Executor, user_id: int) -> Sequence[PurgeRow]:
-    """The purges of a user and of the organizations of that user."""
+    """Return the purges of a user and of the user's organizations."""
     return await fetch_all(db, select(purge).where(purge.c.user_id == user_id), PurgeRow)
 
 
