@@ -1,4 +1,4 @@
-"""E-mail addresses, for site administrators."""
+"""Routes for email addresses, for site administrators."""
 
 from litestar import Response, get
 
@@ -10,7 +10,7 @@ from ingot_identity.emails.api.own import Email, present_email
 
 @get("/api/v1/admin/emails", policy=admin("read:admin"), operation_id="adminGetAllEmails", tags=["admin"])
 async def list_emails(request: IdentityRequest) -> Response[list[Email]]:
-    """All addresses of all users."""
+    """List all addresses of all users."""
     return await _emails(request, "")
 
 
@@ -21,7 +21,7 @@ async def list_emails(request: IdentityRequest) -> Response[list[Email]]:
     tags=["admin"],
 )
 async def search_emails(request: IdentityRequest, q: str = "") -> Response[list[Email]]:
-    """Addresses that contain `q`, or whose owner's name does."""
+    """List addresses that contain `q`, or whose owner's name contains it."""
     return await _emails(request, q.strip())
 
 
