@@ -1,4 +1,4 @@
-"""Following people."""
+"""Routes for following users."""
 
 from litestar import Response, delete, get, put
 
@@ -19,7 +19,7 @@ from ingot_identity.follows import store as follows
     tags=["user"],
 )
 async def list_own_followers(request: IdentityRequest) -> Response[list[UserProfile]]:
-    """Followers of the caller."""
+    """List followers of the caller."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await follows.list_followers(db, request.principal.id, page)
@@ -34,7 +34,7 @@ async def list_own_followers(request: IdentityRequest) -> Response[list[UserProf
     tags=["user"],
 )
 async def list_own_following(request: IdentityRequest) -> Response[list[UserProfile]]:
-    """Users that the caller follows."""
+    """List users whom the caller follows."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await follows.list_following(db, request.principal.id, page)
@@ -50,7 +50,7 @@ async def list_own_following(request: IdentityRequest) -> Response[list[UserProf
     status_code=204,
 )
 async def check_own_following(request: IdentityRequest) -> None:
-    """204 if the caller follows that user, else 404."""
+    """Answer 204 if the caller follows that user, else 404."""
     await _require_follow(request, request.principal.id, request.account.id)
 
 
@@ -62,7 +62,7 @@ async def check_own_following(request: IdentityRequest) -> None:
     status_code=204,
 )
 async def start_following(request: IdentityRequest) -> None:
-    """Follow a user. To follow oneself has no effect."""
+    """Follow a user. Following oneself has no effect."""
     async with request.db.transaction() as tx:
         await rules.follow(tx, request.principal.id, request.account.id)
 
@@ -86,7 +86,7 @@ async def stop_following(request: IdentityRequest) -> None:
     tags=["user"],
 )
 async def list_followers(request: IdentityRequest) -> Response[list[UserProfile]]:
-    """Followers of a user."""
+    """List followers of a user."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await follows.list_followers(db, request.account.id, page)
@@ -101,7 +101,7 @@ async def list_followers(request: IdentityRequest) -> Response[list[UserProfile]
     tags=["user"],
 )
 async def list_following(request: IdentityRequest) -> Response[list[UserProfile]]:
-    """Users that a user follows."""
+    """List users whom a user follows."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await follows.list_following(db, request.account.id, page)
@@ -117,7 +117,7 @@ async def list_following(request: IdentityRequest) -> Response[list[UserProfile]
     status_code=204,
 )
 async def check_following(request: IdentityRequest, followee: str) -> None:
-    """204 if the first user follows the second, else 404."""
+    """Answer 204 if the first user follows the second, else 404."""
     followed = await request.user(followee)
     await _require_follow(request, request.account.id, followed.id)
 

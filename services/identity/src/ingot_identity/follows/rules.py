@@ -1,4 +1,4 @@
-"""Following, which a block forbids in both directions."""
+"""Following of users. A block forbids it in both directions."""
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Denied
@@ -8,9 +8,9 @@ from ingot_identity.follows import store
 
 
 async def follow(tx: Tx, follower_id: int, followed_id: int) -> None:
-    """Follow a user. To follow oneself has no effect.
+    """Follow a user. Following oneself has no effect.
 
-    Raises Denied while one of the two blocks the other, NotFound.
+    Raises Denied if one of the two blocks the other, and NotFound.
     """
     if follower_id == followed_id:
         return

@@ -1,4 +1,4 @@
-"""SQL for who follows whom."""
+"""SQL for follows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,12 +32,12 @@ async def exists(db: Executor, follower_id: int, followed_id: int) -> bool:
 
 
 async def list_followers(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[AccountRow], int]:
-    """Accounts that follow the account, in the order in which they began."""
+    """Return a page of the followers of an account, in the order in which they began to follow."""
     return await _accounts(db, follow.c.followed_id, account_id, follow.c.follower_id, page)
 
 
 async def list_following(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[AccountRow], int]:
-    """Accounts that the account follows, in the order in which that began."""
+    """Return a page of the accounts that an account follows, in the order of the follows."""
     return await _accounts(db, follow.c.follower_id, account_id, follow.c.followed_id, page)
 
 
