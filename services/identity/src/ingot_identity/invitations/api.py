@@ -1,4 +1,4 @@
-"""Invitations to teams, for owners of the organization. Others get the 404 of the team."""
+"""Routes for invitations to teams, for owners of the organization. Other callers get 404 for the team."""
 
 import msgspec
 from litestar import Response, delete, get, post
@@ -18,7 +18,7 @@ TEAM = "/api/v1/orgs/{org:str}/teams/{team_id:int}"
 
 
 class InviteOption(msgspec.Struct, kw_only=True):
-    """The person gets a mail with a link. The answer does not depend on the accounts that exist."""
+    """An invitation by mail, with a link. The response does not depend on the accounts that exist."""
 
     email: Name
 
@@ -31,7 +31,7 @@ class InviteOption(msgspec.Struct, kw_only=True):
     status_code=201,
 )
 async def invite(request: IdentityRequest, data: InviteOption) -> Invitation:
-    """Invite a person to a team by mail. An earlier invitation of the address to the team ends."""
+    """Invite a person to a team by mail. An earlier invitation of the address to the team is withdrawn."""
     team: TeamRow = request.resource
     messages = request.part(MessageComponents).messages
     async with request.db.transaction() as tx:
@@ -50,7 +50,7 @@ async def invite(request: IdentityRequest, data: InviteOption) -> Invitation:
     tags=["organization"],
 )
 async def list_invitations(request: IdentityRequest) -> Response[list[Invitation]]:
-    """Invitations to a team that are still open, the oldest first."""
+    """List open invitations to a team, the oldest first."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_page(db, Invited(team_id=request.resource.id), page)
@@ -70,7 +70,7 @@ async def list_invitations(request: IdentityRequest) -> Response[list[Invitation
     tags=["organization"],
 )
 async def withdraw(request: IdentityRequest, invitation_id: int) -> None:
-    """Withdraw an invitation: its link ends."""
+    """Withdraw an invitation. Its link stops working."""
     team: TeamRow = request.resource
     async with request.db.transaction() as tx:
         await access.require_team_owner(tx, request.principal, team)
@@ -79,7 +79,7 @@ async def withdraw(request: IdentityRequest, invitation_id: int) -> None:
 
 
 def _subject(team: TeamRow) -> str:
-    """Of an entry in the audit log."""
+    """Return the subject of an entry in the audit log."""
     return f"team {team.name} ({team.id}) of organization {team.organization_id}"
 
 

@@ -1,4 +1,4 @@
-"""The objects of invitations that live as long as the process."""
+"""Objects of invitations that live as long as the process."""
 
 from dataclasses import dataclass
 
@@ -6,4 +6,4 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class InvitationComponents:
     may_register: bool
-    """True if invited people may make an account, also where registration is closed."""
+    """True if invited people may create an account, even if registration is closed."""

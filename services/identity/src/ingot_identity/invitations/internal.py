@@ -1,4 +1,4 @@
-"""For repos: invitations to repositories. For web and repos: the invitation behind a link."""
+"""Internal routes for invitations: to repositories, for repos; by their links, for web and repos."""
 
 from litestar import delete, get, post
 
@@ -35,7 +35,7 @@ async def invite(request: IdentityRequest, repository_id: int, data: InviteToRep
 
 @get(REPOSITORY, policy=services("repos"), include_in_schema=False)
 async def list_invitations(request: IdentityRequest, repository_id: int) -> Invitations:
-    """Invitations to a repository that are still open, the oldest first."""
+    """List open invitations to a repository, the oldest first."""
     page, messages = request.page(), request.part(MessageComponents).messages
     async with request.db.read() as db:
         rows, total = await store.list_page(db, Invited(repository_id=repository_id), page)
@@ -49,14 +49,14 @@ async def list_invitations(request: IdentityRequest, repository_id: int) -> Invi
 
 @delete(f"{REPOSITORY}/{{invitation_id:int}}", policy=services("repos"), include_in_schema=False)
 async def withdraw(request: IdentityRequest, repository_id: int, invitation_id: int) -> None:
-    """Withdraw an invitation: its link ends."""
+    """Withdraw an invitation. Its link stops working."""
     async with request.db.transaction() as tx:
         await rules.withdraw(tx, invitation_id, Invited(repository_id=repository_id))
 
 
 @get("/internal/invitations", policy=services("web", "repos"), include_in_schema=False)
 async def get_invitation(request: IdentityRequest, code: str) -> LinkedInvitation:
-    """The invitation behind a link. 404 when it has ended."""
+    """Return the invitation of a link. Answers 404 if it has ended."""
     async with request.db.read() as db:
         link = await rules.find(db, request.part(MessageComponents).messages, code)
     if link is None:
@@ -66,7 +66,7 @@ async def get_invitation(request: IdentityRequest, code: str) -> LinkedInvitatio
 
 @post("/internal/team-invitations", policy=services("web"), include_in_schema=False, status_code=200)
 async def accept_to_team(request: IdentityRequest, data: InvitationCode) -> LinkedInvitation:
-    """Put the caller into the team behind a link."""
+    """Add the caller to the team of a link."""
     principal = request.principal
     if not principal.signed_in:
         raise Unauthenticated("sign in to accept the invitation")
@@ -81,7 +81,7 @@ async def accept_to_team(request: IdentityRequest, data: InvitationCode) -> Link
 
 @post("/internal/repository-invitations", policy=services("repos"), include_in_schema=False, status_code=200)
 async def accept_to_repository(request: IdentityRequest, data: InvitationCode) -> LinkedInvitation:
-    """End the link to a repository, whose collaborator repos adds then."""
+    """End the link to a repository. repos then adds the collaborator."""
     async with request.db.transaction() as tx:
         link = await rules.accept_to_repository(tx, request.part(MessageComponents).messages, data.code)
     return _linked(request, link)

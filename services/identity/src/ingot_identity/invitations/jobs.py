@@ -6,7 +6,7 @@ from ingot_identity.invitations import store
 
 
 def tasks(database: Database) -> list[PeriodicTask]:
-    """Delete them every hour."""
+    """Return the task that deletes ended invitations every hour."""
 
     async def delete_ended_invitations() -> None:
         async with database.transaction() as tx:

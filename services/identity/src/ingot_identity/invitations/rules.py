@@ -1,7 +1,7 @@
-"""Invitations: who may send one, what it gives, and whether the inviter still may.
+"""Invitations: who may invite, the rights of an invitation, and whether the inviter still has them.
 
-No account is looked for when an invitation is sent, so its answer cannot tell one. The link is a secret that
-only readers of the address have. It is used once, by the account that its reader is signed in with.
+Sending an invitation looks up no account, so its response reveals none. The link is a secret that only
+readers of the address have. It is used once, by the account with which its reader is signed in.
 """
 
 from collections.abc import Sequence
@@ -31,11 +31,11 @@ from ingot_identity.teams import rules as teams
 
 KIND: Literal["invitation"] = "invitation"
 PER_INVITER = 50
-"""Invitations that a person may send within an hour."""
+"""Limit of invitations that a person may send within an hour."""
 
 
 class Target(NamedTuple):
-    """The team or repository of an invitation, in words, and the path of its page."""
+    """A description of the team or repository of an invitation, and the path of its page."""
 
     words: str
     path: str
@@ -43,7 +43,7 @@ class Target(NamedTuple):
 
 
 class InvitationLink(NamedTuple):
-    """A valid link with all that it leads to."""
+    """A valid link, with its message, invitation and target."""
 
     message: MessageRow
     invitation: InvitationRow
@@ -52,7 +52,7 @@ class InvitationLink(NamedTuple):
 
 
 async def get_inviter(db: Executor, account_id: int) -> AccountRow:
-    """The account that invites. Raises Denied if it was just deleted."""
+    """Return the account that invites. Raises Denied if it was just deleted."""
     row = await accounts.get(db, account_id)
     if row is None:
         raise Denied("the account of the inviter is gone")
@@ -90,7 +90,7 @@ async def _invite(
     *,
     permission: str = "",
 ) -> InvitationRow:
-    """An earlier invitation of the address to the same thing ends."""
+    """Invite an address. An earlier invitation of the address to the same target ends."""
     if not messages.is_on:
         raise Invalid.field("email", "no_mail", "this site sends no mail; add the account by its name")
     address = address.strip()
@@ -119,7 +119,7 @@ async def _invite(
 
 
 async def withdraw(tx: Tx, invitation_id: int, invited: Invited) -> InvitationRow:
-    """End an invitation of a team or repository; it. Raises NotFound."""
+    """End and return an invitation to a team or repository. Raises NotFound."""
     row = await store.end(tx, invitation_id, invited)
     if row is None:
         raise NotFound
@@ -128,7 +128,7 @@ async def withdraw(tx: Tx, invitation_id: int, invited: Invited) -> InvitationRo
 
 
 async def find(db: Executor, messages: Messages, code: str) -> InvitationLink | None:
-    """The invitation of the link with ``code``; None if it has ended, or what it is to is gone."""
+    """Return the invitation of the link with ``code``; None if it has ended or its target was deleted."""
     message = await messages.get_by_code(db, KIND, code)
     row = await store.get(db, message.subject_id) if message is not None else None
     if message is None or row is None:
@@ -140,14 +140,14 @@ async def find(db: Executor, messages: Messages, code: str) -> InvitationLink | 
 
 
 async def is_due(db: Executor, message: MessageRow) -> bool:
-    """True while the invitation of a message waits for its mail."""
+    """True if the mail of an invitation has still to be sent."""
     return await store.get(db, message.subject_id) is not None
 
 
 async def accept_to_team(tx: Tx, messages: Messages, code: str, account_id: int) -> InvitationLink:
-    """Put the account into the team of the link, which ends.
+    """Add the account to the team of the link, and end the link.
 
-    Raises NotFound, Denied if the inviter may not add members any more, Conflict.
+    Raises NotFound, Conflict, and Denied if the inviter may no longer add members.
     """
     link = await find(tx, messages, code)
     if link is None or link.target.team is None:
@@ -160,9 +160,9 @@ async def accept_to_team(tx: Tx, messages: Messages, code: str, account_id: int)
 
 
 async def accept_to_repository(tx: Tx, messages: Messages, code: str) -> InvitationLink:
-    """End the link of a repository, whose collaborator repos adds then.
+    """End the link to a repository. repos then adds the collaborator.
 
-    repos has asked for the rights of the inviter. Raises NotFound, Denied.
+    repos has checked the rights of the inviter. Raises NotFound, Denied.
     """
     link = await find(tx, messages, code)
     if link is None or link.invitation.repository_id is None:
@@ -173,7 +173,7 @@ async def accept_to_repository(tx: Tx, messages: Messages, code: str) -> Invitat
 
 
 async def begin_registration(tx: Tx, messages: Messages, code: str) -> InvitationLink:
-    """Note that the link makes an account. Raises NotFound, Denied."""
+    """Record that the link is used to create an account. Raises NotFound, Denied."""
     link = await find(tx, messages, code)
     if link is None:
         raise NotFound
@@ -191,9 +191,9 @@ async def _end(tx: Tx, link: InvitationLink) -> None:
 
 
 async def _require_rights(db: Executor, link: InvitationLink) -> None:
-    """Raises Denied unless the inviter may still invite.
+    """Raise Denied unless the inviter may still invite.
 
-    For a repository identity knows only whether the inviter has access; repos asks for the level.
+    For a repository, identity only knows if the inviter has access; repos checks the level.
     """
     inviter = link.inviter
     principal = Principal(id=inviter.id, name=inviter.login, admin=inviter.admin)
@@ -226,13 +226,13 @@ async def _target(db: Executor, row: InvitationRow) -> Target | None:
 
 
 async def list_inviters(db: Executor, rows: Sequence[InvitationRow]) -> dict[int, AccountRow]:
-    """The accounts that sent these invitations, by their ids."""
+    """Return the accounts that sent these invitations, by id."""
     inviters = await accounts.list_by_id(db, {row.inviter_id for row in rows})
     return {account.id: account for account in inviters}
 
 
 def present(row: InvitationRow, inviter: AccountRow, address: str, presenter: Presenter) -> Invitation:
-    """The shape of the API. It shows the inviter as everybody sees the account."""
+    """Return an invitation in the form of the API. Email addresses of the inviter are not shown."""
     shown = presenter.user(inviter, None, ANONYMOUS)
     user = User(**{name: getattr(shown, name) for name in User.__struct_fields__})
     return Invitation(

@@ -1,4 +1,4 @@
-"""SQL for invitations. The link is that of a message with the invitation as its subject."""
+"""SQL for invitations. The link belongs to a message whose subject is the invitation."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -62,7 +62,7 @@ class InvitationRow(TypedRow):
 
 
 class Invited(NamedTuple):
-    """A team or a repository that people are invited to."""
+    """The team or repository to which people are invited."""
 
     team_id: int | None = None
     repository_id: int | None = None
@@ -80,19 +80,19 @@ async def add(db: Executor, **values: Any) -> int:
 
 
 async def get(db: Executor, invitation_id: int) -> InvitationRow | None:
-    """An invitation that has not ended."""
+    """Return an invitation that has not ended."""
     statement = select(invitation).where(invitation.c.id == invitation_id, _is_open())
     return await fetch_first(db, statement, InvitationRow)
 
 
 async def list_page(db: Executor, invited: Invited, page: Slice) -> tuple[Sequence[InvitationRow], int]:
-    """Those of a team or repository that have not ended, in the order in which they were sent."""
+    """Return a page of open invitations to a team or repository, in the order of sending."""
     statement = select(invitation).where(invited.condition, _is_open())
     return await fetch_page(db, statement, page, InvitationRow, invitation.c.id)
 
 
 async def end(db: Executor, invitation_id: int, invited: Invited) -> InvitationRow | None:
-    """End an invitation; None if it had ended before."""
+    """End an invitation; return None if it had already ended."""
     statement = (
         update(invitation)
         .where(invitation.c.id == invitation_id, invited.condition, _is_open())
@@ -103,7 +103,7 @@ async def end(db: Executor, invitation_id: int, invited: Invited) -> InvitationR
 
 
 async def end_of_address(db: Executor, invited: Invited, address_digest: bytes) -> list[int]:
-    """End those of an address; their ids."""
+    """End the invitations of an address. Return their ids."""
     statement = (
         update(invitation)
         .where(invited.condition, invitation.c.address_digest == address_digest, _is_open())
@@ -114,7 +114,7 @@ async def end_of_address(db: Executor, invited: Invited, address_digest: bytes) 
 
 
 async def mark_registered(db: Executor, invitation_id: int) -> bool:
-    """Note that an account was made; False if that was done before."""
+    """Record that an account was created. Return False if that was already recorded."""
     statement = (
         update(invitation)
         .where(invitation.c.id == invitation_id, ~invitation.c.registered, _is_open())
@@ -125,7 +125,7 @@ async def mark_registered(db: Executor, invitation_id: int) -> bool:
 
 
 async def count_of_inviter(db: Executor, inviter_id: int) -> int:
-    """Invitations of the person within the last hour, also ended ones."""
+    """Return the number of invitations of the person within the last hour, including ended ones."""
     recent = invitation.c.created_at > now() - COUNTED_FOR
     statement = select(func.count()).select_from(invitation).where(invitation.c.inviter_id == inviter_id)
     return int((await db.execute(statement.where(recent))).scalar_one())
@@ -136,7 +136,7 @@ async def remove_of_repository(db: Executor, repository_id: int) -> None:
 
 
 async def remove_ended(db: Executor) -> None:
-    """Delete those that count against no limit any more."""
+    """Delete ended invitations that no longer count against a limit."""
     await db.execute(delete(invitation).where(invitation.c.expires_at <= now() - COUNTED_FOR))
 
 
