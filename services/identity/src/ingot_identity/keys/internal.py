@@ -1,4 +1,4 @@
-"""For other services: keys by which signatures are verified."""
+"""An internal route for other services: keys that verify signatures."""
 
 from litestar import post
 
@@ -10,7 +10,7 @@ from ingot_identity.keys.rules import signatures as signature_keys
 
 @post("/internal/signature-keys", policy=services("repos"), include_in_schema=False, status_code=200)
 async def find_signature_keys(request: IdentityRequest, data: FindSignatureKeys) -> list[SignatureKey]:
-    """Those of the keys that an account has. Keys are public."""
+    """Return the requested keys that belong to an account. Keys are public."""
     async with request.db.read() as db:
         return await signature_keys.find(db, request.presenter, data)
 

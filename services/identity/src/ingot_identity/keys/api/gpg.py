@@ -1,4 +1,4 @@
-"""OpenPGP keys of users."""
+"""Routes for OpenPGP keys of users."""
 
 import asyncio
 from collections import defaultdict
@@ -30,7 +30,7 @@ Armored = Annotated[str, msgspec.Meta(max_length=gpg_keys.LONGEST)]
 
 
 class CreateGPGKeyOption(msgspec.Struct):
-    """Forms may call the key `armored_key`. `armored_signature` signs the token of `gpg_key_token`."""
+    """A new key. Forms may call it `armored_key`. `armored_signature` signs the token of `gpg_key_token`."""
 
     armored_public_key: Armored = ""
     armored_key: Armored = ""
@@ -38,7 +38,7 @@ class CreateGPGKeyOption(msgspec.Struct):
 
 
 class VerifyGPGKeyOption(msgspec.Struct):
-    """`armored_signature` signs the token of `GET /user/gpg_key_token` with the key or a subkey."""
+    """A proof: `armored_signature` signs the token of `GET /user/gpg_key_token` with the key or a subkey."""
 
     key_id: KeyId
     armored_signature: Proof = ""
@@ -50,7 +50,7 @@ class GPGKeyEmail(msgspec.Struct):
 
 
 class GPGKey(msgspec.Struct, kw_only=True):
-    """`emails` are addresses of the owner; empty for others if the owner hides them.
+    """A key. `emails` are addresses of the owner; empty for other users if the owner hides them.
 
     `expires_at` is in the year 1 if the key never expires. `verified`: the owner has signed a token with it.
     """
@@ -80,7 +80,7 @@ _KEY_FIELDS = field_copier(GpgKeyRow, GPGKey, without=("expires_at",))
     tags=["user"],
 )
 async def list_own_gpg_keys(request: IdentityRequest) -> Response[list[GPGKey]]:
-    """The caller's OpenPGP keys."""
+    """List the caller's OpenPGP keys."""
     return await _list(request, request.principal.id)
 
 
@@ -91,7 +91,7 @@ async def list_own_gpg_keys(request: IdentityRequest) -> Response[list[GPGKey]]:
     tags=["user"],
 )
 async def list_gpg_keys(request: IdentityRequest) -> Response[list[GPGKey]]:
-    """The OpenPGP keys of a user."""
+    """List the OpenPGP keys of a user."""
     return await _list(request, request.account.id)
 
 
@@ -103,7 +103,7 @@ async def list_gpg_keys(request: IdentityRequest) -> Response[list[GPGKey]]:
     status_code=201,
 )
 async def add_gpg_key(request: IdentityRequest, data: CreateGPGKeyOption) -> GPGKey:
-    """Add an OpenPGP key that names an address of the caller's, or that has signed a token of the caller."""
+    """Add an OpenPGP key. It must name an address of the caller, or have signed a token of the caller."""
     keys = await asyncio.to_thread(gpg_keys.read, data.armored_public_key or data.armored_key)
     tokens = _tokens(request)
     verified = await asyncio.to_thread(gpg_keys.read_proof, keys, tokens, data.armored_signature)
@@ -127,7 +127,7 @@ async def add_gpg_key(request: IdentityRequest, data: CreateGPGKeyOption) -> GPG
     tags=["user"],
 )
 async def get_proof_token(request: IdentityRequest) -> Response[str]:
-    """Get the token to sign, as text: `gpg --armor --detach-sign` makes the signature of it."""
+    """Get the token to sign, as text. `gpg --armor --detach-sign` creates the signature."""
     return Response(_tokens(request).current, media_type="text/plain")
 
 
@@ -139,7 +139,7 @@ async def get_proof_token(request: IdentityRequest) -> Response[str]:
     status_code=201,
 )
 async def verify_gpg_key(request: IdentityRequest, data: VerifyGPGKeyOption) -> GPGKey:
-    """Prove that the caller has one of the caller's keys. Then it vouches for all confirmed addresses."""
+    """Prove that the caller owns a key of theirs. It then verifies commits with all confirmed addresses."""
     account_id, tokens = request.principal.id, _tokens(request)
     async with request.db.read() as db:
         row = await gpg_keys.own_key(db, account_id, data.key_id)
@@ -163,7 +163,7 @@ async def verify_gpg_key(request: IdentityRequest, data: VerifyGPGKeyOption) -> 
     tags=["user"],
 )
 async def get_gpg_key(request: IdentityRequest, key_id: int) -> GPGKey:
-    """An OpenPGP key of any user; these keys are public."""
+    """Return an OpenPGP key of any user. These keys are public."""
     async with request.db.read() as db:
         row = await store.get(db, key_id)
         if row is None:
@@ -178,7 +178,7 @@ async def get_gpg_key(request: IdentityRequest, key_id: int) -> GPGKey:
     tags=["user"],
 )
 async def delete_gpg_key(request: IdentityRequest, key_id: int) -> None:
-    """Delete an OpenPGP key of one's own. A key that does not exist is no error."""
+    """Delete an OpenPGP key of the caller. A missing key is not an error."""
     async with request.db.transaction() as tx:
         row = await store.get(tx, key_id)
         if row is None:
@@ -201,7 +201,7 @@ async def _list(request: IdentityRequest, account_id: int) -> Response[list[GPGK
 
 
 async def _present_keys(db: Executor, rows: Sequence[GpgKeyRow], viewer_id: int) -> list[GPGKey]:
-    """Primary keys with their subkeys and the addresses that belong to their owner now, for ``viewer_id``."""
+    """Return primary keys, with subkeys and the owner's present addresses, as ``viewer_id`` may see them."""
     own = await store.addresses_of(db, {row.account_id for row in rows}, viewer_id)
     subkeys: dict[str, list[GPGKey]] = defaultdict(list)
     for subkey in await store.subkeys_of(db, {row.key_id for row in rows}):

@@ -1,4 +1,4 @@
-"""SSH keys of users."""
+"""Routes for SSH keys of users."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -25,7 +25,7 @@ from ingot_identity.messages.components import MessageComponents
 
 
 class CreateKeyOption(msgspec.Struct):
-    """`key` is one OpenSSH line or an SSH2 block.
+    """A new key: one OpenSSH line or an SSH2 block.
 
     A `read_only` key may fetch, and not push. Deploy keys are read-only by default, keys of users are not.
     """
@@ -36,7 +36,7 @@ class CreateKeyOption(msgspec.Struct):
 
 
 class PublicKey(msgspec.Struct, kw_only=True):
-    """An SSH key. `last_used_at` is the last git session over SSH, exact to the minute."""
+    """An SSH key. `last_used_at` is the time of the last git session over SSH, exact to the minute."""
 
     id: int
     key: str
@@ -75,7 +75,7 @@ def _present_key(request: IdentityRequest, row: SshKeyRow, user: UserProfile) ->
 
 @get("/api/v1/user/keys", policy=signed_in("read:user"), operation_id="userCurrentListKeys", tags=["user"])
 async def list_own_keys(request: IdentityRequest, fingerprint: str = "") -> Response[list[PublicKey]]:
-    """The caller's SSH keys; with `fingerprint` the one that has it."""
+    """List the caller's SSH keys; with `fingerprint` only the key with it."""
     return await _list(request, request.principal.id, fingerprint)
 
 
@@ -86,7 +86,7 @@ async def list_own_keys(request: IdentityRequest, fingerprint: str = "") -> Resp
     tags=["user"],
 )
 async def list_keys(request: IdentityRequest, fingerprint: str = "") -> Response[list[PublicKey]]:
-    """The SSH keys of a user; with `fingerprint` the one that has it."""
+    """List the SSH keys of a user; with `fingerprint` only the key with it."""
     return await _list(request, request.account.id, fingerprint)
 
 
@@ -110,7 +110,7 @@ async def add_own_key(request: IdentityRequest, data: CreateKeyOption) -> Public
     tags=["user"],
 )
 async def get_key(request: IdentityRequest, key_id: int) -> PublicKey:
-    """An SSH key of the caller."""
+    """Return an SSH key of the caller."""
     async with request.db.read() as db:
         row = await store.get(db, key_id)
         if row is None or row.account_id != request.principal.id:
@@ -125,7 +125,7 @@ async def get_key(request: IdentityRequest, key_id: int) -> PublicKey:
     tags=["user"],
 )
 async def delete_own_key(request: IdentityRequest, key_id: int) -> None:
-    """Delete an SSH key of one's own. A key that does not exist is no error."""
+    """Delete an SSH key of the caller. A missing key is not an error."""
     async with request.db.transaction() as tx:
         row = await store.get(tx, key_id)
         if row is not None:

@@ -1,1 +1,1 @@
-"""Decisions and use cases of keys."""
+"""Rules and use cases of keys."""

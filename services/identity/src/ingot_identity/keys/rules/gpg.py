@@ -1,4 +1,4 @@
-"""OpenPGP keys, read by Sequoia. It checks the signatures that bind addresses and subkeys to a key."""
+"""OpenPGP keys, parsed by Sequoia. It checks the signatures that bind addresses and subkeys to a key."""
 
 import base64
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ LONGEST_PROOF = 16_384
 LONGEST = 200_000
 MOST_SUBKEYS = 50
 LONGEST_CERTIFICATE = 64 * 1024
-"""In bytes: signatures of a longer key are not verified."""
+"""Maximum bytes of a certificate. Signatures of a longer key are not verified."""
 SECRET = (Tag.SecretKey, Tag.SecretSubkey)
 
 
@@ -43,7 +43,7 @@ class Key(NamedTuple):
 
 
 def read(armored: str) -> list[Key]:
-    """The primary key and its subkeys. Checks signatures, so run it in a thread. Raises Invalid."""
+    """Return the primary key and its subkeys. Checks signatures: run it in a thread. Raises Invalid."""
     if not armored.strip():
         raise Invalid.field(FIELD, "required", "is required")
     if len(armored) > LONGEST:
@@ -70,7 +70,7 @@ def read(armored: str) -> list[Key]:
 
 
 def read_proof(keys: Sequence[Key], tokens: ProofTokens, armored: str) -> bool:
-    """True if a signature proves that the user has a key that was read, False without one. Raises Invalid.
+    """True if a signature proves that the user owns the key; False without a signature. Raises Invalid.
 
     Checks signatures, so run it in a thread.
     """
@@ -91,7 +91,7 @@ async def add(
 ) -> GpgKeyRow:
     """Add a key; return the row of the primary key. Raises Invalid.
 
-    The key must name an address of the user, unless the user has proved to have it (``verified``).
+    The key must name an address of the user, unless the user has proved to own it (``verified``).
     """
     await lock_for_share(tx, account_id)
     named = {(account_id, address) for address in keys[0].addresses.split()}
@@ -116,7 +116,7 @@ async def own_key(db: Executor, account_id: int, key_id: str) -> GpgKeyRow | Non
 
 
 def _addresses(cert: Cert, packets: Sequence[Packet]) -> str:
-    """The addresses in the user ids that the key itself has signed."""
+    """Return the addresses in the user ids that the key itself has signed."""
     verified = {str(user_id) for user_id in cert.user_ids}
     addresses = [packet.user_id_email for packet in packets if packet.user_id in verified and packet.user_id]
     return " ".join(sorted({address.lower() for address in addresses if address and " " not in address}))
@@ -141,7 +141,7 @@ def _keys(cert: Cert, packets: Sequence[Packet], addresses: str) -> Iterator[Key
 
 
 def _signatures(packets: Sequence[Packet], position: int) -> list[Packet]:
-    """The signatures of the key at ``position``; for a primary key also those over its user ids."""
+    """Return the signatures of the key at ``position``; for a primary key also those of its user ids."""
     signatures = []
     for packet in packets[position + 1 :]:
         if packet.tag in (Tag.PublicSubkey, Tag.PublicKey) or (position and packet.tag != Tag.Signature):

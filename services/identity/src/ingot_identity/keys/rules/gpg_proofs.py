@@ -1,6 +1,6 @@
-"""Proofs that a user has an OpenPGP key: a signature by it of a token.
+"""Proofs that a user owns an OpenPGP key: its signature of a token.
 
-A token belongs to an account and to ten minutes. It is accepted until the end of the next ten.
+A token belongs to an account and to a period of ten minutes. It is accepted until the end of the next period.
 """
 
 import hashlib
@@ -13,11 +13,11 @@ from ingot_chassis.security.openpgp_armor import signature_packet
 
 STEP_SECONDS = 600
 _ENDS = ("", "\n", "\r\n")
-"""Line ends that echo(1), or an editor, adds to a token before it is signed."""
+"""Line ends that echo(1), or an editor, may add to a token before it is signed."""
 
 
 class ProofTokens:
-    """The tokens of an account. Only a program that knows ``secret`` can foretell them."""
+    """The tokens of an account. They can be computed only with ``secret``."""
 
     def __init__(self, secret: str, account_id: int) -> None:
         self._secret, self._account_id = secret, account_id

@@ -1,4 +1,4 @@
-"""Keys by which signatures of commits and tags are verified, and for which addresses each of them vouches."""
+"""Keys that verify signatures of commits and tags, and the addresses for which each key is valid."""
 
 from collections import defaultdict
 
@@ -12,12 +12,11 @@ from ingot_identity.keys.store import ssh as ssh_keys
 
 
 async def find(db: Executor, presenter: Presenter, query: FindSignatureKeys) -> list[SignatureKey]:
-    """The keys that accounts have.
+    """Return the requested keys that belong to an account.
 
-    An SSH key vouches for all confirmed addresses of its owner. So does an OpenPGP key by which its owner has
-    signed a token. Another OpenPGP key vouches for those that it names.
-
-    The address that stands for a private one needs no confirmation: it is made of the name of the account.
+    An SSH key is valid for all confirmed addresses of its owner. So is an OpenPGP key with which its owner
+    has signed a token. Any other OpenPGP key is valid for the addresses that it names. The address that
+    replaces a private one needs no confirmation, because it is made from the account's name.
     """
     certified = await gpg_keys.list_certified(db, query.key_ids)
     of_ssh = await ssh_keys.list_by_fingerprint(db, query.fingerprints)

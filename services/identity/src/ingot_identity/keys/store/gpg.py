@@ -14,7 +14,7 @@ from ingot_identity.keys.store.tables import GpgKeyRow, gpg_key
 
 
 class CertifiedKeyRow(TypedRow):
-    """A key or subkey, with the certificate that it is part of and the addresses that this names.
+    """A key or subkey, with its certificate and the addresses that the certificate names.
 
     ``verified``: the owner has signed a token with it.
     """
@@ -27,13 +27,13 @@ class CertifiedKeyRow(TypedRow):
 
 
 async def add(db: Executor, account_id: int, keys: Sequence[dict[str, Any]]) -> int:
-    """Insert keys; the number of new ones."""
+    """Insert keys. Return the number of new keys."""
     statement = insert(db, gpg_key).values([{"account_id": account_id, **key} for key in keys])
     return len((await db.execute(statement.on_conflict_do_nothing().returning(gpg_key.c.id))).scalars().all())
 
 
 async def get(db: Executor, id_: int) -> GpgKeyRow | None:
-    """The primary key of that id."""
+    """Return the primary key with that id."""
     statement = select(gpg_key).where(gpg_key.c.id == id_, gpg_key.c.primary_key_id == "")
     return await fetch_first(db, statement, GpgKeyRow)
 
@@ -43,7 +43,7 @@ async def get_by_key_id(db: Executor, key_id: str) -> GpgKeyRow | None:
 
 
 async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[GpgKeyRow], int]:
-    """Primary keys in the order in which they were added."""
+    """Return a page of primary keys, in the order in which they were added."""
     statement = select(gpg_key).where(gpg_key.c.account_id == account_id, gpg_key.c.primary_key_id == "")
     return await fetch_page(db, statement, page, GpgKeyRow, gpg_key.c.id)
 
@@ -54,7 +54,7 @@ async def subkeys_of(db: Executor, key_ids: Collection[str]) -> Sequence[GpgKeyR
 
 
 async def list_certified(db: Executor, key_ids: Collection[str]) -> Sequence[CertifiedKeyRow]:
-    """The keys and subkeys of these ids that may sign, whose certificates are kept."""
+    """Return the keys and subkeys with these ids that may sign and whose certificates are stored."""
     named, primary = gpg_key.alias(), gpg_key.alias()
     primary_id = case((named.c.primary_key_id == "", named.c.key_id), else_=named.c.primary_key_id)
     statement = (
@@ -74,9 +74,9 @@ async def list_certified(db: Executor, key_ids: Collection[str]) -> Sequence[Cer
 async def addresses_of(
     db: Executor, account_ids: Collection[int], viewer_id: int
 ) -> dict[tuple[int, str], bool]:
-    """(account, address) of all addresses of those accounts, each with True if it is confirmed.
+    """Return True for each confirmed, False for each other address of these accounts, by (account, address).
 
-    Only the viewer's own, where the owner hides them.
+    If the owner hides them, only the viewer's own addresses are returned.
     """
     statement = (
         select(email)

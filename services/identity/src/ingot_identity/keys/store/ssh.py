@@ -15,7 +15,7 @@ from ingot_identity.keys.store.tables import SshKeyRow, ssh_key
 
 
 class KeyHolderRow(AccountRow):
-    """The account that has a key, and what a session over SSH needs of the key."""
+    """The account that has a key, and the columns of the key that a session over SSH needs."""
 
     title: str
     key_id: int
@@ -26,7 +26,7 @@ class KeyHolderRow(AccountRow):
 async def add(
     db: Executor, account_id: int, *, title: str, content: str, fingerprint: str, read_only: bool
 ) -> SshKeyRow | None:
-    """Insert a key; None when anybody has the key, or its owner has one of that title."""
+    """Insert a key. Return None if the key exists, or if its owner has a key with that title."""
     statement = (
         insert(db, ssh_key)
         .values(
@@ -64,7 +64,7 @@ _HOLDER = PreparedQuery(
 
 
 async def get_holder(db: Executor, fingerprint: str) -> KeyHolderRow | None:
-    """The account that has a key: asked for every session over SSH, more than once."""
+    """Return the account that has a key. Every session over SSH calls this more than once."""
     return await _HOLDER.first(db, fingerprint=fingerprint)
 
 
@@ -79,7 +79,7 @@ async def get(db: Executor, key_id: int) -> SshKeyRow | None:
 async def list_page(
     db: Executor, account_id: int, page: Slice, *, fingerprint: str = ""
 ) -> tuple[Sequence[SshKeyRow], int]:
-    """In the order in which they were added; with ``fingerprint`` the one that has it."""
+    """Return a page of keys in the order in which they were added; with ``fingerprint`` only that key."""
     statement = select(ssh_key).where(ssh_key.c.account_id == account_id)
     if fingerprint:
         statement = statement.where(ssh_key.c.fingerprint == fingerprint)
