@@ -1,4 +1,7 @@
-"""The caller's accounts at other systems. Tokens do not reach them: they are ways to sign in."""
+"""Routes for the caller's accounts at other systems.
+
+Tokens have no access, because these are ways to sign in.
+"""
 
 from datetime import datetime
 
@@ -16,9 +19,9 @@ from ingot_identity.sources.store.identities import LinkableRow
 
 
 class ExternalAccount(msgspec.Struct, kw_only=True):
-    """A source that the caller is or may be linked with. Below `link_url` a browser links it.
+    """A source that is or can be linked to the caller. A browser links it at `link_url`.
 
-    `login_name` and `email` are as the source has them. A source that is not `enabled` takes no sign-ins.
+    `login_name` and `email` are those at the source. A source that is not `enabled` accepts no sign-ins.
     """
 
     source_id: int
@@ -54,7 +57,7 @@ def present_external_account(row: LinkableRow, root: str) -> ExternalAccount:
 
 @get("/api/v1/user/external_accounts", policy=basic(), operation_id="userListExternalAccounts", tags=["user"])
 async def list_external_accounts(request: IdentityRequest) -> Response[list[ExternalAccount]]:
-    """Sources that the caller is or may be linked with, by title."""
+    """List sources that are or can be linked to the caller, by title."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await identities.list_linkable(db, request.principal.id, page)
@@ -69,9 +72,9 @@ async def list_external_accounts(request: IdentityRequest) -> Response[list[Exte
     tags=["user"],
 )
 async def delete_external_account(request: IdentityRequest, source_id: int) -> None:
-    """Unlink a source. What its groups gave ends, and so do the sessions that it began.
+    """Unlink a source. Rights from its groups end, and so do the sessions that it began.
 
-    409 for the only way to sign in.
+    409 if the source is the only way to sign in.
     """
     async with request.db.read() as db:
         source = await source_store.get(db, source_id)

@@ -1,7 +1,7 @@
 """Applies the groups of a person to teams and rights: at each sign-in, and when a source changes them.
 
-What a group gave is marked (`sources/store/mapped_members.py`). It ends with the group, and is not
-changed by hand.
+Rights from a group are marked (`sources/store/mapped_members.py`). They end with the group, and users cannot
+change them.
 """
 
 from collections.abc import Collection, Sequence
@@ -37,10 +37,9 @@ async def apply_groups(
     account_id: int,
     groups: Collection[str],
 ) -> dict[str, list[str]]:
-    """Give what ``groups`` give now, and take what they gave before; the changes, for the audit log.
+    """Grant the rights of ``groups``, and remove rights of former groups. Return changes for the audit log.
 
-    The last owner of an organization and the last administrator keep their right: the next sign-in tries
-    again.
+    The last owner of an organization and the last administrator keep their right. The next sign-in retries.
     """
     async with db.transaction() as tx:
         changes = await _apply_teams(tx, source, rules, account_id, groups)
@@ -75,7 +74,7 @@ async def _apply_teams(
 
 
 async def _take_team(tx: Tx, team_id: int, account_id: int, source_id: int) -> bool:
-    """Take a user out of a team, unless another source put them there as well. False for the last owner."""
+    """Remove a user from a team, unless another source put them there. Return False for the last owner."""
     team = await teams.lock_team(tx, team_id)
     is_owners = team.permission == TeamPermission.OWNER
     if is_owners and await team_rows.owner_ids(tx, team.organization_id, limit=2) == [account_id]:
@@ -88,7 +87,7 @@ async def _take_team(tx: Tx, team_id: int, account_id: int, source_id: int) -> b
 
 
 async def _teams_of(tx: Tx, rules: GroupRules, groups: Collection[str]) -> dict[int, int]:
-    """The teams that these groups give, each with its organization. What does not exist gives nothing."""
+    """Return the teams of these groups, each with its organization. Groups without a team are skipped."""
     teams = dict[int, int]()
     for group in sorted(set(groups) & rules.group_team_map.keys()):
         for login, names in rules.group_team_map[group].items():
@@ -142,16 +141,16 @@ async def _has_admin_of_source(db: Executor, account_id: int) -> bool:
 
 
 def groups_of(value: object) -> Sequence[str]:
-    """The groups in a claim or an attribute: a list of texts, or one text. Other values are no group."""
+    """Return the groups in a claim or attribute: a list of texts, or one text. Ignore other values."""
     if isinstance(value, str):
         return [value] if value else []
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 async def unlink(db: Database, presenter: Presenter, source: SourceRow, account_id: int) -> None:
-    """End the link of an account with a source, what its groups gave, and the sessions that it began.
+    """Unlink an account from a source. End rights from its groups, and the sessions that it began.
 
-    Raises NotFound, or Conflict for the only way to sign in.
+    Raises NotFound, and Conflict if the source is the only way to sign in.
     """
     async with db.transaction() as tx:
         await identity_rules.require_removable(tx, account_id, source.id)
