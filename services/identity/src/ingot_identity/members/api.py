@@ -1,4 +1,4 @@
-"""Members of organizations, and who of them shows the membership."""
+"""Routes for members of organizations, and for the visibility of their membership."""
 
 from litestar import Response, delete, get, put
 
@@ -20,7 +20,7 @@ from ingot_identity.members import store
     tags=["organization"],
 )
 async def list_members(request: IdentityRequest) -> Response[list[UserProfile]]:
-    """Members by name; people outside see the public ones only."""
+    """List members by name. Callers who are not members see only public memberships."""
     return await _list(request, public_only=not await _sees_concealed_members(request))
 
 
@@ -31,7 +31,7 @@ async def list_members(request: IdentityRequest) -> Response[list[UserProfile]]:
     tags=["organization"],
 )
 async def list_public_members(request: IdentityRequest) -> Response[list[UserProfile]]:
-    """Members who show that they are, by name."""
+    """List members with a public membership, by name."""
     return await _list(request, public_only=True)
 
 
@@ -43,7 +43,7 @@ async def list_public_members(request: IdentityRequest) -> Response[list[UserPro
     status_code=204,
 )
 async def check_member(request: IdentityRequest, username: str) -> None:
-    """204 if the user is a member that the caller may know of, else 404."""
+    """Answer 204 if the user is a member whom the caller may see, else 404."""
     user = await request.user(username)
     await _require_member(request, user.id, public_only=not await _sees_concealed_members(request))
 
@@ -55,7 +55,7 @@ async def check_member(request: IdentityRequest, username: str) -> None:
     tags=["organization"],
 )
 async def remove_member(request: IdentityRequest, username: str) -> None:
-    """Take a user out of the organization and all its teams."""
+    """Remove a user from the organization and all its teams."""
     organization_id = request.organization.id
     user = await request.user(username)
     async with request.db.transaction() as tx:
@@ -73,7 +73,7 @@ async def remove_member(request: IdentityRequest, username: str) -> None:
     status_code=204,
 )
 async def check_public_member(request: IdentityRequest, username: str) -> None:
-    """204 if the user is a member and shows it, else 404."""
+    """Answer 204 if the user has a public membership, else 404."""
     user = await request.user(username)
     await _require_member(request, user.id, public_only=True)
 
@@ -86,7 +86,7 @@ async def check_public_member(request: IdentityRequest, username: str) -> None:
     status_code=204,
 )
 async def publicize(request: IdentityRequest, username: str) -> None:
-    """Show one's own membership."""
+    """Make the caller's own membership public."""
     await _set_public(request, username, public=True)
 
 
@@ -97,7 +97,7 @@ async def publicize(request: IdentityRequest, username: str) -> None:
     tags=["organization"],
 )
 async def conceal(request: IdentityRequest, username: str) -> None:
-    """Conceal one's own membership."""
+    """Conceal the caller's own membership."""
     await _set_public(request, username, public=False)
 
 

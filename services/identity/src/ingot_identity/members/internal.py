@@ -1,4 +1,4 @@
-"""For other services: memberships."""
+"""An internal route for other services: memberships."""
 
 from litestar import get
 
@@ -16,9 +16,9 @@ from ingot_identity.members import rules as members
 async def organizations_of_account(
     request: IdentityRequest, account_id: int, public: bool = False
 ) -> dict[int, Membership]:
-    """Current memberships of a user. Peers ask before they deny access because of an older principal.
+    """Return current memberships of a user. Peers call this before they deny access by an old principal.
 
-    ``?public=true``: only where the user shows the membership, for answers to others.
+    ``?public=true``: only public memberships, for responses to other users.
     """
     async with request.db.read() as db:
         return await members.memberships_of(db, account_id, public_only=public)

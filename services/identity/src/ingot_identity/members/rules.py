@@ -24,7 +24,7 @@ async def join(tx: Tx, organization_id: int, user_id: int) -> None:
 
 
 async def remove(tx: Tx, organization_id: int, user_id: int) -> None:
-    """Take a user out of all teams and out of the organization. Raises Invalid for the last owner."""
+    """Remove a user from all teams and from the organization. Raises Invalid for the last owner."""
     await lock_for_update(tx, organization_id)
     await require_another_owner(tx, organization_id, user_id)
     if await store.remove(tx, organization_id, user_id):
@@ -32,26 +32,26 @@ async def remove(tx: Tx, organization_id: int, user_id: int) -> None:
 
 
 async def remove_by_hand(tx: Tx, organization_id: int, user_id: int) -> None:
-    """Repeat ``remove``, and raise Conflict for a member by the groups of a source."""
+    """Remove a user as ``remove`` does. Raises Conflict for a member by the groups of a source."""
     await lock_for_update(tx, organization_id)
     await require_not_mapped(tx, await team_rows.ids_of(tx, organization_id, user_id), user_id)
     await remove(tx, organization_id, user_id)
 
 
 async def require_not_mapped(tx: Tx, team_ids: Collection[int], user_id: int) -> None:
-    """Raises Conflict for a user whom the groups of a source put into one of these teams."""
+    """Raise Conflict for a user who is in one of these teams by the groups of a source."""
     if title := await mapped_members.source_of_member(tx, team_ids, user_id):
         raise Conflict(f"the groups of {title} put this user into the team; change them there")
 
 
 async def require_another_owner(tx: Tx, organization_id: int, user_id: int) -> None:
-    """Raises Invalid for the last owner of an organization, which must be locked."""
+    """Raise Invalid for the last owner of an organization, which must be locked."""
     if await team_rows.owner_ids(tx, organization_id, limit=2) == [user_id]:
         raise Invalid.field("username", "last_owner", "is the last owner of the organization")
 
 
 async def announce(tx: Tx, organization_id: int, user_id: int) -> None:
-    """Emit what ``user_id`` now is in the organization."""
+    """Emit the present membership of ``user_id`` in the organization."""
     tx.emit(
         MembershipChanged(
             organization_id=organization_id,
@@ -67,14 +67,14 @@ async def announce(tx: Tx, organization_id: int, user_id: int) -> None:
 async def set_public(
     tx: Tx, principal: Principal, organization_id: int, user_id: int, *, public: bool
 ) -> None:
-    """Show or conceal one's own membership. Raises Denied for other users and for non-members."""
+    """Make the caller's own membership public or not. Raises Denied for other users and for non-members."""
     access.require_own_membership(principal, user_id)
     if not await store.set_public(tx, organization_id, user_id, public=public):
         raise Denied("only members decide whether their own membership is public")
 
 
 async def memberships_of(db: Executor, user_id: int, *, public_only: bool = False) -> dict[int, Membership]:
-    """Memberships of a user by organization; with ``public_only`` the public ones."""
+    """Return the memberships of a user by organization; with ``public_only`` only public ones."""
     by_organization: dict[int, list[store.MembershipRow]] = {}
     for row in await store.memberships_of(db, user_id, public_only=public_only):
         by_organization.setdefault(row.organization_id, []).append(row)
@@ -82,7 +82,7 @@ async def memberships_of(db: Executor, user_id: int, *, public_only: bool = Fals
 
 
 def _membership(rows: Sequence[store.MembershipRow]) -> Membership:
-    """The membership that the rows of one organization describe."""
+    """Return the membership in the rows of one organization."""
     in_teams = [row for row in rows if row.team_id is not None]
     return Membership(
         owner=any(row.permission == TeamPermission.OWNER for row in in_teams),

@@ -1,4 +1,4 @@
-"""SQL for membership in organizations."""
+"""SQL for memberships in organizations."""
 
 from collections.abc import Collection, Sequence
 
@@ -13,7 +13,7 @@ from ingot_identity.accounts.store.tables import AccountRow, account
 
 
 class MembershipRow(TypedRow):
-    """An organization of a user, and one of the user's teams there; None where the user is in no team."""
+    """An organization of a user, and one of the user's teams in it. The team is None without a team."""
 
     organization_id: int
     team_id: int | None
@@ -25,7 +25,7 @@ class MembershipRow(TypedRow):
 
 
 async def add(db: Executor, organization_id: int, user_id: int) -> None:
-    """Make ``user_id`` a member, concealed at first."""
+    """Make ``user_id`` a member. The membership is concealed at first."""
     await db.execute(
         insert(db, membership)
         .values(organization_id=organization_id, user_id=user_id, public=False)
@@ -34,7 +34,7 @@ async def add(db: Executor, organization_id: int, user_id: int) -> None:
 
 
 async def filter_members(db: Executor, organization_id: int, user_ids: Collection[int]) -> list[int]:
-    """Those of these users who are members."""
+    """Return the ids of those users who are members."""
     ids = await db.execute(
         select(membership.c.user_id)
         .where(membership.c.organization_id == organization_id, membership.c.user_id.in_(user_ids))
@@ -52,13 +52,13 @@ async def in_any(db: Executor, user_id: int) -> bool:
 
 
 async def list_organization_ids(db: Executor, user_id: int) -> list[int]:
-    """Organizations that the user is a member of, in the order in which to lock them."""
+    """Return the organizations of the user, in the order in which to lock them."""
     statement = select(membership.c.organization_id).where(membership.c.user_id == user_id)
     return list((await db.execute(statement.order_by(membership.c.organization_id))).scalars())
 
 
 async def set_public(db: Executor, organization_id: int, user_id: int, *, public: bool) -> bool:
-    """Show or conceal a membership; False when there is none."""
+    """Make a membership public or not. Return False if it does not exist."""
     changed = await db.execute(
         update(membership)
         .where(membership.c.organization_id == organization_id, membership.c.user_id == user_id)
@@ -68,7 +68,7 @@ async def set_public(db: Executor, organization_id: int, user_id: int, *, public
 
 
 async def remove(db: Executor, organization_id: int, user_id: int) -> bool:
-    """Take out of the organization and its teams; False when the user was not in it."""
+    """Remove a user from the organization and its teams. Return False if the user was not a member."""
     teams = select(team.c.id).where(team.c.organization_id == organization_id)
     await db.execute(
         delete(team_member).where(team_member.c.user_id == user_id, team_member.c.team_id.in_(teams))
@@ -84,7 +84,7 @@ async def remove(db: Executor, organization_id: int, user_id: int) -> bool:
 async def list_page(
     db: Executor, organization_id: int, page: Slice, *, public_only: bool
 ) -> tuple[Sequence[AccountRow], int]:
-    """Accounts of the members, by name."""
+    """Return a page of the accounts of members, by name."""
     belongs = membership.c.organization_id == organization_id
     if public_only:
         belongs &= membership.c.public
@@ -94,7 +94,7 @@ async def list_page(
 
 
 async def memberships_of(db: Executor, user_id: int, *, public_only: bool = False) -> Sequence[MembershipRow]:
-    """One row for each organization and team of the user."""
+    """Return one row for each organization and team of the user."""
     own = membership.c.user_id == user_id
     statement = (
         select(
