@@ -1,1 +1,1 @@
-"""Messages to addresses, which mail sends: what they say, and the secrets of their links."""
+"""Messages to email addresses, which mail sends: their contents, and the secrets of their links."""

@@ -1,4 +1,4 @@
-"""The objects of messages that live as long as the process."""
+"""Objects of messages that live as long as the process."""
 
 from dataclasses import dataclass
 

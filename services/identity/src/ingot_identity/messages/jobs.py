@@ -6,7 +6,7 @@ from ingot_identity.messages import store
 
 
 def tasks(database: Database) -> list[PeriodicTask]:
-    """Delete them every hour."""
+    """Return the task that deletes expired messages every hour."""
 
     async def delete_expired_messages() -> None:
         async with database.transaction() as tx:

@@ -1,4 +1,4 @@
-"""SQL for messages. A row says what to send; addresses and secrets in it are sealed."""
+"""SQL for messages. Addresses and secrets in a row are sealed."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,7 +24,7 @@ from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_identity.accounts.store.tables import metadata
 
 COUNTED_FOR = timedelta(hours=1)
-"""Rows are kept at least as long, because they count against limits."""
+"""Rows are kept at least this long, because they count against limits."""
 
 message = Table(
     "message",
@@ -72,13 +72,13 @@ async def add(db: Executor, **values: Any) -> int:
 
 
 async def get(db: Executor, message_id: int) -> MessageRow | None:
-    """A message that has not expired."""
+    """Return a message that has not expired."""
     statement = select(message).where(message.c.id == message_id, message.c.expires_at > now())
     return await fetch_first(db, statement, MessageRow)
 
 
 async def get_by_secret(db: Executor, kind: str, sha256: bytes) -> MessageRow | None:
-    """The message with that secret, if it has not expired."""
+    """Return the message with that secret, if it has not expired."""
     statement = select(message).where(
         message.c.sha256 == sha256, message.c.kind == kind, message.c.expires_at > now()
     )
@@ -86,13 +86,13 @@ async def get_by_secret(db: Executor, kind: str, sha256: bytes) -> MessageRow | 
 
 
 async def bind(db: Executor, message_id: int, account_id: int, password_stamp: str) -> None:
-    """Note the account that the message is for, with its password."""
+    """Record the account of the message, with the stamp of its password."""
     values = {"account_id": account_id, "password_stamp": password_stamp}
     await db.execute(update(message).where(message.c.id == message_id).values(values))
 
 
 async def take(db: Executor, message_id: int) -> bool:
-    """Remove a message whose link was used; False if another request was faster."""
+    """Delete a message whose link was used. Return False if another request has used it."""
     statement = delete(message).where(message.c.id == message_id).returning(message.c.id)
     return (await db.execute(statement)).scalar() is not None
 
@@ -104,18 +104,18 @@ async def remove_of_address(db: Executor, kind: str, address_digest: bytes) -> N
 
 
 async def end_of_subject(db: Executor, kind: str, subject_id: int) -> None:
-    """End the messages about something. Their rows stay, because they count against limits."""
+    """End the messages about a subject. Their rows stay, because they count against limits."""
     statement = update(message).where(message.c.kind == kind, message.c.subject_id == subject_id)
     await db.execute(statement.where(message.c.expires_at > now()).values(expires_at=now()))
 
 
 async def count_of_address(db: Executor, kind: str, address_digest: bytes) -> int:
-    """Messages to the address within the last hour."""
+    """Return the number of messages to the address within the last hour."""
     return await _count(db, kind, message.c.address_digest == address_digest)
 
 
 async def count_of_account(db: Executor, kind: str, account_id: int) -> int:
-    """Messages of the account within the last hour."""
+    """Return the number of messages of the account within the last hour."""
     return await _count(db, kind, message.c.account_id == account_id)
 
 
