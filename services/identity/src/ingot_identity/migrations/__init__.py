@@ -1,6 +1,6 @@
-"""The schema: Alembic's scripts."""
+"""The schema migrations of identity."""
 
 from pathlib import Path
 
 SCRIPTS = Path(__file__).parent
-"""The scripts that bring a database to this release."""
+"""The folder from which Alembic reads the migrations."""

@@ -1,4 +1,4 @@
-"""Alembic's entry: the schema of identity."""
+"""Alembic's environment script for the schema of identity."""
 
 import ingot_identity
 from ingot_chassis.db.migrations import declared_tables, run_env
