@@ -1,1 +1,1 @@
-"""Networks from which people sign in: a mail is sent about a new one."""
+"""Networks from which users sign in. A sign-in from a new network causes a mail."""

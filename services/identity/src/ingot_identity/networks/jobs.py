@@ -6,7 +6,7 @@ from ingot_identity.networks import store
 
 
 def tasks(database: Database) -> list[PeriodicTask]:
-    """Delete them every hour."""
+    """Return the task that deletes old networks every hour."""
 
     async def delete_old_networks() -> None:
         async with database.transaction() as tx:

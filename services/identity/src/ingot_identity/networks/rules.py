@@ -1,7 +1,7 @@
 """Sign-ins from new networks.
 
-A network is 256 addresses of IPv4, or what one customer gets of IPv6. Browsers are not compared. Their names
-change with each update, and a thief can send any name.
+A network is 256 addresses of IPv4, or the network of one customer with IPv6. Browsers are not compared. Their
+names change with each update, and a thief can send any name.
 """
 
 import ipaddress
@@ -13,12 +13,12 @@ from ingot_identity.messages.rules import Messages, in_words
 from ingot_identity.networks import store
 
 SESSIONS = "/user/settings/security"
-"""The page where people end their sessions and change their password."""
+"""The path of the page where people end their sessions and change their password."""
 IPV4_NETWORK = 24
 
 
 async def note_sign_in(tx: Tx, messages: Messages, account_id: int, *, address: str, user_agent: str) -> None:
-    """Note the network of a sign-in, and send a mail about a new one. The first network is no news."""
+    """Record the network of a sign-in. Send a mail about a new network, except for the first one."""
     if not messages.is_on:
         return
     digest = messages.digest_of(f"network {network_of(address)}")
@@ -37,7 +37,7 @@ async def note_sign_in(tx: Tx, messages: Messages, account_id: int, *, address: 
 
 
 def network_of(address: str) -> str:
-    """The network of an address. Other texts are returned unchanged."""
+    """Return the network of an address. Other texts are returned unchanged."""
     network = customer_network(address)
     try:
         return str(ipaddress.IPv4Network((network, IPV4_NETWORK), strict=False))

@@ -1,4 +1,4 @@
-"""SQL for networks of sign-ins: digests of them, with a key of the settings."""
+"""SQL for networks of sign-ins. They are stored as keyed digests."""
 
 from datetime import timedelta
 
@@ -11,7 +11,7 @@ from ingot_chassis.db.transaction import insert
 from ingot_identity.accounts.store.tables import metadata
 
 RETENTION = timedelta(days=180)
-"""A network is new again after that time without a sign-in from it."""
+"""Time after the last sign-in from a network until it counts as new again."""
 
 sign_in_network = Table(
     "sign_in_network",
@@ -23,7 +23,7 @@ sign_in_network = Table(
 
 
 async def list_of(db: Executor, account_id: int) -> list[bytes]:
-    """The digests of the networks of an account."""
+    """Return the digests of the networks of an account."""
     statement = select(sign_in_network.c.digest).where(
         sign_in_network.c.account_id == account_id, sign_in_network.c.last_at > now() - RETENTION
     )
@@ -31,7 +31,7 @@ async def list_of(db: Executor, account_id: int) -> list[bytes]:
 
 
 async def save(db: Executor, account_id: int, digest: bytes) -> None:
-    """Note a sign-in from a network."""
+    """Record a sign-in from a network."""
     statement = insert(db, sign_in_network).values(account_id=account_id, digest=digest, last_at=now())
     await db.execute(
         statement.on_conflict_do_update(index_elements=["account_id", "digest"], set_={"last_at": now()})
