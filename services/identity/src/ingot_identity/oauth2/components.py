@@ -1,4 +1,4 @@
-"""The objects of the OAuth2 provider that live as long as the process."""
+"""Objects of the OAuth2 provider that live as long as the process."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from ingot_identity.oauth2.rules.id_token_keys import IdTokenKeys
 
 @dataclass(frozen=True)
 class OAuth2Components:
-    """``issuer`` is the name of this server in OpenID Connect: its public URL, without a slash at the end."""
+    """Components of OAuth2. ``issuer`` is the public URL, without a slash at the end."""
 
     id_token_keys: IdTokenKeys
     issuer: str

@@ -6,7 +6,7 @@ from ingot_identity.oauth2.store import grants
 
 
 def tasks(database: Database) -> list[PeriodicTask]:
-    """Delete them every hour."""
+    """Return the task that deletes expired codes and tokens every hour."""
 
     async def delete_expired_grants() -> None:
         async with database.transaction() as tx:

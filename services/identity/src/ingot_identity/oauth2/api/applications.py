@@ -1,4 +1,4 @@
-"""OAuth2 applications of the caller."""
+"""Routes for OAuth2 applications of the caller."""
 
 from datetime import datetime
 from typing import Annotated
@@ -22,10 +22,10 @@ RedirectUris = Annotated[list[Description], msgspec.Meta(max_length=redirect_uri
 
 
 class CreateOAuth2Application(msgspec.Struct, kw_only=True):
-    """`redirect_uris`: https, http on this device (the port is free), or the scheme of a program.
+    """A new application. `redirect_uris`: https, http on this device (at any port), or a program's scheme.
 
-    `confidential_client`: it can keep its secret. With `skip_secondary_authorization` of a
-    site administrator people are not asked for consent. For other users it stays false.
+    `confidential_client`: the application can keep its secret. With `skip_secondary_authorization` of a site
+    administrator users are not asked for consent. For other users the field is always false.
     """
 
     name: Name
@@ -35,7 +35,7 @@ class CreateOAuth2Application(msgspec.Struct, kw_only=True):
 
 
 class EditOAuth2Application(msgspec.Struct, kw_only=True):
-    """Absent fields stay. The secret is always replaced by a new one."""
+    """A change of an application. Absent fields keep their values. The secret is always replaced."""
 
     name: Name | UnsetType = UNSET
     redirect_uris: RedirectUris | UnsetType = UNSET
@@ -44,7 +44,7 @@ class EditOAuth2Application(msgspec.Struct, kw_only=True):
 
 
 class OAuth2Application(msgspec.Struct, kw_only=True):
-    """`client_secret` is empty, except in the answer to its creation and to a change."""
+    """An application. `client_secret` is empty, except in responses to its creation and to a change."""
 
     id: int
     name: str
@@ -77,7 +77,7 @@ def present_application(row: OAuth2ApplicationRow, secret: str = "") -> OAuth2Ap
     status_code=201,
 )
 async def create_application(request: IdentityRequest, data: CreateOAuth2Application) -> OAuth2Application:
-    """Register an OAuth2 application; its secret is shown only now."""
+    """Register an OAuth2 application. Its secret is shown only in this response."""
     async with request.db.transaction() as tx:
         row, secret = await oauth2_applications.create(
             tx, request.principal, set_fields(data), tls=request.public_url.startswith("https:")
@@ -93,7 +93,7 @@ async def create_application(request: IdentityRequest, data: CreateOAuth2Applica
     tags=["user"],
 )
 async def list_applications(request: IdentityRequest) -> Response[list[OAuth2Application]]:
-    """The caller's OAuth2 applications, newest first."""
+    """List the caller's OAuth2 applications, latest first."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_page(db, request.principal.id, page)
@@ -107,7 +107,7 @@ async def list_applications(request: IdentityRequest) -> Response[list[OAuth2App
     tags=["user"],
 )
 async def get_application(request: IdentityRequest, application_id: int) -> OAuth2Application:
-    """An OAuth2 application of the caller."""
+    """Return an OAuth2 application of the caller."""
     async with request.db.read() as db:
         row = await store.get(db, request.principal.id, application_id)
     if row is None:
@@ -124,7 +124,7 @@ async def get_application(request: IdentityRequest, application_id: int) -> OAut
 async def edit_application(
     request: IdentityRequest, application_id: int, data: EditOAuth2Application
 ) -> OAuth2Application:
-    """Change an OAuth2 application of the caller. It gets a new secret, which is shown only now."""
+    """Change an OAuth2 application of the caller. Its new secret is shown only in this response."""
     async with request.db.transaction() as tx:
         row, secret = await oauth2_applications.edit(
             tx,
@@ -144,7 +144,7 @@ async def edit_application(
     tags=["user"],
 )
 async def delete_application(request: IdentityRequest, application_id: int) -> None:
-    """Delete an OAuth2 application of the caller. All that people granted it ends."""
+    """Delete an OAuth2 application of the caller, with all grants of users to it."""
     async with request.db.transaction() as tx:
         if not await store.remove(tx, request.principal.id, application_id):
             raise NotFound
@@ -153,7 +153,7 @@ async def delete_application(request: IdentityRequest, application_id: int) -> N
 
 
 def _shown(row: OAuth2ApplicationRow) -> dict[str, Detail]:
-    """Details of an application in the audit log."""
+    """Return details of an application for the audit log."""
     return {"id": row.id, "name": row.name, "redirect_uris": row.redirect_uris.split("\n")}
 
 

@@ -1,4 +1,4 @@
-"""Grants of the caller to OAuth2 applications. Tokens have no access."""
+"""Routes for the caller's grants to OAuth2 applications. Tokens have no access."""
 
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from ingot_identity.oauth2.store import grants as store
 
 
 class OAuth2Grant(msgspec.Struct, kw_only=True):
-    """`application` is its name, `owner` who registered it. `created_at` is the time of the first consent."""
+    """A grant. `application` is a name, `owner` has registered it. `created_at` is the first consent."""
 
     id: int
     application: str
@@ -24,7 +24,7 @@ class OAuth2Grant(msgspec.Struct, kw_only=True):
 
 @get("/api/v1/user/oauth2_grants", policy=basic(), operation_id="userListOAuth2Grants", tags=["user"])
 async def list_grants(request: IdentityRequest) -> Response[list[OAuth2Grant]]:
-    """The applications that may act for the caller, newest first."""
+    """List the applications that may act for the caller, latest first."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_page(db, request.principal.id, page)
@@ -48,7 +48,7 @@ async def list_grants(request: IdentityRequest) -> Response[list[OAuth2Grant]]:
     tags=["user"],
 )
 async def delete_grant(request: IdentityRequest, grant_id: int) -> None:
-    """Take back what the caller granted to an application. Its tokens stop working within 5 seconds."""
+    """Revoke a grant of the caller to an application. Its tokens stop working within 5 seconds."""
     async with request.db.transaction() as tx:
         row = await oauth2_flow.revoke_grant(tx, request.principal.id, grant_id)
         subject = f"user {request.principal.name}"

@@ -1,4 +1,4 @@
-"""Parameters of requests of applications."""
+"""Parameters in requests of applications."""
 
 from urllib.parse import parse_qsl
 
@@ -8,7 +8,7 @@ MOST_FIELDS = 50
 
 
 def pairs_of(query: str) -> list[tuple[str, str]]:
-    """The parameters of a query. Raises BadRequest."""
+    """Return the parameters of a query. Raises BadRequest."""
     try:
         return parse_qsl(query, max_num_fields=MOST_FIELDS, errors="replace")
     except ValueError as error:

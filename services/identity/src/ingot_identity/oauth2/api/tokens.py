@@ -1,6 +1,6 @@
 """Routes that applications call: tokens, introspection, userinfo, and the metadata of the provider.
 
-Errors are those of OAuth2 (RFC 6749, section 5.2), not the error object of the API.
+Their errors are those of OAuth2 (RFC 6749, section 5.2), not the error object of the API.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 
 @post("/login/oauth/access_token", policy=anyone(), include_in_schema=False, status_code=200)
 async def exchange(request: IdentityRequest) -> Response[Any]:
-    """Tokens for a code or a refresh token (RFC 6749, sections 4.1.3 and 6)."""
+    """Exchange a code or a refresh token for tokens (RFC 6749, sections 4.1.3 and 6)."""
     try:
         pairs = await _pairs(request)
     except BadRequest as error:
@@ -65,7 +65,7 @@ async def introspect(request: IdentityRequest) -> Response[Any]:
 
 @post("/login/oauth/revoke", policy=anyone(), include_in_schema=False, status_code=200)
 async def revoke(request: IdentityRequest) -> Response[Any]:
-    """End a token of the application (RFC 7009). A token that is none of its own is no error."""
+    """Revoke a token of the application (RFC 7009). A token of another application is not an error."""
     try:
         pairs = await _pairs(request)
     except BadRequest as error:
@@ -90,7 +90,7 @@ async def revoke(request: IdentityRequest) -> Response[Any]:
     status_code=200,
 )
 async def get_userinfo(request: IdentityRequest) -> Response[Any]:
-    """Claims about the person, as the scopes of the token allow (OpenID Connect Core, section 5.3)."""
+    """Return claims about the user that the scopes of the token allow (OpenID Connect Core, section 5.3)."""
     async with request.db.read() as db:
         row = await accounts.get(db, request.principal.id)
     if row is None:
@@ -101,13 +101,13 @@ async def get_userinfo(request: IdentityRequest) -> Response[Any]:
 
 @get("/login/oauth/keys", policy=anyone(), include_in_schema=False)
 async def get_keys(request: IdentityRequest) -> dict[str, Any]:
-    """The public keys of id tokens (RFC 7517)."""
+    """Return the public keys of id tokens (RFC 7517)."""
     return {"keys": await request.part(OAuth2Components).id_token_keys.published()}
 
 
 @get("/.well-known/openid-configuration", policy=anyone(), include_in_schema=False)
 async def get_configuration(request: IdentityRequest) -> dict[str, Any]:
-    """Endpoints and capabilities of the provider (OpenID Connect Discovery)."""
+    """Return endpoints and capabilities of the provider (OpenID Connect Discovery)."""
     base = f"{request.part(OAuth2Components).issuer}/login/oauth"
     with_secret = ["client_secret_basic", "client_secret_post"]
     return {
@@ -152,7 +152,7 @@ async def get_configuration(request: IdentityRequest) -> dict[str, Any]:
 
 
 async def _pairs(request: IdentityRequest) -> Pairs:
-    """The fields of a form or of a JSON object. Raises BadRequest."""
+    """Return the fields of a form or of a JSON object. Raises BadRequest."""
     raw = await request.raw_body()
     if "json" not in request.headers.get("content-type", "").lower():
         return pairs_of(raw.decode("utf-8", "replace"))
@@ -166,7 +166,7 @@ async def _pairs(request: IdentityRequest) -> Pairs:
 
 
 def _authorization(request: IdentityRequest) -> str:
-    """The header, if it can be read."""
+    """Return the Authorization header; empty if it cannot be read."""
     header = request.headers.get("authorization", "")
     try:
         extract_basic_authorization({"Authorization": header})

@@ -1,1 +1,1 @@
-"""Decisions and use cases of OAuth2."""
+"""Rules and use cases of OAuth2."""

@@ -1,4 +1,4 @@
-"""OAuth2 applications: programs that ask people for access to their accounts.
+"""OAuth2 applications: programs that request access to accounts of users.
 
 A secret is shown once and stored as SHA-256: it is random, so a slow hash would add no protection.
 """
@@ -17,15 +17,15 @@ from ingot_identity.oauth2.store.tables import OAuth2ApplicationRow
 from ingot_identity.tokens import rules as tokens
 
 MOST_APPLICATIONS = 100
-"""Of one account."""
+"""Maximum number of applications of one account."""
 
 
 async def create(
     tx: Tx, principal: Principal, fields: dict[str, Any], *, tls: bool
 ) -> tuple[OAuth2ApplicationRow, str]:
-    """Register an application of the caller; the row and its secret. ``tls``: Ingot itself has it.
+    """Register an application of the caller; return its row and its secret.
 
-    Raises Invalid.
+    ``tls``: Ingot itself is served over https. Raises Invalid.
     """
     columns = {"confidential": False, "skip_consent": False}
     columns |= _columns(principal, {"name": "", "redirect_uris": []} | fields, tls=tls)
@@ -46,9 +46,9 @@ async def create(
 async def edit(
     tx: Tx, principal: Principal, application_id: int, fields: dict[str, Any], *, tls: bool
 ) -> tuple[OAuth2ApplicationRow, str]:
-    """Change the fields that are given, and replace the secret; the row and its new secret.
+    """Change the given fields and replace the secret; return the row and the new secret.
 
-    Raises Invalid, and NotFound for the application of another.
+    Raises Invalid, and NotFound for the application of another user.
     """
     await _get(tx, principal, application_id)
     secret = new_client_secret()
@@ -58,7 +58,7 @@ async def edit(
 
 
 def _columns(principal: Principal, fields: dict[str, Any], *, tls: bool) -> dict[str, Any]:
-    """The columns for the fields of a request. Raises Invalid."""
+    """Return the columns for the fields of a request. Raises Invalid."""
     columns: dict[str, Any] = {}
     if "name" in fields:
         columns["name"] = fields["name"].strip()

@@ -1,7 +1,7 @@
 """OAuth2 applications that come with the server: credential helpers of git, and the command line client tea.
 
-These programs have their client ids built in (https://docs.gitea.com/development/oauth2-provider). They keep
-no secret, so they must use PKCE. They listen at any port of the loopback address.
+These programs have built-in client ids (https://docs.gitea.com/development/oauth2-provider). They cannot keep
+a secret, so they must use PKCE. They listen on any port of the loopback address.
 """
 
 from ingot_chassis.db.transaction import Tx
@@ -14,12 +14,12 @@ CLIENTS = {
     "e90ee53c-94e2-48ac-9358-a874fb9e0662": "Git Credential Manager",
     "d57cb8c4-630c-4168-8324-ec79935e18d4": "tea",
 }
-"""Client ids and names."""
+"""Client ids and names of the applications."""
 REDIRECT_URIS = ("http://127.0.0.1", "http://127.0.0.1/", "https://127.0.0.1")
 
 
 async def register(tx: Tx, *, enabled: bool) -> None:
-    """Register the applications, or delete them with all that was granted to them."""
+    """Register the built-in applications, or delete them with all grants to them."""
     if not enabled:
         await store.remove_built_in(tx)
         return

@@ -1,7 +1,7 @@
-"""From the consent of a person to tokens: what the provider decides is written here.
+"""The flow from the consent of a user to tokens. This module writes the decisions of the provider.
 
 A code works once and for ten minutes, a refresh token once. A second use means that it was stolen, so every
-token of the same code ends.
+token from the same code is revoked.
 """
 
 from collections.abc import Mapping
@@ -40,9 +40,9 @@ from ingot_identity.tokens import rules as tokens
 
 
 async def needs_consent(db: Executor, consent: Consent, account: AccountRow) -> bool:
-    """True if the person must consent.
+    """True if the user must consent.
 
-    Public clients always ask: they cannot prove who they are (RFC 8252, 8.6).
+    Public clients always need consent, because they cannot prove their identity (RFC 8252, 8.6).
     """
     application = consent.application
     if not application.confidential or consent.parameter("prompt") in ("consent", "select_account"):
@@ -54,7 +54,7 @@ async def needs_consent(db: Executor, consent: Consent, account: AccountRow) -> 
 
 
 async def give_consent(tx: Tx, consent: Consent, account_id: int, session_sha256: bytes) -> str:
-    """Grant what is asked for; the address that takes the code to the application.
+    """Grant the requested scopes; return the URL that passes the code to the application.
 
     Raises NotFound if the session or the application was deleted.
     """
@@ -86,7 +86,7 @@ async def give_consent(tx: Tx, consent: Consent, account_id: int, session_sha256
 async def exchange(
     tx: Tx, presenter: Presenter, key: RSAKey, pairs: Pairs, authorization: str, issuer: str
 ) -> Answer:
-    """Answer a request for tokens, with a code or a refresh token. ``authorization`` is its header."""
+    """Answer a token request with a code or a refresh token. ``authorization`` is its header."""
     rows = await _read_rows(tx, presenter, key, dict(pairs), authorization)
     provider, answer = issue_tokens(rows, pairs, authorization, issuer)
     if provider.replayed and rows.account is not None:
@@ -102,7 +102,7 @@ async def exchange(
 async def introspect(
     db: Executor, application: OAuth2ApplicationRow, secret: str, issuer: str
 ) -> dict[str, Any]:
-    """Describe a token of the application (RFC 7662). Tokens of other applications are not active."""
+    """Describe a token of the application (RFC 7662). Tokens of other applications are inactive."""
     row = await store.get_live_token(db, tokens.digest(secret))
     if row is None or row.application_id != application.id:
         return {"active": False}
@@ -121,7 +121,7 @@ async def introspect(
 
 
 async def revoke(tx: Tx, application: OAuth2ApplicationRow, secret: str) -> None:
-    """End a token of the application (RFC 7009); a refresh token ends with all that came of the same code."""
+    """Revoke a token of the application (RFC 7009). A refresh token ends all tokens from the same code."""
     row = await store.lock_token(tx, tokens.digest(secret))
     if row is None or row.application_id != application.id:
         return
@@ -133,7 +133,7 @@ async def revoke(tx: Tx, application: OAuth2ApplicationRow, secret: str) -> None
 
 
 async def revoke_grant(tx: Tx, account_id: int, grant_id: int) -> OAuth2GrantRow:
-    """End all that an account granted to an application; what it was. Raises NotFound."""
+    """Revoke a grant of an account to an application, and return it. Raises NotFound."""
     row = await store.get_of_account(tx, account_id, grant_id)
     if row is None:
         raise NotFound
@@ -143,7 +143,7 @@ async def revoke_grant(tx: Tx, account_id: int, grant_id: int) -> OAuth2GrantRow
 
 
 def client_id_of(form: Mapping[str, str], authorization: str) -> str:
-    """The client id that the request claims: in Basic, or in the form."""
+    """Return the client id in the request: in Basic, or in the form."""
     try:
         name, _ = extract_basic_authorization({"Authorization": authorization})
     except ValueError:
@@ -152,7 +152,7 @@ def client_id_of(form: Mapping[str, str], authorization: str) -> str:
 
 
 async def get_application(db: Executor, client_id: str) -> OAuth2ApplicationRow | None:
-    """The application, also for an id that no column holds."""
+    """Return the application; None also for an id that no column can hold."""
     return (
         await store.get_application(db, client_id)
         if client_id.isascii() and client_id.isprintable()
@@ -197,6 +197,6 @@ async def _save_tokens(tx: Tx, provider: Provider) -> None:
 
 
 async def end_all(tx: Tx, account_id: int) -> None:
-    """End every session of the account, and all that it granted to applications."""
+    """End all sessions of the account, and all its grants to applications."""
     await browser_sessions.remove_of_account(tx, account_id)
     await store.remove_of_account(tx, account_id)

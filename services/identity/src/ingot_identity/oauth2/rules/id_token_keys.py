@@ -1,8 +1,8 @@
-"""The RSA keys that sign id tokens (RS256, which every client knows): sealed in the database, rotated.
+"""The RSA keys that sign id tokens (RS256, which every client supports): sealed in the database, rotated.
 
-The first key is made when it is needed. A new key is published for a while before it signs. An old key stays
-published as long as its tokens may be valid. So clients that cache the published keys know every key that
-signs.
+The first key is created when it is needed. A new key is published for a while before it signs. An old key
+stays published as long as its tokens may be valid. So clients that cache the published keys know every key
+that signs.
 """
 
 import asyncio
@@ -22,16 +22,16 @@ from ingot_identity.settings import Settings
 BITS = 2048
 REREAD_SECONDS = 60.0
 LEAD = timedelta(hours=2)
-"""For so long a new key is published before it signs."""
+"""Time for which a new key is published before it signs."""
 OVERLAP = timedelta(days=1)
-"""For so long an old key is published after it signed last."""
+"""Time for which an old key is published after it has signed last."""
 
 
 class IdTokenKeys:
-    """Reads the keys, makes the first one, and a new one when the newest is too old."""
+    """Reads the keys, creates the first one, and creates a new one when the latest is too old."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
-        """Raises SettingsError."""
+        """Load the sealing key. Raises SettingsError."""
         self._seal = Seal(settings.sealing_key, "INGOT_IDENTITY_SEALING_KEY")
         self._db = database
         self._age = timedelta(days=settings.signing_key_days)
@@ -40,7 +40,7 @@ class IdTokenKeys:
         self._published: list[dict[str, object]] = []
 
     async def current(self) -> RSAKey:
-        """The key to sign with."""
+        """Return the key to sign with."""
         if self._current is None or time.monotonic() - self._read_at > REREAD_SECONDS:
             await self._read()
         if self._current is None:
@@ -50,12 +50,12 @@ class IdTokenKeys:
         return self._current
 
     async def published(self) -> list[dict[str, object]]:
-        """The public halves (RFC 7517)."""
+        """Return the public keys (RFC 7517)."""
         await self.current()
         return self._published
 
     async def rotate(self) -> None:
-        """Make the next key if the newest is too old; else drop those without valid tokens."""
+        """Create the next key if the latest is too old; otherwise delete keys without valid tokens."""
         async with self._db.read() as db:
             rows = await store.list_newest_first(db)
         if rows and now() - rows[0].created_at >= self._age:

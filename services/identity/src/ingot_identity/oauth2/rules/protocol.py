@@ -1,8 +1,8 @@
-"""Checks of requests that OAuth2 and OpenID Connect demand, by Authlib.
+"""Checks of requests that OAuth2 and OpenID Connect require, by Authlib.
 
-Authlib asks for rows while it checks, without ``await``. So the rows that a request names are read first
+Authlib requests rows while it checks, without ``await``. So the rows that a request names are read first
 (``RequestRows``). Authlib decides, and its decisions are written afterwards (``Provider.code``, ``.issued``,
-``.replayed``). All of it is one transaction (``flow.py``).
+``.replayed``). All steps are in one transaction (``flow.py``).
 """
 
 import hmac
@@ -50,7 +50,7 @@ Pairs = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True)
 class RequestRows:
-    """The rows that a request names: the client, the code or token, and the person."""
+    """The rows that a request names: the client, the code or token, and the user."""
 
     application: OAuth2ApplicationRow | None
     authorization: OAuth2AuthorizationRow | None = None
@@ -62,7 +62,7 @@ class RequestRows:
 
 @dataclass(frozen=True)
 class Answer:
-    """Of the provider, before it becomes one of HTTP."""
+    """An answer of the provider, before it becomes an HTTP response."""
 
     status: int
     body: Any
@@ -70,7 +70,7 @@ class Answer:
 
 
 class Payload(OAuth2Payload):  # type: ignore[misc]
-    """Parameters of a query or a form. One without a value counts as absent (RFC 6749, section 3.1)."""
+    """Parameters of a query or a form. A parameter without a value is absent (RFC 6749, section 3.1)."""
 
     def __init__(self, pairs: Pairs) -> None:
         self._lists: defaultdict[str, list[str]] = defaultdict(list)
@@ -88,7 +88,7 @@ class Payload(OAuth2Payload):  # type: ignore[misc]
 
 
 class ProtocolRequest(OAuth2Request):  # type: ignore[misc]
-    """A request as Authlib sees it."""
+    """A request in the form that Authlib expects."""
 
     def __init__(self, method: str, pairs: Pairs, authorization: str = "") -> None:
         # Whether the site is served with TLS is the operator's matter; Authlib refuses other addresses.
@@ -105,7 +105,7 @@ class ProtocolRequest(OAuth2Request):  # type: ignore[misc]
 
 
 class Client(ClientMixin):  # type: ignore[misc]
-    """An application."""
+    """An application in the form that Authlib expects."""
 
     def __init__(self, row: OAuth2ApplicationRow) -> None:
         self.row, self._uris = row, row.redirect_uris.split("\n")
@@ -177,7 +177,7 @@ class RefreshToken(TokenMixin):  # type: ignore[misc]
 
 
 class CodeGrant(authlib_grants.AuthorizationCodeGrant):  # type: ignore[misc]
-    """RFC 6749, section 4.1."""
+    """The grant of RFC 6749, section 4.1."""
 
     TOKEN_ENDPOINT_AUTH_METHODS = (*WITH_SECRET, "none")
 
@@ -197,14 +197,14 @@ class CodeGrant(authlib_grants.AuthorizationCodeGrant):  # type: ignore[misc]
         return Code(row) if row.code_expires_at > now() else None
 
     def delete_authorization_code(self, authorization_code: Code) -> None:
-        """Do nothing: it is marked as used, and recognized when it comes again."""
+        """Do nothing: a code is marked as used, so a second use is recognized."""
 
     def authenticate_user(self, _authorization_code: Code) -> AccountRow | None:
         return self.server.active_account()  # type: ignore[no-any-return]
 
 
 class RefreshGrant(authlib_grants.RefreshTokenGrant):  # type: ignore[misc]
-    """RFC 6749, section 6; each refresh token works once (RFC 9700, section 4.14)."""
+    """The grant of RFC 6749, section 6. Each refresh token works once (RFC 9700, section 4.14)."""
 
     TOKEN_ENDPOINT_AUTH_METHODS = (*WITH_SECRET, "none")
     INCLUDE_NEW_REFRESH_TOKEN = True
@@ -222,11 +222,11 @@ class RefreshGrant(authlib_grants.RefreshTokenGrant):  # type: ignore[misc]
         return self.server.active_account()  # type: ignore[no-any-return]
 
     def revoke_old_credential(self, refresh_token: RefreshToken) -> None:
-        """Do nothing: it is marked as used, and recognized when it comes again."""
+        """Do nothing: a refresh token is marked as used, so a second use is recognized."""
 
 
 class Pkce(CodeChallenge):  # type: ignore[misc]
-    """RFC 7636, with S256 alone. Applications that keep no secret must use it."""
+    """PKCE (RFC 7636), only with S256. Applications that keep no secret must use it."""
 
     SUPPORTED_CODE_CHALLENGE_METHOD = ("S256",)
 
@@ -240,14 +240,14 @@ class Pkce(CodeChallenge):  # type: ignore[misc]
 
 
 class IdToken(OpenIDCode):  # type: ignore[misc]
-    """OpenID Connect Core, section 3.1: an id token next to the access token, if the scope has ``openid``."""
+    """An id token, next to the access token if the scope has ``openid`` (OpenID Connect Core, 3.1)."""
 
     def __init__(self, rows: RequestRows, issuer: str) -> None:
         super().__init__(require_nonce=False)
         self._rows, self._issuer = rows, issuer
 
     def exists_nonce(self, _nonce: str, _request: ProtocolRequest) -> bool:
-        """The application compares it; a code is exchanged once."""
+        """Return False: the application compares the nonce, and a code is exchanged only once."""
         return False
 
     def resolve_client_private_key(self, _client: Client) -> RSAKey | None:
@@ -295,7 +295,7 @@ class Provider(AuthorizationServer):  # type: ignore[misc]
         return Client(row) if row is not None and row.client_id == client_id else None
 
     def active_account(self) -> AccountRow | None:
-        """The person behind a code or a token, as long as they may sign in."""
+        """Return the user of a code or a token, if they may sign in."""
         row = self.rows.account
         return row if row is not None and row.active and not row.login_prohibited else None
 
@@ -303,7 +303,7 @@ class Provider(AuthorizationServer):  # type: ignore[misc]
         self.issued = token
 
     def send_signal(self, name: str, *args: Any, **kwargs: Any) -> None:
-        """Do nothing: there are no listeners."""
+        """Do nothing, because there are no listeners."""
 
     def create_oauth2_request(self, request: ProtocolRequest) -> ProtocolRequest:
         return request

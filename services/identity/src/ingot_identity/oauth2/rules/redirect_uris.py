@@ -1,6 +1,6 @@
-"""Redirect URIs: the ones that an application may register, and the one that a request names.
+"""Redirect URIs: those that an application may register, and the one in a request.
 
-RFC 6749 section 3.1.2, RFC 8252 section 7, RFC 9700 section 2.1.
+See RFC 6749 section 3.1.2, RFC 8252 section 7, RFC 9700 section 2.1.
 """
 
 import re
@@ -28,11 +28,11 @@ _FORBIDDEN_SCHEMES = frozenset(
         "wss",
     ]
 )
-"""They run code, read files, or are no address of a program."""
+"""Schemes that run code, read files, or do not belong to a program."""
 
 
 def check(uris: list[str], *, tls: bool) -> list[str]:
-    """``uris``, if an application may register them. Without ``tls``, Ingot's own, they may be http.
+    """Return ``uris``, if an application may register them. Without ``tls``, Ingot's own, http is allowed.
 
     Raises Invalid.
     """
@@ -58,7 +58,7 @@ def is_registered(uri: str, registered: list[str]) -> bool:
 
 
 def form_action(uri: str) -> str:
-    """The source for ``form-action`` of a Content-Security-Policy that lets a form lead to ``uri``."""
+    """Return the ``form-action`` of a Content-Security-Policy that allows a form to redirect to ``uri``."""
     parts = urlsplit(uri)
     # Browsers know no sources for IPv6 addresses, and none but the scheme for programs.
     if parts.scheme not in ("http", "https") or "[" in parts.netloc:
@@ -67,7 +67,7 @@ def form_action(uri: str) -> str:
 
 
 def _problem(uri: str, *, tls: bool = True) -> str:
-    """The reason why it cannot be a redirect URI; empty if it can."""
+    """Return the reason why a URI cannot be registered; empty if it can."""
     parts = _split(uri)
     problems = (
         (len(uri) > LONGEST, f"has more than {LONGEST} characters"),

@@ -1,4 +1,4 @@
-"""Requests to the provider of OAuth2, checked: for the consent of a person, and for tokens."""
+"""Checked requests to the OAuth2 provider: for the consent of a user, and for tokens."""
 
 from dataclasses import dataclass
 
@@ -20,12 +20,12 @@ from ingot_identity.oauth2.rules.protocol import (
 from ingot_identity.oauth2.store.tables import OAuth2ApplicationRow
 
 LONGEST_VALUE = 1_000
-"""Characters of ``state`` and ``nonce``."""
+"""Maximum characters of ``state`` and ``nonce``."""
 
 
 @dataclass(frozen=True)
 class Consent:
-    """A request for authorization that is valid: the person may now be asked."""
+    """A valid request for authorization. The user may now be asked for consent."""
 
     provider: Provider
     request: ProtocolRequest
@@ -37,7 +37,7 @@ class Consent:
 
     @property
     def redirect_uri(self) -> str:
-        """The address that gets the answer."""
+        """Return the URI that gets the answer."""
         return self.grant.redirect_uri  # type: ignore[no-any-return]
 
     @property
@@ -48,15 +48,15 @@ class Consent:
         return self.request.args.get(name, "")
 
     def code_location(self, account: AccountRow) -> str:
-        """The address with a new code, which is ``provider.code``."""
+        """Return the URI with a new code, which is ``provider.code``."""
         return self._location(account)
 
     def denial_location(self) -> str:
-        """The address that says that the person refused."""
+        """Return the URI with the error that the user refused."""
         return self._location(None)
 
     def error_location(self, error: str) -> str:
-        """The address with an error of OpenID Connect Core, section 3.1.2.6."""
+        """Return the URI with an error of OpenID Connect Core, section 3.1.2.6."""
         raised = OAuth2Error(error=error, redirect_uri=self.redirect_uri, state=self.parameter("state"))
         return self._address(self.provider.handle_error_response(self.request, raised))
 
@@ -72,7 +72,7 @@ class Consent:
 def check_authorization_request(
     application: OAuth2ApplicationRow | None, account: AccountRow | None, pairs: Pairs, issuer: str
 ) -> Consent | Answer:
-    """The valid request, or an answer that rejects it: with ``Location`` if the address can be trusted."""
+    """Return the valid request, or an answer that rejects it: with ``Location`` if the URI is trusted."""
     provider = Provider(RequestRows(application), issuer)
     request = ProtocolRequest("GET", _readable(pairs))
     try:
@@ -85,7 +85,7 @@ def check_authorization_request(
 
 
 def _readable(pairs: Pairs) -> Pairs:
-    """The parameters with our names of scopes, without response types that an error could not quote."""
+    """Return the parameters with our names of scopes, without response types that an error cannot quote."""
     readable = [(name, _readable_value(name, value)) for name, value in pairs if value]
     has_scope = any(name == "scope" for name, _ in readable)
     return readable if has_scope else [*readable, ("scope", oauth2_scopes.normalized(""))]
@@ -102,7 +102,7 @@ def _readable_value(name: str, value: str) -> str:
 def issue_tokens(rows: RequestRows, pairs: Pairs, authorization: str, issuer: str) -> tuple[Provider, Answer]:
     """Answer a request for tokens. ``authorization`` is its header.
 
-    Programs without a secret may send an empty one in Basic, which counts as none.
+    Programs without a secret may send an empty secret in Basic, which is ignored.
     """
     if secretless_id := _secretless_id(authorization):
         authorization, pairs = (
@@ -130,9 +130,9 @@ def _secretless_id(authorization: str) -> str:
 def authenticate_application(
     rows: RequestRows, pairs: Pairs, authorization: str, issuer: str, *, public: bool = False
 ) -> Answer | None:
-    """None when the application proves itself with its secret, or else the answer that refuses it.
+    """Return None if the application has proved its identity with its secret, else the rejecting answer.
 
-    ``public``: an application that keeps no secret may say its name alone.
+    ``public``: an application without a secret only needs its client id.
     """
     provider = Provider(rows, issuer)
     request = ProtocolRequest("POST", pairs, authorization)

@@ -1,6 +1,6 @@
 """Scopes of OAuth2: those of tokens, and those of OpenID Connect.
 
-``sudo`` is never granted. ``all`` is expanded to its scopes: people read what they grant.
+``sudo`` is never granted. ``all`` is expanded to its scopes, so users can read what they grant.
 """
 
 from ingot_identity.tokens.rules import FOREIGN_GROUPS, GROUPS, NARROW_GROUPS, SCOPES
@@ -9,12 +9,12 @@ IDENTITY = ("openid", "profile", "email")
 """Scopes that add claims to id tokens and userinfo."""
 FULL = tuple(f"write:{group}" for group in GROUPS)
 DEFAULT = tuple(scope for scope in FULL if scope != "write:admin")
-"""For a request that names no scope: clients that send none expect to work in the name of the person."""
+"""Scopes of a request that names none, because such clients expect to act for the user."""
 GRANTED = frozenset([*IDENTITY, *SCOPES]) - {"all", "sudo"}
 _IGNORED = frozenset(
     ["groups", *FOREIGN_GROUPS, *(f"{act}:{name}" for act in ("read", "write") for name in FOREIGN_GROUPS)]
 )
-"""Scopes of other servers. They grant nothing here."""
+"""Scopes of other servers. They are ignored here."""
 _WORDS = {
     "openid": "know who you are",
     "profile": "see your name and picture",
@@ -31,9 +31,10 @@ _WORDS = {
 
 
 def normalized(scope: str) -> str:
-    """``scope`` of a request as scopes of this server, separated by blanks. Unknown ones stay, to be refused.
+    """Return the scopes of a request in the form of this server, separated by spaces.
 
-    Clients also separate by commas, and name a group for all of it (``repository``).
+    Unknown scopes are kept, so they are rejected. Clients may separate by commas, and name a group for all
+    its scopes (``repository``).
     """
     names = scope.replace(",", " ").split()
     if not names:
@@ -50,7 +51,7 @@ def normalized(scope: str) -> str:
 
 
 def covers(granted: str, requested: str) -> bool:
-    """True if all requested scopes were granted before."""
+    """True if all requested scopes are already granted."""
     have = set(granted.split())
     return all(scope in have or scope.replace("read:", "write:", 1) in have for scope in requested.split())
 
@@ -60,7 +61,7 @@ def union(granted: str, requested: str) -> str:
 
 
 def described(scope: str) -> list[str]:
-    """Descriptions of the scopes for the person who consents."""
+    """Return descriptions of the scopes for the consent page."""
     lines = []
     for name in scope.split():
         act, _, group = name.rpartition(":")

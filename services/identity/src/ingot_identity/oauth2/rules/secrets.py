@@ -1,4 +1,4 @@
-"""Secrets of OAuth2: random, with a prefix each, shown once, stored as SHA-256 (``tokens.digest``)."""
+"""Secrets of OAuth2: random, with a prefix per kind, shown once, stored as SHA-256 (``tokens.digest``)."""
 
 import re
 import secrets

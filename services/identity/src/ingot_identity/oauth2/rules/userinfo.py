@@ -1,4 +1,4 @@
-"""Claims of OpenID Connect about a person (OpenID Connect Core, section 5.1)."""
+"""Claims of OpenID Connect about a user (OpenID Connect Core, section 5.1)."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from ingot_identity.accounts.store.tables import AccountRow
 
 
 def claims(presenter: Presenter, row: AccountRow, scopes: list[str] | None) -> dict[str, Any]:
-    """The claims that ``scopes`` reach; None means all.
+    """Return the claims that ``scopes`` allow; None means all.
 
-    The subject is the id, which never changes. No address counts as verified: no mail is sent to check one.
+    The subject is the id, which never changes. No address is reported as verified.
     """
     shown: dict[str, Any] = {"sub": str(row.id)}
     if scopes is None or "profile" in scopes:

@@ -13,13 +13,13 @@ from ingot_identity.oauth2.store.tables import OAuth2ApplicationRow, oauth2_appl
 
 
 async def add(db: Executor, **values: Any) -> int:
-    """Insert an application; its id."""
+    """Insert an application; return its id."""
     statement = insert(oauth2_application).values(created_at=now(), **values)
     return int((await db.execute(statement.returning(oauth2_application.c.id))).scalar_one())
 
 
 async def save_built_in(db: Executor, applications: Sequence[Mapping[str, Any]]) -> None:
-    """Insert applications without an owner, or update those of the same client ids."""
+    """Insert built-in applications, or update those with equal client ids."""
     statement = transaction.insert(db, oauth2_application)
     names = ("name", "redirect_uris", "confidential", "skip_consent")
     statement = statement.on_conflict_do_update(
@@ -29,7 +29,7 @@ async def save_built_in(db: Executor, applications: Sequence[Mapping[str, Any]])
 
 
 async def remove_built_in(db: Executor) -> None:
-    """Delete the applications without an owner, with all that was granted to them."""
+    """Delete the built-in applications, with all grants to them."""
     await db.execute(delete(oauth2_application).where(oauth2_application.c.account_id.is_(None)))
 
 
@@ -40,7 +40,7 @@ async def count(db: Executor, account_id: int) -> int:
 
 
 async def get(db: Executor, account_id: int, application_id: int) -> OAuth2ApplicationRow | None:
-    """The application, if it belongs to that account."""
+    """Return the application, if it belongs to that account."""
     statement = select(oauth2_application).where(
         oauth2_application.c.account_id == account_id, oauth2_application.c.id == application_id
     )
@@ -48,7 +48,7 @@ async def get(db: Executor, account_id: int, application_id: int) -> OAuth2Appli
 
 
 async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[OAuth2ApplicationRow], int]:
-    """Those of an account, newest first; and how many there are."""
+    """Return a page of the applications of an account, latest first, and their number."""
     statement = select(oauth2_application).where(oauth2_application.c.account_id == account_id)
     return await fetch_page(db, statement, page, OAuth2ApplicationRow, oauth2_application.c.id.desc())
 
@@ -60,7 +60,7 @@ async def change(db: Executor, application_id: int, **values: Any) -> None:
 
 
 async def remove(db: Executor, account_id: int, application_id: int) -> bool:
-    """Delete one with all that it was granted; False when that account has no such application."""
+    """Delete an application with all grants to it. Return False if the account has no such application."""
     deleted = await db.execute(
         delete(oauth2_application).where(
             oauth2_application.c.account_id == account_id, oauth2_application.c.id == application_id

@@ -1,4 +1,4 @@
-"""SQL for what people granted to applications: grants, authorizations and their tokens."""
+"""SQL for grants of users to applications, with authorizations and tokens."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -25,14 +25,14 @@ from ingot_identity.oauth2.store.tables import (
 
 
 class OAuth2HolderRow(AccountRow):
-    """The account that an access token acts for, and what the token may do."""
+    """The account for which an access token acts, and the scopes of the token."""
 
     token_id: int
     scopes: str
 
 
 class OAuth2GrantRow(OAuth2ConsentRow):
-    """A grant of a person, with the application and its owner. ``owner`` is empty for a built-in one."""
+    """A grant of a user, with the application and its owner. ``owner`` is empty for a built-in one."""
 
     created_at: datetime
     application: str
@@ -53,7 +53,7 @@ _GRANTS = (
 
 
 async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[OAuth2GrantRow], int]:
-    """Grants of an account, newest first."""
+    """Return a page of the grants of an account, latest first, and their number."""
     own = _GRANTS.where(oauth2_grant.c.account_id == account_id)
     return await fetch_page(db, own, page, OAuth2GrantRow, oauth2_grant.c.id.desc())
 
@@ -64,7 +64,7 @@ async def get_of_account(db: Executor, account_id: int, grant_id: int) -> OAuth2
 
 
 async def remove_grant(db: Executor, grant_id: int) -> None:
-    """End a grant, with every code and token that came of it."""
+    """Delete a grant, with all codes and tokens from it."""
     await db.execute(delete(oauth2_grant).where(oauth2_grant.c.id == grant_id))
 
 
@@ -74,7 +74,7 @@ async def get_application(db: Executor, client_id: str) -> OAuth2ApplicationRow 
 
 
 async def lock_application(db: Executor, application_id: int) -> bool:
-    """Keep an application until the transaction ends; False when it is gone."""
+    """Lock an application until the transaction ends. Return False if it does not exist."""
     statement = select(oauth2_application.c.id).where(oauth2_application.c.id == application_id)
     locked = await db.execute(statement.with_for_update(read=True, key_share=True))
     return locked.scalar() is not None
@@ -88,7 +88,7 @@ async def get(db: Executor, account_id: int, application_id: int) -> OAuth2Conse
 
 
 async def save(db: Executor, account_id: int, application_id: int, scopes: str) -> int:
-    """Note what a person has consented to; the id of the grant."""
+    """Record the consent of a user; return the id of the grant."""
     statement = transaction.insert(db, oauth2_grant).values(
         account_id=account_id, application_id=application_id, scopes=scopes, created_at=now()
     )
@@ -103,7 +103,7 @@ async def add_authorization(db: Executor, **values: Any) -> None:
 
 
 async def lock_authorization(db: Executor, code_sha256: bytes) -> OAuth2AuthorizationRow | None:
-    """The authorization of a code, also of one that was used, locked until the transaction ends."""
+    """Return the authorization of a code, also of a used one, locked until the transaction ends."""
     statement = (
         select(oauth2_authorization, oauth2_grant.c.application_id, oauth2_grant.c.account_id)
         .join(oauth2_grant, oauth2_grant.c.id == oauth2_authorization.c.grant_id)
@@ -122,7 +122,7 @@ async def mark_code_used(db: Executor, authorization_id: int) -> None:
 
 
 async def remove_authorization(db: Executor, authorization_id: int) -> None:
-    """End the tokens of an authorization."""
+    """Delete the tokens of an authorization."""
     await db.execute(delete(oauth2_authorization).where(oauth2_authorization.c.id == authorization_id))
 
 
@@ -167,13 +167,13 @@ def _tokens(sha256: bytes) -> Select[Any]:
 
 
 async def lock_token(db: Executor, sha256: bytes) -> OAuth2TokenRow | None:
-    """The token, also one that was used or has expired, locked with its chain until the transaction ends."""
+    """Return a token, also a used or expired one, locked with its chain until the transaction ends."""
     statement = _tokens(sha256).with_for_update(of=[oauth2_authorization, oauth2_token])
     return await fetch_first(db, statement, OAuth2TokenRow)
 
 
 async def get_live_token(db: Executor, sha256: bytes) -> OAuth2TokenRow | None:
-    """The token, if it can be used now: by an account that may sign in."""
+    """Return the token, if it is valid and its account may sign in."""
     statement = _tokens(sha256).where(
         oauth2_token.c.used_at.is_(None),
         oauth2_token.c.expires_at > now(),
@@ -184,7 +184,7 @@ async def get_live_token(db: Executor, sha256: bytes) -> OAuth2TokenRow | None:
 
 
 async def get_holder(db: Executor, *, sha256: bytes = b"", token_id: int = 0) -> OAuth2HolderRow | None:
-    """Whose access token it is, by one of the two; None when there is none or it has expired."""
+    """Return the account of an access token, found by one of the two; None if missing or expired."""
     statement = (
         select(account, oauth2_token.c.id.label("token_id"), oauth2_token.c.scopes)
         .join(oauth2_grant, oauth2_grant.c.account_id == account.c.id)
@@ -204,14 +204,14 @@ async def mark_token_used(db: Executor, token_id: int) -> None:
 
 
 async def remove_of_account(db: Executor, account_id: int) -> None:
-    """End all that an account granted."""
+    """Delete all grants of an account."""
     await db.execute(delete(oauth2_grant).where(oauth2_grant.c.account_id == account_id))
 
 
 async def remove_expired(db: Executor) -> None:
-    """Delete what can no longer be used.
+    """Delete expired codes and tokens.
 
-    Used refresh tokens stay as long as their chain, to recognize them.
+    Used refresh tokens are kept as long as their chain, to recognize a second use.
     """
     past, is_access = now(), oauth2_token.c.kind == OAuth2TokenKind.ACCESS
     await db.execute(delete(oauth2_authorization).where(oauth2_authorization.c.expires_at <= past))

@@ -1,6 +1,6 @@
 """Tables of the OAuth2 provider and of sign-ins in a browser, and the types of their rows.
 
-Whatever an application got from a person hangs on the grant: deleting it ends every code and token.
+All codes and tokens refer to a grant, so deleting the grant ends them.
 """
 
 from datetime import datetime
@@ -14,7 +14,7 @@ from ingot_identity.accounts.store.tables import metadata
 
 
 class OAuth2TokenKind(StrEnum):
-    """``REFRESH``: it gets new tokens, once."""
+    """Kinds of tokens. A ``REFRESH`` token gets new tokens, once."""
 
     ACCESS = "access"
     REFRESH = "refresh"
@@ -96,7 +96,7 @@ oauth2_authorization = Table(
 
 
 class OAuth2AuthorizationRow(TypedRow):
-    """With the application and the account of its grant."""
+    """An authorization, with the application and the account of its grant."""
 
     id: int
     application_id: int
@@ -132,7 +132,7 @@ oauth2_token = Table(
 
 
 class OAuth2TokenRow(TypedRow):
-    """With the application and the account of its grant."""
+    """A token, with the application and the account of its grant."""
 
     id: int
     kind: OAuth2TokenKind
