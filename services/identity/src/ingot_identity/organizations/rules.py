@@ -1,4 +1,4 @@
-"""Creating and changing organizations."""
+"""Creation and changes of organizations."""
 
 from datetime import timedelta
 from typing import Any
@@ -20,7 +20,7 @@ from ingot_identity.teams import store as teams
 
 
 async def create(tx: Tx, presenter: Presenter, *, owner_id: int, login: str, **details: Any) -> AccountRow:
-    """Create an organization with its team Owners and ``owner_id`` in it; the row. Raises Invalid."""
+    """Create an organization with its team Owners, and ``owner_id`` in it. Return the row. Raises Invalid."""
     names.check_login(login)
     _check_contact(details)
     organization_id = await accounts.add(tx, kind=AccountKind.ORGANIZATION, login=login, **details)
@@ -35,7 +35,10 @@ async def create(tx: Tx, presenter: Presenter, *, owner_id: int, login: str, **d
 
 
 async def create_default_team(tx: Tx, organization_id: int, owner_id: int) -> None:
-    """Create the team Owners of a new organization, with ``owner_id`` in it; empty for 0. Raises NotFound."""
+    """Create the team Owners of a new organization, with ``owner_id`` as a member; 0: without members.
+
+    Raises NotFound.
+    """
     if owner_id:
         await members.join(tx, organization_id, owner_id)
     team_id = await teams.add(
@@ -46,7 +49,7 @@ async def create_default_team(tx: Tx, organization_id: int, owner_id: int) -> No
 
 
 async def edit(tx: Tx, presenter: Presenter, organization_id: int, changes: dict[str, Any]) -> AccountRow:
-    """Change the columns named in ``changes`` and no others; the new row. Raises Invalid, NotFound."""
+    """Change only the columns in ``changes``; return the new row. Raises Invalid, NotFound."""
     before = await lock_for_update(tx, organization_id)
     _check_contact(changes)
     if changes:
@@ -55,9 +58,9 @@ async def edit(tx: Tx, presenter: Presenter, organization_id: int, changes: dict
 
 
 def _check_contact(columns: dict[str, Any]) -> None:
-    """Raises Invalid for an address that is none.
+    """Raise Invalid if the contact is no email address.
 
-    It is only shown, so several organizations may have the same.
+    It is only displayed, so several organizations may have the same one.
     """
     if columns.get("email"):
         names.check_email(columns["email"])
@@ -66,7 +69,7 @@ def _check_contact(columns: dict[str, Any]) -> None:
 async def rename_organization(
     tx: Tx, presenter: Presenter, organization_id: int, login: str, *, reserved_for: timedelta
 ) -> None:
-    """Give an organization another name, and reserve the old one for that long. Raises Invalid, NotFound."""
+    """Rename an organization, and reserve the old name for that long. Raises Invalid, NotFound."""
     before = await lock_for_update(tx, organization_id)
     await rename(tx, before, login, field="new_name", reserved_for=reserved_for)
     await announce_edit(tx, presenter, before)

@@ -1,4 +1,4 @@
-"""SQL for the organizations of a user. Their rows are those of ``accounts``."""
+"""SQL for the organizations of a user. Their rows are in the store of ``accounts``."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,10 @@ from ingot_identity.accounts.store.tables import AccountKind, AccountRow, Accoun
 async def list_page(
     db: Executor, user_id: int, page: Slice, *, viewer_id: int | None
 ) -> tuple[Sequence[AccountRow], int]:
-    """Organizations of a user by name, as ``viewer_id`` may see them (0: anonymous, None: all)."""
+    """Return a page of a user's organizations by name that ``viewer_id`` may see.
+
+    0 is an anonymous viewer, None sees all.
+    """
     belongs: ColumnElement[bool] = membership.c.user_id == user_id
     if viewer_id is not None:
         belongs &= _shown_to(viewer_id)
@@ -28,7 +31,10 @@ async def list_page(
 async def list_visible(
     db: Executor, page: Slice, *, viewer_id: int | None, text: str = ""
 ) -> tuple[Sequence[AccountRow], int]:
-    """Organizations with a text in a name, as ``viewer_id`` may see them (0: anonymous, None: all)."""
+    """Return a page of organizations with a text in a name that ``viewer_id`` may see.
+
+    0 is an anonymous viewer, None sees all.
+    """
     matches = and_(is_of_kind(AccountKind.ORGANIZATION, is_search=bool(text)), has_name(text))
     if viewer_id is not None:
         matches &= or_(_visible_to(viewer_id), _has_member(viewer_id))
@@ -37,7 +43,7 @@ async def list_visible(
 
 
 def _count_visible(viewer_id: int | None) -> Select[Any]:
-    """The number that ``viewer_id`` may know of. It reads only organizations of the viewer."""
+    """Return a SELECT of the number that ``viewer_id`` may see. It reads only the viewer's organizations."""
     if viewer_id is None:
         return total_of(*map(list_counts.organizations, AccountVisibility))
     inside = membership.join(account, account.c.id == membership.c.organization_id)
@@ -48,12 +54,15 @@ def _count_visible(viewer_id: int | None) -> Select[Any]:
 
 
 def _shown_to(viewer_id: int) -> ColumnElement[bool]:
-    """Fellow members see every membership, others the public ones of organizations they may know of."""
+    """Return the condition for memberships that the viewer may see.
+
+    Members of the organization see all of them; others see public ones of organizations that they may see.
+    """
     return or_(_has_member(viewer_id), and_(membership.c.public, _visible_to(viewer_id)))
 
 
 def _visible_to(viewer_id: int) -> ColumnElement[bool]:
-    """Organizations that non-members may know of."""
+    """Return the condition for organizations that ``viewer_id`` may see without being a member."""
     return account.c.visibility.in_(_levels(viewer_id))
 
 

@@ -1,4 +1,4 @@
-"""Organizations, for site administrators."""
+"""Routes for organizations, for site administrators."""
 
 from litestar import Response, get, post
 
@@ -31,7 +31,7 @@ async def create_organization(request: IdentityRequest, data: CreateOrgOption) -
 
 @get("/api/v1/admin/orgs", policy=admin("read:admin"), operation_id="adminGetAllOrgs", tags=["admin"])
 async def list_organizations(request: IdentityRequest) -> Response[list[Organization]]:
-    """All organizations, by name."""
+    """List all organizations by name."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_visible(db, page, viewer_id=None)

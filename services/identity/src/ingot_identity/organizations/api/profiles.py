@@ -1,4 +1,4 @@
-"""Organizations."""
+"""Routes for organizations."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, cast
@@ -25,7 +25,7 @@ from ingot_identity.organizations import store
 
 
 def _operation_id(_handler: Any, _method: Any, path: Sequence[Any]) -> str:
-    """Of a route with two paths: clients know the operation id of the one with ``user``."""
+    """Return the operation id of a route with two paths. Clients know that of the path with ``user``."""
     return "orgListUserOrgs" if "user" in path else "orgListUserOrgsAlias"
 
 
@@ -40,7 +40,7 @@ class CreateOrgOption(msgspec.Struct, kw_only=True):
     repo_admin_change_team_access: bool = False
 
     def details(self) -> dict[str, Any]:
-        """As the use case takes them."""
+        """Return the details in the form that the use case takes."""
         return {
             "login": self.username,
             "full_name": self.full_name,
@@ -95,7 +95,7 @@ async def create_organization(request: IdentityRequest, data: CreateOrgOption) -
 
 @get("/api/v1/orgs", policy=public("read:organization"), operation_id="orgGetAll", tags=["organization"])
 async def list_all_organizations(request: IdentityRequest, q: str = "") -> Response[list[Organization]]:
-    """Organizations that the caller may know of, by name; those whose name or full name contains `q`."""
+    """List organizations that the caller may see, by name; with `q`, those whose names contain it."""
     page, viewer_id = request.page(), None if request.principal.admin else request.principal.id
     async with request.db.read() as db:
         rows, total = await store.list_visible(db, page, viewer_id=viewer_id, text=q.strip())
@@ -110,7 +110,7 @@ async def list_all_organizations(request: IdentityRequest, q: str = "") -> Respo
     tags=["organization"],
 )
 async def get_permissions(request: IdentityRequest) -> OrganizationPermissions:
-    """Permissions of a user in an organization, by the teams of the user."""
+    """Return the permissions of a user in an organization, by the teams of the user."""
     user, organization = cast("UserInOrganization", request.resource)
     async with request.db.read() as db:
         memberships = await members.memberships_of(db, user.id)
@@ -134,7 +134,7 @@ async def get_permissions(request: IdentityRequest) -> OrganizationPermissions:
     tags=["organization"],
 )
 async def get_organization(request: IdentityRequest) -> Organization:
-    """An organization."""
+    """Return an organization."""
     return request.presenter.organization(request.organization)
 
 
@@ -145,7 +145,7 @@ async def get_organization(request: IdentityRequest) -> Organization:
     tags=["organization"],
 )
 async def edit_organization(request: IdentityRequest, data: EditOrgOption) -> Organization:
-    """Change an organization; what is absent stays."""
+    """Change an organization. Absent fields keep their values."""
     organization_id = request.organization.id
     async with request.db.transaction() as tx:
         await access.require_owner(tx, request.principal, organization_id)
@@ -164,7 +164,7 @@ async def edit_organization(request: IdentityRequest, data: EditOrgOption) -> Or
     status_code=204,
 )
 async def rename_organization(request: IdentityRequest, data: RenameOrganization) -> None:
-    """Give an organization another name. The old one stays reserved for it for a time, and leads to it."""
+    """Rename an organization. The old name is reserved for some time and redirects."""
     organization_id = request.organization.id
     async with request.db.transaction() as tx:
         await access.require_owner(tx, request.principal, organization_id)
@@ -186,7 +186,7 @@ async def rename_organization(request: IdentityRequest, data: RenameOrganization
     tags=["organization"],
 )
 async def list_own_organizations(request: IdentityRequest) -> Response[list[Organization]]:
-    """Organizations the caller belongs to."""
+    """List organizations of the caller."""
     return await _list_organizations(request, request.principal.id)
 
 
@@ -197,7 +197,7 @@ async def list_own_organizations(request: IdentityRequest) -> Response[list[Orga
     tags=["organization"],
 )
 async def list_organizations(request: IdentityRequest) -> Response[list[Organization]]:
-    """Organizations a user belongs to, as far as the caller may know."""
+    """List organizations of a user that the caller may see."""
     return await _list_organizations(request, request.account.id)
 
 
