@@ -1,4 +1,4 @@
-"""SQL for passkeys, and for challenges that were used."""
+"""SQL for passkeys, and for used challenges."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -61,7 +61,7 @@ class PasskeyRow(TypedRow):
 
 
 async def list_of(db: Executor, account_id: int) -> Sequence[PasskeyRow]:
-    """Return the passkeys of an account, oldest first."""
+    """Return the passkeys of an account, the oldest first."""
     statement = select(passkey).where(passkey.c.account_id == account_id).order_by(passkey.c.id)
     return await fetch_all(db, statement, PasskeyRow)
 
@@ -84,7 +84,7 @@ async def add(
     sign_count: int,
     name: str,
 ) -> int | None:
-    """Return the id of a new passkey; None if its credential is registered already."""
+    """Insert a passkey and return its id; None if its credential is already registered."""
     statement = transaction.insert(db, passkey).values(
         account_id=account_id,
         credential_id=credential_id,
@@ -98,7 +98,7 @@ async def add(
 
 
 async def mark_used(db: Executor, passkey_id: int, sign_count: int) -> bool:
-    """Note a use with the counter of the authenticator; False if the counter did not grow."""
+    """Record a use with the counter of the authenticator. Return False if the counter did not grow."""
     grows = passkey.c.sign_count < sign_count if sign_count else passkey.c.sign_count == 0
     statement = update(passkey).where(passkey.c.id == passkey_id, grows)
     statement = statement.values(sign_count=sign_count, last_used_at=now()).returning(passkey.c.id)
@@ -106,25 +106,25 @@ async def mark_used(db: Executor, passkey_id: int, sign_count: int) -> bool:
 
 
 async def rename(db: Executor, account_id: int, passkey_id: int, name: str) -> bool:
-    """Return False if the account has no such passkey."""
+    """Rename a passkey. Return False if the account has no such passkey."""
     statement = update(passkey).where(passkey.c.id == passkey_id, passkey.c.account_id == account_id)
     return (await db.execute(statement.values(name=name).returning(passkey.c.id))).scalar() is not None
 
 
 async def remove(db: Executor, account_id: int, passkey_id: int) -> bool:
-    """Return False if the account has no such passkey."""
+    """Delete a passkey. Return False if the account has no such passkey."""
     statement = delete(passkey).where(passkey.c.id == passkey_id, passkey.c.account_id == account_id)
     return (await db.execute(statement.returning(passkey.c.id))).scalar() is not None
 
 
 async def remove_all(db: Executor, account_id: int) -> int:
-    """Return the number of removed passkeys."""
+    """Delete all passkeys of an account. Return their number."""
     statement = delete(passkey).where(passkey.c.account_id == account_id).returning(passkey.c.id)
     return len((await db.execute(statement)).scalars().all())
 
 
 async def use_challenge(db: Executor, sha256: bytes, expires_at: datetime) -> bool:
-    """Return False if the challenge was used before. Forgets those that have expired."""
+    """Record the use of a challenge; return False if it was used before. Deletes expired ones."""
     await db.execute(delete(used_challenge).where(used_challenge.c.expires_at <= now()))
     statement = transaction.insert(db, used_challenge).values(sha256=sha256, expires_at=expires_at)
     return (await db.execute(statement.on_conflict_do_nothing())).rowcount == 1

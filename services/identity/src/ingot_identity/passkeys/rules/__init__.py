@@ -1,1 +1,1 @@
-"""Decisions and use cases of passkeys."""
+"""Rules and use cases of passkeys."""

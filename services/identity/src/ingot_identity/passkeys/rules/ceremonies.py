@@ -1,7 +1,7 @@
-"""Ceremonies of WebAuthn: a challenge for a browser, and the check of what its authenticator answers.
+"""Ceremonies of WebAuthn: a challenge for a browser, and the check of its authenticator's response.
 
 A challenge is bound to its purpose, its browser and its account, expires, and works once. The browser carries
-it sealed, so reading a page writes nothing. Digests of used ones stay until they expire.
+it sealed, so reading a page writes nothing. Digests of used challenges are kept until they expire.
 """
 
 import base64
@@ -48,7 +48,7 @@ CEREMONY_SECONDS = 300
 LONGEST_ANSWER = 16_384
 LONGEST_CREDENTIAL_ID, LONGEST_KEY = 1_023, 1_024
 ALGORITHMS = (-7, -8, -257)
-"""ES256, EdDSA and RS256, as COSE numbers them."""
+"""The algorithms ES256, EdDSA and RS256, by their COSE numbers."""
 Purpose = Literal["create", "sign_in", "second_factor", "proof"]
 _MALFORMED = (
     ValueError,
@@ -63,7 +63,7 @@ _MALFORMED = (
     InvalidSignature,
     UnsupportedAlgorithm,
 )
-"""Exceptions of the library for an answer that an attacker may write."""
+"""Exceptions of the library for a malformed response, which an attacker may send."""
 
 
 class InvalidPasskey(Denied):
@@ -75,7 +75,7 @@ class InvalidPasskey(Denied):
 
 
 class Ceremony(msgspec.Struct, frozen=True, kw_only=True):
-    """A challenge that a browser got. ``account_id`` is 0 if any passkey of the site may answer."""
+    """A challenge that was given to a browser. ``account_id`` 0: any passkey of the site may answer."""
 
     purpose: Purpose
     challenge: bytes
@@ -85,14 +85,14 @@ class Ceremony(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Begun(NamedTuple):
-    """The options for the browser as JSON, and the sealed ceremony that comes back with the answer."""
+    """The options for the browser as JSON, and the sealed ceremony, which is sent back with the response."""
 
     options: str
     state: str
 
 
 class NewPasskey(NamedTuple):
-    """A credential that was just made; the fields are columns."""
+    """A new credential. Its fields are columns of the table."""
 
     credential_id: bytes
     public_key: bytes
@@ -104,7 +104,7 @@ class Passkeys:
     """Begins and finishes ceremonies for the site at the public URL."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises SettingsError."""
+        """Read the settings. Raises SettingsError."""
         url = urlsplit(settings.public_url)
         host = url.hostname or ""
         self._origin = _origin(settings.public_url)
@@ -121,10 +121,13 @@ class Passkeys:
         ]
         is_local = host == "localhost" or host.endswith(".localhost")
         self.available = is_local or (url.scheme == "https" and not _is_address(host))
-        """Browsers make passkeys for names of hosts alone, and only over https or on this machine."""
+        """True if browsers support passkeys here: for host names, over https or on this machine."""
 
     def begin_creation(self, account: AccountRow, rows: Sequence[PasskeyRow], browser: str) -> Begun:
-        """Begin to register a passkey. The authenticators of ``rows`` refuse to make a second one."""
+        """Begin to register a passkey.
+
+        Authenticators that already have one of ``rows`` create no second one.
+        """
         handle = rows[0].user_handle if rows else secrets.token_bytes(32)
         options, state = self._server.register_begin(
             PublicKeyCredentialUserEntity(
@@ -146,7 +149,7 @@ class Passkeys:
     def begin_use(
         self, purpose: Purpose, browser: str, *, account_id: int = 0, rows: Sequence[PasskeyRow] = ()
     ) -> Begun:
-        """Begin to use a passkey: one of ``rows``, or without them one that the authenticator keeps."""
+        """Begin to use a passkey: one of ``rows`` or, without rows, one that the authenticator stores."""
         needed = UserVerificationRequirement.PREFERRED if rows else UserVerificationRequirement.REQUIRED
         options, state = self._server.authenticate_begin(
             [_credential(row) for row in rows] or None, user_verification=needed
@@ -159,7 +162,7 @@ class Passkeys:
     async def finish_creation(
         self, db: Database, state: str, answer: str, *, browser: str, account_id: int
     ) -> NewPasskey:
-        """Return the credential that the authenticator has made. Raises InvalidPasskey."""
+        """Return the credential that the authenticator has created. Raises InvalidPasskey."""
         ceremony = await self._use(db, state, "create", browser, account_id)
         try:
             response = RegistrationResponse.from_dict(_fields(answer))
@@ -222,7 +225,7 @@ class Passkeys:
     async def _use(
         self, db: Database, state: str, purpose: Purpose, browser: str, account_id: int
     ) -> Ceremony:
-        """Return the ceremony of a sealed state, for the only time. Raises InvalidPasskey."""
+        """Return the ceremony of a sealed state. It works only once. Raises InvalidPasskey."""
         try:
             text = self._seal.open(state.encode(), seconds=CEREMONY_SECONDS)
             ceremony = msgspec.json.decode(text, type=Ceremony)
@@ -249,7 +252,7 @@ def browser_of(secret: str) -> str:
 
 
 def _fields(answer: str) -> Any:
-    """Raises ValueError for an answer that is too long, or no JSON."""
+    """Return the response as JSON. Raises ValueError if it is too long or no JSON."""
     if len(answer) > LONGEST_ANSWER:
         raise ValueError("the answer is too long")
     return json.loads(answer)
@@ -266,7 +269,10 @@ def _check_length(value: bytes, shortest: int, longest: int) -> None:
 
 
 def _require_usable(key: CoseKey) -> None:
-    """Raises one of ``_MALFORMED`` for a key that cannot verify; a wrong signature is expected."""
+    """Raise one of ``_MALFORMED`` for a key that cannot verify a signature.
+
+    The test signature is wrong, which is expected.
+    """
     try:
         key.verify(b"", bytes(64))
     except InvalidSignature:
@@ -283,7 +289,7 @@ def _challenge(state: dict[str, Any]) -> bytes:
 
 
 def _state(ceremony: Ceremony, *, verified: bool = False) -> dict[str, Any]:
-    """Return the state as the library knows it."""
+    """Return the state in the form that the library expects."""
     needed = UserVerificationRequirement.REQUIRED if verified else None
     text = base64.urlsafe_b64encode(ceremony.challenge).rstrip(b"=").decode()
     return {"challenge": text, "user_verification": needed}
@@ -294,7 +300,7 @@ def _decoded(text: str) -> bytes:
 
 
 def _origin(public_url: str) -> str:
-    """Return the origin as browsers write it: without the default port."""
+    """Return the origin in the form of browsers: without the default port."""
     url = urlsplit(public_url)
     default = {"https": 443, "http": 80}.get(url.scheme)
     port = f":{url.port}" if url.port and url.port != default else ""
