@@ -1,1 +1,1 @@
-"""Passwords: hashing, checking, changing, and the throttle of wrong ones."""
+"""Passwords: hashing, checks, changes, and the limit of wrong ones."""

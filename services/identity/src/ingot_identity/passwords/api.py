@@ -1,4 +1,4 @@
-"""The caller's password. Only the password itself or a session reaches it."""
+"""The route for the caller's password. Only a password or a session may call it, no token."""
 
 from typing import Annotated
 
@@ -33,7 +33,7 @@ class ChangePassword(msgspec.Struct):
 async def change_password(request: IdentityRequest, data: ChangePassword) -> None:
     """Change the caller's password.
 
-    Every session ends, also this one; tokens stay, except those of applications.
+    All sessions end, including this one. Tokens keep working, except those of applications.
     """
     checks, address = request.part(PasswordComponents).checks, client_address()
     async with request.db.read() as db:

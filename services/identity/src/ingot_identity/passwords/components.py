@@ -1,4 +1,4 @@
-"""The objects of passwords that live as long as the process."""
+"""Objects of passwords that live as long as the process."""
 
 from dataclasses import dataclass
 

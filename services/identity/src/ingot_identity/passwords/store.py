@@ -1,6 +1,6 @@
 """Small values that expire after their last change: in Redis for replicas, or in the memory of a process.
 
-While Redis is down, each process uses its own memory and no request waits.
+While Redis is unavailable, each process uses its own memory and no request waits.
 """
 
 import asyncio
@@ -16,23 +16,23 @@ from ingot_chassis.settings import is_redis
 log = structlog.get_logger()
 
 MAX_VALUES = 100_000
-"""The limit for the memory of a process. Beyond it the value with the oldest change is dropped."""
+"""Maximum number of values in the memory of a process. The value with the oldest change is evicted."""
 
 TIMEOUT = 5.0
-"""Seconds. A shorter one would end while a process under load has not yet read the answer."""
+"""Timeout in seconds. A shorter one would expire before a process under load reads the response."""
 
 PAUSE_SECONDS = 10.0
-"""After Redis did not answer, it is not asked again for so long."""
+"""Seconds without calls to Redis after it did not respond."""
 
 Step = Callable[[list[bytes | None]], Sequence[bytes | None]]
-"""Computes new values from the present ones; None is no value. It may be called more than once."""
+"""A function that computes new values from the present ones; None is no value. It may be called twice."""
 
 
 class ExpiringValues(Protocol):
-    """The interface of both implementations."""
+    """The interface of ``MemoryValues`` and ``RedisValues``."""
 
     async def change(self, keys: Sequence[str], step: Step) -> None:
-        """Replace the values of ``keys`` by what ``step`` computes from them, atomically.
+        """Replace the values of ``keys`` by those that ``step`` returns, atomically.
 
         An exception of ``step`` is raised, and nothing changes.
         """
@@ -41,7 +41,7 @@ class ExpiringValues(Protocol):
 
 
 class MemoryValues:
-    """For one process."""
+    """Values in memory, for a single process."""
 
     def __init__(self, seconds: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._values: TTLCache[str, bytes] = TTLCache(MAX_VALUES, seconds, timer=clock)
@@ -59,7 +59,7 @@ class MemoryValues:
 
 
 class RedisValues:
-    """For replicas: watched keys and a transaction, which is repeated when another replica was faster."""
+    """Values in Redis, for replicas: watched keys and a transaction, which is retried on a conflict."""
 
     def __init__(self, url: str, namespace: str, seconds: int) -> None:
         # A process that has no Redis starts a tenth faster without its client.
@@ -100,8 +100,8 @@ class RedisValues:
 
 
 def open_values(url: str, namespace: str, *, seconds: int) -> ExpiringValues:
-    """The values behind ``url`` (memory:// or redis://…), keys below ``namespace``. Raises SettingsError.
+    """Return the values at ``url`` (memory:// or redis://…), with keys below ``namespace``.
 
-    A value expires ``seconds`` after its last change.
+    A value expires ``seconds`` after its last change. Raises SettingsError.
     """
     return RedisValues(url, f"ingot:{namespace}", seconds) if is_redis(url) else MemoryValues(seconds)

@@ -1,1 +1,1 @@
-"""Decisions and use cases of passwords."""
+"""Rules and use cases of passwords."""

@@ -1,4 +1,4 @@
-"""A user's change of the own password."""
+"""The use case of changing one's own password."""
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict
@@ -11,7 +11,7 @@ from ingot_identity.oauth2.rules import flow
 
 
 async def change_password(tx: Tx, presenter: Presenter, account: AccountRow, password_hash: str) -> None:
-    """Replace the password, unless it is no longer the one of ``account``. Raises Conflict, NotFound."""
+    """Replace the password, unless ``account`` no longer has its present one. Raises Conflict, NotFound."""
     before = await lock_for_update(tx, account.id)
     if before.password_hash != account.password_hash:
         raise Conflict("the password was changed meanwhile")

@@ -1,4 +1,4 @@
-"""Passwords: argon2id in threads, with the same effort for names that do not exist."""
+"""Passwords: argon2id in threads. Names that do not exist take equal time."""
 
 import asyncio
 import secrets
@@ -20,20 +20,20 @@ LONGEST_QUEUE = 100
 class Passwords:
     """Hashes and checks passwords, ``AT_ONCE`` at a time, because each needs ``memory_kib`` of memory.
 
-    Both raise Unavailable while ``LONGEST_QUEUE`` others wait.
+    Methods raise Unavailable while ``LONGEST_QUEUE`` others wait.
     """
 
     def __init__(self, *, memory_kib: int = 65_536, rounds: int = 3, length: int = 8) -> None:
-        """``length`` is the least length of new passwords, in characters."""
+        """Set the costs. ``length`` is the minimum length of new passwords in characters."""
         self._length = length
         self._hasher = PasswordHasher(memory_cost=memory_kib, time_cost=rounds)
         self._slots, self._count = asyncio.Semaphore(AT_ONCE), 0
         self._unmatched = unmatched_hash(self._hasher)
 
     async def hash(self, password: str, *, field: str = "password") -> str:
-        """The argon2id hash of a new password.
+        """Return the argon2id hash of a new password.
 
-        Raises Invalid for one that is empty, too short or too long.
+        Raises Invalid for a password that is empty, too short or too long.
         """
         if not password:
             raise Invalid.field(field, "required", "is required")
@@ -45,9 +45,9 @@ class Passwords:
             return await asyncio.to_thread(self._hasher.hash, password)
 
     async def matches(self, password: str, password_hash: str | None) -> bool:
-        """True if ``password`` is right.
+        """True if ``password`` is correct.
 
-        Without ``password_hash`` it is wrong, and that takes equally long.
+        Without ``password_hash`` it is wrong, and the check takes equally long.
         """
         async with self._acquire_slot():
             matches = await asyncio.to_thread(
@@ -74,9 +74,9 @@ class Passwords:
 
 
 def unmatched_hash(hasher: PasswordHasher) -> str:
-    """A hash that no password has, and that takes as long to check as one by ``hasher``.
+    """Return a hash that no password matches, and that takes as long to check as one by ``hasher``.
 
-    Its digest is random, which is cheap to make: hashing a real password would slow every start.
+    Its digest is random, which is cheap: hashing a real password would slow every start.
     """
     salt, digest = (
         b64encode(secrets.token_bytes(length)).rstrip(b"=").decode()
@@ -87,5 +87,5 @@ def unmatched_hash(hasher: PasswordHasher) -> str:
 
 
 def generate() -> str:
-    """A random password."""
+    """Return a random password."""
     return secrets.token_urlsafe(15)

@@ -1,4 +1,4 @@
-"""Proofs that a caller knows the password of an account."""
+"""Proofs that a caller has the password of an account."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class PasswordChecks:
 async def require_password(
     db: Database, checks: PasswordChecks, account: AccountRow, password: str, *, field: str, address: str
 ) -> None:
-    """Raises Invalid, which names ``field``, for a wrong password, TooManyRequests after too many of them."""
+    """Raise Invalid, which names ``field``, for a wrong password; TooManyRequests after too many."""
     async with checks.throttle.attempt(account.login, address) as attempt:
         attempt.succeeded = await checks.passwords.matches(password, account.password_hash)
     if not attempt.succeeded:
@@ -30,7 +30,7 @@ async def require_password(
 
 
 async def audit_failure(db: Database, account: AccountRow | None, address: str, wrong: str) -> None:
-    """Without the name that was typed where no account has it: people type passwords there, too."""
+    """Record a failed sign-in. A name without an account is omitted: people type passwords there, too."""
     async with db.transaction() as tx:
         subject = f"user {account.login}" if account else "user"
         await add_entry(tx, Actor(address=address), "sign_in.fail", subject, {"wrong": wrong})

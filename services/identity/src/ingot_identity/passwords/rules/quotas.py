@@ -9,13 +9,13 @@ from ingot_identity.passwords.store import ExpiringValues
 
 
 class NetworkQuota:
-    """Allows ``most`` requests of a purpose and network, until none is allowed for ``WINDOW`` seconds."""
+    """A limit of ``most`` requests per purpose and network. It resets ``WINDOW`` seconds after the last."""
 
     def __init__(self, values: ExpiringValues, *, most: int) -> None:
         self._values, self._most = values, most
 
     async def take(self, purpose: str, address: str) -> None:
-        """Count a request. Raises TooManyRequests. Without an address there is no limit."""
+        """Count a request. Raises TooManyRequests. Requests without an address have no limit."""
         network = network_of(address)
         if not network:
             return

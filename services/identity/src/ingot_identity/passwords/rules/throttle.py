@@ -1,12 +1,11 @@
 """Slows down guessing: after some failures each further attempt must wait, with a doubling delay.
 
-Failures are counted for the pair of name and address, for the name alone, and for the address alone. Of IPv6
-the network of the customer counts, who has addresses without end. Names without an account count as well: the
-wait must not reveal accounts. A user's login and e-mail address are two names: counted together, the wait for
-one would show that the other belongs to it.
-
-An attempt counts from before its password is checked. So concurrent attempts see each other, also on
-different replicas: the shared values change all counters of an attempt in one step.
+Failures are counted for the pair of name and address, for the name alone, and for the address alone. For IPv6
+the network of the customer counts, because a customer has very many addresses. Names without an account count
+as well: the wait must not reveal accounts. A user's login and email address are two names: counted together,
+the wait for one would reveal that the other belongs to it. An attempt counts before its password is checked.
+So concurrent attempts see each other, also on different replicas: the shared values change all counters of an
+attempt in one step.
 """
 
 import asyncio
@@ -30,7 +29,7 @@ LONGEST_WAIT = 60.0
 
 
 class Failures(msgspec.Struct, frozen=True):
-    """The number of failed or running attempts in a row, and the time of the next allowed one."""
+    """Consecutive failed or running attempts, and the time of the next allowed one."""
 
     count: int = 0
     next_at: float = 0.0
@@ -50,14 +49,14 @@ class _Reservation(NamedTuple):
 
 
 class Attempt:
-    """One sign-in by password. It counts as failed unless ``succeeded`` is set."""
+    """A sign-in by password. It counts as failed unless ``succeeded`` is set."""
 
     def __init__(self) -> None:
         self.succeeded = False
 
 
 class SignInThrottle:
-    """Allows attempts, one at a time for a name and an address; refuses before a password is checked."""
+    """Allows attempts, one at a time for a name and an address. It refuses before a password is checked."""
 
     def __init__(self, values: ExpiringValues, *, free: int) -> None:
         self._values, self._free = values, free
@@ -65,9 +64,9 @@ class SignInThrottle:
 
     @asynccontextmanager
     async def attempt(self, name: str, address: str) -> AsyncIterator[Attempt]:
-        """Around the check of a password. Raises TooManyRequests when it comes too early.
+        """Enter this around the check of a password. Raises TooManyRequests if the attempt is too early.
 
-        An exception inside the block means that the password was not checked; the attempt does not count.
+        An exception inside the block means that the password was not checked. Such an attempt does not count.
         """
         counters = self._counters(name.lower(), address)
         # Without the lock, concurrent attempts with the right password would count against each other.
@@ -101,7 +100,7 @@ class SignInThrottle:
     async def _return(self, reservations: list[_Reservation], attempts: int) -> None:
         """Subtract ``attempts`` from each counter.
 
-        End the wait of this attempt unless a later attempt began another.
+        Also end the wait of this attempt, unless a later attempt began another wait.
         """
 
         def subtract(failures: list[Failures]) -> list[Failures]:
@@ -120,9 +119,10 @@ class SignInThrottle:
         )
 
     def _counters(self, name: str, address: str) -> list[_Counter]:
-        """The first is for the typing errors of one person.
+        """Return the counters of an attempt.
 
-        The others allow ten times as many failures: people share addresses.
+        The first limits typing errors of one person. The others allow ten times as many failures, because
+        people share addresses.
         """
         network = network_of(address)
         counters = [
@@ -161,5 +161,5 @@ def _fewer(present: Failures, attempts: int, reservation: _Reservation) -> Failu
 
 
 def _key(*parts: str) -> str:
-    """A digest: names come from clients and have any length."""
+    """Return a digest as the key, because names come from clients and may have any length."""
     return "sign-in:" + hashlib.sha256("\n".join(parts).encode()).hexdigest()
