@@ -1,1 +1,1 @@
-"""Providers of OpenID Connect, of which this server is a client."""
+"""Providers of OpenID Connect. This server is their client."""

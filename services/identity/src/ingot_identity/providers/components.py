@@ -1,4 +1,4 @@
-"""The objects of providers that live as long as the process."""
+"""Objects of providers that live as long as the process."""
 
 from dataclasses import dataclass
 

@@ -12,7 +12,7 @@ from ingot_chassis.security.egress import ResolveResult
 
 
 class CheckedAddresses(AbstractResolver):
-    """Gives the connector these addresses, whatever the name."""
+    """Returns these addresses to the connector, whatever the name."""
 
     def __init__(self, addresses: Sequence[ResolveResult]) -> None:
         self._addresses = addresses
@@ -24,7 +24,7 @@ class CheckedAddresses(AbstractResolver):
         return [AiohttpResult(**address) for address in self._addresses]
 
     async def close(self) -> None:
-        """Do nothing: the resolver holds no resources."""
+        """Do nothing, because the resolver holds no resources."""
 
 
 def checked_connector(addresses: Sequence[ResolveResult], tls: ssl.SSLContext) -> aiohttp.TCPConnector:

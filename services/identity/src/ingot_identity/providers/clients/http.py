@@ -1,10 +1,8 @@
 """Requests to providers, only to addresses that egress allows.
 
-A host is resolved once for each request, and only checked addresses are connected to. Redirects are not
-followed. By default only public addresses on port 443 are allowed, with TLS. The operator names all
-exceptions.
-
-The module imports aiohttp when the first request is sent: 6 MiB and 0.25 seconds of CPU.
+A host is resolved once for each request, and only checked addresses are used. Redirects are not followed. By
+default only public addresses on port 443 are allowed, with TLS. The operator names all exceptions. The module
+imports aiohttp when the first request is sent: 6 MiB and 0.25 seconds of CPU time.
 """
 
 import asyncio
@@ -30,7 +28,7 @@ MOST_BYTES = 1024 * 1024
 
 
 class ProviderFailed(Exception):
-    """A provider did not answer, or not as it must. The text is for the log and for administrators."""
+    """A provider did not respond, or its response is invalid. The text is for the log and administrators."""
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -38,7 +36,7 @@ class Reply(msgspec.Struct, frozen=True):
     content: bytes
 
     def json(self) -> dict[str, Any]:
-        """Raises ProviderFailed."""
+        """Return the body as a JSON object. Raises ProviderFailed."""
         try:
             return msgspec.json.decode(self.content, type=dict[str, Any])
         except msgspec.DecodeError as error:
@@ -46,7 +44,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class ProviderHttp:
-    """``authorities`` is a PEM file of certificate authorities, added to those of the system."""
+    """Sends requests to providers. ``authorities`` is a PEM file, added to the system's authorities."""
 
     def __init__(
         self,
@@ -56,7 +54,7 @@ class ProviderHttp:
         authorities: str = "",
         resolve: Resolve = resolve_host,
     ) -> None:
-        """Raises SettingsError for an invalid entry of ``allowed``."""
+        """Read the allowed targets. Raises SettingsError for an invalid entry of ``allowed``."""
         self._egress = {
             "https": Egress(allowed, SETTING, ports=(443,)),
             "http": Egress(allowed, SETTING, ports=()),

@@ -1,7 +1,7 @@
-"""Metadata of providers: their endpoints, and the keys that sign their tokens. Remembered for a time.
+"""Metadata of providers: their endpoints, and the keys that sign their tokens. Cached for some time.
 
-Endpoints are read once an hour, and keys with them. An unknown key is looked for again, since providers
-replace their keys. That is done every ``REFETCH_SECONDS`` at most, because any client can send tokens of
+Endpoints are read once an hour, and keys with them. For an unknown key they are read again, because providers
+replace their keys. That is done every ``REFETCH_SECONDS`` at most, because any client can send tokens with
 unknown keys.
 """
 
@@ -21,7 +21,7 @@ FRESH_SECONDS = 3600.0
 REFETCH_SECONDS = 10.0
 MOST_KEYS = 100
 TYPES = ("RSA", "EC", "OKP")
-"""Keys with a public half."""
+"""Types of keys that have a public key."""
 _ADDRESSES = (
     "authorization_endpoint",
     "token_endpoint",
@@ -33,7 +33,7 @@ Endpoint = Annotated[str, msgspec.Meta(max_length=2000, pattern=r"^https?://[!-~
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True):
-    """The discovery document, as far as it is used (OpenID Connect Discovery 1.0)."""
+    """The used fields of the discovery document (OpenID Connect Discovery 1.0)."""
 
     issuer: str
     authorization_endpoint: Endpoint
@@ -45,7 +45,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True):
     authorization_response_iss_parameter_supported: bool = False
 
     def end_session_url(self, client_id: str, id_token: str, back_to: str) -> str:
-        """Return the address that ends the session of a browser (RP-Initiated Logout 1.0), or ""."""
+        """Return the URL that ends the session of a browser (RP-Initiated Logout 1.0), or ""."""
         if not self.end_session_endpoint:
             return ""
         hint = [("id_token_hint", id_token)] if id_token else []
@@ -54,7 +54,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Published:
-    """The metadata of one issuer, and the time when it was read."""
+    """The metadata of one issuer, and the time at which it was read."""
 
     def __init__(self, metadata: Metadata, keys: KeySet | None, read_at: float) -> None:
         self.metadata, self.keys, self.read_at = metadata, keys, read_at
@@ -69,11 +69,11 @@ class PublishedMetadata:
         self._published: dict[str, _Published] = {}
 
     async def metadata(self, issuer: str) -> Metadata:
-        """Raises ProviderFailed."""
+        """Return the metadata of an issuer. Raises ProviderFailed."""
         return (await self._read(issuer)).metadata
 
     async def keys(self, issuer: str, key_id: str | None) -> KeySet:
-        """The keys of the issuer; read again if none of them has that id. Raises ProviderFailed."""
+        """Return the keys of the issuer. They are read again if none has that id. Raises ProviderFailed."""
         published = await self._read(issuer)
         if published.keys is None:
             published.keys = await self._fetch_keys(published.metadata)
@@ -120,7 +120,7 @@ class PublishedMetadata:
 
 
 def _key(fields: Any) -> Key | None:
-    """A public key that verifies signatures; None for another one."""
+    """Return a public key that verifies signatures; None for any other key."""
     if not isinstance(fields, dict) or fields.get("use", "sig") != "sig" or fields.get("kty") not in TYPES:
         return None
     try:

@@ -1,1 +1,1 @@
-"""Decisions about what providers say of a person."""
+"""Rules for the claims of providers about a person."""

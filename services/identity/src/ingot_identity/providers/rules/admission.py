@@ -1,7 +1,7 @@
 """The account of a person whom a provider has identified.
 
-An account is found by the id of the person at the provider alone. Names and addresses never sign in: people
-choose them, and providers hand them to other people.
+An account is found only by the id of the person at the provider. Names and addresses never identify a person:
+people choose them, and providers reassign them.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ NO_ACCOUNT = "An account cannot be made from what the provider says. Ask those w
 
 
 class Account(NamedTuple):
-    """The account of a person. ``must_prove``: the person has to give its password, and it is not linked."""
+    """The account of a person. ``must_prove``: it is not linked, and the person must give its password."""
 
     row: AccountRow
     must_prove: bool = False
@@ -36,7 +36,7 @@ class Account(NamedTuple):
 async def find_account(
     db: Database, presenter: Presenter, source: SourceRow, config: OidcConfig, person: Person, address: str
 ) -> Account:
-    """The account of the person, which is made if the provider may do that. Raises Denied."""
+    """Return the account of the person. It is created if the provider may do that. Raises Denied."""
     async with db.read() as reader:
         link = await identities.get(reader, source.id, person.subject)
         row = await accounts.get(reader, link.account_id) if link else None
@@ -58,7 +58,7 @@ async def find_account(
 
 
 async def _owner_of(reader: Executor, email: str) -> AccountRow | None:
-    """The user who has the address and has confirmed it. A claimed address is not enough."""
+    """Return the user who has confirmed the address. A claimed address is not sufficient."""
     row = await emails.get_confirmed_owner(reader, email)
     return row if row is not None and row.password_hash else None
 
@@ -66,7 +66,10 @@ async def _owner_of(reader: Executor, email: str) -> AccountRow | None:
 async def _create(
     db: Database, presenter: Presenter, source: SourceRow, person: Person, address: str
 ) -> AccountRow:
-    """Raises Denied, with one text for all reasons: they would tell which names and addresses exist."""
+    """Create the account of a person.
+
+    Raises Denied with one text, which reveals no existing name or address.
+    """
     for login in login_candidates(person) if person.email else []:
         try:
             async with db.transaction() as tx:
@@ -94,7 +97,7 @@ async def _create(
 async def _end(
     db: Database, presenter: Presenter, source: SourceRow, config: OidcConfig, row: AccountRow
 ) -> None:
-    """End what the provider gave to a person who may not come any more, and the sessions that it began."""
+    """End rights and sessions from the provider, for a person who may no longer sign in."""
     await mappings.apply_groups(db, presenter, source, config, row.id, [])
     async with db.transaction() as tx:
         await sessions.end_of_source(tx, source.id, account_id=row.id)

@@ -25,7 +25,7 @@ async def end_sessions(
     token: str,
     address: str,
 ) -> None:
-    """End the sessions that a logout token names. Raises InvalidToken, also for one that came before.
+    """End the sessions that a logout token names. Raises InvalidToken, also for a token used before.
 
     Raises ProviderFailed.
     """
@@ -53,7 +53,7 @@ async def end_sessions(
 
 
 async def _use(tx: Tx, source: SourceRow, config: OidcConfig, token_id: str) -> None:
-    """Raises InvalidToken for a token that came before."""
+    """Record the use of a logout token. Raises InvalidToken for a token used before."""
     digest = hashlib.sha256(token_id.encode()).digest()
     expires_at = now() + timedelta(seconds=2 * (LOGOUT_SECONDS + config.clock_skew))
     if not await logout_tokens.add(tx, source.id, digest, expires_at):

@@ -1,4 +1,4 @@
-"""A person as a provider describes them, and whether they may come."""
+"""A person as described by a provider, and whether they may sign in."""
 
 import re
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _NO_LOGIN = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
-    """A person, as verified tokens describe it. ``email`` is in lower case; empty if it is invalid."""
+    """A person as described by verified tokens. ``email`` is in lower case; empty if it is invalid."""
 
     subject: str
     login: str = ""
@@ -29,11 +29,11 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str = ""
     id_token: str = ""
     refusal: str = ""
-    """Why the person may not come; empty if they may."""
+    """The reason why the person may not sign in; empty if they may."""
 
 
 def claims_needed(config: OidcConfig) -> set[str]:
-    """The claims that are asked for at the userinfo endpoint unless the id token has them."""
+    """Return the claims that are requested at the userinfo endpoint unless the id token has them."""
     needed = {
         config.subject_claim,
         config.login_claim,
@@ -47,7 +47,7 @@ def claims_needed(config: OidcConfig) -> set[str]:
 
 
 def claim(claims: Mapping[str, Any], name: str) -> Any:
-    """The claim of that name, or the one inside objects that it names with dots (``realm_access.roles``)."""
+    """Return the claim of that name. Dots name a claim inside an object (``realm_access.roles``)."""
     if name in claims or "." not in name:
         return claims.get(name)
     value: Any = claims
@@ -57,7 +57,7 @@ def claim(claims: Mapping[str, Any], name: str) -> Any:
 
 
 def person_of(config: OidcConfig, claims: Mapping[str, Any], id_token: str) -> Person:
-    """Return the person of verified claims. Raises InvalidToken if they have no id of the person."""
+    """Return the person in verified claims. Raises InvalidToken if the claims lack the person's id."""
     email, is_verified = _email(config, claims)
     groups = list(groups_of(claim(claims, config.groups_claim)))
     person = Person(
@@ -83,7 +83,7 @@ def _subject(config: OidcConfig, claims: Mapping[str, Any]) -> str:
 
 
 def login_candidates(person: Person) -> list[str]:
-    """Names for a new account, the best one first."""
+    """Return possible names for a new account, the best one first."""
     text = person.login or person.email
     name = _NO_LOGIN.sub("-", text.partition("@")[0]).strip("-.")[: names.USERNAME_LENGTH - 3].strip("-.")
     if not name:

@@ -1,8 +1,8 @@
-"""The authorization code flow: the way to a provider and back (OpenID Connect Core, section 3.1).
+"""The authorization code flow: the redirect to a provider and back (OpenID Connect Core, section 3.1).
 
-An attempt is bound to its browser, because only that has the sealed cookie. Its state refuses forged answers,
-its nonce id tokens of other attempts, and PKCE stolen codes. Its source refuses answers of another provider
-(RFC 9207).
+An attempt is bound to its browser, because only that has the sealed cookie. The state rejects forged
+responses, the nonce rejects id tokens of other attempts, and PKCE rejects stolen codes. The source rejects
+responses of another provider (RFC 9207).
 """
 
 import hmac
@@ -28,7 +28,7 @@ _FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "applica
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """A sign-in that a browser began. ``link_to`` is the signed-in account that is to be linked, or 0."""
+    """A sign-in that a browser began. ``link_to`` is the signed-in account to be linked, or 0."""
 
     source_id: int
     state: str
@@ -40,10 +40,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ticket(msgspec.Struct, frozen=True, kw_only=True):
-    """A person whom a provider has identified, who still has to give a password, or a code.
+    """A person whom a provider has identified and who still has to give a password or a code.
 
     ``browser`` is the digest of a secret that only the browser has. ``is_new_link``: the account is not
-    linked yet, so its password is asked.
+    linked yet, so its password is required.
     """
 
     source_id: int
@@ -56,7 +56,7 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Envelope:
-    """Seals attempts and tickets, with keys of their own: neither is taken for the other."""
+    """Seals attempts and tickets with separate keys, so neither can be used as the other."""
 
     def __init__(self, sealing_key: str) -> None:
         self._attempts = Seal.for_purpose(
@@ -68,7 +68,7 @@ class Envelope:
         return (self._attempts.close(msgspec.json.encode(attempt).decode()) or b"").decode()
 
     def open_attempt(self, text: str) -> Attempt | None:
-        """None for one that is too old, or not ours."""
+        """Return the sealed attempt; None if it is too old or not ours."""
         try:
             return msgspec.json.decode(
                 self._attempts.open(text.encode(), seconds=ATTEMPT_SECONDS), type=Attempt
@@ -80,7 +80,7 @@ class Envelope:
         return (self._tickets.close(msgspec.json.encode(ticket).decode()) or b"").decode()
 
     def open_ticket(self, text: str, browser: str) -> Ticket | None:
-        """None for one that is too old, not ours, or of another browser."""
+        """Return the sealed ticket; None if it is too old, not ours, or of another browser."""
         try:
             ticket = msgspec.json.decode(
                 self._tickets.open(text.encode(), seconds=TICKET_SECONDS), type=Ticket
@@ -119,7 +119,7 @@ def authorization_url(metadata: Metadata, config: OidcConfig, attempt: Attempt, 
 
 
 def code_of(metadata: Metadata, attempt: Attempt, query: str) -> str:
-    """The code in the answer of a provider. Raises InvalidToken for an answer to something else."""
+    """Return the code in the response of a provider. Raises InvalidToken if it belongs to another attempt."""
     pairs = parse_qsl(query, max_num_fields=50)
     fields = dict(pairs)
     if len(fields) < len(pairs):
@@ -140,11 +140,11 @@ def code_of(metadata: Metadata, attempt: Attempt, query: str) -> str:
 
 
 class ProviderRefused(Exception):
-    """The provider answers that the person does not sign in there; ``args[0]`` is its code of the error."""
+    """The provider reports that the person did not sign in; ``args[0]`` is its error code."""
 
 
 class PersonReader:
-    """Exchanges codes for what providers say of a person."""
+    """Exchanges codes for claims of providers about a person."""
 
     def __init__(self, http: ProviderHttp, published: PublishedMetadata) -> None:
         self._http, self._published = http, published
@@ -152,7 +152,7 @@ class PersonReader:
     async def read(
         self, config: OidcConfig, secret: str, attempt: Attempt, code: str, redirect_uri: str
     ) -> Person:
-        """The person who signed in. Raises InvalidToken, ProviderFailed."""
+        """Return the person who signed in. Raises InvalidToken, ProviderFailed."""
         metadata = await self._published.metadata(config.issuer)
         tokens = await self._exchange(metadata, config, secret, attempt, code, redirect_uri)
         id_token, access_token = tokens.get("id_token"), tokens.get("access_token")

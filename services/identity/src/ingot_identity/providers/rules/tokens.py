@@ -1,4 +1,4 @@
-"""Tokens that providers sign: id tokens, and logout tokens. Nothing of them counts before it is verified."""
+"""Tokens that providers sign: id tokens, and logout tokens. No claim is used before verification."""
 
 import time
 from collections.abc import Mapping
@@ -12,20 +12,23 @@ from ingot_identity.providers.clients.metadata import PublishedMetadata
 from ingot_identity.sources.rules.configs import OidcConfig
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
-"""Signatures alone: with ``none`` or a shared secret everybody, or the client, could sign."""
+"""Only asymmetric signatures: with ``none`` anyone could sign, with a shared secret the client could."""
 LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
 LONGEST_TOKEN = 100_000
 LONGEST_SUBJECT = 255
 
 
 class InvalidToken(Exception):
-    """A token does not say what it must. The text is for the log."""
+    """A token is invalid. The text is for the log."""
 
 
 async def verify_id_token(
     published: PublishedMetadata, config: OidcConfig, token: str, *, nonce: str, access_token: str
 ) -> dict[str, Any]:
-    """The claims of an id token for this client and this request. Raises InvalidToken, ProviderFailed."""
+    """Return the claims of an id token for this client and this request.
+
+    Raises InvalidToken, ProviderFailed.
+    """
     header, claims = await _decoded(published, config.issuer, token)
     options = {
         "iss": {"essential": True, "value": config.issuer},
@@ -43,9 +46,9 @@ async def verify_id_token(
 
 
 async def verify_logout_token(published: PublishedMetadata, config: OidcConfig, token: str) -> dict[str, Any]:
-    """The claims of a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6).
+    """Return the claims of a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6).
 
-    The caller must refuse a ``jti`` that came before. Raises InvalidToken, ProviderFailed.
+    The caller must reject a ``jti`` that was used before. Raises InvalidToken, ProviderFailed.
     """
     header, claims = await _decoded(published, config.issuer, token)
     if str(header.get("typ", "logout+jwt")).lower() not in ("logout+jwt", "application/logout+jwt", "jwt"):
@@ -76,13 +79,13 @@ async def verify_logout_token(published: PublishedMetadata, config: OidcConfig, 
 
 
 LOGOUT_SECONDS = 300
-"""So old a logout token may be; its ``jti`` is remembered for longer."""
+"""Maximum age of a logout token in seconds. Its ``jti`` is stored for longer."""
 
 
 async def _decoded(
     published: PublishedMetadata, issuer: str, token: str
 ) -> tuple[Mapping[str, Any], dict[str, Any]]:
-    """The header and the claims of a signed token. Raises InvalidToken, ProviderFailed."""
+    """Return the header and the claims of a signed token. Raises InvalidToken, ProviderFailed."""
     if len(token) > LONGEST_TOKEN:
         raise InvalidToken("the token is too long")
     try:
@@ -109,7 +112,7 @@ async def _decoded(
 
 
 def _require_this_client(claims: Mapping[str, Any], config: OidcConfig) -> None:
-    """Raises InvalidToken for a token that is for other clients as well, without naming this one."""
+    """Raise InvalidToken for a token for several clients that does not name this one."""
     audience = claims["aud"]
     if isinstance(audience, list) and len(audience) > 1 and claims.get("azp") != config.client_id:
         raise InvalidToken("the token is for several clients and was not issued to this one")
