@@ -1,1 +1,1 @@
-"""Pages behind links of mails: confirming an address, and a new password for a forgotten one."""
+"""Pages behind links in mails: confirmation of an address, and a new password for a forgotten one."""

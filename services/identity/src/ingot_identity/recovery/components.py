@@ -1,11 +1,11 @@
-"""The objects of recovery that live as long as the process."""
+"""Objects of recovery that live as long as the process."""
 
 from dataclasses import dataclass
 
 from ingot_identity.passwords.rules.quotas import NetworkQuota
 
 MOST_REQUESTS = 20
-"""Requests for a link that a network may send."""
+"""Maximum number of requests for a link from one network."""
 
 
 @dataclass(frozen=True)

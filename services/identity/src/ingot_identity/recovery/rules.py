@@ -17,16 +17,16 @@ from ingot_identity.sources.store.tables import LOCAL
 
 
 class Reset(NamedTuple):
-    """A valid link, and the account whose password it replaces."""
+    """A valid link, and the account whose password it resets."""
 
     message: MessageRow
     account: AccountRow
 
 
 async def find_reset(db: Executor, messages: Messages, code: str) -> Reset | None:
-    """The reset of the link with ``code``; None if it is not valid any more.
+    """Return the reset of the link with ``code``; None if it is no longer valid.
 
-    It ends when the password changes, and when the address or the account does not count any more.
+    It ends when the password changes, and when the address or the account is no longer valid.
     """
     row = await messages.get_by_code(db, "password_reset", code)
     if row is None or row.account_id is None:
@@ -38,16 +38,16 @@ async def find_reset(db: Executor, messages: Messages, code: str) -> Reset | Non
 
 
 def may_reset(account: AccountRow) -> bool:
-    """True if the password is one of this server, and its account may sign in."""
+    """True if the account has a password of this server and may sign in."""
     return account.source_id == LOCAL and account.active and not account.login_prohibited
 
 
 async def reset_password(
     tx: Tx, presenter: Presenter, messages: Messages, code: str, password_hash: str
 ) -> AccountRow:
-    """Replace the password by the link with ``code``, which ends all sessions; the account.
+    """Replace the password by the link with ``code``, and end all sessions. Return the account.
 
-    The second factor stays. Raises NotFound, also if another request was faster.
+    The second factor is not changed. Raises NotFound, also if another request has used the link.
     """
     reset = await find_reset(tx, messages, code)
     if reset is None or not await store.take(tx, reset.message.id):

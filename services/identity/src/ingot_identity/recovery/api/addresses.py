@@ -1,6 +1,6 @@
 """The page behind the link that confirms an address.
 
-Opening it changes nothing, because programs open the links of mails, too: the owner presses a button.
+Opening it changes nothing, because programs open the links of mails, too. The owner has to press a button.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ Page = Response[Any]
 
 @get(CONFIRM, policy=anyone(), include_in_schema=False)
 async def confirmation_form(request: IdentityRequest) -> Page:
-    """Return the form that confirms an address of the signed-in account; without one ask to sign in."""
+    """Return the form that confirms an address of the signed-in account; without one, the sign-in page."""
     browser = Browser(request)
     session = await browser.session()
     code = request.query_params.get("code", "")

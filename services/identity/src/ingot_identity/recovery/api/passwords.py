@@ -1,6 +1,6 @@
 """The pages for a forgotten password.
 
-The answers do not depend on the address: no account is looked for before the mail is sent.
+Responses do not depend on the address: no account is looked up before the mail is sent.
 """
 
 from typing import Any
