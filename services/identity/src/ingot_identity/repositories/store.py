@@ -1,4 +1,4 @@
-"""SQL for the copy of repositories: their owner, their name, and who may see them."""
+"""SQL for the copy of repositories: their owner, name, and access."""
 
 from collections.abc import Collection
 from typing import Any
@@ -85,7 +85,7 @@ _SAVE_AFTER = PreparedWrite(
 async def save(
     db: Executor, repository_id: int, *, owner_id: int, name: str, private: bool, before: int | None = None
 ) -> None:
-    """Insert or change a repository; with ``before`` change it only if that account owns it."""
+    """Insert or change a repository. With ``before``, change it only if that account owns it."""
     values: dict[str, Any] = {
         "repository_id": repository_id,
         "owner_id": owner_id,
@@ -102,7 +102,7 @@ async def save(
 async def save_access(
     db: Executor, repository_id: int, *, collaborators: Collection[int], teams: Collection[int]
 ) -> None:
-    """Replace the collaborators and teams that have access."""
+    """Replace the collaborators and teams with access to a repository."""
     await _remove_access(db, repository_id)
     people = [{"repository_id": repository_id, "user_id": user} for user in set(collaborators)]
     granted = [{"repository_id": repository_id, "team_id": team_id} for team_id in set(teams)]
@@ -113,7 +113,7 @@ async def save_access(
 
 
 async def remove(db: Executor, repository_id: int) -> int | None:
-    """Remove a repository. Returns the id of its owner, or None if there was no such row."""
+    """Delete a repository. Return the id of its owner, or None if it did not exist."""
     await _remove_access(db, repository_id)
     statement = delete(owned_repository).where(owned_repository.c.repository_id == repository_id)
     return (await db.execute(statement.returning(owned_repository.c.owner_id))).scalar()
@@ -125,7 +125,7 @@ async def _remove_access(db: Executor, repository_id: int) -> None:
 
 
 async def owned_by(db: Executor, account_id: int) -> bool:
-    """True if the account owns any."""
+    """True if the account owns a repository."""
     rows = await db.execute(
         select(owned_repository.c.repository_id).where(owned_repository.c.owner_id == account_id).limit(1)
     )
@@ -139,7 +139,7 @@ async def count_owned(db: Executor, account_ids: Collection[int]) -> int:
 
 
 async def get_named(db: Executor, repository_id: int) -> NamedRepositoryRow | None:
-    """A repository with its owner."""
+    """Return a repository with its owner, or None."""
     statement = (
         select(owned_repository, account.c.login, account.c.lower_login)
         .select_from(NAMED)
@@ -151,7 +151,7 @@ async def get_named(db: Executor, repository_id: int) -> NamedRepositoryRow | No
 async def named(
     db: Executor, names: Collection[tuple[str, str]], principal: Principal
 ) -> dict[tuple[str, str], NamedRepositoryRow]:
-    """Those of ``names`` (owner and name in lower case) that ``principal`` may see."""
+    """Return those of ``names`` (owner and name in lower case) that ``principal`` may see."""
     statement = (
         select(owned_repository, account.c.login, account.c.lower_login)
         .select_from(NAMED)
@@ -165,7 +165,7 @@ async def named(
 
 
 def visible(principal: Principal) -> ColumnElement[bool]:
-    """Condition on ``NAMED`` for repositories that a user may see; repos decides by the same rules."""
+    """Return the condition on ``NAMED`` for repositories that a user may see. repos has the same rules."""
     if principal.admin:
         return true()
     organizations = select(membership.c.organization_id).where(membership.c.user_id == principal.id)
