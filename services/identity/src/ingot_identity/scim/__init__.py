@@ -1,1 +1,1 @@
-"""SCIM 2.0: a source creates, changes and deactivates the accounts of its people, and says their groups."""
+"""SCIM 2.0: a source creates, changes and deactivates accounts of its people, and manages their groups."""

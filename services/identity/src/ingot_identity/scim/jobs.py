@@ -1,4 +1,4 @@
-"""Applies groups that are not applied yet: after a crash, a changed mapping, or a very large group."""
+"""Applies groups whose rights are not applied yet: after a crash, a new mapping, or for a large group."""
 
 from datetime import timedelta
 

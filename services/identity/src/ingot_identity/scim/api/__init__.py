@@ -1,1 +1,1 @@
-"""Routes of SCIM clients (RFC 7644), and of the administrators who give them tokens."""
+"""Routes of SCIM clients (RFC 7644), and of the administrators who create their tokens."""

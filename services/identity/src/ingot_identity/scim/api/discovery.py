@@ -1,4 +1,4 @@
-"""Description of this server for SCIM clients (RFC 7644, section 4)."""
+"""Routes that describe this server for SCIM clients (RFC 7644, section 4)."""
 
 from litestar import Response, get
 
@@ -17,31 +17,31 @@ from ingot_identity.scim.rules.schemas import provider_config, resource_types, s
 
 @get("/scim/v2/ServiceProviderConfig", policy=source_client(), **OPTIONS)
 async def get_provider_config(request: IdentityRequest) -> Response[bytes]:
-    """The features of this server."""
+    """Return the features of this server."""
     return answer(provider_config(request.public_url, MOST_RESULTS))
 
 
 @get("/scim/v2/ResourceTypes", policy=source_client(), **OPTIONS)
 async def list_resource_types(request: IdentityRequest) -> Response[bytes]:
-    """User and Group."""
+    """Return the resource types User and Group."""
     return _all(request, resource_types(request.public_url))
 
 
 @get("/scim/v2/ResourceTypes/{name:str}", policy=source_client(), **OPTIONS)
 async def get_resource_type(request: IdentityRequest, name: str) -> Response[bytes]:
-    """One of them."""
+    """Return one resource type."""
     return _one(resource_types(request.public_url), name)
 
 
 @get("/scim/v2/Schemas", policy=source_client(), **OPTIONS)
 async def list_schemas(request: IdentityRequest) -> Response[bytes]:
-    """The attributes of users and groups that count here."""
+    """Return the attributes of users and groups that this server uses."""
     return _all(request, schemas(request.public_url))
 
 
 @get("/scim/v2/Schemas/{name:str}", policy=source_client(), **OPTIONS)
 async def get_schema(request: IdentityRequest, name: str) -> Response[bytes]:
-    """Those of one of them."""
+    """Return the attributes of users or of groups."""
     return _one(schemas(request.public_url), name)
 
 

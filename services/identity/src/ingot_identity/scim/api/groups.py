@@ -1,4 +1,4 @@
-"""Groups of SCIM (RFC 7643, section 4.2): those of the source of the token."""
+"""Routes for groups of SCIM (RFC 7643, section 4.2): those of the source of the token."""
 
 from litestar import Response, delete, get, patch, post, put
 
@@ -55,7 +55,7 @@ def present_group(row: ScimGroupRow, members: list[ScimMemberRow], root: str) ->
 
 
 async def _present(request: IdentityRequest, db: Executor, rows: list[ScimGroupRow]) -> list[Resource]:
-    """Groups with their members, unless the query leaves these out."""
+    """Return groups with their members, unless the query excludes members."""
     members: dict[int, list[ScimMemberRow]] = {row.id: [] for row in rows}
     if rows and not is_left_out(request, "members"):
         for member in await store.list_members(db, list(members)):
@@ -71,7 +71,7 @@ async def _one(request: IdentityRequest, row: ScimGroupRow, *, status: int = 200
 
 @get(COLLECTION, policy=source_client(), **OPTIONS)
 async def list_groups(request: IdentityRequest) -> Response[bytes]:
-    """Groups, oldest first, at most 100 at once. `filter` is `eq` joined by `and`."""
+    """List groups, oldest first, at most 100 at once. `filter` is `eq` joined by `and`."""
     query = list_query(request, store.FILTERS)
     async with request.db.read() as db:
         rows, total = await store.list_page(db, request.resource.id, query.range, query.conditions)
@@ -88,7 +88,7 @@ async def create_group(request: IdentityRequest) -> Response[bytes]:
 
 @get(ONE, policy=source_client(), **OPTIONS)
 async def get_group(request: IdentityRequest, group_id: str) -> Response[bytes]:
-    """A group of the source."""
+    """Return a group of the source."""
     async with request.db.read() as db:
         row = await store.get(db, request.resource.id, id_of(group_id))
     if row is None:
@@ -122,7 +122,7 @@ async def patch_group(request: IdentityRequest, group_id: str) -> Response[bytes
 
 @delete(ONE, policy=source_client(), **OPTIONS)
 async def delete_group(request: IdentityRequest, group_id: str) -> None:
-    """Delete a group. What it gave to its members ends."""
+    """Delete a group. Rights from the group end."""
     await groups.delete(client_of(request), id_of(group_id), version=version_of(request))
 
 

@@ -1,4 +1,4 @@
-"""Requests and answers of SCIM clients: the token, errors, pages of lists, versions, attributes."""
+"""Requests and responses of SCIM clients: the token, errors, pages of lists, versions, attributes."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from ingot_identity.sources.rules.configs import read_config
 
 MEDIA_TYPE = "application/scim+json"
 MOST_RESULTS = 100
-"""The longest page of a list, and the usual one."""
+"""Maximum and default number of results per page."""
 Resource = dict[str, Any]
 
 
@@ -34,7 +34,7 @@ async def _source_of_token(connection: Connection, level: str) -> object:
 
 
 def source_client() -> Policy:
-    """Allow the clients of a source, by a token of it alone. ``request.resource`` is the source."""
+    """Policy for clients of a source with a token of that source. ``request.resource`` is the source."""
     return resource("", "", _source_of_token)
 
 
@@ -45,7 +45,7 @@ def answer(body: Resource, *, status: int = 200, headers: Mapping[str, str] | No
 
 
 def _error(request: Request[Any, Any, Any], error: ApiError) -> Response[bytes]:
-    """The error as SCIM writes it (RFC 7644, section 3.12)."""
+    """Return the error in the form of SCIM (RFC 7644, section 3.12)."""
     del request
     status = 400 if error.status == 422 else error.status
     body: Resource = {"schemas": [ERROR], "detail": error.message, "status": str(status)}
@@ -56,11 +56,11 @@ def _error(request: Request[Any, Any, Any], error: ApiError) -> Response[bytes]:
 
 
 OPTIONS: dict[str, Any] = {"include_in_schema": False, "exception_handlers": {ApiError: _error}}
-"""Of every route of SCIM, next to its policy."""
+"""Options of every SCIM route, in addition to its policy."""
 
 
 def client_of(request: IdentityRequest) -> SourceClient:
-    """The client that sent the request."""
+    """Return the client that sent the request."""
     source = request.resource
     return SourceClient(
         request.db,
@@ -73,12 +73,12 @@ def client_of(request: IdentityRequest) -> SourceClient:
 
 
 async def body_of(request: IdentityRequest) -> Values:
-    """The attributes in the body, with names in lower case. Raises UnsupportedBody, ScimError."""
+    """Return the attributes in the body, with names in lower case. Raises UnsupportedBody, ScimError."""
     return read_body(request.headers.get("content-type", ""), await request.raw_body())
 
 
 def version_of(request: IdentityRequest) -> int | None:
-    """The version that ``If-Match`` names; None without one. 0, which none has, for any other text."""
+    """Return the version in ``If-Match``; None without one; 0, which matches none, for any other text."""
     text = request.headers.get("if-match", "").strip()
     if text in ("", "*"):
         return None
@@ -86,7 +86,7 @@ def version_of(request: IdentityRequest) -> int | None:
 
 
 class Range(NamedTuple):
-    """The part of a list that is asked for."""
+    """The requested part of a list."""
 
     offset: int
     limit: int
@@ -108,14 +108,14 @@ def _number(request: IdentityRequest, name: str, default: int) -> int:
 
 
 class ListQuery(NamedTuple):
-    """The part of a list, and the conditions for what is in it."""
+    """The requested part of a list, and the conditions for its resources."""
 
     range: Range
     conditions: list[Condition]
 
 
 def list_query(request: IdentityRequest, names: tuple[str, ...]) -> ListQuery:
-    """Raises ScimError for a filter by other attributes than ``names``."""
+    """Return the list query of a request. Raises ScimError for a filter by attributes not in ``names``."""
     text = request.query_params.get("filter", "")
     conditions = read_conditions(text) if text else []
     require_filterable(conditions, names)
@@ -146,7 +146,7 @@ def resource_answer(request: IdentityRequest, body: Resource, *, status: int = 2
 
 
 def chosen(request: IdentityRequest, body: Resource) -> Resource:
-    """The resource with the attributes that the query asks for. Its id is always there."""
+    """Return the resource with the requested attributes. Its id is always included."""
     included, excluded = _names(request, "attributes"), _names(request, "excludedAttributes")
     if not included and not excluded:
         return body
@@ -155,13 +155,13 @@ def chosen(request: IdentityRequest, body: Resource) -> Resource:
 
 
 def is_left_out(request: IdentityRequest, name: str) -> bool:
-    """True if the query does not ask for the attribute."""
+    """True if the query excludes the attribute."""
     included = _names(request, "attributes")
     return name not in included if included else name in _names(request, "excludedAttributes")
 
 
 def _names(request: IdentityRequest, parameter: str) -> frozenset[str]:
-    """The attributes in a parameter, in lower case; of ``name.familyName`` the first part."""
+    """Return the attributes in a parameter, in lower case; only the first part of ``name.familyName``."""
     text = request.query_params.get(parameter, "")
     names = (item.strip().rpartition(":")[2].partition(".")[0].lower() for item in text.split(","))
     return frozenset(name for name in names if name)

@@ -1,4 +1,4 @@
-"""Tokens of SCIM clients, for site administrators."""
+"""Routes for tokens of SCIM clients, for site administrators."""
 
 from datetime import datetime
 
@@ -18,13 +18,13 @@ from ingot_identity.sources.store import sources as source_store
 
 
 class CreateScimTokenOption(msgspec.Struct):
-    """`name` says which client has it."""
+    """A new token. `name` describes the client that uses it."""
 
     name: Name
 
 
 class ScimToken(msgspec.Struct, kw_only=True):
-    """`token` is shown once, in the answer that makes it."""
+    """A token. `token` is the secret. It is shown once, in the response that creates it."""
 
     id: int
     name: str
@@ -50,7 +50,7 @@ def present_token(row: ScimTokenRow, secret: str = "") -> ScimToken:
     tags=["admin"],
 )
 async def list_tokens(request: IdentityRequest, source_id: int) -> Response[list[ScimToken]]:
-    """The tokens of SCIM clients of a source, newest first."""
+    """List the tokens of SCIM clients of a source, latest first."""
     page = request.page()
     async with request.db.read() as db:
         if await source_store.get(db, source_id) is None:
@@ -67,7 +67,7 @@ async def list_tokens(request: IdentityRequest, source_id: int) -> Response[list
     status_code=201,
 )
 async def create_token(request: IdentityRequest, source_id: int, data: CreateScimTokenOption) -> ScimToken:
-    """Make a token for a SCIM client of a source, at most 10. It manages the accounts of the source."""
+    """Create a token for a SCIM client of a source, at most 10. It manages the accounts of the source."""
     async with request.db.transaction() as tx:
         source = await sources.get_source(tx, source_id)
         row, secret = await tokens.create(tx, source.id, data.name)
@@ -82,7 +82,7 @@ async def create_token(request: IdentityRequest, source_id: int, data: CreateSci
     tags=["admin"],
 )
 async def delete_token(request: IdentityRequest, source_id: int, token_id: int) -> None:
-    """Delete the token of a SCIM client. It ends at once; what the client did stays."""
+    """Delete the token of a SCIM client. It stops working at once. Changes by the client are kept."""
     async with request.db.transaction() as tx:
         source = await sources.get_source(tx, source_id)
         if not await store.remove(tx, source.id, token_id):

@@ -1,4 +1,4 @@
-"""Users of SCIM (RFC 7643, section 4.1): the accounts that are linked with the source of the token."""
+"""Routes for users of SCIM (RFC 7643, section 4.1): accounts that are linked with the token's source."""
 
 from litestar import Response, delete, get, patch, post, put
 
@@ -51,7 +51,7 @@ def present_user(row: ScimUserRow, root: str) -> Resource:
 
 @get(COLLECTION, policy=source_client(), **OPTIONS)
 async def list_users(request: IdentityRequest) -> Response[bytes]:
-    """Users, oldest first, at most 100 at once. `filter` is `eq` joined by `and`."""
+    """List users, oldest first, at most 100 at once. `filter` is `eq` joined by `and`."""
     query = list_query(request, store.FILTERS)
     async with request.db.read() as db:
         rows, total = await store.list_page(db, request.resource.id, query.range, query.conditions)
@@ -61,14 +61,14 @@ async def list_users(request: IdentityRequest) -> Response[bytes]:
 
 @post(COLLECTION, status_code=201, policy=source_client(), **OPTIONS)
 async def create_user(request: IdentityRequest) -> Response[bytes]:
-    """Create a user. An account that is linked with the `externalId` already is taken over, no other one."""
+    """Create a user. Takes over an account that is already linked with the `externalId`, and no other one."""
     row = await users.create(client_of(request), read_person(await body_of(request)))
     return resource_answer(request, present_user(row, request.public_url), status=201)
 
 
 @get(ONE, policy=source_client(), **OPTIONS)
 async def get_user(request: IdentityRequest, user_id: str) -> Response[bytes]:
-    """A user of the source."""
+    """Return a user of the source."""
     async with request.db.read() as db:
         row = await store.get(db, request.resource.id, id_of(user_id))
     if row is None:
@@ -102,7 +102,7 @@ async def patch_user(request: IdentityRequest, user_id: str) -> Response[bytes]:
 
 @delete(ONE, policy=source_client(), **OPTIONS)
 async def delete_user(request: IdentityRequest, user_id: str) -> None:
-    """Deactivate the account of a user, which keeps its repositories, and forget the user."""
+    """Deactivate the account of a user, and delete the user. The account keeps its repositories."""
     await users.delete(client_of(request), id_of(user_id), version=version_of(request))
 
 

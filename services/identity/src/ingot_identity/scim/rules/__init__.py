@@ -1,1 +1,1 @@
-"""Decisions and use cases of SCIM."""
+"""Rules and use cases of SCIM."""

@@ -1,4 +1,4 @@
-"""Bodies of SCIM as plain values. Names of attributes ignore the letter case, so they are lower case here."""
+"""Bodies of SCIM as plain values. Attribute names are case-insensitive, so they are lower case here."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ class UnsupportedBody(ApiError):
 
 
 def read_body(content_type: str, raw: bytes) -> Values:
-    """The attributes in a body. Raises UnsupportedBody, ScimError."""
+    """Return the attributes in a body. Raises UnsupportedBody, ScimError."""
     if content_type.partition(";")[0].strip().lower() not in MEDIA_TYPES:
         raise UnsupportedBody
     try:
@@ -37,7 +37,7 @@ def read_body(content_type: str, raw: bytes) -> Values:
 
 
 def _lowered(value: Any) -> Any:
-    """The value with names in lower case. Absent is what is null."""
+    """Return the value with names in lower case, without null values."""
     if isinstance(value, dict):
         return {key.lower(): _lowered(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -48,7 +48,7 @@ def _lowered(value: Any) -> Any:
 
 
 def text_of(values: Values, name: str, *, longest: int = LONGEST_TEXT) -> str:
-    """The text of an attribute, or "". Raises ScimError."""
+    """Return the text of an attribute, or "". Raises ScimError."""
     text = values.get(name.lower(), "")
     if not isinstance(text, str):
         raise ScimError("invalidValue", f"{name} must be a text")
@@ -61,14 +61,14 @@ def text_of(values: Values, name: str, *, longest: int = LONGEST_TEXT) -> str:
 
 
 def require_text(values: Values, name: str) -> str:
-    """The text of an attribute that must have one. Raises ScimError."""
+    """Return the text of a required attribute. Raises ScimError."""
     if text := text_of(values, name):
         return text
     raise ScimError("invalidValue", f"{name} is required")
 
 
 def bool_of(value: object, name: str) -> bool:
-    """A truth value. Some clients write the word. Raises ScimError."""
+    """Return a boolean. Some clients send it as text. Raises ScimError."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
@@ -77,7 +77,7 @@ def bool_of(value: object, name: str) -> bool:
 
 
 def objects_of(values: Values, name: str, *, most: int) -> list[Values]:
-    """The objects of an attribute with several values. Raises ScimError."""
+    """Return the objects of an attribute with several values. Raises ScimError."""
     items = values.get(name, [])
     items = items if isinstance(items, list) else [items]
     if len(items) > most:

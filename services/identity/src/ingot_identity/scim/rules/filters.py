@@ -22,7 +22,7 @@ Condition = tuple[str, str | bool]
 
 
 def read_conditions(text: str) -> list[Condition]:
-    """The conditions that all must hold: the attribute in lower case, and its value. Raises ScimError."""
+    """Return the conditions that must all hold: attribute in lower case, and value. Raises ScimError."""
     if len(text) > LONGEST_FILTER:
         raise ScimError("invalidFilter", f"the filter has more than {LONGEST_FILTER} characters")
     conditions = list[Condition]()
@@ -53,7 +53,7 @@ def _condition(match: re.Match[str]) -> Condition:
 
 
 def require_filterable(conditions: Collection[Condition], names: Collection[str]) -> None:
-    """Raises ScimError for an attribute that lists are not filtered by, or a value of the wrong type."""
+    """Raise ScimError for an attribute that has no filter, or a value of the wrong type."""
     for name, value in conditions:
         if name not in names:
             raise ScimError("invalidFilter", f"no filter by {name[:100]!r}; by one of {', '.join(names)}")

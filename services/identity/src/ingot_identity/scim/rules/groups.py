@@ -1,4 +1,4 @@
-"""Groups of a source. Their members are users of the same source. ``mappings`` gives the teams."""
+"""Groups of a source. Their members are users of the same source. ``mappings`` grants the teams."""
 
 from collections.abc import Callable
 
@@ -18,11 +18,11 @@ from ingot_identity.scim.store import users as user_rows
 from ingot_identity.scim.store.tables import ScimGroupRow, ScimMemberRow
 
 MOST_GROUPS = 10_000
-"""The limit for one source."""
+"""Maximum number of groups of one source."""
 
 
 class ScimGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """The attributes of a group that count here. ``members`` are ids of users."""
+    """The attributes of a group that this server uses. ``members`` are ids of users."""
 
     display_name: str
     external_id: str
@@ -30,7 +30,7 @@ class ScimGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_group(values: Values) -> ScimGroup:
-    """The group in a body, or after a PATCH. Raises ScimError."""
+    """Return the group in a body, or after a PATCH. Raises ScimError."""
     members = set[int]()
     for item in objects_of(values, "members", most=MOST_VALUES):
         value = item.get("value")
@@ -46,7 +46,7 @@ def read_group(values: Values) -> ScimGroup:
 
 
 def values_of(row: ScimGroupRow, members: list[ScimMemberRow]) -> Values:
-    """The attributes of a group, for a PATCH to change."""
+    """Return the attributes of a group in the form that a PATCH changes."""
     return {
         "displayname": row.display_name,
         "externalid": row.external_id,
@@ -55,7 +55,7 @@ def values_of(row: ScimGroupRow, members: list[ScimMemberRow]) -> Values:
 
 
 async def create(client: SourceClient, group: ScimGroup) -> ScimGroupRow:
-    """Raises ScimError, Taken, Conflict."""
+    """Create a group. Raises ScimError, Taken, Conflict."""
     source, actor = client.source, client.actor
     async with client.db.transaction() as tx:
         await tx.advisory_lock(lock_name(source.id))
@@ -79,7 +79,7 @@ async def replace(
     *,
     version: int | None = None,
 ) -> ScimGroupRow:
-    """Change a group to ``change(row, members)``. Raises ScimError, Taken, NotFound.
+    """Replace a group by ``change(row, members)``. Raises ScimError, Taken, NotFound.
 
     Raises VersionMismatch unless the group has ``version``.
     """
@@ -111,7 +111,7 @@ async def replace(
 
 
 async def delete(client: SourceClient, group_id: int, *, version: int | None = None) -> None:
-    """Raises NotFound, VersionMismatch."""
+    """Delete a group. Raises NotFound, VersionMismatch."""
     source, actor = client.source, client.actor
     async with client.db.transaction() as tx:
         await tx.advisory_lock(lock_name(source.id))
@@ -126,7 +126,7 @@ async def delete(client: SourceClient, group_id: int, *, version: int | None = N
 
 
 async def _add_members(tx: Tx, source_id: int, group_id: int, members: frozenset[int]) -> None:
-    """Raises ScimError for a member who is no user of the source."""
+    """Add members to a group. Raises ScimError for a member who is not a user of the source."""
     unknown = members - await user_rows.list_among(tx, source_id, members)
     if unknown:
         raise ScimError("invalidValue", f"members: '{min(unknown)}' is no user of this source")

@@ -1,7 +1,7 @@
 """PATCH of SCIM (RFC 7644, section 3.5.2), on the attributes of a resource as plain values.
 
-It takes what Entra ID and Okta send: names of operations in any letter case, paths as names in a value
-without a path, and values to remove.
+It accepts the requests of Entra ID and Okta: names of operations in any letter case, paths as names in a
+value without a path, and values to remove.
 """
 
 import re
@@ -14,7 +14,7 @@ from ingot_identity.scim.rules.filters import CORE, Condition, read_conditions
 MOST_OPERATIONS = 100
 LONGEST_PATH = 2_000
 MOST_VALUES = 10_000
-"""The limit for an attribute with several values, such as the members of a group."""
+"""Maximum number of values of an attribute, such as the members of a group."""
 _PATH = re.compile(
     r"(?P<name>[a-z$][\w$-]*)(?:\[(?P<filter>.*)\])?(?:\.(?P<part>[a-z$][\w$-]*))?",
     re.IGNORECASE | re.ASCII,
@@ -22,7 +22,7 @@ _PATH = re.compile(
 
 
 class Path(NamedTuple):
-    """An attribute, those of its values for which all conditions hold, and a part of them."""
+    """An attribute, the conditions that select its values, and a part of these values."""
 
     name: str
     conditions: list[Condition]
@@ -30,7 +30,7 @@ class Path(NamedTuple):
 
 
 def apply_operations(values: Values, body: Values) -> None:
-    """Change ``values`` as the operations of a body say. Raises ScimError, and nothing counts then."""
+    """Change ``values`` by the operations of a body. After ScimError the values must not be used."""
     operations = body.get("operations")
     if not isinstance(operations, list) or not operations:
         raise ScimError("invalidSyntax", "Operations must be a list with at least one operation")
@@ -64,7 +64,7 @@ def _apply(values: Values, operation: Values) -> None:
 
 
 def read_path(text: str) -> Path:
-    """The path. Raises ScimError. One of an extension, which has no meaning here, has an empty name."""
+    """Parse a path. Raises ScimError. The name is empty for a path of an extension, which is ignored."""
     if len(text) > LONGEST_PATH:
         raise ScimError("invalidPath", f"the path has more than {LONGEST_PATH} characters")
     name = CORE.sub("", text.strip(), count=1)
@@ -133,7 +133,7 @@ def _items(value: Any) -> list[Values]:
 
 
 def _key(item: Any) -> str:
-    """The text that tells one value of an attribute from others."""
+    """Return the text that identifies one value of an attribute."""
     value = item.get("value") if isinstance(item, dict) else item
     return value if isinstance(value, str) else repr(value)
 

@@ -1,4 +1,4 @@
-"""A user as a client of SCIM writes them."""
+"""A user in the form of a SCIM client."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ MOST_EMAILS = 20
 
 
 class ScimPerson(msgspec.Struct, frozen=True, kw_only=True):
-    """The attributes of a user that count here. Clients may write others, which are ignored."""
+    """The attributes of a user that this server uses. Others are ignored."""
 
     user_name: str
     external_id: str
@@ -28,18 +28,18 @@ class ScimPerson(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def full_name(self) -> str:
-        """The name that the account shows."""
+        """Return the full name for the account."""
         name = self.display_name or f"{self.first_name} {self.family_name}".strip()
         return name[:FULL_NAME_LENGTH].strip()
 
     def columns(self) -> dict[str, Any]:
-        """The columns of ``scim_user``."""
+        """Return the columns of ``scim_user``."""
         columns = msgspec.structs.asdict(self)
         return {name: columns[name] for name in columns if name not in ("external_id", "active")}
 
 
 def read_person(values: Values) -> ScimPerson:
-    """The user in a body, or after a PATCH. Raises ScimError."""
+    """Return the user in a body, or after a PATCH. Raises ScimError."""
     name = values.get("name", {})
     if not isinstance(name, dict):
         raise ScimError("invalidValue", "name must be an object")
@@ -55,7 +55,7 @@ def read_person(values: Values) -> ScimPerson:
 
 
 def values_of(row: ScimUserRow) -> Values:
-    """The attributes of a user, for a PATCH to change."""
+    """Return the attributes of a user in the form that a PATCH changes."""
     emails = [{"value": row.email, "type": "work", "primary": True}] if row.email else []
     return {
         "username": row.user_name,
@@ -68,14 +68,14 @@ def values_of(row: ScimUserRow) -> Values:
 
 
 def _email_of(items: Sequence[Values]) -> str:
-    """The primary address, or that of work, or the first one."""
+    """Return the primary address, or that of the type work, or the first one."""
     filled = [item for item in items if text_of(item, "value")]
     ordered = sorted(filled, key=lambda item: (item.get("primary") is not True, item.get("type") != "work"))
     return checked_email(text_of(ordered[0], "value")) if ordered else ""
 
 
 def checked_email(address: str) -> str:
-    """The address. Raises ScimError."""
+    """Return the address. Raises ScimError if it is invalid."""
     try:
         names.check_email(address)
     except Invalid as error:

@@ -1,4 +1,4 @@
-"""The client of a source at work, and the groups of its users, applied to teams by ``mappings``."""
+"""The client of a source, and the groups of its users, which ``mappings`` applies to teams."""
 
 from datetime import timedelta
 from typing import NamedTuple
@@ -14,12 +14,12 @@ from ingot_identity.sources.rules.configs import Config, GroupRules
 from ingot_identity.sources.store.tables import SourceRow
 
 MOST_APPLIED = 1_000
-"""Users whose groups one request applies. A task applies the others."""
+"""Maximum number of users whose groups one request applies. A task applies the others."""
 PART = 100
 
 
 class SourceClient(NamedTuple):
-    """The client that changes users and groups of its source, as the rules need it."""
+    """The client that changes users and groups of its source, with the objects that the rules need."""
 
     db: Database
     presenter: Presenter
@@ -30,19 +30,19 @@ class SourceClient(NamedTuple):
 
 
 def actor_of(source: SourceRow, address: str = "") -> Actor:
-    """The client of a source in the audit log. No account can have that name."""
+    """Return the client of a source as the actor in the audit log. No account can have that name."""
     return Actor(login=f"({source.name})", via="scim", address=address)
 
 
 def lock_name(source_id: int) -> str:
-    """The advisory lock that makes changes by the clients of a source one after the other."""
+    """Return the name of the advisory lock that serializes changes by the clients of a source."""
     return f"scim source {source_id}"
 
 
 async def apply_pending(client: SourceClient) -> None:
-    """Give and take the teams of users whose groups changed since the last time.
+    """Apply the groups of users whose groups changed since the last time.
 
-    A source whose groups come from sign-ins gives nothing here.
+    Does nothing for a source whose groups come from sign-ins.
     """
     if client.config.groups_from != "scim":
         return
@@ -61,7 +61,7 @@ async def apply_pending(client: SourceClient) -> None:
 
 
 async def apply_groups(client: SourceClient, rules: GroupRules, account_id: int, names: list[str]) -> None:
-    """Apply these groups to teams and rights, and note what changed in the audit log."""
+    """Apply these groups to teams and rights, and record the changes in the audit log."""
     changes = await mappings.apply_groups(
         client.db, client.presenter, client.source, rules, account_id, names
     )

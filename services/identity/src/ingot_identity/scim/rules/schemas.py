@@ -9,7 +9,7 @@ Described = dict[str, Any]
 
 
 def provider_config(root: str, most_results: int) -> Described:
-    """The features of this server."""
+    """Return the features of this server."""
     return {
         "schemas": [f"{_CORE}ServiceProviderConfig"],
         "patch": {"supported": True},
@@ -92,7 +92,7 @@ def schemas(root: str) -> list[Described]:
 
 
 def _attribute(name: str, *, kind: str = "string", **traits: Any) -> Described:
-    """An attribute of a schema; ``traits`` replace what is usual."""
+    """Return an attribute of a schema; ``traits`` replace the defaults."""
     texts = {"caseExact": False, "uniqueness": "none"} if kind == "string" else {}
     return {
         "name": name,

@@ -14,12 +14,12 @@ from ingot_identity.sources.store.tables import SourceRow
 from ingot_identity.tokens.rules import digest
 
 MOST_TOKENS = 10
-"""The limit for one source."""
+"""Maximum number of tokens of one source."""
 _BEARER = re.compile(r"bearer +(scim_[0-9a-f]{64})", re.IGNORECASE)
 
 
 async def create(tx: Tx, source_id: int, name: str) -> tuple[ScimTokenRow, str]:
-    """Make a token; its row and its secret. Raises Invalid, Conflict, NotFound."""
+    """Create a token; return its row and its secret. Raises Invalid, Conflict, NotFound."""
     if not name.strip():
         raise Invalid.field("name", "required", "is required")
     await tx.advisory_lock(f"scim source {source_id}")
@@ -34,7 +34,7 @@ async def create(tx: Tx, source_id: int, name: str) -> tuple[ScimTokenRow, str]:
 
 
 async def source_of(db: Database, authorization: str) -> SourceRow:
-    """The source that the token in the header is for. Raises Unauthenticated, Denied."""
+    """Return the source of the token in the header. Raises Unauthenticated, Denied."""
     match = _BEARER.fullmatch(authorization.strip())
     async with db.read() as reader:
         row = await store.get(reader, digest(match[1])) if match else None

@@ -1,8 +1,8 @@
-"""Users of a source: creating, changing, deactivating and leaving.
+"""Users of a source: creation, changes, deactivation and deletion.
 
-An account is found by the id that the person has at the source, and by nothing else. A client changes only
-accounts that are linked with its source, and no administrator whom this site made one. The name, the
-full name and the address follow the source only where it is the source of the account.
+An account is found only by the id of the person at the source. A client changes only accounts that are linked
+with its source, and no administrator whom this site appointed. The name, the full name and the address follow
+the source only if it is the source of the account.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,7 +31,7 @@ from ingot_identity.users import rules as users
 
 
 async def create(client: SourceClient, person: ScimPerson) -> ScimUserRow:
-    """Create a user: with a new account, or with the one that is linked with the id of the person.
+    """Create a user, with a new account or the account that is linked with the id of the person.
 
     Raises ScimError, Taken, Denied.
     """
@@ -67,7 +67,7 @@ async def replace(
     *,
     version: int | None = None,
 ) -> ScimUserRow:
-    """Change a user to ``change(row)``, a person. Raises ScimError, Taken, Denied, NotFound.
+    """Replace a user by ``change(row)``, a person. Raises ScimError, Taken, Denied, NotFound.
 
     Raises VersionMismatch unless the user has ``version``.
     """
@@ -95,9 +95,9 @@ async def replace(
 
 
 async def delete(client: SourceClient, identity_id: int, *, version: int | None = None) -> None:
-    """Deactivate the account of a user, take what groups gave, and forget the user.
+    """Deactivate the account of a user, remove rights from its groups, and delete the user.
 
-    The account keeps its link: the same person gets it back. Raises as ``replace``.
+    The account keeps its link, so the same person gets it back. Raises as ``replace``.
     """
     source, actor = client.source, client.actor
     async with client.db.transaction() as tx:
@@ -130,7 +130,7 @@ async def _link_of(tx: Tx, row: ScimUserRow) -> IdentityRow:
 
 
 async def _lock_account(tx: Tx, identity: IdentityRow) -> AccountRow:
-    """The account, locked. Raises Denied for an administrator whom the groups of the source did not make."""
+    """Return the account, locked. Raises Denied for an administrator not appointed by the source's groups."""
     account = await lock_for_update(tx, identity.account_id)
     if account.admin and not identity.gave_admin:
         raise Denied("the account is an administrator of this site, whom only this site changes")
@@ -138,7 +138,7 @@ async def _lock_account(tx: Tx, identity: IdentityRow) -> AccountRow:
 
 
 async def _create_account(tx: Tx, client: SourceClient, person: ScimPerson) -> AccountRow:
-    """Raises ScimError, Taken."""
+    """Create the account of a person. Raises ScimError, Taken."""
     login = await _free_login(tx, person)
     email = person.email or checked_email(person.user_name)
     try:
@@ -158,7 +158,7 @@ async def _create_account(tx: Tx, client: SourceClient, person: ScimPerson) -> A
 
 
 async def _free_login(tx: Tx, person: ScimPerson, account_id: int = 0) -> str:
-    """The best name that the account has or may have. Raises ScimError."""
+    """Return the best name that the account has or may have. Raises ScimError."""
     for login in _candidates(person.user_name):
         try:
             names.check_login(login)
@@ -180,7 +180,7 @@ def _candidates(user_name: str) -> Iterable[str]:
 async def _follow(
     tx: Tx, client: SourceClient, account: AccountRow, before: ScimPerson | None, person: ScimPerson
 ) -> AccountRow:
-    """Give the account what changed of the name, the full name and the address; its row.
+    """Apply changes of the name, the full name and the address to the account. Return its row.
 
     Raises ScimError, Taken.
     """
@@ -210,9 +210,9 @@ async def _follow(
 async def _set_active(
     tx: Tx, client: SourceClient, identity: IdentityRow, account: AccountRow, *, active: bool
 ) -> None:
-    """Deactivate the account, or activate it again if no other deactivation lasts. Raises Denied.
+    """Deactivate the account, or activate it again if nothing else has deactivated it. Raises Denied.
 
-    All sessions and grants to applications end for good. Tokens and keys work again with the account.
+    All sessions and grants to applications end permanently. Tokens and keys work again after activation.
     """
     if not active and account.active:
         try:
@@ -229,7 +229,7 @@ async def _set_active(
 
 
 def _as_taken(error: Invalid) -> Taken | ScimError:
-    """Names and addresses of other accounts are a conflict. They never lead to the account."""
+    """Return the error for a taken name or address. Such a value never leads to the other account."""
     if error.errors[0].code in ("taken", "reserved"):
         return Taken(f"another account of this site has the {error.errors[0].field}")
     return ScimError("invalidValue", error.message)

@@ -29,7 +29,7 @@ async def get(db: Executor, source_id: int, group_id: int) -> ScimGroupRow | Non
 async def list_page(
     db: Executor, source_id: int, page: Slice, conditions: Collection[tuple[str, str | bool]]
 ) -> tuple[Sequence[ScimGroupRow], int]:
-    """Groups for which all ``conditions`` of ``FILTERS`` hold, oldest first."""
+    """Return a page of groups for which all ``conditions`` of ``FILTERS`` hold, oldest first."""
     statement = select(scim_group).where(
         scim_group.c.source_id == source_id, *(_condition(name, value) for name, value in conditions)
     )
@@ -53,7 +53,7 @@ def _condition(name: str, value: str | bool) -> ColumnElement[bool]:
 
 
 async def id_by_name(db: Executor, source_id: int, display_name: str) -> int | None:
-    """The group of the source that has the name in any letter case."""
+    """Return the id of the source's group with that name, in any letter case."""
     statement = select(scim_group.c.id).where(
         scim_group.c.source_id == source_id, scim_group.c.lower_display_name == display_name.lower()
     )
@@ -66,7 +66,7 @@ async def count(db: Executor, source_id: int) -> int:
 
 
 async def add(db: Executor, source_id: int, display_name: str, external_id: str) -> int:
-    """Insert a group; its id."""
+    """Insert a group; return its id."""
     values = {
         "source_id": source_id,
         "display_name": display_name,
@@ -95,7 +95,7 @@ async def remove(db: Executor, group_id: int) -> None:
 
 
 async def list_members(db: Executor, group_ids: Collection[int]) -> Sequence[ScimMemberRow]:
-    """The members of all these groups."""
+    """Return the members of these groups."""
     statement = (
         select(scim_member, scim_user.c.user_name)
         .join(scim_user, scim_user.c.identity_id == scim_member.c.identity_id)
@@ -120,7 +120,7 @@ async def remove_members(db: Executor, group_id: int, identity_ids: Collection[i
 
 
 async def list_names(db: Executor, source_id: int, account_id: int) -> list[str]:
-    """The names of the groups of the source that the account is in."""
+    """Return the names of the source's groups that the account is in."""
     statement = (
         select(scim_group.c.display_name)
         .join(scim_member, scim_member.c.group_id == scim_group.c.id)

@@ -1,4 +1,4 @@
-"""Tables of what SCIM clients manage: the users and groups of a source, and the tokens of its clients."""
+"""Tables of SCIM: the users and groups of a source, and the tokens of its clients."""
 
 from datetime import datetime
 

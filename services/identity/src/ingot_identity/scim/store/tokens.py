@@ -11,7 +11,7 @@ from ingot_identity.scim.store.tables import ScimTokenRow, scim_token
 
 
 async def add(db: Executor, source_id: int, name: str, sha256: bytes) -> int:
-    """Insert a token; its id."""
+    """Insert a token; return its id."""
     values = {"source_id": source_id, "name": name, "sha256": sha256, "created_at": now()}
     return int((await db.execute(insert(scim_token).values(values).returning(scim_token.c.id))).scalar_one())
 
@@ -31,7 +31,7 @@ async def get_of_source(db: Executor, source_id: int, token_id: int) -> ScimToke
 
 
 async def list_page(db: Executor, source_id: int, page: Slice) -> tuple[Sequence[ScimTokenRow], int]:
-    """Newest first."""
+    """Return a page of the tokens of a source, latest first."""
     statement = select(scim_token).where(scim_token.c.source_id == source_id)
     return await fetch_page(db, statement, page, ScimTokenRow, scim_token.c.id.desc())
 
@@ -41,6 +41,6 @@ async def mark_used(db: Executor, token_id: int) -> None:
 
 
 async def remove(db: Executor, source_id: int, token_id: int) -> bool:
-    """False when the source has no such token."""
+    """Delete a token. Return False if the source has no such token."""
     statement = delete(scim_token).where(scim_token.c.id == token_id, scim_token.c.source_id == source_id)
     return (await db.execute(statement)).rowcount == 1

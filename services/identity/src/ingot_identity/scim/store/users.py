@@ -16,7 +16,7 @@ from ingot_identity.sources.store.tables import external_identity
 
 
 class PendingRow(TypedRow):
-    """A user whose groups are not applied yet."""
+    """A user whose groups have changed and are not applied yet."""
 
     identity_id: int
     account_id: int
@@ -46,7 +46,7 @@ async def get(db: Executor, source_id: int, identity_id: int) -> ScimUserRow | N
 async def list_page(
     db: Executor, source_id: int, page: Slice, conditions: Collection[tuple[str, str | bool]]
 ) -> tuple[Sequence[ScimUserRow], int]:
-    """Users for which all ``conditions`` of ``FILTERS`` hold, oldest first."""
+    """Return a page of users for which all ``conditions`` of ``FILTERS`` hold, oldest first."""
     statement = _users(source_id).where(*(_condition(name, value) for name, value in conditions))
     return await fetch_page(db, statement, page, ScimUserRow, scim_user.c.identity_id)
 
@@ -60,7 +60,7 @@ _TEXTS: dict[str, tuple[ColumnElement[str], bool]] = {
     "externalid": (external_identity.c.subject, True),
     "username": (scim_user.c.lower_user_name, False),
 }
-"""The columns of texts that lists are filtered by. In one that is not exact the letter case is ignored."""
+"""Text columns that lists can be filtered by, and whether the comparison is case-sensitive."""
 
 
 def _condition(name: str, value: str | bool) -> ColumnElement[bool]:
@@ -73,7 +73,7 @@ def _condition(name: str, value: str | bool) -> ColumnElement[bool]:
 
 
 async def id_by_user_name(db: Executor, source_id: int, user_name: str) -> int | None:
-    """The user of the source who has the name in any letter case."""
+    """Return the id of the source's user with that name, in any letter case."""
     statement = select(scim_user.c.identity_id).where(
         scim_user.c.source_id == source_id, scim_user.c.lower_user_name == user_name.lower()
     )
@@ -81,7 +81,7 @@ async def id_by_user_name(db: Executor, source_id: int, user_name: str) -> int |
 
 
 async def list_among(db: Executor, source_id: int, identity_ids: Collection[int]) -> set[int]:
-    """Those of ``identity_ids`` that are users of the source."""
+    """Return those of ``identity_ids`` that are users of the source."""
     statement = select(scim_user.c.identity_id).where(
         scim_user.c.source_id == source_id, scim_user.c.identity_id.in_(identity_ids)
     )
@@ -89,7 +89,7 @@ async def list_among(db: Executor, source_id: int, identity_ids: Collection[int]
 
 
 async def add(db: Executor, identity_id: int, source_id: int, **values: Any) -> bool:
-    """False when there is such a user."""
+    """Insert a user. Return False if the user exists."""
     columns = {"identity_id": identity_id, "source_id": source_id, "created_at": now(), "updated_at": now()}
     statement = insert(db, scim_user).values(columns | _with_lower(values)).on_conflict_do_nothing()
     return (await db.execute(statement)).rowcount == 1
@@ -117,7 +117,7 @@ async def mark_groups_changed(db: Executor, identity_ids: Collection[int]) -> No
 async def list_pending(
     db: Executor, source_id: int, source_at: datetime, *, limit: int
 ) -> Sequence[PendingRow]:
-    """Users whose groups changed, or whose source did, since the groups were applied."""
+    """Return users whose groups, or whose source, changed since the groups were applied."""
     statement = (
         select(scim_user.c.identity_id, external_identity.c.account_id, scim_user.c.groups_version)
         .join(external_identity, external_identity.c.id == scim_user.c.identity_id)
@@ -136,6 +136,6 @@ async def list_pending(
 
 
 async def mark_applied(db: Executor, row: PendingRow, source_at: datetime) -> None:
-    """Note that the groups of that version were applied, by the mapping of the source at ``source_at``."""
+    """Record that this version of the groups was applied, by the mapping of the source at ``source_at``."""
     statement = update(scim_user).where(scim_user.c.identity_id == row.identity_id)
     await db.execute(statement.values(applied_version=row.groups_version, applied_source_at=source_at))
