@@ -1,1 +1,1 @@
-"""Sessions of people in browsers."""
+"""Sessions of users in browsers."""

@@ -1,4 +1,4 @@
-"""The browsers in which the caller is signed in. Tokens do not reach them."""
+"""Routes for the browsers in which the caller is signed in. Tokens have no access."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from ingot_identity.sessions.store import BrowserSessionRow
 
 
 class Session(msgspec.Struct, kw_only=True):
-    """`address` and `user_agent` are where it began; `current` is the one that the request came with.
+    """A session. `address` and `user_agent` are those at its start; `current`: it is that of this request.
 
     `last_used_at` is exact to the minute.
     """
@@ -30,7 +30,7 @@ class Session(msgspec.Struct, kw_only=True):
 
 @get("/api/v1/user/sessions", policy=basic(), operation_id="userListSessions", tags=["user"])
 async def list_sessions(request: IdentityRequest) -> Response[list[Session]]:
-    """The caller's sessions in browsers, newest first."""
+    """List the caller's sessions in browsers, latest first."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_page(db, request.principal.id, page)

@@ -6,7 +6,7 @@ from ingot_identity.sessions import store
 
 
 def tasks(database: Database) -> list[PeriodicTask]:
-    """Delete them every hour."""
+    """Return the task that deletes expired sessions every hour."""
 
     async def delete_expired_sessions() -> None:
         async with database.transaction() as tx:

@@ -1,6 +1,6 @@
-"""Sessions of browsers: a random secret in a cookie, of which the database has the SHA-256.
+"""Sessions of browsers: a random secret in a cookie; the database has its SHA-256.
 
-Forms carry a token that only pages for that browser have: no other site can send them (CSRF).
+Forms carry a token that only pages for that browser have, so other sites cannot send them (CSRF).
 """
 
 import hashlib
@@ -22,7 +22,7 @@ LONGEST_ADDRESS, LONGEST_USER_AGENT = 64, 255
 
 
 class ProviderSession(NamedTuple):
-    """The session of a provider by which a person signs in; the fields are columns."""
+    """The session at a provider by which a person signed in. Its fields are columns."""
 
     source_id: int
     provider_session: str
@@ -30,7 +30,7 @@ class ProviderSession(NamedTuple):
 
 
 def new_secret() -> str:
-    """For a cookie."""
+    """Return a new secret for a cookie."""
     return secrets.token_hex(32)
 
 
@@ -44,10 +44,10 @@ async def start(
     user_agent: str = "",
     provider: ProviderSession | None = None,
 ) -> str:
-    """Sign the account in; the secret. ``replaced`` is that of the session before in the same browser.
+    """Sign the account in; return the secret. ``replaced`` is the secret of the browser's earlier session.
 
-    ``password_stamp`` is that of the password that was given. Raises Denied if it was changed since: that has
-    ended all sessions. Raises Denied for an account that may not sign in: a session would outlast that.
+    ``password_stamp`` is the stamp of the given password. Raises Denied if the password has changed since,
+    because the change has ended all sessions. Also raises Denied for an account that may not sign in.
     """
     row = await lock_for_update(tx, account_id)
     if row.login_prohibited or not row.active:
@@ -79,7 +79,7 @@ async def end(tx: Tx, secret: str) -> None:
 async def end_of_source(
     tx: Tx, source_id: int, *, provider_session: str = "", account_id: int = 0
 ) -> set[int]:
-    """End the sessions that a provider began: those of its session, or of an account; their accounts."""
+    """End the sessions that a provider began: by its session, or by account. Return their accounts."""
     ended = await store.remove_of_source(
         tx, source_id, provider_session=provider_session, account_id=account_id
     )
@@ -96,7 +96,7 @@ async def end_one(tx: Tx, account_id: int, session_id: int) -> None:
 
 
 def form_token(cookie: str) -> str:
-    """A new token of a form for the browser with that cookie. It does not reveal the cookie."""
+    """Return a new form token for the browser with that cookie. It does not reveal the cookie."""
     nonce = secrets.token_hex(8)
     return f"{nonce}.{_signature(cookie, nonce)}"
 
@@ -111,5 +111,8 @@ def _signature(cookie: str, nonce: str) -> str:
 
 
 def stamp_of(password_hash: str) -> str:
-    """A part of the digest of the salted hash. It changes with the password, and does not reveal it."""
+    """Return a part of the digest of the salted hash.
+
+    It changes with the password, and reveals nothing of it.
+    """
     return hashlib.sha256(password_hash.encode()).hexdigest()[:16]

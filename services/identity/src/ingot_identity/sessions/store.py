@@ -1,4 +1,4 @@
-"""SQL for sign-ins in a browser."""
+"""SQL for sessions in browsers."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -59,7 +59,7 @@ class BrowserSessionRow(TypedRow):
 
 
 class SessionHolderRow(AccountRow):
-    """The account that is signed in, since when, and the session."""
+    """The signed-in account, the session, and its start."""
 
     signed_in_at: datetime
     proved_at: datetime | None
@@ -68,7 +68,7 @@ class SessionHolderRow(AccountRow):
 
 
 class ProviderSessionRow(TypedRow):
-    """The part of a session that its provider knows."""
+    """The columns of a session about its provider."""
 
     source_id: int
     sealed_id_token: bytes | None
@@ -84,7 +84,7 @@ async def add(db: Executor, account_id: int, **values: Any) -> None:
 
 
 async def get(db: Executor, sha256: bytes) -> SessionHolderRow | None:
-    """The signed-in account; None when the session ended, or the account may not sign in any more."""
+    """Return the signed-in account; None if the session has ended or the account may no longer sign in."""
     statement = (
         select(
             account,
@@ -105,7 +105,7 @@ async def get(db: Executor, sha256: bytes) -> SessionHolderRow | None:
 
 
 async def get_provider(db: Executor, sha256: bytes) -> ProviderSessionRow | None:
-    """Return what the provider of a session knows; None for a session that began here."""
+    """Return the provider's data of a session; None for a session that began without a provider."""
     statement = select(browser_session.c.source_id, browser_session.c.sealed_id_token).where(
         browser_session.c.sha256 == sha256, browser_session.c.source_id != LOCAL
     )
@@ -113,7 +113,7 @@ async def get_provider(db: Executor, sha256: bytes) -> ProviderSessionRow | None
 
 
 async def get_provider_of(db: Executor, account_id: int, session_id: int) -> ProviderSessionRow | None:
-    """Repeat ``get_provider`` for a session of an account by its id."""
+    """Return the provider's data of a session like ``get_provider``, for an account and a session id."""
     statement = select(browser_session.c.source_id, browser_session.c.sealed_id_token).where(
         browser_session.c.id == session_id,
         browser_session.c.account_id == account_id,
@@ -123,7 +123,7 @@ async def get_provider_of(db: Executor, account_id: int, session_id: int) -> Pro
 
 
 async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[BrowserSessionRow], int]:
-    """Those of an account that have not ended, newest first."""
+    """Return a page of the sessions of an account that have not ended, latest first."""
     own = (browser_session.c.account_id == account_id, browser_session.c.expires_at > now())
     statement = select(browser_session).where(*own)
     return await fetch_page(db, statement, page, BrowserSessionRow, browser_session.c.id.desc())
@@ -147,13 +147,13 @@ async def mark_proved(db: Executor, session_id: int) -> None:
 
 
 async def remove(db: Executor, sha256: bytes) -> int | None:
-    """End a session; the account that was signed in."""
+    """End a session. Return the id of the signed-in account."""
     statement = delete(browser_session).where(browser_session.c.sha256 == sha256)
     return (await db.execute(statement.returning(browser_session.c.account_id))).scalar()
 
 
 async def remove_of(db: Executor, account_id: int, session_id: int) -> bool:
-    """End a session of an account; False when it has no such session."""
+    """End a session of an account. Return False if it has no such session."""
     statement = delete(browser_session).where(
         browser_session.c.account_id == account_id, browser_session.c.id == session_id
     )
@@ -163,7 +163,7 @@ async def remove_of(db: Executor, account_id: int, session_id: int) -> bool:
 async def remove_of_source(
     db: Executor, source_id: int, *, provider_session: str = "", account_id: int = 0
 ) -> set[int]:
-    """End sessions that a provider began: those of its session, of an account, or both; their accounts."""
+    """End sessions that a provider began: by its session, by account, or both. Return their accounts."""
     ended = [browser_session.c.source_id == source_id]
     if provider_session:
         ended.append(browser_session.c.provider_session == provider_session)
