@@ -25,13 +25,13 @@ LONGEST_QUERY = 8_000
 _SECRET = re.compile(r"[0-9a-f]{64}")
 _QUERY = re.compile(r"[!-~]*")
 _LOCAL_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]*")
-"""A path of this site with its query. Browsers take two slashes for another site, and \\ for /."""
+r"""A path of this site with its query. Browsers read two slashes as another site, and \ as /."""
 
 
 class Browser:
     """The browser of a request.
 
-    Its cookies are sent to no other host, and over https to no connection without TLS.
+    Its cookies are sent to no other host; over https they are never sent without TLS.
     """
 
     def __init__(self, request: IdentityRequest) -> None:
@@ -43,7 +43,7 @@ class Browser:
         self.form_secret = self._cookie(self._form_name)
         self._attempt_name = f"{prefix}ingot-attempt"
         self.attempt = request.cookies.get(self._attempt_name, "")
-        """The sealed sign-in that this browser began with a provider."""
+        """The sealed sign-in with a provider that this browser began."""
 
     @property
     def root(self) -> str:
@@ -72,7 +72,7 @@ class Browser:
         return await lacks_required(self._request.db, sign_ins, row)
 
     async def next_address(self, row: AccountRow, address: str) -> str:
-        """Return ``address``, or that of the enrolment for an account that lacks a required second factor."""
+        """Return ``address``; for an account that lacks a required second factor, that of the enrolment."""
         return f"{self.root}{ENROL}" if await self.must_enrol(row) else address
 
     async def form(self) -> dict[str, str]:
@@ -84,7 +84,7 @@ class Browser:
             raise BadRequest("the form has too many fields") from error
 
     def sent(self, form: Mapping[str, str], secret: str) -> bool:
-        """True if the form comes from a page for this browser, by ``secret`` of a cookie.
+        """True if the form comes from a page for this browser, by the ``secret`` of a cookie.
 
         Other sites do not know its token.
         """
@@ -101,7 +101,8 @@ class Browser:
     ) -> Response[str]:
         """Return a page that no other site may frame.
 
-        Its forms lead here, and to the sources ``leads_to``. ``scripts``: it loads scripts of this server.
+        Its forms may lead to this site and to the sources ``leads_to``. ``scripts``: it loads scripts of this
+        server.
         """
         sources = " ".join(["'self'", *leads_to])
         own_scripts = " script-src 'self';" if scripts else ""
@@ -124,7 +125,7 @@ class Browser:
         )
 
     def unknown_form(self) -> Response[str]:
-        """Return the refusal of a form that does not prove to come from a page for this browser."""
+        """Return the response to a form that does not come from a page for this browser."""
         reason = "This form is not from this browser, or it is too old. Go back and load the page again."
         return self.page(refusal_page(reason), status=403)
 
@@ -167,12 +168,12 @@ _PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 
 
 def checked_query(query: str) -> str:
-    """Return the query of an authorization request, which forms carry along. Raises BadRequest."""
+    """Return the query of an authorization request, which forms pass on. Raises BadRequest."""
     if len(query) > LONGEST_QUERY or not _QUERY.fullmatch(query):
         raise BadRequest("the form names no request for authorization")
     return query
 
 
 def local_path(text: str) -> str:
-    """Return the path of this site for the time after a sign-in; ``/`` if the text is no such path."""
+    """Return the path of this site to open after a sign-in; ``/`` if the text is no such path."""
     return text if len(text) <= LONGEST_QUERY and _LOCAL_PATH.fullmatch(text) else "/"

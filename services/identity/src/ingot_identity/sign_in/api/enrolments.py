@@ -1,4 +1,4 @@
-"""The first second factor of an account on a site that requires one: a passkey or an app."""
+"""Pages for the first second factor of an account if the site requires one: a passkey or an app."""
 
 from typing import Any
 

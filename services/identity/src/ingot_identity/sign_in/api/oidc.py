@@ -66,7 +66,7 @@ log = structlog.get_logger()
 FINISH = "/login/oidc"
 LINKED_ACCOUNTS = "/user/settings/external_accounts"
 RECENT = timedelta(minutes=10)
-"""So old is a sign-in at most when an account without a password is linked with a provider."""
+"""Maximum age of a sign-in when an account without a password is linked with a provider."""
 TOO_LATE = "That took too long, or it began in another browser. Sign in again."
 NOT_NOW = "The provider cannot be used at the moment. Try again later, or ask those who run this site."
 NOT_ACCEPTED = "The answer of the provider is not accepted. Sign in again."
@@ -161,7 +161,7 @@ async def finish(request: IdentityRequest) -> Page:
 
 @get("/login/oidc/{name:str}/link", policy=anyone(), include_in_schema=False)
 async def link_form(request: IdentityRequest, name: str) -> Page:
-    """Ask the signed-in user to confirm the link with the provider by the password."""
+    """Return the form in which the signed-in user confirms a link with the provider by the password."""
     browser = Browser(request)
     source, config = await _provider(request, name)
     return await _link_page(request, browser, source, config)
@@ -222,7 +222,7 @@ class SessionProvider(msgspec.Struct, kw_only=True):
     tags=["user"],
 )
 async def session_provider(request: IdentityRequest, session_id: int) -> SessionProvider:
-    """Get the provider with which a session of the caller began; 404 if it began with a password."""
+    """Get the provider with which a session of the caller began. Answers 404 if it began with a password."""
     async with request.db.read() as db:
         row = await session_store.get_provider_of(db, request.principal.id, session_id)
     if row is None:
@@ -488,7 +488,7 @@ async def _read_person(
 
 
 async def _failure(request: IdentityRequest, browser: Browser, source: SourceRow, error: Exception) -> Page:
-    """Return the page for a failed sign-in. It hides what the user may not know; the log has the reason."""
+    """Return the page for a failed sign-in. The reason is only in the log, because it may be confidential."""
     log.warning("a sign-in with a provider failed", source=source.name, reason=str(error))
     match error:
         case ProviderRefused():

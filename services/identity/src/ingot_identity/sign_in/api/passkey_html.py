@@ -9,7 +9,7 @@ from ingot_identity.sign_in.api.html import Page, hidden_fields, problem_notice
 from ingot_identity.two_factors.rules.codes import Enrolment
 
 SCRIPT = "/login/passkeys.js"
-"""Below the root of the site."""
+"""The path of the script, below the root of the site."""
 NO_SCRIPT = (
     "<noscript><p>Passkeys need JavaScript, which this browser does not run here. Allow it for this site, "
     "or use a password and a code.</p></noscript>"
@@ -17,7 +17,7 @@ NO_SCRIPT = (
 
 
 def use_button(begun: Begun, root: str, text: str, *, primary: bool = False) -> str:
-    """Return the part of a form that a passkey answers. Without JavaScript the button stays hidden."""
+    """Return the button of a form for a passkey. Without JavaScript it stays hidden."""
     return _button(begun, root, text, "get", primary=primary)
 
 

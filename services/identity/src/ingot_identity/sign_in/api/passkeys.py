@@ -77,7 +77,7 @@ async def sign_in(request: IdentityRequest) -> Page:
 
 
 async def _sign_in(request: IdentityRequest, browser: Browser, form: dict[str, str]) -> str:
-    """Return the secret of a new session. Raises Denied, TooManyRequests."""
+    """Sign in and return the secret of a new session. Raises Denied, TooManyRequests."""
     challenge = signed_challenge(form, browser.form_secret)
     if challenge is None:
         raise Denied("No passkey was used. Passkeys need JavaScript.")
@@ -156,7 +156,10 @@ async def change_passkeys(request: IdentityRequest) -> Page:
 async def _change(
     request: IdentityRequest, browser: Browser, session: SessionHolderRow, form: dict[str, str]
 ) -> list[str]:
-    """Return recovery codes, if new ones were made. Raises Conflict, Invalid, InvalidPasskey, NotFound."""
+    """Apply a change and return new recovery codes, if any.
+
+    Raises Conflict, Invalid, InvalidPasskey, NotFound.
+    """
     actor = Actor(session.id, session.login, via="session", address=client_address())
     subject, passkey_id = f"user {session.login}", _id(form.get("id", ""))
     match form.get("do"):
@@ -247,7 +250,7 @@ def _name(text: str) -> str:
 
 
 def _id(text: str) -> int:
-    """Return the id in a form; 0, which no passkey has, for another text."""
+    """Return the id in a form; 0, which no passkey has, for any other text."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else 0
 
 

@@ -1,4 +1,4 @@
-"""Proofs that a signed-in person is still the one who signed in, before something dangerous."""
+"""Proofs that the signed-in person is still at the browser, required before dangerous actions."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Any
@@ -46,7 +46,7 @@ def confirm_address(browser: Browser, to: str) -> str:
 
 @get(CONFIRM, policy=anyone(), include_in_schema=False)
 async def confirm_form(request: IdentityRequest) -> Page:
-    """Ask the signed-in person for a proof. ``to`` in the query is the next page."""
+    """Return the form that asks the signed-in person for a proof. ``to`` in the query is the next page."""
     browser = Browser(request)
     session = await browser.enrolling_session()
     to = local_path(request.query_params.get("to", "/"))
@@ -57,7 +57,7 @@ async def confirm_form(request: IdentityRequest) -> Page:
 
 @post(CONFIRM, policy=anyone(), include_in_schema=False, status_code=303)
 async def confirm(request: IdentityRequest) -> Page:
-    """Check the proof, and lead to the next page."""
+    """Check the proof, and redirect to the next page."""
     browser = Browser(request)
     form = await browser.form()
     session = await browser.enrolling_session()
@@ -102,10 +102,10 @@ async def _confirm_page(
 
 
 class SessionProof(msgspec.Struct, kw_only=True):
-    """The proof that pages ask of the caller. Without `needed`, the last one of the session is recent enough.
+    """The proof that pages need from the caller. Without `needed`, the last proof is recent enough.
 
-    `password` and `code` say what the account has. `passkey_options` are for the browser, and empty without
-    passkeys; `state` comes back with its answer.
+    `password` and `code` say if the account has them. `passkey_options` are for the browser, and empty
+    without passkeys; `state` is sent back with its response.
     """
 
     needed: bool
@@ -116,7 +116,7 @@ class SessionProof(msgspec.Struct, kw_only=True):
 
 
 class ProveSession(msgspec.Struct, kw_only=True):
-    """The password with a code or a passkey, if there is a second factor; or a passkey alone."""
+    """A proof: the password, with a code or passkey if there is a second factor; or only a passkey."""
 
     password: Annotated[str, msgspec.Meta(max_length=LONGEST)] = ""
     code: Annotated[str, msgspec.Meta(max_length=64)] = ""
@@ -126,7 +126,7 @@ class ProveSession(msgspec.Struct, kw_only=True):
 
 @get("/api/v1/user/proof", policy=basic(), operation_id="userGetProof", tags=["user"])
 async def get_proof(request: IdentityRequest) -> SessionProof:
-    """Tell if the session needs a new proof. Requests with a password need none."""
+    """Return whether the session needs a new proof. Requests with a password need none."""
     session_id = request.principal.session_id
     async with request.db.read() as db:
         account = await edits.get_account(db, request.principal.id)
@@ -161,7 +161,7 @@ async def prove(request: IdentityRequest, data: ProveSession) -> None:
 
 
 def _secret_of(session_id: int) -> str:
-    """Return the text by which a challenge is bound to a session, of which a principal has the id alone."""
+    """Return the text by which a challenge is bound to a session. A principal has only the session's id."""
     return f"session {session_id}"
 
 

@@ -21,7 +21,7 @@ async def passkey_button(
 ) -> str:
     """Return the HTML of a button for the passkeys of an account; empty if it has none.
 
-    ``secret`` is that of the cookie by which the challenge is bound to the browser.
+    ``secret`` is the secret of the cookie that binds the challenge to the browser.
     """
     begun = await _begin(request, purpose, account_id, secret)
     return use_button(begun, browser.root, "Use a passkey") if begun else ""
@@ -42,7 +42,7 @@ async def _begin(request: IdentityRequest, purpose: Purpose, account_id: int, se
 
 
 def signed_challenge(form: dict[str, str], secret: str) -> SignedChallenge | None:
-    """Return the answer of an authenticator in a form; None if the form has none."""
+    """Return the authenticator's response in a form; None if the form has none."""
     answer = form.get("credential", "")
     return SignedChallenge(form.get("state", ""), answer, browser_of(secret)) if answer else None
 

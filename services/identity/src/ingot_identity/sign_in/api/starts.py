@@ -40,7 +40,7 @@ async def start_session(request: IdentityRequest, browser: Browser, actor: Actor
 async def start_session_without_password(
     request: IdentityRequest, browser: Browser, row: AccountRow, via: str
 ) -> str:
-    """Return the secret of a new session of an account that was identified ``via`` something else."""
+    """Return the secret of a new session. The account was identified ``via`` another way than a password."""
     async with request.db.transaction() as tx:
         await accounts.mark_signed_in(tx, row.id)
     actor = Actor(row.id, row.login, via=via, address=client_address())
