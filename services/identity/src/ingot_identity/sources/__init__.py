@@ -1,1 +1,1 @@
-"""Sources of accounts: this server, and other systems that people sign in with or that manage accounts."""
+"""Sources of accounts: this server, and other systems for signing in or managing accounts."""

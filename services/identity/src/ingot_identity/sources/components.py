@@ -1,4 +1,4 @@
-"""The objects of sources that live as long as the process."""
+"""Objects of sources that live as long as the process."""
 
 from dataclasses import dataclass
 

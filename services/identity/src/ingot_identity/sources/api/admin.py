@@ -1,4 +1,4 @@
-"""Sources, for site administrators. A secret is never shown."""
+"""Routes for sources, for site administrators. A secret is never shown."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -28,7 +28,7 @@ Icon = Annotated[str, msgspec.Meta(max_length=MOST_ICON_BYTES * 3 // 2)]
 
 
 class CreateSourceOption(msgspec.Struct, kw_only=True):
-    """`name` is a part of addresses and stays. `config` has the fields of its `kind`.
+    """A new source. `name` is a part of URLs and cannot change. `config` has the fields of its `kind`.
 
     `secret` is sealed and never shown. `icon` is a PNG, JPEG, GIF or WebP in base64.
     """
@@ -42,7 +42,10 @@ class CreateSourceOption(msgspec.Struct, kw_only=True):
 
 
 class EditSourceOption(msgspec.Struct, kw_only=True):
-    """Absent fields keep their values, also those of `config`. An empty `secret` or `icon` removes it."""
+    """A change of a source. Absent fields keep their values, also in `config`.
+
+    An empty `secret` or `icon` removes it.
+    """
 
     title: Text100 | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
@@ -52,10 +55,11 @@ class EditSourceOption(msgspec.Struct, kw_only=True):
 
 
 class Source(msgspec.Struct, kw_only=True):
-    """A source. `from_settings`: declared in the settings of the server, and changed only there.
+    """A source. `from_settings`: the settings of the server declare it, and it can be changed only there.
 
-    A provider of OpenID Connect has to know `redirect_uri`, `backchannel_logout_uri` and
-    `post_logout_redirect_uri`, and a SCIM client `scim_url`. `accounts` counts linked accounts.
+    A provider of OpenID Connect must be configured with `redirect_uri`, `backchannel_logout_uri` and
+    `post_logout_redirect_uri`, and a SCIM client with `scim_url`. `accounts` is the number of linked
+    accounts.
     """
 
     id: int
@@ -99,7 +103,7 @@ def present_source(row: SourceRow, root: str, accounts: int) -> Source:
 
 @get("/api/v1/admin/auths", policy=admin("read:admin"), operation_id="adminListAuths", tags=["admin"])
 async def list_sources(request: IdentityRequest) -> Response[list[Source]]:
-    """List sources of accounts: other systems that people sign in with.
+    """List sources of accounts: other systems for signing in.
 
     Source 0, this server, is not listed.
     """
@@ -161,7 +165,7 @@ async def delete_source(request: IdentityRequest, source_id: int) -> None:
 
 
 def _columns(request: IdentityRequest, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns for these fields: secrets are sealed, pictures decoded. Raises Invalid."""
+    """Return the columns for these fields. Secrets are sealed, pictures decoded. Raises Invalid."""
     columns = {name: value for name, value in fields.items() if name not in ("secret", "icon")}
     if "secret" in fields:
         columns["sealed_secret"] = request.part(SourceComponents).secrets.close(fields["secret"])

@@ -1,1 +1,1 @@
-"""Decisions and use cases of sources."""
+"""Rules and use cases of sources."""

@@ -11,11 +11,11 @@ from ingot_chassis.errors import Invalid
 from ingot_contracts.limits import Description, Name
 
 WORDS = 100
-"""The longest list of domains, groups or values."""
+"""Maximum length of a list of domains, groups or values."""
 Words = Annotated[list[Name], msgspec.Meta(max_length=WORDS)]
 TeamsOfOrganization = Annotated[dict[Name, Words], msgspec.Meta(max_length=WORDS)]
 GroupTeamMap = Annotated[dict[Name, TeamsOfOrganization], msgspec.Meta(max_length=1_000)]
-"""Group -> organization -> teams."""
+"""A map from group to organization to teams."""
 GroupsFrom = Literal["sign_in", "scim"]
 FirstSignIn = Literal["refuse", "create", "link", "link_or_create"]
 _ISSUER = r"^https?://[^\s/?#@\\]+(/[^\s?#\\]*)?$(?!\n)"
@@ -25,7 +25,7 @@ class GroupRules(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Teams and rights that groups of a source give.
 
     `group_team_map` maps a group to teams of organizations, `admin_groups` make site administrators.
-    `groups_from` says where the groups of a person come from: the claim at each sign-in, or SCIM.
+    `groups_from` says the origin of a person's groups: the claim at each sign-in, or SCIM.
     """
 
     group_team_map: GroupTeamMap = {}
@@ -36,12 +36,12 @@ class GroupRules(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class OidcConfig(GroupRules, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="oidc"):
     """A provider of OpenID Connect.
 
-    `issuer` is the address below which the provider publishes its discovery document. Names of claims say
-    where the provider writes what. `subject_claim` has the id of a person, which never changes; it must be
-    the `externalId` of SCIM. `trust_email` counts its addresses as verified without the claim
-    `email_verified`. `allowed_domains`, `required_claim` with `required_values`, and `required_groups` say
-    who may come. With `trust_second_factor` the provider asks for second factors, and Ingot does not.
-    `sign_out_there` also ends the session at the provider. `clock_skew` is in seconds.
+    `issuer` is the URL below which the provider publishes its discovery document. Other fields name the
+    claims to use. `subject_claim` has the id of a person, which never changes; it must be the `externalId` of
+    SCIM. `trust_email` counts its addresses as verified without the claim `email_verified`.
+    `allowed_domains`, `required_claim` with `required_values`, and `required_groups` restrict who may sign
+    in. With `trust_second_factor` the provider asks for second factors, and Ingot does not. `sign_out_there`
+    also ends the session at the provider. `clock_skew` is in seconds.
     """
 
     issuer: Annotated[str, msgspec.Meta(max_length=255, pattern=_ISSUER)]
@@ -64,7 +64,7 @@ class OidcConfig(GroupRules, kw_only=True, forbid_unknown_fields=True, tag_field
 
 
 Config = OidcConfig
-"""One of the structs above, by its tag ``kind``."""
+"""One of the structs above, selected by its tag ``kind``."""
 ConfigFields = Annotated[
     dict[Name, bool | int | Description | list[Any] | dict[str, Any] | None], msgspec.Meta(max_length=WORDS)
 ]
@@ -72,7 +72,7 @@ ConfigFields = Annotated[
 
 
 def read_config(text: str) -> Config:
-    """Return the configuration in a row."""
+    """Return the configuration in a row of a source."""
     return msgspec.json.decode(text, type=Config)
 
 

@@ -1,4 +1,4 @@
-"""Sources as the settings declare them."""
+"""Sources that the settings declare."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Links of accounts with sources, which know each person under an id of their own."""
+"""Links of accounts with sources. A source has its own id for each person."""
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
@@ -14,7 +14,7 @@ from ingot_identity.sources.store.tables import LOCAL, IdentityRow, SourceRow
 async def link(
     tx: Tx, account_id: int, source: SourceRow, subject: str, *, login_name: str = "", email: str = ""
 ) -> IdentityRow:
-    """Link the account and return the link. Raises NotFound, and Conflict if either side has another link."""
+    """Link the account and return the link. Raises NotFound, and Conflict if either is already linked."""
     await lock_for_update(tx, account_id)
     present = await store.get(tx, source.id, subject)
     if present is not None and present.account_id == account_id:
@@ -29,7 +29,7 @@ async def link(
 
 
 async def require_removable(tx: Tx, account_id: int, source_id: int) -> AccountRow:
-    """Lock and return the account. Raises NotFound, or Conflict for the only way to sign in."""
+    """Lock and return the account. Raises NotFound, and Conflict if the link is the only way to sign in."""
     row = await lock_for_update(tx, account_id)
     links = await store.list_of_account(tx, account_id)
     link = next((link for link in links if link.source_id == source_id), None)
@@ -43,7 +43,7 @@ async def require_removable(tx: Tx, account_id: int, source_id: int) -> AccountR
 
 
 async def unlink(tx: Tx, account_id: int, source_id: int) -> None:
-    """End the link. Raises as ``require_removable``."""
+    """Delete the link. Raises as ``require_removable``."""
     row = await require_removable(tx, account_id, source_id)
     await _remove(tx, account_id, source_id)
     if row.source_id == source_id:
@@ -77,6 +77,6 @@ async def assign(tx: Tx, before: AccountRow, source_id: int, login_name: str) ->
 
 
 async def _remove(tx: Tx, account_id: int, source_id: int) -> None:
-    """Remove a link. Rights and teams from groups of the source stay, as if they were given by hand."""
+    """Delete a link. Rights and teams from groups of the source are kept, as if users had given them."""
     await store.remove(tx, account_id, source_id)
     await mapped_members.remove_all(tx, account_id, source_id)

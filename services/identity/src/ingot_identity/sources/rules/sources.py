@@ -52,8 +52,8 @@ async def create(tx: Tx, *, name: str, title: str, config: dict[str, Any], **col
 async def edit(tx: Tx, row: SourceRow, changes: dict[str, Any]) -> SourceRow:
     """Change only the columns in ``changes`` and return the new row. Raises Invalid, Conflict.
 
-    ``config`` has the fields that change. The issuer and the claim of ids stay while accounts are linked: new
-    ones could give the ids of their owners to other people.
+    ``config`` has the fields that change. The issuer and the claim of ids cannot change while accounts are
+    linked: a new provider could give these ids to other people.
     """
     changes = dict(changes)
     if "config" in changes:
@@ -94,7 +94,7 @@ async def get_source(tx: Tx, source_id: int) -> SourceRow:
 
 
 async def declare(tx: Tx, secrets: Secrets, declared: Mapping[str, Mapping[str, Any]]) -> None:
-    """Create or update the sources in ``declared`` by name, and disable those that left the settings.
+    """Create or update the sources in ``declared`` by name; disable those that the settings no longer have.
 
     Raises Invalid, Conflict.
     """

@@ -31,7 +31,7 @@ _OF_ACCOUNT = PreparedQuery(
 
 
 async def get(db: Executor, source_id: int, subject: str) -> IdentityRow | None:
-    """Return the link with the id ``subject`` at the source."""
+    """Return the link with the id ``subject`` at the source, or None."""
     return await _BY_SUBJECT.first(db, source_id=source_id, subject=subject)
 
 
@@ -46,7 +46,7 @@ async def list_of_account(db: Executor, account_id: int) -> Sequence[IdentityRow
 
 
 async def add(db: Executor, **values: Any) -> bool:
-    """Insert a link. Return False if the source or the account has another one."""
+    """Insert a link. Return False if the person or the account is already linked there."""
     values = {"created_at": now(), **values}
     statement = insert(db, external_identity).values(values).on_conflict_do_nothing()
     return (await db.execute(statement)).rowcount == 1
@@ -57,7 +57,7 @@ async def change(db: Executor, identity_id: int, **values: Any) -> None:
 
 
 async def remove(db: Executor, account_id: int, source_id: int) -> bool:
-    """Delete a link. Return False if there is none."""
+    """Delete a link. Return False if it does not exist."""
     statement = delete(external_identity).where(
         external_identity.c.account_id == account_id, external_identity.c.source_id == source_id
     )
@@ -80,7 +80,7 @@ class LinkableRow(TypedRow):
 
 
 async def list_linkable(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[LinkableRow], int]:
-    """List sources that are or may be linked with the account, by title."""
+    """Return a page of sources that are or can be linked with the account, by title."""
     linked = external_identity.c.account_id == account_id
     statement = (
         select(

@@ -23,7 +23,7 @@ class GroupSourceRow(TypedRow):
 
 
 async def list_teams(db: Executor, user_id: int, source_id: int) -> Sequence[MappedTeamRow]:
-    """List the teams that the source has added the user to."""
+    """Return the teams to which the source has added the user."""
     statement = (
         select(mapped_member.c.team_id, team.c.organization_id)
         .join(team, team.c.id == mapped_member.c.team_id)

@@ -22,7 +22,7 @@ from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_identity.accounts.store.tables import metadata
 
 LOCAL = 0
-"""The id of the source that has no row: this server."""
+"""The id of this server as a source, which has no row."""
 
 
 class SourceKind(StrEnum):
@@ -115,4 +115,4 @@ mapped_member = Table(
     Column("source_id", ForeignKey("auth_source.id", ondelete="CASCADE"), primary_key=True),
     Index("ix_mapped_member_user_id", "user_id", "source_id"),
 )
-"""Members of teams whom the groups of a source put there. They have a row in ``team_member`` as well."""
+"""Members of teams by the groups of a source. They also have a row in ``team_member``."""
