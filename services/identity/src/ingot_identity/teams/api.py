@@ -1,4 +1,4 @@
-"""Teams and their members. A team answers 404 to everybody outside its organization."""
+"""Routes for teams and their members. Callers outside the organization get 404."""
 
 from typing import Annotated, Any
 
@@ -26,13 +26,14 @@ UnitsMap = Annotated[dict[Name, Name], msgspec.Meta(max_length=100)]
 
 
 class CreateTeamOption(msgspec.Struct, kw_only=True):
-    """`permission` is none, read, write or admin; anything else counts as read. No `units` means all.
+    """A new team. `permission` is none, read, write or admin; any other text is read. No `units` means all.
 
-    A team has its permission in its `units` alone, except admin, which is for the whole repository.
-    `units_map` names a permission for each unit: none, read, write or admin. It counts instead of
-    `permission` below admin and of `units`. Only where all of it is admin, the team administers. With
+    A team has its permission only in its `units`, except admin, which is for the whole repository.
+    `units_map` has a permission for each unit: none, read, write or admin. It replaces `units` and a
+    `permission` below admin. Only if all its permissions are admin, the team administers. With
     `includes_all_repositories` the team has its permission for every repository of the organization, also
-    later ones. With `can_create_org_repo` its members may create some. `visibility` can only be limited.
+    later ones. With `can_create_org_repo` its members may create repositories. `visibility` can only be
+    limited.
     """
 
     name: Name
@@ -45,7 +46,7 @@ class CreateTeamOption(msgspec.Struct, kw_only=True):
     visibility: Name = ""
 
     def columns(self) -> dict[str, Any]:
-        """As the use case takes them. Raises Invalid."""
+        """Return the fields in the form that the use case takes. Raises Invalid."""
         first = {"description": self.description, "permission": "read", "units": "", "unit_levels": ""}
         return first | teams.columns_of(set_fields(self))
 
@@ -61,7 +62,7 @@ class EditTeamOption(msgspec.Struct, kw_only=True):
     visibility: Name | UnsetType = UNSET
 
     def columns(self, team: TeamRow) -> dict[str, Any]:
-        """The changes, as the use case takes them. Raises Invalid."""
+        """Return the changes in the form that the use case takes. Raises Invalid."""
         fields = set_fields(self)
         if not fields.get("permission"):  # clients send what they leave open as an empty text
             fields.pop("permission", None)
@@ -69,10 +70,10 @@ class EditTeamOption(msgspec.Struct, kw_only=True):
 
 
 class Team(msgspec.Struct, kw_only=True):
-    """`organization` is there of one team, and where the teams of several organizations are listed.
+    """A team. `organization` is absent in lists of one organization.
 
-    The team Owners always has all repositories of the organization, and creates more. `units_map` is what the
-    team may do in each unit, and `permission` the lowest of it above none.
+    The team Owners always has all repositories of the organization, and may create more. `units_map` has the
+    level of the team in each unit, and `permission` the lowest of them above none.
     """
 
     id: int
@@ -93,7 +94,7 @@ class TeamSearchResults(msgspec.Struct):
 
 
 def _team(request: IdentityRequest) -> TeamRow:
-    """The team in the path of a route with the policy ``of_team``."""
+    """Return the team in the path, in routes with the policy ``of_team``."""
     return request.resource  # type: ignore[no-any-return]
 
 
@@ -123,7 +124,7 @@ async def _with_organization(request: IdentityRequest, db: Executor, row: TeamRo
     tags=["organization"],
 )
 async def list_teams(request: IdentityRequest) -> Response[list[Team]]:
-    """Teams of an organization, Owners first."""
+    """List teams of an organization, Owners first."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_page(db, request.organization.id, page)
@@ -140,7 +141,7 @@ async def list_teams(request: IdentityRequest) -> Response[list[Team]]:
 async def search_teams(
     request: IdentityRequest, q: str = "", include_desc: bool = True
 ) -> Response[TeamSearchResults]:
-    """Teams whose name contains `q`, or unless `include_desc` is false their description."""
+    """List teams whose name or, unless `include_desc` is false, description contains `q`."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.search(
@@ -157,7 +158,7 @@ async def search_teams(
     tags=["user"],
 )
 async def list_own_teams(request: IdentityRequest) -> Response[list[Team]]:
-    """Teams that the caller is in, each with its organization."""
+    """List teams of the caller, each with its organization."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_of_user(db, request.principal.id, page)
@@ -199,7 +200,7 @@ async def create_team(request: IdentityRequest, data: CreateTeamOption) -> Team:
     tags=["organization"],
 )
 async def get_team(request: IdentityRequest) -> Team:
-    """A team."""
+    """Return a team."""
     async with request.db.read() as db:
         return await _with_organization(request, db, _team(request))
 
@@ -211,7 +212,7 @@ async def get_team(request: IdentityRequest) -> Team:
     tags=["organization"],
 )
 async def edit_team(request: IdentityRequest, team_id: int, data: EditTeamOption) -> Team:
-    """Change a team; what is absent stays. Owners keeps its name, permission and units."""
+    """Change a team. Absent fields keep their values. Name, permission and units of Owners cannot change."""
     changes = data.columns(_team(request))
     async with request.db.transaction() as tx:
         await access.require_team_owner(tx, request.principal, _team(request))
@@ -236,7 +237,7 @@ async def edit_team(request: IdentityRequest, team_id: int, data: EditTeamOption
     tags=["organization"],
 )
 async def delete_team(request: IdentityRequest, team_id: int) -> None:
-    """Delete a team; its members stay in the organization."""
+    """Delete a team. Its members stay in the organization."""
     async with request.db.transaction() as tx:
         await access.require_team_owner(tx, request.principal, _team(request))
         await teams.delete(tx, team_id)
@@ -250,7 +251,7 @@ async def delete_team(request: IdentityRequest, team_id: int) -> None:
     tags=["organization"],
 )
 async def list_members(request: IdentityRequest, team_id: int) -> Response[list[UserProfile]]:
-    """Members of a team."""
+    """List members of a team."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_members(db, team_id, page)
@@ -266,7 +267,7 @@ async def list_members(request: IdentityRequest, team_id: int) -> Response[list[
     bodiless=(404,),
 )
 async def get_member(request: IdentityRequest, team_id: int, username: str) -> UserProfile:
-    """A member of a team; 404 without a body for a user who is not in it."""
+    """Return a member of a team. Answers 404 without a body for other users."""
     row = await request.user(username)
     async with request.db.read() as db:
         if not await store.has_member(db, team_id, row.id):
@@ -282,7 +283,7 @@ async def get_member(request: IdentityRequest, team_id: int, username: str) -> U
     status_code=204,
 )
 async def add_member(request: IdentityRequest, team_id: int, username: str) -> None:
-    """Put a user into a team, and so into the organization."""
+    """Add a user to a team, and so to the organization."""
     user = await request.user(username)
     async with request.db.transaction() as tx:
         await access.require_team_owner(tx, request.principal, _team(request))
@@ -297,7 +298,7 @@ async def add_member(request: IdentityRequest, team_id: int, username: str) -> N
     tags=["organization"],
 )
 async def remove_member(request: IdentityRequest, team_id: int, username: str) -> None:
-    """Take a user out of a team."""
+    """Remove a user from a team."""
     user = await request.user(username)
     async with request.db.transaction() as tx:
         await access.require_team_owner(tx, request.principal, _team(request))
@@ -306,7 +307,7 @@ async def remove_member(request: IdentityRequest, team_id: int, username: str) -
 
 
 def _subject(row: TeamRow) -> str:
-    """Of an entry in the audit log."""
+    """Return the subject of an entry in the audit log."""
     return f"team {row.name} ({row.id}) of organization {row.organization_id}"
 
 

@@ -1,4 +1,4 @@
-"""For repos and issues: teams and the people in them."""
+"""Internal routes for repos and issues: teams and their members."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from ingot_identity.teams import store as teams
 from ingot_identity.teams.rules import present, teams_reaching
 
 Ids = list[Annotated[int, msgspec.Meta(ge=0, le=MAX_ID)]]
-"""No larger ones than a database has."""
+"""Ids up to the largest one that a database can store."""
 
 
 PEERS = services("repos", "issues")
@@ -34,9 +34,10 @@ async def members_of_teams(
     write: bool = False,
     unit: list[Unit] | None = None,
 ) -> list[int]:
-    """The users in these teams of an organization, and in teams with all of its repositories, such as Owners.
+    """Return the users in these teams of an organization, and in teams with all its repositories.
 
-    Of teams that may read one of the units in ``?unit=``, by default any; ``?write=true``: that may write it.
+    Only teams that may read one of the units in ``?unit=`` count, by default any unit. With ``?write=true``,
+    only teams that may write one count.
     """
     async with request.db.read() as db:
         rows = await teams.list_with_repository(db, organization_id, ids or [])
@@ -51,7 +52,7 @@ async def members_of_teams(
     status_code=200,
 )
 async def find_members(request: IdentityRequest, organization_id: int, data: FindMembers) -> list[int]:
-    """Those of the users who are in the organization, or in one of the teams of it that are named."""
+    """Return the requested users who are in the organization, or in one of the requested teams."""
     async with request.db.read() as db:
         if data.team_ids is None:
             return await members.filter_members(db, organization_id, data.ids)
@@ -60,14 +61,14 @@ async def find_members(request: IdentityRequest, organization_id: int, data: Fin
 
 @get("/internal/teams/{team_id:int}/members", policy=PEERS, include_in_schema=False)
 async def members_of_team(request: IdentityRequest, team_id: int) -> list[int]:
-    """The users in one team; empty if it does not exist."""
+    """Return the users in one team; empty if it does not exist."""
     async with request.db.read() as db:
         return sorted(await teams.member_ids(db, team_id))
 
 
 @get("/internal/teams/{team_id:int}", policy=services("repos"), include_in_schema=False)
 async def team_by_id(request: IdentityRequest, team_id: int) -> Team:
-    """A team, also one that the person behind the request may not know of."""
+    """Return a team, whether or not the person of the request may see it."""
     async with request.db.read() as db:
         row = await team_rows.get(db, team_id)
     if row is None:
@@ -87,9 +88,9 @@ async def teams_of_organization(
     ids: Ids | None = None,
     everywhere: bool = False,
 ) -> list[Team]:
-    """Teams by name, by ids, and with ``?everywhere=true`` those that have all repositories.
+    """Return teams by name, by ids, and with ``?everywhere=true`` teams with all repositories.
 
-    Any of the three may be absent. Owners first, then by name.
+    Each of the three parameters may be absent. Owners comes first, then the others by name.
     """
     async with request.db.read() as db:
         rows = await teams.list_named(db, organization_id, name, ids or [], everywhere=everywhere)

@@ -23,13 +23,13 @@ PERMISSIONS = (TeamPermission.NONE, TeamPermission.READ, TeamPermission.WRITE, T
 EXTERNAL: tuple[Unit, ...] = ("ext_wiki", "ext_issues")
 """Units that can only be read, so the permission of a team does not depend on them."""
 VISIBILITY = "limited"
-"""Teams are seen by the members of their organization."""
+"""The visibility of teams: for the members of their organization."""
 WIDER_VISIBILITIES = ("public",)
-"""Requests for more visibility are ignored. For less, they are refused."""
+"""Requests for a wider visibility are ignored. Requests for a narrower one are rejected."""
 GRANTED = ("permission", "units", "unit_levels", "includes_all_repositories", "can_create_org_repo")
-"""The columns that a principal rests on."""
+"""The columns from which a principal's permissions are computed."""
 MOST_TEAMS = 1_000
-"""The limit for one member in one organization: an event and a principal list all teams of a member."""
+"""Maximum teams of one member in one organization, because an event and a principal list all of them."""
 
 
 async def create(
@@ -44,7 +44,7 @@ async def create(
     includes_all_repositories: bool,
     can_create_org_repo: bool,
 ) -> TeamRow:
-    """Create a team of ``columns_of``; an unknown permission counts as read. Raises Invalid."""
+    """Create a team with the columns from ``columns_of``. An unknown permission is read. Raises Invalid."""
     names.check_team(name)
     await lock_for_update(tx, organization_id)
     team_id = await store.add(
@@ -64,7 +64,7 @@ async def create(
 
 
 async def edit(tx: Tx, team_id: int, changes: dict[str, Any]) -> TeamRow:
-    """Change the columns named in ``changes`` and no others; the new row. Raises Invalid, NotFound."""
+    """Change only the columns in ``changes``; return the new row. Raises Invalid, NotFound."""
     team = await lock_team(tx, team_id)
     changes = {column: value for column, value in changes.items() if value != getattr(team, column)}
     if team.permission == TeamPermission.OWNER and changes.keys() & {
@@ -91,7 +91,7 @@ async def edit(tx: Tx, team_id: int, changes: dict[str, Any]) -> TeamRow:
 
 
 async def delete(tx: Tx, team_id: int) -> None:
-    """Delete a team; its members stay in the organization. Raises Invalid for Owners, NotFound."""
+    """Delete a team. Its members stay in the organization. Raises NotFound, and Invalid for Owners."""
     team = await lock_team(tx, team_id)
     if team.permission == TeamPermission.OWNER:
         raise Invalid.field("name", "owners", f"the team {team.name} cannot be deleted")
@@ -100,9 +100,9 @@ async def delete(tx: Tx, team_id: int) -> None:
 
 
 async def add_member(tx: Tx, team_id: int, user_id: int) -> None:
-    """Put a user into a team, and so into the organization.
+    """Add a user to a team, and so to the organization.
 
-    Raises NotFound, or Conflict for one team too many.
+    Raises NotFound, and Conflict if the user is in too many teams.
     """
     team = await lock_team(tx, team_id)
     team_ids = await team_rows.ids_of(tx, team.organization_id, user_id)
@@ -114,9 +114,9 @@ async def add_member(tx: Tx, team_id: int, user_id: int) -> None:
 
 
 async def remove_member(tx: Tx, team_id: int, user_id: int) -> None:
-    """Take a user out of a team; they stay in the organization.
+    """Remove a user from a team. The user stays in the organization.
 
-    Raises Invalid for the last owner, NotFound.
+    Raises NotFound, and Invalid for the last owner.
     """
     team = await lock_team(tx, team_id)
     if team.permission == TeamPermission.OWNER:
@@ -126,16 +126,16 @@ async def remove_member(tx: Tx, team_id: int, user_id: int) -> None:
 
 
 async def remove_member_by_hand(tx: Tx, team_id: int, user_id: int) -> None:
-    """Repeat ``remove_member``, and raise Conflict for a member by the groups of a source."""
+    """Remove a user as ``remove_member`` does. Raises Conflict for a member by the groups of a source."""
     await lock_team(tx, team_id)
     await members.require_not_mapped(tx, [team_id], user_id)
     await remove_member(tx, team_id, user_id)
 
 
 def columns_of(fields: Mapping[str, Any], team: TeamRow | None = None) -> dict[str, Any]:
-    """The columns for the ``fields`` of a request about ``team``.
+    """Return the columns for the ``fields`` of a request about ``team``.
 
-    Raises Invalid, also for what no team can be.
+    Raises Invalid, also for a combination that no team can have.
     """
     is_owners = team is not None and team.permission == TeamPermission.OWNER
     fixed: dict[str, tuple[Any, str]] = {
@@ -161,7 +161,7 @@ def columns_of(fields: Mapping[str, Any], team: TeamRow | None = None) -> dict[s
 
 
 def _columns_of_map(units_map: Mapping[str, str], permission: str | None) -> dict[str, Any]:
-    """The permission and the units of a map from each to what it permits. Raises Invalid."""
+    """Return the permission and the units in a map of permissions by unit. Raises Invalid."""
     checked(list(units_map))
     if wrong := sorted(set(units_map.values()) - {*UNIT_LEVELS}):
         words = f"{wrong[0]!r} is none of {', '.join(UNIT_LEVELS)}"
@@ -181,12 +181,12 @@ def _columns_of_map(units_map: Mapping[str, str], permission: str | None) -> dic
 
 
 def granted(permission: str) -> TeamPermission:
-    """The permission of a team that is asked for as ``permission``: an unknown one counts as read."""
+    """Return the permission for the text ``permission`` of a request; READ for unknown texts."""
     return TeamPermission(permission) if permission in PERMISSIONS else TeamPermission.READ
 
 
 def present(row: TeamRow) -> Team:
-    """The copy that other services keep."""
+    """Return the team in the form that other services copy."""
     return Team(
         id=row.id,
         organization_id=row.organization_id,
@@ -201,7 +201,7 @@ def present(row: TeamRow) -> Team:
 
 
 def permission_of(row: TeamRow) -> str:
-    """Return the permission that a team shows: the lowest above none of its units. Never admin by units."""
+    """Return the permission that a team shows: the lowest above none of its units. It is never admin."""
     levels = levels_by_unit(row)
     if not row.unit_levels or levels is None:
         return row.permission
@@ -211,7 +211,7 @@ def permission_of(row: TeamRow) -> str:
 
 
 def units_map_of(row: TeamRow) -> dict[str, str]:
-    """Return the level of each unit of a team, as the API names it."""
+    """Return the level of each unit of a team, with the API's names of units."""
     levels = levels_by_unit(row)
     if levels is None:
         return dict.fromkeys(all_units(row), row.permission)
@@ -224,12 +224,12 @@ def has_everything(row: TeamRow) -> bool:
 
 
 def creates(row: TeamRow) -> bool:
-    """True if its members may create repositories of its organization."""
+    """True if members of the team may create repositories of its organization."""
     return row.permission == TeamPermission.OWNER or row.can_create_org_repo
 
 
 def all_units(row: TeamRow) -> list[str]:
-    """The units of a team as the API names them."""
+    """Return the units of a team with their API names."""
     levels = levels_by_unit(row)
     return [f"repo.{unit}" for unit in (UNITS if levels is None else levels)]
 
@@ -248,7 +248,7 @@ def _reaches(row: TeamRow, unit: Unit, level: UnitLevel) -> bool:
 
 
 def checked(units: Sequence[str]) -> str:
-    """The value of the column for ``units`` such as repo.code: empty for all. Raises Invalid."""
+    """Return the value of the column for ``units`` such as repo.code; empty for all. Raises Invalid."""
     for unit in units:
         if unit not in {f"repo.{name}" for name in UNITS}:
             raise Invalid.field("units", "unknown", f"{unit!r} is no unit")
@@ -257,7 +257,7 @@ def checked(units: Sequence[str]) -> str:
 
 
 async def lock_team(tx: Tx, team_id: int) -> TeamRow:
-    """The team, read after its organization is locked: changes of one organization are serialized."""
+    """Lock the organization, then return the team. So changes of one organization are serialized."""
     team = await get_team(tx, team_id)
     await lock_for_update(tx, team.organization_id)
     return await get_team(tx, team_id)

@@ -1,4 +1,4 @@
-"""SQL for teams and their members. Owners of an organization are the members of its team Owners."""
+"""SQL for teams and their members. The members of the team Owners are the owners of the organization."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ async def add(
     includes_all_repositories: bool = False,
     can_create_org_repo: bool = False,
 ) -> int | None:
-    """Insert a team; its id, or None when the organization has one of that name in any letter case."""
+    """Insert a team; return its id, or None if the name is taken in any letter case."""
     statement = (
         insert(db, team)
         .values(
@@ -45,7 +45,7 @@ async def add(
 
 
 async def id_by_name(db: Executor, organization_id: int, name: str) -> int | None:
-    """The id of the team of that name in any letter case."""
+    """Return the id of the team with that name, in any letter case."""
     rows = await db.execute(
         select(team.c.id).where(team.c.organization_id == organization_id, team.c.lower_name == name.lower())
     )
@@ -55,9 +55,9 @@ async def id_by_name(db: Executor, organization_id: int, name: str) -> int | Non
 async def list_named(
     db: Executor, organization_id: int, name: str, ids: Collection[int], *, everywhere: bool
 ) -> Sequence[TeamRow]:
-    """Teams by name in any letter case, by ids, and with ``everywhere`` those with all repositories.
+    """Return teams by name in any letter case, by ids, and with ``everywhere`` teams with all repositories.
 
-    Owners first, then by name.
+    Owners comes first, then the others by name.
     """
     named = or_(team.c.lower_name == name.lower(), team.c.id.in_(ids))
     if everywhere:
@@ -85,7 +85,7 @@ _OWNERS_FIRST = (team.c.permission != TeamPermission.OWNER, team.c.lower_name)
 
 
 async def list_page(db: Executor, organization_id: int, page: Slice) -> tuple[Sequence[TeamRow], int]:
-    """Owners first, then by name."""
+    """Return a page of the teams of an organization. Owners comes first, then the others by name."""
     statement = select(team).where(team.c.organization_id == organization_id)
     return await fetch_page(db, statement, page, TeamRow, *_OWNERS_FIRST)
 
@@ -93,7 +93,10 @@ async def list_page(db: Executor, organization_id: int, page: Slice) -> tuple[Se
 async def search(
     db: Executor, organization_id: int, text: str, page: Slice, *, in_description: bool
 ) -> tuple[Sequence[TeamRow], int]:
-    """Those whose name, or description, contains ``text``, ignoring case; Owners first, then by name."""
+    """Return a page of teams whose name, or description, contains ``text``, ignoring case.
+
+    Owners comes first, then the others by name.
+    """
     matches = team.c.lower_name.contains(text.lower(), autoescape=True)
     if in_description:
         matches |= func.lower(team.c.description).contains(text.lower(), autoescape=True)
@@ -102,7 +105,7 @@ async def search(
 
 
 async def list_of_user(db: Executor, user_id: int, page: Slice) -> tuple[Sequence[TeamRow], int]:
-    """Teams that a user is in, oldest first."""
+    """Return a page of the teams of a user, oldest first."""
     statement = (
         select(team)
         .join(team_member, team_member.c.team_id == team.c.id)
@@ -138,7 +141,7 @@ async def member_ids(db: Executor, team_id: int) -> list[int]:
 
 
 async def list_members(db: Executor, team_id: int, page: Slice) -> tuple[Sequence[AccountRow], int]:
-    """Accounts of the members, oldest first."""
+    """Return a page of the accounts of members, oldest first."""
     statement = select(account).join(team_member, team_member.c.user_id == account.c.id)
     ids = select(team_member.c.team_id, team_member.c.user_id).where(team_member.c.team_id == team_id)
     return await fetch_page(db, statement, page, AccountRow, team_member.c.user_id, ids=ids)
@@ -147,7 +150,7 @@ async def list_members(db: Executor, team_id: int, page: Slice) -> tuple[Sequenc
 async def list_with_repository(
     db: Executor, organization_id: int, team_ids: Collection[int]
 ) -> Sequence[TeamRow]:
-    """List these teams of the organization, and those with all repositories."""
+    """Return these teams of the organization, and its teams with all repositories."""
     named = or_(team.c.id.in_(team_ids), has_everything())
     return await fetch_all(db, select(team).where(team.c.organization_id == organization_id, named), TeamRow)
 
@@ -161,7 +164,7 @@ async def members_of_teams(db: Executor, team_ids: Collection[int]) -> list[int]
 async def filter_members(
     db: Executor, organization_id: int, user_ids: Collection[int], team_ids: Collection[int]
 ) -> list[int]:
-    """Those of these users who are in one of these teams of the organization."""
+    """Return those users who are in one of these teams of the organization."""
     ids = await db.execute(
         select(team_member.c.user_id)
         .join(team, team.c.id == team_member.c.team_id)
