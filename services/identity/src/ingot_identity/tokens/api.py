@@ -1,6 +1,6 @@
-"""Access tokens of the caller.
+"""Routes for access tokens of the caller.
 
-They are created, listed and deleted with the password only; a token may delete itself.
+Tokens are created, listed and deleted only with the password; a token may delete itself.
 """
 
 from datetime import datetime
@@ -26,9 +26,10 @@ MOST_REPOSITORIES = MOST_SCOPES = 100
 
 
 class CreateAccessTokenOption(msgspec.Struct):
-    """`scopes` as read:… or write:… of a group; none means all. Without `expires_at` it works until deleted.
+    """A new token. `scopes` are read:… or write:… of a group; none means all.
 
-    With `repositories` (`owner/name`) it works there, and elsewhere like no token.
+    Without `expires_at` it works until it is deleted. With `repositories` (`owner/name`) it has access only
+    to them; elsewhere it counts as anonymous.
     """
 
     name: Name = ""
@@ -37,7 +38,7 @@ class CreateAccessTokenOption(msgspec.Struct):
     repositories: Annotated[list[Name], msgspec.Meta(max_length=MOST_REPOSITORIES)] | None = None
 
     def expiry(self) -> datetime | None:
-        """When it expires, in UTC. Raises Invalid."""
+        """Return the time at which the token expires, in UTC. Raises Invalid."""
         return in_utc(self.expires_at, "expires_at") if self.expires_at else None
 
 
@@ -47,12 +48,11 @@ class TokenOwner(msgspec.Struct):
 
 
 class AccessToken(msgspec.Struct):
-    """`sha1` is the secret. It is empty except in the answer to the creation.
+    """A token. `sha1` is the secret. It is empty except in the response to the creation.
 
-    `token_last_eight` tells tokens apart.
-
-    `repositories` are the current names of those that it is restricted to; absent without restriction.
-    Deleted ones, and those that the owner of the token may not see any more, are left out.
+    `token_last_eight` distinguishes tokens. `repositories` are the current names of those that the token is
+    restricted to; absent without restriction. Deleted ones, and those that the owner of the token may no
+    longer see, are omitted.
     """
 
     id: int
@@ -78,7 +78,7 @@ class CurrentToken(AccessToken, kw_only=True):
     status_code=201,
 )
 async def create_token(request: IdentityRequest, data: CreateAccessTokenOption) -> AccessToken:
-    """Create an access token; its secret is shown only now."""
+    """Create an access token. Its secret is shown only in this response."""
     name = data.name or request.query_params.get("name", "")
     scopes = list(dict.fromkeys(data.scopes)) or ["all"]
     expires_at = data.expiry()
@@ -125,7 +125,7 @@ async def create_token(request: IdentityRequest, data: CreateAccessTokenOption) 
     tags=["user"],
 )
 async def list_tokens(request: IdentityRequest) -> Response[list[AccessToken]]:
-    """The caller's access tokens, newest first, without their secrets."""
+    """List the caller's access tokens, latest first, without their secrets."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_page(db, request.principal.id, page)
@@ -155,7 +155,7 @@ async def delete_token(request: IdentityRequest, token: str) -> None:
 
 @get("/api/v1/token", policy=present_token(), operation_id="getCurrentToken", tags=["user"])
 async def get_current_token(request: IdentityRequest) -> CurrentToken:
-    """The access token that the request came with, without its secret."""
+    """Return the access token of this request, without its secret."""
     async with request.db.read() as db:
         row = await store.get(db, request.principal.id, request.principal.token_id)
         if row is None:
@@ -167,7 +167,7 @@ async def get_current_token(request: IdentityRequest) -> CurrentToken:
 
 @delete("/api/v1/token", policy=present_token(), operation_id="deleteCurrentToken", tags=["user"])
 async def delete_current_token(request: IdentityRequest) -> None:
-    """Delete the access token that the request came with."""
+    """Delete the access token of this request."""
     async with request.db.transaction() as tx:
         token_id = request.principal.token_id
         await tokens.delete(tx, request.principal.id, token_id)

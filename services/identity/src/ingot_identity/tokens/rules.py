@@ -21,11 +21,11 @@ from ingot_identity.tokens import store
 
 GROUPS = ("user", "organization", "repository", "issue", "hook", "admin", "misc")
 NARROW_GROUPS = ("notification",)
-"""Parts of other groups: ``issue`` includes notifications."""
+"""Groups that another group includes: ``issue`` includes notifications."""
 FOREIGN_GROUPS = ("activitypub", "package", "project")
-"""Groups of features that do not exist here: tokens keep them, and they open nothing."""
+"""Groups of features that Ingot does not have. Tokens keep them, without effect."""
 PUBLIC_ONLY = "public-only"
-"""The scope of tokens that reach only what an anonymous caller sees."""
+"""The scope of tokens that have only the access of an anonymous caller."""
 
 
 def _scopes(*groups: str) -> list[str]:
@@ -43,19 +43,17 @@ def has_secret_format(text: str) -> bool:
 
 
 def digest(secret: str) -> bytes:
-    """The hash of a secret in the database. The secret is random, so a slow hash would add no protection."""
+    """Return the hash of a secret. The secret is random, so a slow hash would add no protection."""
     return hashlib.sha256(secret.encode()).digest()
 
 
 async def named_repositories(
     db: Database, principal: Principal, names: list[str], patience: float
 ) -> dict[int, str]:
-    """The repositories that ``names`` names as ``owner/name``: the current name of each by id.
+    """Return the current names of the repositories ``names`` (``owner/name``), by id.
 
-    Raises Invalid.
-
-    Waits at most ``patience`` seconds for the events of repositories that were just created. The error does
-    not tell a missing repository from one that ``principal`` may not see.
+    Waits at most ``patience`` seconds for the events of repositories that were just created. Raises Invalid.
+    The error does not distinguish a missing repository from one that ``principal`` may not see.
     """
     by_pair = {_owner_and_name(name): name for name in names}
     if not by_pair:
@@ -85,7 +83,7 @@ async def create(
     expires_at: datetime | None = None,
     repository_ids: Collection[int] = (),
 ) -> tuple[int, str]:
-    """Create a token; its id and secret. No scopes mean all, no repositories mean no restriction.
+    """Create a token; return its id and secret. No scopes mean all, no repositories no restriction.
 
     Raises Invalid.
     """
@@ -116,9 +114,9 @@ async def create(
 
 
 async def find(tx: Tx, account_id: int, text: str) -> int:
-    """The id of the account's token that ``text`` names by its id or its name.
+    """Return the id of the account's token with the id or name ``text``.
 
-    Raises NotFound, or Invalid for several.
+    Raises NotFound, and Invalid for several.
     """
     if text.isascii() and text.isdigit():
         return int(text) if len(text) < len(str(MAX_ID)) else MAX_ID

@@ -66,9 +66,9 @@ token_repository = Table(
 
 
 class TokenHolderRow(AccountRow):
-    """The account that a token belongs to, and the token.
+    """The account that owns a token, and the token.
 
-    ``restricted_to`` are the ids of the repositories that the token is restricted to, separated by commas;
+    ``restricted_to`` has the ids of the repositories that the token is restricted to, separated by commas;
     None without restriction.
     """
 
@@ -79,7 +79,7 @@ class TokenHolderRow(AccountRow):
 
 
 class TokenRepositoryRow(TypedRow):
-    """A repository that a token is restricted to; ``login`` is None where it may not be seen."""
+    """A repository that a token is restricted to. ``login`` is None if it may not be seen."""
 
     token_id: int
     login: str | None
@@ -87,7 +87,7 @@ class TokenRepositoryRow(TypedRow):
 
 
 async def add(db: Executor, account_id: int, repository_ids: Collection[int] = (), **values: Any) -> int:
-    """Insert a token, restricted to ``repository_ids`` if there are any; its id."""
+    """Insert a token, restricted to ``repository_ids`` if there are any; return its id."""
     statement = insert(access_token).values(account_id=account_id, created_at=now(), **values)
     token_id = int((await db.execute(statement.returning(access_token.c.id))).scalar_one())
     if repository_ids:
@@ -97,7 +97,7 @@ async def add(db: Executor, account_id: int, repository_ids: Collection[int] = (
 
 
 async def get_holder(db: Executor, *, sha256: bytes = b"", token_id: int = 0) -> TokenHolderRow | None:
-    """Whose token it is, by one of the two; None when there is none or it has expired."""
+    """Return the account of a token, found by one of the two; None if missing or expired."""
     restricted_to = (
         select(func.aggregate_strings(cast(token_repository.c.repository_id, String), ","))
         .where(token_repository.c.token_id == access_token.c.id)
@@ -122,7 +122,7 @@ async def get_holder(db: Executor, *, sha256: bytes = b"", token_id: int = 0) ->
 
 
 async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[TokenRow], int]:
-    """Newest first."""
+    """Return a page of the tokens of an account, latest first."""
     statement = select(access_token).where(access_token.c.account_id == account_id)
     return await fetch_page(db, statement, page, TokenRow, access_token.c.id.desc())
 
@@ -144,9 +144,9 @@ async def list_ids_by_name(db: Executor, account_id: int, name: str, *, limit: i
 async def repositories_of(
     db: Executor, token_ids: Collection[int], principal: Principal
 ) -> dict[int, list[str]]:
-    """By token the names of the repositories it is restricted to that ``principal`` may see.
+    """Return the names of each token's repositories that ``principal`` may see.
 
-    Tokens without restriction are left out.
+    Tokens without restriction are omitted.
     """
     # One after the other: SQLite would make the whole table of a join inside of one.
     joined = token_repository.outerjoin(
@@ -167,7 +167,7 @@ async def repositories_of(
 
 
 async def remove(db: Executor, account_id: int, token_id: int) -> bool:
-    """Delete one; False when that account has no such token."""
+    """Delete a token. Return False if the account has no such token."""
     deleted = await db.execute(
         delete(access_token).where(access_token.c.account_id == account_id, access_token.c.id == token_id)
     )
