@@ -1,8 +1,7 @@
-"""The second factor of the caller's account.
+"""Routes for the second factor of the caller's account.
 
-Only a password reaches it, or a session, which gives the password as well.
-
-Otherwise a person at a browser that was left open could lock the owner out.
+They accept only a password, or a session together with the password. Otherwise a person at an unattended
+browser could lock the owner out.
 """
 
 from typing import Annotated
@@ -31,7 +30,7 @@ from ingot_identity.two_factors.rules.proofs import require_password_and_code
 
 
 def own_second_factor() -> Policy:
-    """The caller, with their password or a session, on a route about a second factor that they have."""
+    """Policy for callers with a password or a session, on a route about their second factor."""
 
     async def decide(connection: Connection, _level: str) -> AccountRow:
         principal = principal_of(connection, SignIn.BASIC)
@@ -50,7 +49,10 @@ Password = Annotated[str, msgspec.Meta(max_length=LONGEST)]
 
 
 class TwoFactorState(msgspec.Struct, kw_only=True):
-    """`enabled` is about the app. `passkeys` and `recovery_codes` say how many there are."""
+    """The state of the second factor. `enabled` is about the app.
+
+    `passkeys` and `recovery_codes` are numbers.
+    """
 
     enabled: bool
     passkeys: int
@@ -58,14 +60,14 @@ class TwoFactorState(msgspec.Struct, kw_only=True):
 
 
 class TwoFactorEnrolment(msgspec.Struct, kw_only=True):
-    """For the app of the person: `secret` to be typed in, or `uri` as a QR code. Both are shown only now."""
+    """The secret for the user's app: `secret` to type, or `uri` as a QR code. Both are shown only now."""
 
     secret: str
     uri: str
 
 
 class BeginTwoFactor(msgspec.Struct):
-    """`password` is not needed if this request is signed in with it."""
+    """A request to begin. `password` is not needed if this request is authenticated with it."""
 
     password: Password = ""
 
@@ -75,21 +77,24 @@ class ConfirmTwoFactor(msgspec.Struct):
 
 
 class ProveTwoFactor(msgspec.Struct):
-    """`code` is of the app or a recovery code. Neither is needed if this request is signed in with both."""
+    """A proof. `code` is from the app or a recovery code.
+
+    Password and code are not needed if this request is authenticated with both.
+    """
 
     password: Password = ""
     code: Code = ""
 
 
 class RecoveryCodes(msgspec.Struct):
-    """Each works once in place of a code of the app. They are shown only now."""
+    """Recovery codes. Each works once instead of a code of the app. They are shown only now."""
 
     recovery_codes: list[str]
 
 
 @get("/api/v1/user/two_factor", policy=basic(), operation_id="userGetTwoFactor", tags=["user"])
 async def get_two_factor(request: IdentityRequest) -> TwoFactorState:
-    """The state of the second factor of the caller."""
+    """Return the state of the second factor of the caller."""
     async with request.db.read() as db:
         row = await store.get(db, request.principal.id)
         enabled = row is not None and row.confirmed_at is not None
@@ -124,7 +129,7 @@ async def begin_two_factor(request: IdentityRequest, data: BeginTwoFactor) -> Tw
 async def confirm_two_factor(request: IdentityRequest, data: ConfirmTwoFactor) -> RecoveryCodes:
     """Turn the second factor on with a code of the app.
 
-    From now on a password needs a code; tokens need none.
+    From now on a password needs a code. Tokens need none.
     """
     async with request.db.transaction() as tx:
         codes = await request.part(TwoFactorComponents).sign_ins.two_factors.confirm(
@@ -142,7 +147,7 @@ async def confirm_two_factor(request: IdentityRequest, data: ConfirmTwoFactor) -
     status_code=200,
 )
 async def renew_recovery_codes(request: IdentityRequest, data: ProveTwoFactor) -> RecoveryCodes:
-    """Replace the recovery codes; those before stop working."""
+    """Replace the recovery codes. The former ones stop working."""
     await _require_fresh_proof(request, data)
     async with request.db.transaction() as tx:
         codes = await two_factors.new_recovery_codes(tx, request.principal.id)
@@ -154,7 +159,7 @@ async def renew_recovery_codes(request: IdentityRequest, data: ProveTwoFactor) -
     "/api/v1/user/two_factor", policy=own_second_factor(), operation_id="userDeleteTwoFactor", tags=["user"]
 )
 async def delete_two_factor(request: IdentityRequest, data: ProveTwoFactor) -> None:
-    """Remove the app. Passkeys stay."""
+    """Remove the app. Passkeys are not removed."""
     await _require_fresh_proof(request, data)
     async with request.db.transaction() as tx:
         await remove_app(tx, request.principal.id)
@@ -170,7 +175,7 @@ async def delete_two_factor(request: IdentityRequest, data: ProveTwoFactor) -> N
 async def delete_two_factor_of_user(request: IdentityRequest) -> None:
     """Remove app, passkeys and recovery codes that a user lost.
 
-    The caller's own only with the password in this request.
+    For the caller's own, this request must contain the password.
     """
     access.require_other_second_factor(request.principal, request.account)
     async with request.db.transaction() as tx:
@@ -179,7 +184,10 @@ async def delete_two_factor_of_user(request: IdentityRequest) -> None:
 
 
 async def _require_fresh_password(request: IdentityRequest, password: str) -> None:
-    """A session may be old or stolen. Raises Invalid, NotFound, TooManyRequests."""
+    """Require the password of a session, which may be old or stolen.
+
+    Raises Invalid, NotFound, TooManyRequests.
+    """
     if request.principal.via != "session":
         return
     sign_ins, address = request.part(TwoFactorComponents).sign_ins, client_address()

@@ -1,4 +1,4 @@
-"""The objects of second factors that live as long as the process."""
+"""Objects of second factors that live as long as the process."""
 
 from dataclasses import dataclass
 

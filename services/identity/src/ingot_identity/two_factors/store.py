@@ -57,20 +57,20 @@ recovery_code = Table(
 
 
 async def get(db: Executor, account_id: int) -> TwoFactorRow | None:
-    """The second factor of an account, also one that is not confirmed."""
+    """Return the second factor of an account, also an unconfirmed one."""
     return await fetch_first(
         db, select(two_factor).where(two_factor.c.account_id == account_id), TwoFactorRow
     )
 
 
 async def get_account(db: Executor, account_id: int) -> AccountRow | None:
-    """The account, if it has a second factor: an app that is confirmed, or a passkey."""
+    """Return the account, if it has a second factor: a confirmed app, or a passkey."""
     statement = select(account).where(account.c.id == account_id, _has_factor(account_id))
     return await fetch_first(db, statement, AccountRow)
 
 
 async def is_enabled(db: Executor, account_id: int) -> bool:
-    """True if the account has a second factor: an app that is confirmed, or a passkey."""
+    """True if the account has a second factor: a confirmed app, or a passkey."""
     return bool((await db.execute(select(_has_factor(account_id)))).scalar())
 
 
@@ -80,7 +80,7 @@ def _has_factor(account_id: int) -> ColumnElement[bool]:
 
 
 async def save(db: Executor, account_id: int, sealed: bytes) -> bool:
-    """Note a secret that is to be confirmed; False when the account has a confirmed one."""
+    """Store a secret that has to be confirmed. Return False if the account has a confirmed one."""
     values = {"sealed": sealed, "created_at": now(), "last_step": 0}
     statement = transaction.insert(db, two_factor).values(account_id=account_id, **values)
     statement = statement.on_conflict_do_update(
@@ -96,14 +96,14 @@ async def confirm(db: Executor, account_id: int) -> None:
 
 
 async def mark_used(db: Executor, account_id: int, step: int) -> bool:
-    """Note that the code of a time step was used; False when it, or a later one, was used before."""
+    """Record the use of a time step's code. Return False if it, or a later one, was already used."""
     unused = update(two_factor).where(two_factor.c.account_id == account_id, two_factor.c.last_step < step)
     statement = unused.values(last_step=step).returning(two_factor.c.account_id)
     return (await db.execute(statement)).scalar() is not None
 
 
 async def remove(db: Executor, account_id: int) -> bool:
-    """Remove the app; whether there was one."""
+    """Remove the app. Return whether it existed."""
     statement = delete(two_factor).where(two_factor.c.account_id == account_id)
     return (await db.execute(statement.returning(two_factor.c.account_id))).scalar() is not None
 
@@ -120,7 +120,7 @@ async def replace_recovery_codes(db: Executor, account_id: int, digests: Collect
 
 
 async def use_recovery_code(db: Executor, account_id: int, sha256: bytes) -> bool:
-    """Delete the code; False if there was none."""
+    """Delete a recovery code. Return False if it does not exist."""
     statement = delete(recovery_code).where(
         recovery_code.c.account_id == account_id, recovery_code.c.sha256 == sha256
     )

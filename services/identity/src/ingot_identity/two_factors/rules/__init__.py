@@ -1,1 +1,1 @@
-"""Decisions and use cases of second factors."""
+"""Rules and use cases of second factors."""

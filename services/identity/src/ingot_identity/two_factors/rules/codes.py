@@ -29,13 +29,13 @@ STEP_SECONDS = 30
 DIGITS = 6
 SECRET_BYTES = 20
 TOLERANCE = 1
-"""A clock may be so many steps before or after ours."""
+"""Number of time steps by which a clock may differ from ours."""
 RECOVERY_CODES = 10
 TICKET_SECONDS = 300
 
 
 class Enrolment(NamedTuple):
-    """Input for the app of the person: the secret to type in, or the address for a QR code."""
+    """The secret for a user's app: as text to type, or as a URI for a QR code."""
 
     secret: str
     uri: str
@@ -45,12 +45,12 @@ class TwoFactors:
     """Begins, confirms, checks and removes second factors."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises SettingsError."""
+        """Load the sealing key. Raises SettingsError."""
         self._seal = Seal(settings.sealing_key, "INGOT_IDENTITY_SEALING_KEY")
         self._issuer = urlsplit(settings.public_url).hostname or "Ingot"
 
     async def begin(self, tx: Tx, account: AccountRow) -> Enrolment:
-        """Make a secret, which takes effect when it is confirmed. Raises Invalid where one is in effect."""
+        """Create a secret, which takes effect when it is confirmed. Raises Invalid if one is in effect."""
         raw = secrets.token_bytes(SECRET_BYTES)
         secret = base64.b32encode(raw).decode()
         sealed = self._seal.close(secret)
@@ -59,7 +59,7 @@ class TwoFactors:
         return Enrolment(secret, _totp(secret).get_provisioning_uri(account.login, f"Ingot {self._issuer}"))
 
     async def confirm(self, tx: Tx, account_id: int, code: str) -> list[str]:
-        """Turn it on with a first code of the app; the new recovery codes. Raises Invalid."""
+        """Turn the second factor on with a code of the app; return new recovery codes. Raises Invalid."""
         await lock_for_update(tx, account_id)
         row = await store.get(tx, account_id)
         if row is None or row.confirmed_at is not None:
@@ -72,7 +72,7 @@ class TwoFactors:
         return await new_recovery_codes(tx, account_id)
 
     async def use(self, tx: Tx, account_id: int, code: str) -> bool:
-        """Use a code of either kind; False if it is wrong or was used before."""
+        """Use a code of either kind. Return False if it is wrong or was used before."""
         row = await store.get(tx, account_id)
         if row is not None and row.confirmed_at is not None:
             if await self._use_app_code(tx, account_id, row.sealed, code):
@@ -82,12 +82,12 @@ class TwoFactors:
         return await store.use_recovery_code(tx, account_id, tokens.digest(_plain(code)))
 
     def ticket(self, account: AccountRow) -> str:
-        """A proof, for the form that asks for a code, that the current password was given just before."""
+        """Return a ticket for the code form: it proves that the current password was just given."""
         sealed = self._seal.close(f"{account.id} {_digest_of_password(account)}")
         return sealed.decode() if sealed else ""
 
     async def account_of(self, db: Executor, ticket: str) -> AccountRow | None:
-        """The account that a ticket is for; None when it is too old, or the password was changed."""
+        """Return the account of a ticket; None if it is too old or the password has changed."""
         try:
             account_id, digest = self._seal.open(ticket.encode(), seconds=TICKET_SECONDS).split()
         except Unreadable:
@@ -107,7 +107,7 @@ class TwoFactors:
 
 
 async def new_recovery_codes(tx: Tx, account_id: int) -> list[str]:
-    """Replace the recovery codes; the new ones. Raises NotFound for an account without a second factor."""
+    """Replace the recovery codes and return them. Raises NotFound for an account without a second factor."""
     await lock_for_update(tx, account_id)
     if not await store.is_enabled(tx, account_id):
         raise NotFound
@@ -126,5 +126,5 @@ def _totp(secret: str) -> TOTP:
 
 
 def _plain(code: str) -> str:
-    """A code as it is compared: people type blanks, hyphens and capital letters."""
+    """Return a code in the form for comparison: without the spaces, hyphens and capitals that people type."""
     return code.replace(" ", "").replace("-", "").lower()

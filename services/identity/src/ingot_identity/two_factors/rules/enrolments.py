@@ -1,4 +1,4 @@
-"""Passkeys as second factors, and removal of second factors with what belongs to them."""
+"""Passkeys as second factors, and removal of second factors with their recovery codes."""
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, NotFound
@@ -35,7 +35,7 @@ async def add_passkey(tx: Tx, account_id: int, new: NewPasskey, name: str) -> tu
 
 
 async def remove_passkey(tx: Tx, account_id: int, passkey_id: int) -> None:
-    """Raises NotFound."""
+    """Remove a passkey. Raises NotFound."""
     await lock_for_update(tx, account_id)
     if not await passkeys.remove(tx, account_id, passkey_id):
         raise NotFound
@@ -43,7 +43,7 @@ async def remove_passkey(tx: Tx, account_id: int, passkey_id: int) -> None:
 
 
 async def remove_app(tx: Tx, account_id: int) -> None:
-    """Remove the app; passkeys stay. Raises NotFound."""
+    """Remove the app; passkeys are not removed. Raises NotFound."""
     await lock_for_update(tx, account_id)
     if not await store.remove(tx, account_id):
         raise NotFound
@@ -51,7 +51,7 @@ async def remove_app(tx: Tx, account_id: int) -> None:
 
 
 async def remove_all(tx: Tx, account_id: int) -> None:
-    """Remove the app, every passkey and the recovery codes. Raises NotFound if there is none."""
+    """Remove the app, every passkey and the recovery codes. Raises NotFound if there are none."""
     await lock_for_update(tx, account_id)
     had_app = await store.remove(tx, account_id)
     if not await passkeys.remove_all(tx, account_id) and not had_app:

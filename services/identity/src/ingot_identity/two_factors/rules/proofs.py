@@ -40,11 +40,11 @@ class SignIns(PasswordChecks):
     two_factors: TwoFactors
     passkeys: Passkeys
     required: str = "none"
-    """Accounts that need a second factor, as the settings say it."""
+    """The accounts that need a second factor, in the spelling of the settings."""
 
 
 class SignedChallenge(NamedTuple):
-    """An answer of an authenticator, the sealed ceremony that it is for, and the digest of the browser."""
+    """A response of an authenticator, its sealed ceremony, and the digest of the browser."""
 
     state: str
     answer: str
@@ -62,7 +62,7 @@ class Proof(NamedTuple):
 async def require_code(
     db: Database, sign_ins: SignIns, account: AccountRow, code: str, *, address: str
 ) -> None:
-    """Raises CodeRequired unless it is a code of the account, TooManyRequests after too many wrong ones."""
+    """Raise CodeRequired for a wrong code, and TooManyRequests after too many wrong ones."""
     async with sign_ins.throttle.attempt(account.login, address) as attempt:
         attempt.succeeded = await use_code(db, sign_ins, account, code)
     if not attempt.succeeded:
@@ -73,9 +73,10 @@ async def require_code(
 async def require_password_and_code(
     db: Database, sign_ins: SignIns, account: AccountRow, password: str, code: str, *, address: str
 ) -> None:
-    """Raises Invalid for a wrong ``password`` or ``code``, TooManyRequests after too many of them.
+    """Raise Invalid for a wrong ``password`` or ``code``; TooManyRequests after too many of them.
 
-    It is one attempt: a right password alone must not clear the count of failures. Codes are guessed with it.
+    Both are one attempt: a correct password alone must not clear the count of failures, which limits guesses
+    of codes.
     """
     async with sign_ins.throttle.attempt(account.login, address) as attempt:
         knows_password = await sign_ins.passwords.matches(password, account.password_hash)
@@ -102,8 +103,8 @@ async def require_passkey(
     """Require a passkey of the account, and its ``password`` if it is not None.
 
     ``verified`` requires that the owner of the passkey gave a PIN or a fingerprint. Password and passkey are
-    one attempt: a right password alone must not clear the count of failures. Raises Invalid, InvalidPasskey,
-    and TooManyRequests after too many failures.
+    one attempt: a correct password alone must not clear the count of failures. Raises Invalid,
+    InvalidPasskey, and TooManyRequests after too many failures.
     """
     refusal: InvalidPasskey | None = None
     async with sign_ins.throttle.attempt(account.login, address) as attempt:
@@ -126,7 +127,7 @@ async def _refusal(
     *,
     verified: bool,
 ) -> InvalidPasskey | None:
-    """Return the reason against a passkey; an exception would mean that nothing was checked."""
+    """Return the error for a passkey. It is not raised, because that would not count as a failed attempt."""
     try:
         await sign_ins.passkeys.finish_use(
             db,
@@ -170,10 +171,10 @@ async def use_any_passkey(
 async def require_proof(
     db: Database, sign_ins: SignIns, account: AccountRow, proof: Proof, *, address: str
 ) -> None:
-    """Require of a signed-in person what a sign-in would ask.
+    """Require the proof of a signed-in person that a sign-in would require.
 
-    That is the password, with a code or a passkey if there is a second factor. A passkey alone is enough if
-    its owner gave a PIN or a fingerprint. Raises Invalid, InvalidPasskey, TooManyRequests, Unavailable.
+    That is the password, with a code or a passkey if there is a second factor. A passkey alone is sufficient
+    if its owner gave a PIN or a fingerprint. Raises Invalid, InvalidPasskey, TooManyRequests, Unavailable.
     """
     if proof.challenge is not None:
         await require_passkey(
