@@ -1,4 +1,4 @@
-"""Counts of the lists of users, organizations and addresses, kept current."""
+"""Maintains the counts of users, organizations and addresses."""
 
 from datetime import timedelta
 
@@ -11,7 +11,7 @@ ADD_UP_EVERY = timedelta(minutes=1)
 
 
 def tasks(database: Database) -> list[PeriodicTask]:
-    """Add up the counts that triggers note, and count again every hour."""
+    """Return tasks that add up the counts of the triggers, and that recount every hour."""
 
     async def recount() -> None:
         async with database.transaction() as tx:

@@ -1,4 +1,4 @@
-"""Creating and changing users."""
+"""Creation and changes of users."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -28,7 +28,7 @@ from ingot_identity.sources.store import mapped_members
 from ingot_identity.sources.store.tables import LOCAL
 
 CREDENTIAL_COLUMNS = {"password_hash", "active", "login_prohibited", "admin"}
-"""The columns that a cached credential depends on: a change of one revokes it everywhere."""
+"""Columns on which a cached credential depends. A change of one revokes the credential everywhere."""
 
 
 SUPPORTED: dict[str, object] = {
@@ -36,13 +36,13 @@ SUPPORTED: dict[str, object] = {
     "restricted": False,
     "max_repo_creation": -1,
 }
-"""Fields that restrict users, and the one value that they can have here: another one would not be obeyed."""
+"""Fields that restrict users, with the only value that is supported. Other values would have no effect."""
 IGNORED = ("allow_git_hook", "allow_import_local")
-"""Permissions for features that do not exist here."""
+"""Permissions for features that Ingot does not have."""
 
 
 def require_supported(fields: dict[str, Any]) -> dict[str, Any]:
-    """``fields`` without those that can have one value only. Raises Invalid for another value."""
+    """Return ``fields`` without those that have only one value. Raises Invalid for another value."""
     for field, value in SUPPORTED.items():
         if fields.get(field, value) != value:
             text = msgspec.json.encode(value).decode()
@@ -63,10 +63,10 @@ async def create_user(
     login_name: str = "",
     **details: Any,
 ) -> AccountRow:
-    """Create a user who may sign in at once; the row. ``details`` are further columns. Raises Invalid.
+    """Create a user who may sign in at once; return the row. ``details`` are further columns. Raises Invalid.
 
-    ``created_at`` is for users who come from another server. ``login_name`` is the id of the person at the
-    source.
+    ``created_at`` is for users who are imported from another server. ``login_name`` is the id of the person
+    at the source.
     """
     if created_at is not None and created_at > now():
         raise Invalid.field("created_at", "future", "is in the future")
@@ -99,7 +99,7 @@ async def create_user(
 async def ensure_administrator(
     db: Database, presenter: Presenter, passwords: Passwords, *, login: str, email: str, password: str
 ) -> bool:
-    """Create an administrator unless there is any; whether one was created. Raises Invalid."""
+    """Create an administrator unless one exists. Return whether one was created. Raises Invalid."""
     async with db.read() as reader:
         if await store.any_administrator(reader):
             return False
@@ -116,7 +116,7 @@ async def ensure_administrator(
 
 
 async def edit_user(tx: Tx, presenter: Presenter, account_id: int, changes: dict[str, Any]) -> AccountRow:
-    """Change only the columns named in ``changes``, and return the new row. Raises Invalid, NotFound."""
+    """Change only the columns in ``changes``, and return the new row. Raises Invalid, NotFound."""
     if not (changes.get("admin", True) and changes.get("active", True)) or changes.get("login_prohibited"):
         await require_another_administrator(tx, account_id)
     before = await lock_for_update(tx, account_id)
@@ -142,7 +142,7 @@ async def edit_user(tx: Tx, presenter: Presenter, account_id: int, changes: dict
 async def edit_user_by_hand(
     tx: Tx, presenter: Presenter, messages: Messages, account_id: int, changes: dict[str, Any]
 ) -> AccountRow:
-    """Repeat ``edit_user``, and send a mail about a new address to the former one.
+    """Change a user as ``edit_user`` does, and send a mail about a new address to the former one.
 
     Raises Conflict for a change of a right that groups of a source gave.
     """
@@ -164,7 +164,7 @@ async def edit_user_by_hand(
 async def rename_user(
     tx: Tx, presenter: Presenter, account_id: int, login: str, *, reserved_for: timedelta
 ) -> AccountRow:
-    """Give a user another name, and reserve the old one for that long; the new row.
+    """Rename a user, and reserve the old name for that long; return the new row.
 
     Raises Invalid, NotFound.
     """
@@ -174,9 +174,9 @@ async def rename_user(
 
 
 async def require_another_administrator(tx: Tx, account_id: int) -> None:
-    """Raises Invalid for the last administrator who may sign in.
+    """Raise Invalid for the last administrator who may sign in.
 
-    Locks all administrators, so it must come before any other lock.
+    Locks all administrators, so call it before any other lock.
     """
     if await store.lock_administrators(tx) == [account_id]:
         raise Invalid.field("username", "last_administrator", "is the last administrator")

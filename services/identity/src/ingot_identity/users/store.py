@@ -1,4 +1,4 @@
-"""SQL that lists and searches users."""
+"""SQL for lists and searches of users."""
 
 from collections.abc import Sequence
 
@@ -34,9 +34,9 @@ from ingot_identity.two_factors.store import two_factor
 async def search_users(
     db: Executor, text: str, page: Slice, viewer: Principal, *, user_id: int = 0
 ) -> tuple[Sequence[AccountRow], int]:
-    """Users whose name, full name or address contains ``text``, by name; and how many there are.
+    """Return a page of users whose name, full name or address contains ``text``, and their number.
 
-    Addresses that ``viewer`` may not see are not searched. With ``user_id`` only that one.
+    Addresses that ``viewer`` may not see are not searched. With ``user_id``, only that user is listed.
     """
     may_see = or_(~account.c.email_private, account.c.id == viewer.id, literal(viewer.admin))
     has_text = has_name(text, or_address=may_see if viewer.signed_in else None)
@@ -48,9 +48,9 @@ async def search_users(
 
 
 class UserFilter(msgspec.Struct, frozen=True):
-    """An administrator's filter of users; None, 0 and an empty ``login_name`` match all.
+    """An administrator's filter of users. None, 0 and an empty ``login_name`` match all.
 
-    ``text`` is part of a name or address.
+    ``text`` is a part of a name or address.
     """
 
     text: str = ""
@@ -61,7 +61,7 @@ class UserFilter(msgspec.Struct, frozen=True):
     login_prohibited: bool | None = None
     two_factor: bool | None = None
     matches_none: bool = False
-    """Matches no user: the filter asks for an unsupported kind."""
+    """True if the filter requests an unsupported kind, so it matches no user."""
 
 
 SORT_COLUMNS = {
@@ -75,9 +75,9 @@ SORT_COLUMNS = {
 async def list_users(
     db: Executor, user_filter: UserFilter, page: Slice, *, sort: str, descending: bool
 ) -> tuple[Sequence[AccountRow], int]:
-    """Users as administrators list them; ``sort`` is a key of ``SORT_COLUMNS``.
+    """Return a page of users for administrators, and their number; ``sort`` is a key of ``SORT_COLUMNS``.
 
-    With a filter ``COUNTED`` are counted at most.
+    With a filter, at most ``COUNTED`` are counted.
     """
     text = user_filter.text
     few = list[ColumnElement[bool]]()
@@ -114,7 +114,7 @@ async def list_users(
 
 
 async def recount(tx: Tx) -> None:
-    """Count users, organizations and addresses again, into one row for each list."""
+    """Recount users, organizations and addresses; write one row for each list."""
     is_user = account.c.kind == literal_column(f"'{AccountKind.USER}'")
     name = case((is_user, literal_column(f"'{USERS}'")), else_=account.c.visibility + " organizations")
     accounts = select(name.label("list"), func.count()).group_by(literal_column("1"))

@@ -1,4 +1,4 @@
-"""Users, as site administrators create and change them."""
+"""Routes with which site administrators create and change users."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -28,18 +28,18 @@ Password = Annotated[str, msgspec.Meta(max_length=LONGEST)]
 
 
 COLUMNS = {"prohibit_login": "login_prohibited", "allow_create_organization": "may_create_organizations"}
-"""Columns that have another name than their field."""
+"""Columns whose name differs from that of their field."""
 SHOWN_CHANGES = {"admin", "active", "login_prohibited", "email", "source_id", "login_name"}
-"""Changes whose new value the audit log has; of the others it has the name of the field."""
+"""Changes whose new value is in the audit log. Of other changes it has only the name of the field."""
 
 
 class CreateUserOption(msgspec.Struct, kw_only=True):
-    """A user who may sign in at once. No mail is sent, whatever `send_notify` says.
+    """A new user, who may sign in at once. No mail is sent, whatever `send_notify` says.
 
-    `must_change_password` is kept for clients. There are no restricted or hidden users: another `restricted`
-    or `visibility` is refused. `source_id` is a source of `/admin/auths`, where the user signs in then.
-    `login_name` is the id of the user there, and the password may be empty. Without a source it is 0, and
-    `login_name` has no meaning.
+    `must_change_password` is kept for clients. There are no restricted or hidden users, so other values of
+    `restricted` or `visibility` are rejected. `source_id` is a source of `/admin/auths` with which the user
+    signs in. `login_name` is the id of the user there, and the password may be empty. Without a source
+    `source_id` is 0, and `login_name` has no meaning.
     """
 
     username: Name
@@ -56,11 +56,11 @@ class CreateUserOption(msgspec.Struct, kw_only=True):
 
 
 class EditUserOption(msgspec.Struct, kw_only=True):
-    """Absent fields stay; so does the password if it is empty.
+    """A change of a user. Absent fields and an empty password keep their values.
 
-    Unsupported features are refused: `restricted`, hidden accounts. So are hooks that run on the server,
-    imports from its disk, and a limit of repositories for one user. `source_id` and `login_name` are as in a
-    new user.
+    Unsupported features are rejected: `restricted`, hidden accounts, hooks that run on the server, and
+    imports from its disk. So is a limit of repositories for one user. `source_id` and `login_name` are as for
+    a new user.
     """
 
     email: Name | UnsetType = UNSET
@@ -83,7 +83,7 @@ class EditUserOption(msgspec.Struct, kw_only=True):
     max_repo_creation: int | UnsetType = UNSET
 
     async def columns(self, passwords: Passwords) -> dict[str, Any]:
-        """The changes, as the use case takes them. Raises Invalid."""
+        """Return the changes in the form that the use case takes. Raises Invalid."""
         changes = accounts.require_supported(set_fields(self))
         for field, column in COLUMNS.items():
             if field in changes:
@@ -128,7 +128,7 @@ async def create_user(request: IdentityRequest, data: CreateUserOption) -> UserP
     tags=["admin"],
 )
 async def edit_user(request: IdentityRequest, data: EditUserOption) -> UserProfile:
-    """Change a user; what is absent stays."""
+    """Change a user. Absent fields keep their values."""
     if data.password:
         access.require_other_password(request.principal, request.account)
     changes = await data.columns(request.part(PasswordComponents).checks.passwords)
@@ -148,7 +148,7 @@ async def edit_user(request: IdentityRequest, data: EditUserOption) -> UserProfi
     status_code=204,
 )
 async def rename_user(request: IdentityRequest, data: RenameUser) -> None:
-    """Give a user another name. The old one stays reserved for them for a time, and leads to them."""
+    """Rename a user. The old name is reserved for some time and redirects."""
     async with request.db.transaction() as tx:
         await accounts.rename_user(
             tx,

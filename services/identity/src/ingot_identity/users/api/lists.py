@@ -1,4 +1,4 @@
-"""Lists of users, for site administrators."""
+"""Routes that list users, for site administrators."""
 
 from collections.abc import Collection
 
@@ -28,7 +28,7 @@ async def list_users(
     is_2fa_enabled: bool | None = None,
     is_prohibit_login: bool | None = None,
 ) -> Response[list[UserProfile]]:
-    """Users, by name unless `sort` is created, updated or id; `order` is asc or desc.
+    """List users, by name unless `sort` is created, updated or id; `order` is asc or desc.
 
     `source_id` 0 matches all. All users are public and not restricted, so other values of these filters match
     no user.
@@ -56,7 +56,7 @@ async def list_users(
 
 
 def _require_one_of(field: str, value: str, allowed: Collection[str]) -> None:
-    """Raises Invalid, unless ``value`` is empty or allowed."""
+    """Raise Invalid unless ``value`` is empty or allowed."""
     if value and value not in allowed:
         raise Invalid.field(field, "unknown", f"is none of {', '.join(allowed)}")
 

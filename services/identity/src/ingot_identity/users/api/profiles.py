@@ -1,4 +1,4 @@
-"""Users, and the caller's own account."""
+"""Routes for users, and for the caller's own account."""
 
 import msgspec
 from litestar import Response, get
@@ -19,7 +19,7 @@ class UserSearchResults(msgspec.Struct):
 
 @get("/api/v1/user", policy=signed_in("read:user"), operation_id="userGetCurrent", tags=["user"])
 async def get_current(request: IdentityRequest) -> UserProfile:
-    """The authenticated user."""
+    """Return the authenticated user."""
     async with request.db.read() as db:
         row = await follows.get_profile(db, request.principal.id)
     if row is None:
@@ -35,7 +35,7 @@ async def get_current(request: IdentityRequest) -> UserProfile:
     tags=["user"],
 )
 async def search(request: IdentityRequest, q: str = "", uid: int = 0) -> Response[UserSearchResults]:
-    """Users whose name, full name or visible address contains `q`; with `uid` only the one of that id."""
+    """List users whose name, full name or visible address contains `q`; with `uid` only that user."""
     if not 0 <= uid <= MAX_ID:
         raise Invalid.field("uid", "range", "is no id")
     page = request.page()
@@ -47,7 +47,7 @@ async def search(request: IdentityRequest, q: str = "", uid: int = 0) -> Respons
 
 @get("/api/v1/users/{username:str}", policy=of_account("read:user"), operation_id="userGet", tags=["user"])
 async def get_user(request: IdentityRequest) -> UserProfile:
-    """A user, or an organization in the form of one."""
+    """Return a user, or an organization in the form of a user."""
     async with request.db.read() as db:
         return await request.present_user(db, request.account)
 

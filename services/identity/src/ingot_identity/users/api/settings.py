@@ -1,4 +1,4 @@
-"""The caller's settings: the profile, and whether the address is shown."""
+"""Routes for the caller's settings: the profile, and the visibility of the address."""
 
 from typing import Annotated, Any
 
@@ -17,15 +17,15 @@ from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.users import rules as accounts
 
 Language = Annotated[str, msgspec.Meta(max_length=35, pattern="^([A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*)?$")]
-"""A tag such as `en-US` (RFC 5646; clients also write `de_de`), or nothing."""
+"""A language tag such as `en-US` (RFC 5646; clients also write `de_de`), or empty."""
 DEFAULT_THEME = "gitea-auto"
-"""The theme that follows the system, by the name that clients know."""
+"""The theme that follows the system, by its name in clients."""
 
 
 class EditSettings(msgspec.Struct, kw_only=True):
-    """`hide_email` shows everybody a generated address instead of the real one.
+    """A change of settings. `hide_email` shows a generated address instead of the real one to other users.
 
-    `language`, `theme`, `diff_view_style` and `hide_activity` are kept for programs that show pages.
+    `language`, `theme`, `diff_view_style` and `hide_activity` are stored for programs that show pages.
     """
 
     full_name: Text100 | UnsetType = UNSET
@@ -39,7 +39,7 @@ class EditSettings(msgspec.Struct, kw_only=True):
     diff_view_style: Name | UnsetType = UNSET
 
     def columns(self) -> dict[str, Any]:
-        """The changes, as the use case takes them."""
+        """Return the changes in the form that the use case takes."""
         changes = set_fields(self)
         if "hide_email" in changes:
             changes["email_private"] = changes.pop("hide_email")
@@ -74,7 +74,7 @@ def present_settings(row: AccountRow) -> UserSettings:
 
 @get("/api/v1/user/settings", policy=signed_in("read:user"), operation_id="getUserSettings", tags=["user"])
 async def get_settings(request: IdentityRequest) -> UserSettings:
-    """The caller's settings."""
+    """Return the caller's settings."""
     async with request.db.read() as db:
         row = await store.get(db, request.principal.id)
     if row is None:
@@ -86,7 +86,7 @@ async def get_settings(request: IdentityRequest) -> UserSettings:
     "/api/v1/user/settings", policy=signed_in("write:user"), operation_id="updateUserSettings", tags=["user"]
 )
 async def edit_settings(request: IdentityRequest, data: EditSettings) -> UserSettings:
-    """Change the caller's settings; what is absent stays."""
+    """Change the caller's settings. Absent fields keep their values."""
     async with request.db.transaction() as tx:
         row = await accounts.edit_user(tx, request.presenter, request.principal.id, data.columns())
     return present_settings(row)
