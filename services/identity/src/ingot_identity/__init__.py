@@ -1,4 +1,4 @@
 """Identity: users, organizations, teams, keys and tokens.
 
-It identifies callers; repos decides about repositories.
+It identifies callers; repos decides on access to repositories.
 """
