@@ -1,4 +1,4 @@
-"""Routes."""
+"""Routes of account settings."""
 
 from ingot_web.account_settings.api import applications, external_accounts, keys, mail, profile, security
 

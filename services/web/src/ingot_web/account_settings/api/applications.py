@@ -1,4 +1,4 @@
-"""Access tokens of the caller, and OAuth2 applications that they own or have authorized."""
+"""Routes for access tokens of the caller, and for OAuth2 applications that they own or have authorized."""
 
 from asyncio import gather
 from datetime import timedelta
@@ -24,16 +24,16 @@ GROUPS = {
     "admin": "Administration of the site",
     "misc": "Anything else",
 }
-"""Scopes of tokens and their labels; each one to read, or to read and change."""
+"""Groups of scopes and their labels. A token can have each group to read, or to read and change."""
 LIFETIMES = (("30", "30 days"), ("90", "90 days"), ("365", "A year"), ("", "For ever"))
 APPLICATIONS = "/user/applications/oauth2"
 OWN_PAGE = "own"
-"""In the query: which page of the applications of the caller."""
+"""The query parameter for the page of the caller's own applications."""
 
 
 @get("/user/settings/applications", policy=anyone(), include_in_schema=False)
 async def tokens(request: WebRequest) -> Response[str]:
-    """The access tokens."""
+    """Show the access tokens of the caller."""
     request.require_signed_in()
     return await _tokens_page(request, Form())
 
@@ -41,7 +41,7 @@ async def tokens(request: WebRequest) -> Response[str]:
 async def _tokens_page(
     request: WebRequest, form: Form, problem: ApiError | None = None, *, secret: str = ""
 ) -> Response[str]:
-    """Return the page of tokens. ``secret`` belongs to a new token; it is shown only once."""
+    """Return the page of tokens. ``secret`` is that of a new token, shown only once."""
     path = at("users", request.principal.name, "tokens")
     listing = await request.forge.listing("identity", path, page=request.number, limit=SHOWN)
     return page(
@@ -76,9 +76,9 @@ async def change_tokens(request: WebRequest) -> Response[Any]:
 
 
 def _new_token(form: Form) -> dict[str, Any]:
-    """Return the request of the API for a token.
+    """Return the API request for a token.
 
-    Raises Invalid: a typing error must not remove the expiry.
+    Raises Invalid, because a typing error must not remove the expiry.
     """
     chosen = ((form.text(group), group) for group in GROUPS)
     body: dict[str, Any] = {
@@ -99,7 +99,7 @@ def _new_token(form: Form) -> dict[str, Any]:
 
 @get("/user/settings/oauth2", policy=anyone(), include_in_schema=False)
 async def applications(request: WebRequest) -> Response[str]:
-    """Applications that act for the caller, and those that the caller has registered."""
+    """Show applications that act for the caller, and those that the caller has registered."""
     request.require_signed_in()
     return await _applications_page(request, Form())
 
@@ -107,7 +107,7 @@ async def applications(request: WebRequest) -> Response[str]:
 async def _applications_page(
     request: WebRequest, form: Form, problem: ApiError | None = None, *, registration: Any = None
 ) -> Response[str]:
-    """Return the page of applications. ``form`` was refused.
+    """Return the page of applications. ``form`` is a rejected form.
 
     ``registration`` was just created or changed; its secret is shown only once.
     """
@@ -131,7 +131,7 @@ async def _applications_page(
 
 @post("/user/settings/oauth2", policy=anyone(), include_in_schema=False)
 async def change_applications(request: WebRequest) -> Response[Any]:
-    """Revoke the access of an application; or register, change or remove one, or replace its secret."""
+    """Register, change or remove an application, replace its secret, or revoke its access."""
     form = await request.sent_form()
     own = APPLICATIONS + at(form.text("id"))
     try:
@@ -156,7 +156,7 @@ async def change_applications(request: WebRequest) -> Response[Any]:
 
 
 def _application_of(form: Form) -> dict[str, Any]:
-    """Return the request of the API for the form of an application."""
+    """Return the API request for the form of an application."""
     return {
         "name": form.text("name"),
         "redirect_uris": form.lines("redirect_uris").split(),

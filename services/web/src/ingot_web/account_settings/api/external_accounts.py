@@ -1,4 +1,4 @@
-"""The caller's accounts at other systems that sign them in."""
+"""Routes for the caller's accounts at other systems with which they sign in."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ EXTERNAL_ACCOUNTS = "/user/external_accounts"
 
 @get("/user/settings/external_accounts", policy=anyone(), include_in_schema=False)
 async def external_accounts(request: WebRequest) -> Response[str]:
-    """List the systems with which the caller signs in, and those with which they could."""
+    """List the systems with which the caller signs in, and those that can be linked."""
     request.require_signed_in()
     return await _page(request)
 
@@ -35,7 +35,7 @@ async def _page(request: WebRequest, problem: ApiError | None = None) -> Respons
 
 @post("/user/settings/external_accounts", policy=anyone(), include_in_schema=False)
 async def unlink(request: WebRequest) -> Response[Any]:
-    """Remove a link."""
+    """Unlink a system from the caller's account."""
     form = await request.sent_form()
     try:
         await request.forge.send("DELETE", "identity", EXTERNAL_ACCOUNTS + at(form.text("remove")))

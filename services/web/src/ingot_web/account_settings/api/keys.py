@@ -1,4 +1,4 @@
-"""SSH keys and OpenPGP keys of the caller."""
+"""Routes for SSH keys and OpenPGP keys of the caller."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ SHOWN = 50
 
 @get("/user/settings/keys", policy=anyone(), include_in_schema=False)
 async def keys(request: WebRequest) -> Response[str]:
-    """The SSH keys."""
+    """Show the SSH keys of the caller."""
     request.require_signed_in()
     return await _keys_page(request, Form())
 
@@ -29,7 +29,7 @@ async def _keys_page(request: WebRequest, form: Form, problem: ApiError | None =
 
 @post("/user/settings/keys", policy=anyone(), include_in_schema=False)
 async def change_keys(request: WebRequest) -> Response[Any]:
-    """Add or remove a key."""
+    """Add or remove an SSH key."""
     form = await request.sent_form()
     try:
         if form.has("remove"):
@@ -48,7 +48,7 @@ async def change_keys(request: WebRequest) -> Response[Any]:
 
 @get("/user/settings/gpg_keys", policy=anyone(), include_in_schema=False)
 async def gpg_keys(request: WebRequest) -> Response[str]:
-    """The OpenPGP keys, by which signatures of commits are verified."""
+    """Show the OpenPGP keys of the caller, which verify signatures of commits."""
     request.require_signed_in()
     return await _gpg_keys_page(request, Form())
 
@@ -61,7 +61,7 @@ async def _gpg_keys_page(request: WebRequest, form: Form, problem: ApiError | No
 
 @post("/user/settings/gpg_keys", policy=anyone(), include_in_schema=False)
 async def change_gpg_keys(request: WebRequest) -> Response[Any]:
-    """Add or remove a key."""
+    """Add, verify or remove an OpenPGP key."""
     form = await request.sent_form()
     try:
         if form.has("remove"):

@@ -1,4 +1,4 @@
-"""Notifications by mail: how often the caller gets them."""
+"""Routes for preferences of notifications by mail."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ PATH = "/user/mail-preferences"
 
 @get("/user/settings/mail", policy=anyone(), include_in_schema=False)
 async def mail(request: WebRequest) -> Response[str]:
-    """Preferences for mail about all repositories."""
+    """Show the preferences for mail about all repositories."""
     request.require_signed_in()
     return await _mail_page(request)
 
@@ -24,14 +24,14 @@ async def mail(request: WebRequest) -> Response[str]:
 async def _mail_page(
     request: WebRequest, problem: ApiError | None = None, refused: Mapping[str, Any] | None = None
 ) -> Response[str]:
-    """``refused``: the preferences of a form that was refused."""
+    """Return the page of mail preferences. ``refused`` has the preferences of a rejected form."""
     preferences = {**await request.forge.get("mail", PATH), **(refused or {})}
     return page(request, "mail", "Mail", problem=problem, preferences=preferences)
 
 
 @post("/user/settings/mail", policy=anyone(), include_in_schema=False)
 async def edit_mail(request: WebRequest) -> Response[Any]:
-    """Change them."""
+    """Change the mail preferences of the caller."""
     form = await request.sent_form()
     body = {name: form.text(name) for name in REASONS} | {"own": form.has("own")}
     try:

@@ -1,4 +1,4 @@
-"""The profile and the picture of the caller, and the frame of all pages of settings."""
+"""Routes for the profile and picture of the caller, and the frame of all settings pages."""
 
 from asyncio import gather
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ def page(
     template: str = "",
     **values: Any,
 ) -> Response[str]:
-    """Return a page of settings, made with ``template`` or with the template named like the part."""
+    """Return a page of settings. The default template has the name of the part."""
     return request.render(
         template or f"account_settings/{part}.html",
         title=title,
@@ -35,7 +35,7 @@ def page(
 
 @get("/user/settings", policy=anyone(), include_in_schema=False)
 async def profile(request: WebRequest) -> Response[str]:
-    """Public data of the account."""
+    """Show the public data of the account."""
     request.require_signed_in()
     return await _profile_page(request)
 
@@ -43,7 +43,7 @@ async def profile(request: WebRequest) -> Response[str]:
 async def _profile_page(
     request: WebRequest, problem: ApiError | None = None, refused: Mapping[str, Any] | None = None
 ) -> Response[str]:
-    """Return the page. ``refused`` are the settings in a form that was refused."""
+    """Return the profile page. ``refused`` has the settings of a rejected form."""
     settings, account = await gather(
         request.forge.get("identity", "/user/settings"), request.forge.get("identity", "/user")
     )
@@ -65,7 +65,7 @@ async def edit_profile(request: WebRequest) -> Response[Any]:
 
 @post("/user/settings/avatar", policy=anyone(), include_in_schema=False)
 async def change_avatar(request: WebRequest) -> Response[Any]:
-    """Upload a picture, or return to the generated one."""
+    """Upload a picture, or restore the generated one."""
     form = await request.sent_form()
     try:
         await send_avatar(request.forge, "identity", "/user/avatar", form)

@@ -1,4 +1,4 @@
-"""Password, sessions, email addresses and second factor of the caller."""
+"""Routes for password, sessions, email addresses and second factor of the caller."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ async def end_session(request: WebRequest) -> Response[Any]:
 
 @get("/user/settings/emails", policy=anyone(), include_in_schema=False)
 async def emails(request: WebRequest) -> Response[str]:
-    """The addresses of the caller."""
+    """Show the email addresses of the caller."""
     request.require_signed_in()
     return await _emails_page(request, Form())
 
@@ -97,7 +97,7 @@ async def change_emails(request: WebRequest) -> Response[Any]:
 
 @get("/user/settings/two_factor", policy=anyone(), include_in_schema=False)
 async def two_factor(request: WebRequest) -> Response[str]:
-    """State of the second factor, with the form that adds one."""
+    """Show the state of the second factor, with the form to add one."""
     request.require_signed_in()
     return await _factor_page(request)
 

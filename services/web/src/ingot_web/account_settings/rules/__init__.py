@@ -1,1 +1,1 @@
-"""Rules."""
+"""Rules of account settings, without HTTP."""

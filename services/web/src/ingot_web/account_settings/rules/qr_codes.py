@@ -1,14 +1,14 @@
-"""QR codes, which a phone reads from a page."""
+"""QR codes for pages, to be scanned by a phone."""
 
 import segno
 from markupsafe import Markup
 
 MOST_BYTES = 1000
-"""Of a text; larger pictures are hard to read for a phone."""
+"""Maximum bytes of a text. Phones can hardly scan larger codes."""
 
 
 def qr_code(text: str, label: str) -> Markup:
-    """Return a picture of the text; empty if the text is empty or too long.
+    """Return a QR code of the text as a picture; empty if the text is empty or too long.
 
     ``label`` is the text for screen readers.
     """
