@@ -1,1 +1,1 @@
-"""People and organizations: their pages, the lists of all of them, search, following."""
+"""Users and organizations: their pages, lists of all of them, search, following."""

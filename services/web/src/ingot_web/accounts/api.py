@@ -1,4 +1,4 @@
-"""People and organizations: their pages, the lists of all of them, search, and following."""
+"""Routes for users and organizations: their pages, lists of all of them, search, and following."""
 
 from asyncio import gather
 from typing import Any
@@ -23,16 +23,16 @@ _SORT = {
     "stars": ("stars", "desc"),
 }
 NAMES = 8
-"""Completions that a field has at most."""
+"""Maximum number of completions for a field."""
 LEAST = 2
-"""Characters that a field has before it is completed."""
+"""Minimum characters in a field before it is completed."""
 MATCHES = 50
-"""Accounts or teams that are read for completions: they may match by a full name or an address, too."""
+"""Number of accounts or teams that are read for completions. Some match only by full name or address."""
 
 
 @get("/{owner:str}", policy=anyone(), include_in_schema=False)
 async def profile(request: WebRequest, owner: str) -> Response[str]:
-    """The page of a person or an organization; their feed if the path has its ending."""
+    """Show the page of a user or organization; return their feed if the path ends like a feed."""
     owner, ending = without_ending(owner)
     if ending:
         return await account_feed(request, owner, ending)
@@ -94,7 +94,7 @@ async def _unknown() -> None:
 
 
 async def _rights(request: WebRequest, owner: str) -> Any:
-    """Permissions of the caller in an organization; None for an anonymous caller."""
+    """Return the permissions of the caller in an organization; None for an anonymous caller."""
     own = request.principal
     if not own.signed_in:
         return None
@@ -104,7 +104,7 @@ async def _rights(request: WebRequest, owner: str) -> Any:
 
 
 async def _follows(request: WebRequest, owner: str) -> bool | None:
-    """True if the caller follows ``owner``; None for an anonymous caller and for the own account."""
+    """True if the caller follows ``owner``; None for anonymous callers and for the caller's own account."""
     own = request.principal
     if not own.signed_in or own.name.lower() == owner.lower():
         return None
@@ -113,7 +113,7 @@ async def _follows(request: WebRequest, owner: str) -> bool | None:
 
 @post("/{owner:str}/follow", policy=anyone(), include_in_schema=False)
 async def follow(request: WebRequest, owner: str) -> Response[bytes]:
-    """Follow the account, or stop following it."""
+    """Follow an account, or stop following it."""
     form = await request.sent_form()
     method = "DELETE" if form.has("stop") else "PUT"
     await request.forge.send(method, "identity", at("user", "following", owner))
@@ -122,13 +122,13 @@ async def follow(request: WebRequest, owner: str) -> Response[bytes]:
 
 @get("/explore", policy=anyone(), include_in_schema=False)
 async def explore(request: WebRequest) -> Response[bytes]:
-    """Redirect to the first list."""
+    """Redirect to the first list of the explore pages."""
     return request.redirect("/explore/repos")
 
 
 @get("/explore/repos", policy=anyone(), include_in_schema=False)
 async def explore_repositories(request: WebRequest) -> Response[str]:
-    """All repositories that the caller may see, by name or topic."""
+    """List all repositories that the caller may see, by name or topic."""
     sort = request.query_params.get("sort", "updated")
     sort = sort if sort in SORTS else "updated"
     filters: dict[str, Any] = {"topic": True} if request.query_params.get("topic") else {}
@@ -144,7 +144,7 @@ async def explore_repositories(request: WebRequest) -> Response[str]:
 
 @get("/explore/users", policy=anyone(), include_in_schema=False)
 async def explore_users(request: WebRequest) -> Response[str]:
-    """All people that the caller may see."""
+    """List all users that the caller may see."""
     words = request.query_params.get("q", "")
     filters: dict[str, Any] = {"q": words} if words else {}
     listing = await request.forge.listing(
@@ -157,7 +157,7 @@ async def explore_users(request: WebRequest) -> Response[str]:
 async def complete_names(request: WebRequest) -> Response[Any]:
     """Suggest logins for a field, or with ``org`` names of teams of that organization.
 
-    The other parameter is the field, by any name.
+    The other query parameter is the field; its name is ignored.
     """
     if not request.wants_part:
         return request.redirect("/explore/users")
@@ -177,7 +177,7 @@ async def complete_names(request: WebRequest) -> Response[Any]:
 
 @get("/explore/organizations", policy=anyone(), include_in_schema=False)
 async def explore_organizations(request: WebRequest) -> Response[str]:
-    """All organizations that the caller may see, by name."""
+    """List all organizations that the caller may see, by name."""
     words = request.query_params.get("q", "")
     filters: dict[str, Any] = {"q": words} if words else {}
     listing = await request.forge.listing(
@@ -188,7 +188,7 @@ async def explore_organizations(request: WebRequest) -> Response[str]:
 
 @get("/explore/issues", policy=anyone(), include_in_schema=False)
 async def explore_issues(request: WebRequest) -> Response[str]:
-    """Issues and pull requests of all repositories that the caller may see, by words and state."""
+    """List issues and pull requests of all repositories that the caller may see, by words and state."""
     words = request.query_params.get("q", "")
     state = request.query_params.get("state", "")
     state = state if state in STATES else "open"
