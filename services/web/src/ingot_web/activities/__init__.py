@@ -1,1 +1,1 @@
-"""Activities in the words of pages and feeds, and heatmaps."""
+"""Activities as sentences for pages and feeds, and heatmaps."""

@@ -1,4 +1,4 @@
-"""Feeds of activities for feed readers: of users, organizations and repositories."""
+"""Routes for feeds of activities of users, organizations and repositories."""
 
 from typing import Any
 from urllib.parse import quote
@@ -15,7 +15,7 @@ ENTRIES = 20
 
 
 def without_ending(name: str) -> tuple[str, str]:
-    """Return a name in a path without the ending of a feed, and the ending; empty if it has none."""
+    """Split a name in a path into the name and the ending of a feed. The ending may be empty."""
     for ending in ENDINGS:
         if name.lower().endswith(ending) and len(name) > len(ending):
             return name[: -len(ending)], ending

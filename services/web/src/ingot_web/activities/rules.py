@@ -1,4 +1,4 @@
-"""Activities of the API in words, and the days of a heatmap."""
+"""Activities as sentences, and the days of a heatmap."""
 
 import json
 from collections import Counter
@@ -11,7 +11,7 @@ from urllib.parse import quote
 BRANCHES, TAGS = "refs/heads/", "refs/tags/"
 WEEKS = 53
 LEVELS = 4
-"""Shades of days with activities."""
+"""Number of shades of days with activities."""
 CELL = 13
 """Pixels from one day to the next."""
 _OF_REPOSITORIES = {
@@ -48,7 +48,7 @@ _OF_NUMBERS = {
 class ActivityLine:
     """An activity as a sentence: the actor, ``words``, the repository.
 
-    ``path`` is that of the page about it, without the root of the site. ``lines`` are more about it.
+    ``path`` is the path of the page about it, without the root of the site. ``lines`` are further details.
     """
 
     activity: Any
@@ -58,7 +58,7 @@ class ActivityLine:
 
     @property
     def title(self) -> str:
-        """The whole sentence as text."""
+        """Return the whole sentence as text."""
         activity = self.activity
         return f"{activity['act_user']['login']} {self.words} {activity['repo']['full_name']}"
 
@@ -100,7 +100,7 @@ def _lines(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Day:
-    """A day of a heatmap, at a place of its picture. ``level`` is 0 for a day without activities."""
+    """A day of a heatmap, with its position in the picture. ``level`` is 0 for a day without activities."""
 
     day: date
     count: int
@@ -110,7 +110,7 @@ class Day:
 
     @property
     def label(self) -> str:
-        """The text of the day for screen readers."""
+        """Return the text of the day for screen readers."""
         return f"{count_of(self.count)} on {self.day.isoformat()}"
 
 
@@ -126,12 +126,12 @@ class Heatmap:
 
     @property
     def label(self) -> str:
-        """The text of the picture for screen readers."""
+        """Return the text of the picture for screen readers."""
         return f"{count_of(self.total)} in the last {WEEKS} weeks"
 
 
 def count_of(number: int) -> str:
-    """Return a number of contributions in words."""
+    """Return a text for a number of contributions."""
     return f"{number} contribution{'' if number == 1 else 's'}"
 
 
