@@ -1,4 +1,4 @@
-"""Requests of an administrator to all services: periodic tasks, jobs, dead-lettered events, audit log."""
+"""Clients for an administrator's calls to all services: tasks, jobs, dead-lettered events, audit log."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ _T = TypeVar("_T")
 
 
 class Collected(NamedTuple, Generic[_T]):
-    """Combined answer of all services, and the services without an answer."""
+    """The combined answers of all services, and the services that did not respond."""
 
     rows: list[_T]
     silent: list[str]
 
 
 class HttpOperations:
-    """Data of all services for administrators. A service that does not respond is skipped.
+    """Reads data of all services for administrators. A service that does not respond is skipped.
 
     Changes raise Unavailable if the service does not respond.
     """
@@ -65,11 +65,11 @@ class HttpOperations:
         return await self._ask_each(SERVICES, f"/internal/jobs?status={state}", JobReports)
 
     async def run_job(self, service: str, job_id: int) -> None:
-        """Run a failed job now, before its next try. Raises NotFound."""
+        """Run a failed job now, before its next attempt. Raises NotFound."""
         await self._change_job("POST", service, job_id)
 
     async def forget_job(self, service: str, job_id: int) -> None:
-        """Delete a job that has failed for good. Raises NotFound."""
+        """Delete a job that has failed permanently. Raises NotFound."""
         await self._change_job("DELETE", service, job_id)
 
     async def _change_job(self, method: str, service: str, job_id: int) -> None:
@@ -78,14 +78,14 @@ class HttpOperations:
         await self._peers[service].call(method, f"/internal/jobs/{job_id}")
 
     async def audit(self, service: str, query: dict[str, str], limit: int) -> Collected[AuditEntry]:
-        """Return the newest ``limit`` entries that match ``query``, of one service or of all."""
+        """Return the latest ``limit`` entries that match ``query``, of one service or of all."""
         names = (service,) if service in AUDITED else AUDITED
         path = f"/internal/audit?{urlencode({**query, 'limit': limit})}"
         entries, silent = _collect(await self._ask_each(names, path, list[AuditEntry]))
         return Collected(sorted(entries, key=lambda entry: entry.id, reverse=True)[:limit], silent)
 
     async def _ask_each(self, names: Sequence[str], path: str, shape: type[_T]) -> dict[str, _T | None]:
-        """Return the answer of each service; None for a service without one."""
+        """Return the answer of each service; None for a service that does not respond."""
 
         async def ask(name: str) -> _T | None:
             try:

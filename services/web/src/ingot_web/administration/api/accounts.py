@@ -1,4 +1,4 @@
-"""Administration of the site: its people and its organizations."""
+"""Routes for the administration of users and organizations."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ async def administration(request: WebRequest) -> Response[bytes]:
 
 @get("/admin/users", policy=anyone(), include_in_schema=False)
 async def people(request: WebRequest) -> Response[str]:
-    """List all accounts, or those whose name or address contains the words."""
+    """List all accounts, or accounts whose name or address contains the words."""
     request.require_signed_in()
     return await _people_page(request, Form())
 
@@ -60,7 +60,7 @@ async def add_person(request: WebRequest) -> Response[Any]:
 
 @get("/admin/users/{username:str}", policy=anyone(), include_in_schema=False)
 async def person(request: WebRequest, username: str) -> Response[str]:
-    """One account, with the forms to change it."""
+    """Show one account, with the forms to change it."""
     request.require_signed_in()
     return await _person_page(request, username, Form())
 
@@ -126,7 +126,7 @@ async def _remove_second_factor(request: WebRequest, path: str) -> None:
 
 @get("/admin/orgs", policy=anyone(), include_in_schema=False)
 async def organizations(request: WebRequest) -> Response[str]:
-    """All organizations, including hidden ones."""
+    """List all organizations, including hidden ones."""
     request.require_signed_in()
     listing = await request.forge.listing("identity", "/admin/orgs", page=request.number, limit=SHOWN)
     return request.render(

@@ -1,4 +1,4 @@
-"""Administration of mails: what was sent, what failed, and sending mails again."""
+"""Routes for the administration of mails: the history, and sending mails again."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ STATES = ("failed", "pending", "sent", "cancelled")
 
 @get("/admin/mails", policy=anyone(), include_in_schema=False)
 async def mails(request: WebRequest) -> Response[str]:
-    """Mails of one state, newest first."""
+    """List mails of one state, latest first."""
     request.require_signed_in()
     return await _mails_page(request)
 

@@ -1,4 +1,4 @@
-"""Operation of the site: periodic tasks, jobs, dead-lettered events, the audit log, rate limits."""
+"""Routes for the operation of the site: tasks, jobs, dead-lettered events, audit log, rate limits."""
 
 import re
 from typing import Any
@@ -16,13 +16,13 @@ from ingot_web.pages.api.request import WebRequest
 SHOWN = 50
 JOB_STATES = ("waiting", "running", "failed")
 LONGEST = 60
-"""Characters of a filter."""
+"""Maximum characters of a filter."""
 _ENTRY = re.compile(r"[0-9a-f]{24}")
 
 
 @get("/admin/tasks", policy=admin("read:admin"), include_in_schema=False)
 async def tasks(request: WebRequest) -> Response[str]:
-    """The periodic tasks of all services."""
+    """List the periodic tasks of all services."""
     return await _tasks_page(request)
 
 
@@ -40,7 +40,7 @@ async def _tasks_page(request: WebRequest, problem: ApiError | None = None) -> R
 
 @post("/admin/tasks", policy=admin(), include_in_schema=False)
 async def run_task(request: WebRequest) -> Response[Any]:
-    """Run a task now and redirect after its end."""
+    """Run a task now. Redirect when it has ended."""
     form = await request.sent_form()
     try:
         await HttpOperations(request.peers).run_task(form.text("name"))
@@ -51,7 +51,7 @@ async def run_task(request: WebRequest) -> Response[Any]:
 
 @get("/admin/jobs", policy=admin("read:admin"), include_in_schema=False)
 async def jobs(request: WebRequest) -> Response[str]:
-    """Long jobs of all services that wait, run, or have failed for good."""
+    """List jobs of all services that are pending, running, or have failed permanently."""
     return await _jobs_page(request)
 
 
@@ -81,7 +81,7 @@ async def _jobs_page(request: WebRequest, problem: ApiError | None = None) -> Re
 
 @post("/admin/jobs", policy=admin(), include_in_schema=False)
 async def change_job(request: WebRequest) -> Response[Any]:
-    """Retry a waiting job now, or delete one that has failed for good."""
+    """Retry a pending job now, or delete a job that has failed permanently."""
     form = await request.sent_form()
     service, job_id = form.text("service"), whole_number(form.text("id")) or 0
     operations = HttpOperations(request.peers)
@@ -99,7 +99,7 @@ async def change_job(request: WebRequest) -> Response[Any]:
 
 @get("/admin/events", policy=admin("read:admin"), include_in_schema=False)
 async def events(request: WebRequest) -> Response[str]:
-    """Events that a service could not apply or send, with their errors."""
+    """List events that a service could not apply or send, with their errors."""
     return await _events_page(request)
 
 
@@ -130,7 +130,7 @@ async def replay_events(request: WebRequest) -> Response[Any]:
 
 @get("/admin/audit", policy=admin("read:admin"), include_in_schema=False)
 async def audit(request: WebRequest) -> Response[str]:
-    """Audit log, newest first, filtered by service, person or action."""
+    """Show the audit log, latest first, filtered by service, user or action."""
     chosen = {name: request.query_params.get(name, "").strip()[:LONGEST] for name in ("actor", "action")}
     service, before = request.query_params.get("service", ""), request.query_params.get("before", "")
     query = {**chosen, "before": before if _ENTRY.fullmatch(before) else ""}
@@ -150,7 +150,7 @@ async def audit(request: WebRequest) -> Response[str]:
 
 @get("/admin/limits", policy=admin("read:admin"), include_in_schema=False)
 async def limits(request: WebRequest) -> Response[str]:
-    """Rate limits of callers, from a header that the gateway adds."""
+    """Show the rate limits of callers, from a header that the gateway adds."""
     header = request.headers.get(RATE_LIMITS_HEADER)
     shown = msgspec.json.decode(header, type=RateLimits) if header else None
     return request.render(

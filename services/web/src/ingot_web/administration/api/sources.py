@@ -1,4 +1,4 @@
-"""Administration of sources: other systems that sign people in."""
+"""Routes for the administration of sources: other systems with which users sign in."""
 
 from asyncio import gather
 from typing import Any
@@ -18,7 +18,7 @@ SOURCES = "/admin/auths"
 
 @get("/admin/auths", policy=anyone(), include_in_schema=False)
 async def sources(request: WebRequest) -> Response[str]:
-    """The systems that sign people in, and a form for another one."""
+    """List the sources, and show a form for another one."""
     request.require_signed_in()
     return await _list_page(request, Form([*NEW.items()]))
 
@@ -52,7 +52,7 @@ async def add_source(request: WebRequest) -> Response[Any]:
 
 @get("/admin/auths/{source_id:int}", policy=anyone(), include_in_schema=False)
 async def source(request: WebRequest, source_id: int) -> Response[str]:
-    """One source: its configuration, and the forms to change it."""
+    """Show one source: its configuration, and the forms to change it."""
     request.require_signed_in()
     return await _source_page(request, source_id, None)
 
@@ -65,7 +65,7 @@ async def _source_page(
     *,
     secret: str = "",
 ) -> Response[str]:
-    """``secret`` is that of a token that was just made; it is shown this once."""
+    """Return the page of a source. ``secret`` is that of a new token, shown only once."""
     path = SOURCES + at(source_id)
     shown, tokens = await gather(
         request.forge.get("identity", path),
@@ -88,7 +88,7 @@ async def _source_page(
 
 @post("/admin/auths/{source_id:int}", policy=anyone(), include_in_schema=False)
 async def change_source(request: WebRequest, source_id: int) -> Response[Any]:
-    """Change a source, make or delete a token of SCIM, or delete the source if its name was typed."""
+    """Change a source, or create or delete a SCIM token. Delete the source if the form repeats its name."""
     form = await request.sent_form()
     path = SOURCES + at(source_id)
     try:

@@ -1,1 +1,1 @@
-"""Decisions of the pages of administration, without HTTP."""
+"""Rules of the administration pages, without HTTP."""

@@ -42,7 +42,7 @@ NEW = {
 
 
 def source_of(form: Form) -> dict[str, Any]:
-    """Return the request of the API for a form, without the name. Raises Invalid."""
+    """Return the API request for a form, without the name. Raises Invalid."""
     config: dict[str, Any] = {name: form.text(name) for name in TEXTS}
     config |= {name: form.text(name).split() for name in WORDS}
     config |= {name: _lines(form, name) for name in LINES}
@@ -68,7 +68,7 @@ def fields_of(source: Mapping[str, Any]) -> dict[str, str]:
 
 
 def read_groups(text: str) -> dict[str, dict[str, list[str]]]:
-    """Return the map from lines like ``group = organization/team organization/team``. Raises Invalid."""
+    """Return the map in lines such as ``group = organization/team organization/team``. Raises Invalid."""
     groups = dict[str, dict[str, list[str]]]()
     for line in filter(None, map(str.strip, text.splitlines())):
         group, equals, teams = line.rpartition("=")
@@ -83,7 +83,7 @@ def read_groups(text: str) -> dict[str, dict[str, list[str]]]:
 
 
 def write_groups(groups: Mapping[str, Mapping[str, list[str]]]) -> str:
-    """Return the lines for ``read_groups``."""
+    """Return the map as lines that ``read_groups`` parses."""
     return "\n".join(
         f"{group} = {' '.join(f'{name}/{team}' for name, teams in organizations.items() for team in teams)}"
         for group, organizations in groups.items()
