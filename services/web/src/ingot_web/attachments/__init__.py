@@ -1,1 +1,1 @@
-"""Files attached to issues and comments, and the links to them in their texts."""
+"""Files attached to issues and comments, and links to them in texts."""

@@ -1,4 +1,4 @@
-"""Files in forms, which are attached to issues and comments and linked in their texts."""
+"""Files in forms. They are attached to issues and comments, and linked in their texts."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,14 +12,14 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 
 MOST_FILES = 10
 FILES_ALONE = "Files"
-"""The text of a comment until its files are there."""
+"""The text of a new comment without text, until its files are stored."""
 TEXT_WITHOUT_FILE = "The file was removed."
-"""The text of a comment that had nothing but links to it."""
+"""The text of a comment that contained only links to a removed file."""
 REMOVAL = (
     "Nobody can download the file any more, and links to it go out of the text that it belongs to. "
     "Links in other texts stay."
 )
-"""Consequences of removing a file."""
+"""The consequences of removing a file, as a text for the form."""
 
 
 def require_few_files(form: Form) -> None:
@@ -29,9 +29,9 @@ def require_few_files(form: Form) -> None:
 
 
 async def attach(frame: RepositoryFrame, form: Form, path: str, body: str) -> ApiError | None:
-    """Add the files of a form to an existing issue or comment, and links to them to its text.
+    """Attach the files of a form to an existing issue or comment, and add links to its text.
 
-    Return an error instead of raising it: the text was saved and must not be sent again.
+    Return an error instead of raising it, because the text was saved and must not be sent again.
     """
     try:
         await _store_and_link(frame, form, path, body)
@@ -43,7 +43,7 @@ async def attach(frame: RepositoryFrame, form: Form, path: str, body: str) -> Ap
 
 
 async def _store_and_link(frame: RepositoryFrame, form: Form, path: str, body: str) -> None:
-    """Store the files and add links to their text, also if a later file is refused. Raises ApiError."""
+    """Store the files and add links to the text, also if a later file is rejected. Raises ApiError."""
     links: list[str] = []
     try:
         for file in form.files:
@@ -64,10 +64,10 @@ def _link(stored: Any) -> str:
 async def send_with_files(
     frame: RepositoryFrame, form: Form, owner: str, method: str, path: str, body: Callable[[str], Any]
 ) -> Any:
-    """Send a text with files that are attached to ``owner``; return the answer.
+    """Send a text with files that are attached to ``owner``; return the response.
 
     ``body`` builds the text with links to the files. ``owner`` is an existing issue or comment. A comment on
-    a line has no files of its own, so its issue is the owner. Raises ApiError; then no file is left.
+    a line has no files, so its issue is the owner. Raises ApiError; then no file is kept.
     """
     require_few_files(form)
     text, ids = form.lines("body"), []
@@ -86,7 +86,7 @@ async def send_with_files(
 async def remove(frame: RepositoryFrame, form: Form, owner: str, shown: Any) -> str:
     """Remove a file from ``shown``, an issue or comment at ``owner``, and the links to it in its text.
 
-    Return the outcome to show. Raises ApiError.
+    Return the outcome for the next page. Raises ApiError.
     """
     attachment_id = form.text("remove")
     await frame.forge.send("DELETE", "issues", f"{owner}/assets{at(attachment_id)}")

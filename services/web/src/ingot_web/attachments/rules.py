@@ -1,26 +1,26 @@
-"""Links of a text to a file that is attached to it."""
+"""Links in a text to files that are attached to it."""
 
 import re
 
 _PLACEHOLDER = "\0"
-"""Stands for a link until its line is looked at; no text has it."""
+"""A placeholder for a removed link. No text contains it."""
 _LINES_OF_LINKS = re.compile(rf"^[ \t]*(?:{_PLACEHOLDER}[ \t]*)+(?:(?:\r?\n)+|\Z)", re.MULTILINE)
 
 
 def has_address(text: str, url: str) -> bool:
-    """True if ``text`` contains the address of an attachment, in a link or elsewhere."""
+    """True if ``text`` contains the URL of an attachment, in a link or elsewhere."""
     return re.search(rf"{_in_texts(url)}(?![\w-])", text) is not None
 
 
 def without_links(text: str, url: str) -> str:
-    """Return ``text`` without links to the attachment at ``url``, pictures of it, and their empty lines."""
+    """Return ``text`` without links to the attachment at ``url``, its pictures, and emptied lines."""
     # A picture that is a link goes first, then what it was in.
     rest = _marked(_marked(text, url), url)
     return _LINES_OF_LINKS.sub("", rest).replace(_PLACEHOLDER, "").rstrip() if rest != text else text
 
 
 def _in_texts(url: str) -> str:
-    """Return a pattern of the address. The address of the repository may have been another one before."""
+    """Return a pattern of the URL. The repository's part may differ, because it may have been renamed."""
     return re.escape(url[max(url.rfind("/attachments/"), 0) :])
 
 
@@ -36,10 +36,7 @@ def _marked(text: str, url: str) -> str:
 
 
 def _start_of_link(text: str, first: int, bracket: int) -> int | None:
-    """Return the start of the link whose text ends at ``bracket``, at ``first`` or later.
-
-    None without a link.
-    """
+    """Return the start of the link whose text ends at ``bracket``, at ``first`` or later, or None."""
     if _is_escaped(text, bracket):
         return None
     for place in range(bracket - 1, first - 1, -1):
