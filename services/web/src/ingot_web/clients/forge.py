@@ -1,4 +1,4 @@
-"""A client of the public API of the other services, for one caller."""
+"""A client for the public API of the other services, for one caller."""
 
 import hashlib
 from asyncio import gather
@@ -31,22 +31,22 @@ from ingot_web.clients.shapes import complete, shape_of
 
 API = "/api/v1"
 ROWS = 50
-"""The most that the API answers on one page of a list."""
+"""Maximum number of rows that the API returns on one page of a list."""
 SENT_CHARACTERS = 600_000
-"""Of the texts that a page has rendered by one request."""
+"""Maximum characters of texts that one request sends to be rendered."""
 PAGE_HTML = 2_000_000
 """Characters of the HTML of all texts of a page."""
 MOST_PAGES = 4
-"""Of a list that is shown at once."""
+"""Maximum number of API pages of a list that is shown at once."""
 NOTHING = (NotFound, Denied, Unauthenticated, Conflict, NotAllowed)
-"""Errors that a page skips: not found, denied, or not available in this repository."""
+"""Errors that a page ignores: not found, denied, or not available in this repository."""
 _TASK = '<input class="task-list-item-checkbox"'
 _FOCUSED_PRE = '<pre tabindex="0"'
-"""A block that scrolls, for people without a mouse."""
+"""A block that scrolls. It can get the focus, so people without a mouse can scroll it."""
 _NAMED_TASK = '<input aria-label="Done" class="task-list-item-checkbox"'
-"""The box of a task in a list has no words of its own for those who hear a page."""
+"""The checkbox of a task in a list. It gets a label for screen readers."""
 Parameter = str | int | bool | list[str]
-"""The value of a parameter; each text of a list is a value of its own."""
+"""The value of a query parameter. A list is sent as several values."""
 
 
 class TextCache(Protocol):
@@ -68,8 +68,8 @@ class Forge:
     """Client of the public API for the caller with the principal token ``principal``.
 
     A path is one of the public API without its prefix; its segments are quoted by ``at``. Every method raises
-    the ApiError that the service answered, or Unavailable. ``on_change`` is called after each change that was
-    not refused.
+    the ApiError in the service's response, or Unavailable. ``on_change`` is called after each change that was
+    not rejected.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Forge:
     ) -> None:
         self._peers, self._principal, self._rendered, self._on_change = peers, principal, rendered, on_change
         self._share = self._colours = 1.0
-        """The parts of the budget for rendering that are left for this request."""
+        """The remaining share of the budget for rendering in this request."""
 
     async def get(self, service: str, path: str, /, **parameters: Parameter) -> Any:
         """Return the response as plain values. Missing fields get their defaults."""
@@ -85,7 +85,7 @@ class Forge:
         return _completed(decoded, path)
 
     async def get_if_there(self, service: str, path: str, /, **parameters: Parameter) -> Any:
-        """Return the answer as ``get``; None for NOTHING."""
+        """Return the response like ``get``; None for the errors in NOTHING."""
         try:
             return await self.get(service, path, **parameters)
         except NOTHING:
@@ -99,16 +99,16 @@ class Forge:
         return ListPage(_completed(rows, path), int(answer.headers.get("x-total-count", len(rows))))
 
     async def listing_if_there(self, service: str, path: str, /, **parameters: Parameter) -> ListPage:
-        """Return the page as ``listing``; an empty one for NOTHING."""
+        """Return the page like ``listing``; an empty page for the errors in NOTHING."""
         try:
             return await self.listing(service, path, **parameters)
         except NOTHING:
             return ListPage([], 0)
 
     async def rows_if_there(self, service: str, path: str, /, **parameters: Parameter) -> list[Any] | None:
-        """Return a list without pages, as for a menu, but at most MOST_PAGES pages of it.
+        """Return a whole list, such as that of a menu, but at most MOST_PAGES pages of it.
 
-        None for NOTHING.
+        Return None for the errors in NOTHING.
         """
         try:
             first = await self.listing(service, path, limit=ROWS, **parameters)
@@ -121,7 +121,7 @@ class Forge:
         return [*first.rows, *(row for other in others for row in other.rows)]
 
     async def is_there(self, service: str, path: str) -> bool:
-        """True if the service responds with success, False for NOTHING."""
+        """True if the service responds with success, False for the errors in NOTHING."""
         try:
             await self.answer(service, path)
         except NotFound:
@@ -165,7 +165,7 @@ class Forge:
         return msgspec.json.decode(answer.body)
 
     async def offers(self) -> TransferOffers:
-        """Return transfers of repositories that wait for the caller's answer.
+        """Return pending transfers of repositories that the caller can accept.
 
         Empty if repos runs an older release.
         """
@@ -177,9 +177,9 @@ class Forge:
             return TransferOffers()
 
     async def front_page(self, repository: str) -> Any:
-        """Return the facts of ``FrontPage`` as plain values, with the latest commit as the API has commits.
+        """Return ``FrontPage`` as plain values, with the latest commit in the form of the API.
 
-        None for NOTHING, or if repos runs an older release.
+        None for the errors in NOTHING, or if repos runs an older release.
         """
         path = f"/internal/repos{repository}/front-page"
         try:
@@ -194,9 +194,9 @@ class Forge:
         return page
 
     async def issue_choices(self, repository: str) -> Mapping[str, Any]:
-        """Return labels and milestones that issues can get, as plain values of ``IssueChoices``.
+        """Return the labels and milestones that issues can get, as plain values of ``IssueChoices``.
 
-        Empty for NOTHING, or if issues runs an older release.
+        Empty for the errors in NOTHING, or if issues runs an older release.
         """
         path = f"/internal/repos{repository}/issue-choices"
         try:
@@ -207,7 +207,7 @@ class Forge:
         return values
 
     async def invitation(self, code: str) -> LinkedInvitation | None:
-        """Return the invitation behind a link; None if it has ended, or if identity runs an older release."""
+        """Return the invitation of a link; None if it has ended, or if identity runs an older release."""
         path = f"/internal/invitations?{urlencode({'code': code})}"
         try:
             return await self._peers["identity"].get(path, LinkedInvitation, principal=self._principal)
@@ -215,9 +215,9 @@ class Forge:
             return None
 
     async def accept_invitation(self, code: str) -> LinkedInvitation:
-        """Let the caller follow the link of an invitation, which ends.
+        """Accept an invitation by its link for the caller. The link then ends.
 
-        Raises NotFound if it has ended, and Denied if the inviter may not invite any more.
+        Raises NotFound if it has ended, and Denied if the inviter may no longer invite.
         """
         linked = await self.invitation(code)
         if linked is None:
@@ -245,7 +245,7 @@ class Forge:
     async def file_views(self, repository: str, number: int) -> Mapping[str, str] | None:
         """Return files of a pull request that the caller has viewed, as in ``FileViews``.
 
-        None for NOTHING, or if issues runs an older release.
+        None for the errors in NOTHING, or if issues runs an older release.
         """
         path = f"/internal/repos{repository}/pulls/{number}/file-views"
         try:
@@ -265,9 +265,8 @@ class Forge:
     ) -> list[Markup]:
         """Return Markdown as sanitized HTML, rendered by issues.
 
-        ``context``, ``images`` and ``wiki`` as in RenderTexts.
-
-        All texts of a request share one budget, the short ones first. Texts beyond it stay plain text.
+        ``context``, ``images`` and ``wiki`` are as in RenderTexts. All texts of a request share one budget,
+        the short ones first. Texts beyond it are shown as plain text.
         """
         keys = {
             text: (hashlib.sha256(text.encode("utf-8", "replace")).digest(), context, images, wiki)
@@ -293,7 +292,7 @@ class Forge:
     ) -> dict[str, tuple[str, bool]]:
         """Return HTML by text, and True if it may be cached. Texts are sent to issues in several requests.
 
-        Texts that are too large for a request are missing.
+        Texts that are too large for a request are omitted.
         """
         html: dict[str, tuple[str, bool]] = {}
         sizes = accumulate(len(text) for text in texts)
@@ -316,7 +315,7 @@ class Forge:
 
 
 def at(*segments: str | int) -> str:
-    """Return a path of these segments. Slashes inside a segment are quoted, too."""
+    """Return a path of these segments. Slashes inside a segment are quoted."""
     return "".join(f"/{quote(str(segment), safe='')}" for segment in segments)
 
 

@@ -31,7 +31,7 @@ _SHAPES_BY_PATH: dict[str, type[msgspec.Struct]] = {
     rf"{_REPOSITORY}/pulls/(\d+/comments|comments/\d+)": PullReviewComment,
 }
 SHAPES = tuple((re.compile(path), shape) for path, shape in _SHAPES_BY_PATH.items())
-"""Paths of the API, and the struct that each answer is, or is a list of."""
+"""API paths with the struct of the response, which is one such struct or a list of them."""
 
 
 class _Field(NamedTuple):
