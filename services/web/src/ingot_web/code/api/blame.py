@@ -1,4 +1,4 @@
-"""Blame: the commit of each line of a file."""
+"""The route of blame: the commit of each line of a file."""
 
 from asyncio import to_thread
 from typing import Any
@@ -16,7 +16,7 @@ from ingot_web.repositories.api.frames import NamedRef, RepositoryFrame
 
 @get("/{owner:str}/{repo:str}/blame/{ref:path}", policy=anyone(), include_in_schema=False)
 async def blame(request: WebRequest) -> Response[Any]:
-    """Lines of a file, each with the commit that it comes from, or the reason why there is no blame."""
+    """Show lines of a file, each with its commit, or the reason why there is no blame."""
     frame = RepositoryFrame(request)
     if redirect := await frame.redirect_from_old_address("blame"):
         return redirect
@@ -36,7 +36,7 @@ async def blame(request: WebRequest) -> Response[Any]:
 
 
 async def _answer(frame: RepositoryFrame, ref: NamedRef, path: list[str]) -> tuple[Any, str]:
-    """Return the blame of the lines, or the reason why there is none."""
+    """Return the blame of a file, or the reason why there is none."""
     try:
         return await frame.forge.get("repos", frame.api("blame", *path), ref=ref.full), ""
     except TooLarge as error:

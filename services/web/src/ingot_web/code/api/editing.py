@@ -1,4 +1,4 @@
-"""Editing files: creation, change, deletion, upload of several files. Each change is a commit."""
+"""Routes to create, change, delete and upload files. Each change is a commit."""
 
 from asyncio import to_thread
 from base64 import b64encode
@@ -16,7 +16,7 @@ from ingot_web.pages.api.request import WebRequest
 from ingot_web.repositories.api.frames import NamedRef, RepositoryFrame
 
 EDITED_BYTES = 500_000
-"""Of a file that is changed in the form."""
+"""Maximum bytes of a file that can be changed in the form."""
 DEFAULT_MESSAGES = {
     "new": "“Add” and the path",
     "edit": "“Update {}”",
@@ -51,9 +51,9 @@ def _page(
     *,
     may_push: bool,
 ) -> Response[str]:
-    """Return the form. ``preview`` is a file as shown: "document" with its HTML, or "lines".
+    """Return the form. ``preview`` is the rendered file: "document" with its HTML, or "lines".
 
-    Callers who may not push to the branch get a new branch by default.
+    For callers who may not push to the branch, a new branch is the default.
     """
     form.setdefault("to", "branch" if may_push else "new")
     words = {"new": "New file", "edit": "Edit", "delete": "Delete", "upload": "Upload files"}[act]
@@ -81,7 +81,7 @@ async def _branch(frame: RepositoryFrame) -> NamedRef:
 
 @get(f"{SHARED}_new/{{ref:path}}", policy=anyone(), include_in_schema=False)
 async def new(request: WebRequest) -> Response[str]:
-    """The form of a new file in a folder."""
+    """Show the form of a new file in a folder."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     ref = await _branch(frame)
@@ -94,7 +94,7 @@ async def new(request: WebRequest) -> Response[str]:
 
 @get(f"{SHARED}_edit/{{ref:path}}", policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest) -> Response[str]:
-    """The form to edit an existing file."""
+    """Show the form to edit an existing file."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     ref = await _branch(frame)
@@ -121,7 +121,7 @@ def _form_of(path: str, sha: str, content: bytes) -> Form:
 
 @get(f"{SHARED}_delete/{{ref:path}}", policy=anyone(), include_in_schema=False)
 async def delete(request: WebRequest) -> Response[str]:
-    """Form that confirms the deletion of a file."""
+    """Show the form that confirms the deletion of a file."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     ref = await _branch(frame)
@@ -135,7 +135,7 @@ async def delete(request: WebRequest) -> Response[str]:
 
 @get(f"{SHARED}_upload/{{ref:path}}", policy=anyone(), include_in_schema=False)
 async def upload(request: WebRequest) -> Response[str]:
-    """The form to upload files."""
+    """Show the form to upload files."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     ref = await _branch(frame)
@@ -149,7 +149,7 @@ async def upload(request: WebRequest) -> Response[str]:
     include_in_schema=False,
 )
 async def save(request: WebRequest) -> Response[Any]:
-    """Commit the changes of the form, to the branch or to a new one. A refusal is shown above the form."""
+    """Commit the changes of the form, to the branch or to a new one. The form shows an error."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     act = request.scope["path"].split("/")[3].removeprefix("_")
     ref = await _branch(frame)
@@ -186,7 +186,7 @@ async def _preview(frame: RepositoryFrame, ref: NamedRef, form: Form) -> tuple[s
 
 
 def _changes(act: str, ref: NamedRef, form: Form) -> list[dict[str, str]]:
-    """Return the changes for the API. Raises Invalid."""
+    """Return the changes in the form of the API. Raises Invalid."""
     path = form.text("path").strip("/")
     if act == "upload":
         if not form.files:

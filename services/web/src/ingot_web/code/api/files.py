@@ -1,4 +1,4 @@
-"""The first page of a repository, and its files: folders, files, raw files."""
+"""Routes for the first page of a repository, and its files: folders, files, raw files."""
 
 from asyncio import gather, to_thread
 from base64 import b64decode
@@ -25,19 +25,19 @@ from ingot_web.repositories.api.frames import NamedRef, RepositoryFrame
 from ingot_web.repositories.api.imports import error_of, import_without_issues, page_without_commits
 
 SHOWN_BYTES = 1_000_000
-"""Of a file that is shown as text."""
+"""Maximum bytes of a file that is shown as text."""
 RAW_BYTES = 50_000_000
-"""Largest file that web passes on.
+"""Largest raw file that web returns, in bytes.
 
 Larger files and LFS files come from the API, because pointers can be wrong.
 """
 MARKDOWN = (".md", ".markdown", ".mkd")
 DRAWINGS = (".svg",)
-"""Text that is shown as a picture: a browser runs no script in one, and opened alone it is sandboxed."""
+"""Text files shown as pictures. A browser runs no script in a picture; opened alone it is sandboxed."""
 SNIFFED = 8_000
-"""Bytes in which a NUL says that a file is no text."""
+"""Number of first bytes in which a NUL means that a file is not text."""
 ENTRIES = 500
-"""Of a folder on one page, as repos has them."""
+"""Number of entries of a folder on one page, as in repos."""
 LISTED = "commit_metadata,commit_message"
 
 
@@ -61,9 +61,9 @@ async def _contents_if_there(frame: RepositoryFrame) -> tuple[Any, int]:
 
 
 async def file_in_git(frame: RepositoryFrame, ref: NamedRef, path: str) -> tuple[Any, bytes]:
-    """Return a file and its bytes as git has them: for an LFS file its pointer.
+    """Return a file and its bytes in git; for an LFS file these are its pointer.
 
-    Raises Invalid if the path is no file, TooLarge if repos cannot send it.
+    Raises Invalid if the path is not a file, TooLarge if repos cannot send it.
     """
     listed = await frame.forge.get(
         "repos",
@@ -80,12 +80,12 @@ async def file_in_git(frame: RepositoryFrame, ref: NamedRef, path: str) -> tuple
 
 
 PASSED = ("content-security-policy", "x-content-type-options", "content-disposition", "etag", "cache-control")
-"""Headers with which repos makes a raw file harmless."""
+"""Response headers of repos that keep a raw file harmless. They are passed on."""
 
 
 @get("/{owner:str}/{repo:str}", policy=anyone(), include_in_schema=False)
 async def home(request: WebRequest) -> Response[Any]:
-    """The front page of a repository; its feed if the path has its ending."""
+    """Show the front page of a repository; return its feed if the path ends like a feed."""
     name, ending = without_ending(request.path_params["repo"])
     if ending:
         return await repository_feed(request, request.path_params["owner"], name, ending)
@@ -93,7 +93,7 @@ async def home(request: WebRequest) -> Response[Any]:
 
 
 async def _front_page(request: WebRequest) -> Response[Any]:
-    """The files of the default branch, how to clone them, and the README."""
+    """Show the files of the default branch, clone URLs, and the README."""
     frame = RepositoryFrame(request)
     forge = frame.forge
     try:
@@ -142,7 +142,7 @@ def _star_and_watch(facts: Any) -> dict[str, Any]:
 
 
 def _listed(frame: RepositoryFrame, contents: list[Any]) -> list[Any]:
-    """Return the entries, folders first. A submodule has the address of its page."""
+    """Return the entries, folders first. A submodule has the URL of its page."""
     for entry in contents:
         if entry["type"] == "submodule":
             entry["page"] = _submodule_page(frame, entry)
@@ -155,7 +155,7 @@ def _submodule_page(frame: RepositoryFrame, submodule: Any) -> SubmodulePage | N
 
 
 def _shares(languages: dict[str, int]) -> list[tuple[str, float]]:
-    """Return languages with their percentage, the largest first, and only a few."""
+    """Return the largest languages with their percentages, the largest first."""
     total = sum(languages.values()) or 1
     ordered = sorted(languages.items(), key=lambda pair: -pair[1])[:6]
     return [(name, round(100 * count / total, 1)) for name, count in ordered]
@@ -196,7 +196,7 @@ async def document(frame: RepositoryFrame, ref: NamedRef, path: str, text: str) 
     include_in_schema=False,
 )
 async def source(request: WebRequest) -> Response[Any]:
-    """A folder or a file of a branch, a tag or a commit."""
+    """Show a folder or a file of a branch, a tag or a commit."""
     frame = RepositoryFrame(request)
     if redirect := await frame.redirect_from_old_address("src"):
         return redirect
@@ -250,7 +250,7 @@ def _last_commit(frame: RepositoryFrame, ref: NamedRef) -> Coroutine[Any, Any, L
 
 
 async def _deleted_page(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
-    """Return the page of a path that is missing, with the commit that deleted it. Raises NotFound."""
+    """Return a page for a missing path, with the commit that deleted it. Raises NotFound."""
     (commits,) = await frame.load(_last_commit(frame, ref))
     if not frame.repository["has_code"]:
         raise NotFound
@@ -263,7 +263,7 @@ async def _deleted_page(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
 
 
 class ShownFile(NamedTuple):
-    """Presentation of a file. ``note`` gives the reason if an expected rendering is missing."""
+    """The presentation of a file. ``note`` is the reason if an expected rendering is missing."""
 
     kind: str
     content: Any = None
@@ -293,7 +293,7 @@ def _asks_for_source(request: WebRequest) -> bool:
 
 
 def _without_text(frame: RepositoryFrame, file: Any) -> ShownFile | None:
-    """Return the presentation of a file without text: picture, large file, LFS file, submodule."""
+    """Return the presentation of a file that is not text: picture, large file, LFS file, submodule."""
     if file["type"] == "submodule":
         return ShownFile("submodule", _submodule_page(frame, file))
     if file["name"].lower().endswith(PICTURES):
@@ -304,7 +304,7 @@ def _without_text(frame: RepositoryFrame, file: Any) -> ShownFile | None:
 
 
 async def _link(frame: RepositoryFrame, ref: NamedRef, file: Any) -> ShownFile:
-    """Return the target of a symbolic link, and its path if the same ref has it."""
+    """Return the target of a symbolic link, and the target's path if it exists at this ref."""
     target = str(file.get("target") or "")
     path = normpath(f"{file['path'].rpartition('/')[0] or '.'}/{target}")
     if not target or target.startswith("/") or path.startswith("..") or path == ".":

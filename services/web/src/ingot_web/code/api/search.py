@@ -1,4 +1,4 @@
-"""Finds files of a branch, a tag or a commit by a part of their paths."""
+"""The route that finds files of a branch, a tag or a commit by parts of their paths."""
 
 from typing import Any
 
@@ -10,16 +10,16 @@ from ingot_web.pages.api.request import WebRequest
 from ingot_web.repositories.api.frames import NamedRef, RepositoryFrame
 
 FILES = 50
-"""That are shown."""
+"""Maximum number of files in the result."""
 LONGEST = 200
-"""Characters that repos searches for."""
+"""Maximum characters of a search text in repos."""
 
 
 @get("/{owner:str}/{repo:str}/find/{ref:path}", policy=anyone(), include_in_schema=False)
 async def find(request: WebRequest) -> Response[Any]:
-    """The files whose paths have all words of ``q``.
+    """List the files whose paths have all words of ``q``.
 
-    Without ``q``, the first files of the tree.
+    Without ``q``, list the first files of the tree.
     """
     frame = RepositoryFrame(request)
     ref = await NamedRef.of(frame, 3)

@@ -1,1 +1,1 @@
-"""Rules."""
+"""Rules of files, without HTTP."""

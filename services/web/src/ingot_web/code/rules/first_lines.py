@@ -1,7 +1,7 @@
-"""The first lines of a file, which fit on one page."""
+"""The first lines of a file, as many as fit on one page."""
 
 MOST_LINES = 5_000
-"""Each is a row of the page, however short it is."""
+"""Maximum number of lines. Each line is a row of the page, however short it is."""
 
 
 def first_lines(text: str) -> tuple[str, int]:

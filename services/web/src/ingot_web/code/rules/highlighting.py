@@ -1,6 +1,6 @@
-"""Code as lines of coloured HTML.
+"""Code as lines of highlighted HTML.
 
-Pygments tokenizes the code; the HTML is written and escaped here.
+Pygments tokenizes the code. This module writes and escapes the HTML.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,11 +23,11 @@ from pygments.token import (  # type: ignore[import-untyped]
 from ingot_chassis.lexer import LEXER, LexerBusy
 
 LARGEST = 200_000
-"""Characters of a file that is coloured; a larger one is shown plain."""
+"""Maximum characters of a highlighted file. A larger one is shown as plain text."""
 SECONDS = 0.4
-"""CPU time for one text. Some lexers need time that grows with the square of their input."""
+"""Seconds of CPU time for one text. The time of some lexers is quadratic in their input."""
 REMEMBERED = 40
-"""Files whose lines are kept for the next reader, at most some 40 MB."""
+"""Number of files whose lines are cached, at most some 40 MB."""
 _CLASSES = {
     Comment: "c", Keyword: "k", Operator.Word: "k", String: "s", Literal: "m",
     **dict.fromkeys((Name.Function, Name.Tag, Name.Attribute, Name.Decorator), "nf"),
@@ -35,19 +35,17 @@ _CLASSES = {
                     "nc"),
     Generic.Inserted: "gi", Generic.Deleted: "gd", Generic.Heading: "gu", Generic.Subheading: "gu",
 }  # fmt: skip
-"""Classes of the style sheet by kind of token, which includes its subkinds.
+"""CSS classes by kind of token, which includes its subkinds.
 
-Kinds of one colour share a class.
-
-All other kinds have no class.
+Kinds of one colour share a class. Other kinds have no class.
 """
 _TOKENS = {abbreviation: token for token, abbreviation in STANDARD_TYPES.items()}
 Piece = tuple[str, str]
-"""A class, empty for none, and the text that has it."""
+"""A CSS class, or an empty text for none, and the text that has it."""
 
 
 def highlight(name: str, text: str) -> Sequence[Markup]:
-    """Return the lines of a file as git counts them, coloured for the language of its name."""
+    """Return the lines of a file as git counts them, highlighted for the language of its name."""
     text = text.replace("\r\n", "\n").replace("\r", " ")  # Pygments would begin a line there, git does not
     try:
         coloured = _coloured(name, text) if len(text) <= LARGEST else None
@@ -59,7 +57,7 @@ def highlight(name: str, text: str) -> Sequence[Markup]:
 
 
 def code_rows(lines: Iterable[str]) -> Markup:
-    """Return rows of a table: the number of each line, with an anchor, and the line.
+    """Return rows of a table, each with the line number, with an anchor, and the line.
 
     Text is escaped.
     """
@@ -73,7 +71,7 @@ def code_rows(lines: Iterable[str]) -> Markup:
 
 @lru_cache(maxsize=REMEMBERED)
 def _coloured(name: str, text: str) -> tuple[Markup, ...] | None:
-    """Return the coloured lines; None if they cannot be coloured."""
+    """Return the highlighted lines; None if they cannot be highlighted."""
     lines = pieces_of(name, text)
     if lines is None:
         return None
@@ -82,10 +80,10 @@ def _coloured(name: str, text: str) -> tuple[Markup, ...] | None:
 
 
 def pieces_of(name: str, text: str, seconds: float = SECONDS) -> list[list[Piece]] | None:
-    """Return the lines of a text as pieces with colours.
+    """Return the lines of a text as pieces with CSS classes.
 
-    Return None if the language is unknown, the time is over or the lexer fails. The lexer also fails if its
-    tokens differ from the text. Raises LexerBusy.
+    Return None if the language is unknown, the CPU time is used up or the lexer fails. The lexer also fails
+    if its tokens differ from the text. Raises LexerBusy.
     """
     tokens = LEXER.tokens(text, file_name=name.rpartition("/")[2], seconds=seconds).tokens
     if tokens is None or "".join([part for _, part in tokens]) != text:

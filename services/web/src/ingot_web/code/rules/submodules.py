@@ -1,4 +1,4 @@
-"""Pages of submodules: on this site, or on another one. Other addresses have no page."""
+"""Pages of submodules: on this site, or on another one. Submodules with other URLs have no page."""
 
 import re
 from collections.abc import Mapping
@@ -7,17 +7,17 @@ from urllib.parse import SplitResult, quote, urlsplit, urlunsplit
 
 _PORTS = {"http": 80, "https": 443, "ssh": 22}
 _SHORT_SSH = re.compile(r"(?:[^@/:]+@)?(\[[^\]/]+\]|[^:/\[\]]+):(?!//)(.*)")
-"""``git@host:path``."""
+"""The form ``git@host:path``."""
 _HOST = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+")
 _REPOSITORY = re.compile(r"/+(?!\.+/)([\w.-]+)/(?!\.+/*$)([\w.-]+?)(?:\.git)?/*", re.ASCII)
 _LONGEST = 2_000
-"""Characters of an address that is read: a pushed file has it."""
+"""Maximum characters of a parsed URL. It comes from a pushed file."""
 _SAFE = "/%:@!$&'()*+,;=~"
-"""Characters of paths and queries that stay as they are."""
+"""Characters of paths and queries that are not quoted."""
 
 
 class SubmodulePage(NamedTuple):
-    """``is_here``: a page of this site, at the commit of the submodule."""
+    """The page of a submodule. ``is_here``: it is on this site, at the commit of the submodule."""
 
     href: str
     is_here: bool
@@ -26,9 +26,9 @@ class SubmodulePage(NamedTuple):
 def page_of(
     address: str, commit: str, repository: Mapping[str, Any], public_url: str
 ) -> SubmodulePage | None:
-    """Return the page of the submodule of ``repository`` with that ``address``.
+    """Return the page of the submodule of ``repository`` with the URL ``address``.
 
-    None if no address is safe to follow.
+    None if no URL is safe to follow.
     """
     if len(address) > _LONGEST:
         return None
@@ -53,7 +53,7 @@ def page_of(
 
 
 def _absolute(address: str, base: str) -> str:
-    """Return the absolute address for one that begins with dots, relative to the repository, as in git.
+    """Return the absolute URL for one that begins with dots, relative to the repository, as in git.
 
     Raises ValueError for too many dots.
     """
@@ -70,7 +70,7 @@ def _absolute(address: str, base: str) -> str:
 
 
 def _split(address: str) -> SplitResult:
-    """Split an address. Raises ValueError."""
+    """Split a URL into its parts. Raises ValueError."""
     if "://" not in address and (match := _SHORT_SSH.fullmatch(address)):
         address = f"ssh://{match[1]}/{match[2].lstrip('/')}"
     return urlsplit(address)
@@ -84,6 +84,6 @@ def _server(parts: SplitResult) -> tuple[str, str, int]:
 
 
 def _own_servers(own: SplitResult, repository: Mapping[str, Any]) -> list[tuple[str, str, int]]:
-    """Return the addresses of this site. Includes SSH only if SSH is enabled."""
+    """Return the servers of this site. SSH is included only if it is enabled."""
     ssh = repository["ssh_url"]
     return [_server(own), *([_server(_split(ssh))] if ssh else [])]
