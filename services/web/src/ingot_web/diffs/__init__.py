@@ -1,1 +1,1 @@
-"""Diffs: parsed, coloured, and shown in parts."""
+"""Diffs: parsed, highlighted, and shown in parts."""

@@ -1,4 +1,4 @@
-"""Routes."""
+"""Routes of diffs."""
 
 from ingot_web.diffs.api import excerpts
 

@@ -1,4 +1,4 @@
-"""Changes on pages: the requested part of a diff, with links to the other parts. Also changes as text."""
+"""Changes on pages: the requested part of a diff, with links to the other parts; and changes as text."""
 
 from asyncio import to_thread
 from collections.abc import Mapping
@@ -16,19 +16,19 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 
 _BY_NAME = folding("")
 FILES = 20
-"""Changed files on one page."""
+"""Number of changed files on one page."""
 MORE_FILES = "diffs/more_files.html"
-"""The template of further files for a page that stays."""
+"""The template of further files, which are added to the open page."""
 
 
 async def text_page(frame: RepositoryFrame, path: str, **parameters: str) -> Response[str]:
-    """Return an answer of repos as plain text."""
+    """Return a response of repos as plain text."""
     (text,) = await frame.load(frame.forge.text("repos", path, **parameters))
     return Response(text, media_type="text/plain", headers=HEADERS)
 
 
 def file_shown(request: WebRequest) -> int:
-    """Return the number of the requested file of a diff, or 0 for a page of all files."""
+    """Return the number of the requested file of a diff; 0 for a page of all files."""
     return whole_number(request.query_params.get("file", ""), 7) or 0
 
 
@@ -47,11 +47,10 @@ async def read_diff(
     folds: Folds = _BY_NAME,
     **parameters: str,
 ) -> tuple[Diff | None, Mapping[str, Any]]:
-    """Return the requested page of a diff, and the links to others: ``size`` files, or lines of one file.
+    """Return the requested page of a diff, and links to others: ``size`` files, or lines of one file.
 
-    Return None if the text is too large. ``folds`` is true for paths of generated files. ``limit`` is
-    the name of the parameter for the number of files.
-    Raises NotFound for a missing file.
+    Return None if the text is too large. ``folds`` is true for paths of generated files. ``limit`` is the
+    name of the parameter for the number of files. Raises NotFound for a missing file.
     """
     request, number = frame.request, file_shown(frame.request)
     part: dict[str, Any] = {"page": number or request.number, limit: 1 if number else size}

@@ -1,4 +1,4 @@
-"""Lines around changes that a diff leaves out."""
+"""Lines around changes that a diff omits."""
 
 import re
 from asyncio import to_thread
@@ -24,7 +24,7 @@ _SHIFT = re.compile(r"-?[0-9]{1,7}")
 async def excerpt(request: WebRequest, sha: str) -> Response[str] | Response[bytes]:
     """Return some lines of a gap in a diff as rows, with links to the others.
 
-    Without JavaScript the links lead to the lines in the whole file.
+    Without JavaScript the links lead to these lines in the whole file.
     """
     frame = RepositoryFrame(request)
     query = request.query_params
@@ -52,9 +52,9 @@ async def excerpt(request: WebRequest, sha: str) -> Response[str] | Response[byt
 
 
 async def _lines(frame: RepositoryFrame, sha: str, path: str) -> list[str]:
-    """Return the lines of a file as git has it.
+    """Return the lines of a file in git.
 
-    Raises the errors of ``file_in_git``, and TooLarge for a longer file than its page shows.
+    Raises the errors of ``file_in_git``, and TooLarge for a file that is longer than its page shows.
     """
     segments = path.split("/")
     listed = await frame.forge.get("repos", frame.api("contents-ext", *segments), ref=sha)

@@ -1,1 +1,1 @@
-"""Rules."""
+"""Rules of diffs, without HTTP."""

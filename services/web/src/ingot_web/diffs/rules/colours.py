@@ -1,6 +1,6 @@
-"""Code of a diff as HTML: both sides in the colours of the language, with the changed words marked.
+"""Code of a diff as HTML: both sides highlighted, with the changed words marked.
 
-HTML is made per hunk and cached, because pages of changes are read repeatedly.
+HTML is created per hunk and cached, because pages of changes are read repeatedly.
 """
 
 import re
@@ -14,22 +14,22 @@ from ingot_web.code.rules.highlighting import Piece, html_of, pieces_of
 from ingot_web.diffs.rules.parsing import Diff, DiffLine, side_by_side
 
 LARGEST = 30_000
-"""Maximum number of characters of a diff that are coloured, in order of files; the others are plain."""
+"""Maximum characters of a diff that are highlighted, in the order of files. The others are plain."""
 SECONDS = 0.1
-"""CPU time for one side of a hunk; one that takes longer is plain."""
+"""Seconds of CPU time for one side of a hunk. One that takes longer is plain."""
 REMEMBERED = 1000
-"""Hunks that are kept for the next reader: some 5 MB of usual ones."""
+"""Number of hunks that are cached: some 5 MB of typical ones."""
 MOST_WORDS = 100
-"""In which two lines may differ for these words to be compared one by one."""
+"""Maximum number of differing words of two lines that are compared one by one."""
 LEAST_SAME = 5
-"""One of so many characters of a line must be the same: all of a line that is another one would be marked."""
+"""Minimum share of equal characters: 1 in this many. Below it, too much of a line would be marked."""
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 Ranges = list[tuple[int, int]]
-"""Beginnings and ends, in characters."""
+"""Pairs of start and end, in characters."""
 
 
 def coloured_diff(diff: Diff) -> Diff:
-    """Return the diff with coloured lines, for at most LARGEST characters."""
+    """Return the diff with highlighted lines, for at most LARGEST characters."""
     room = LARGEST
     for file in diff.files:
         size = sum([len(line.text) for line in file.lines])
@@ -56,7 +56,7 @@ def _hunks(lines: Sequence[DiffLine]) -> Iterator[Sequence[DiffLine]]:
 
 @lru_cache(maxsize=REMEMBERED)
 def _coloured(name: str, lines: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """Return the HTML of a hunk, whose lines are kinds and texts."""
+    """Return the HTML of a hunk. Its lines are kinds and texts."""
     pieces = [[("", text)] for _, text in lines]
     kinds = [kind for kind, _ in lines]
     last_removed = max((index for index, kind in enumerate(kinds) if kind == "del"), default=-1)
@@ -98,7 +98,7 @@ def changed_words(old: str, new: str) -> tuple[Ranges, Ranges]:
 
 
 def _has_word(words: Sequence[str], start: int, size: int) -> bool:
-    """True if the range contains more than spaces; a mark continues over a space."""
+    """True if the range contains more than spaces. A mark continues over a space."""
     return any(not word.isspace() for word in words[start : start + size])
 
 

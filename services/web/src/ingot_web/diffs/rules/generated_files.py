@@ -1,11 +1,11 @@
-"""Generated and vendored files, which pages of changes fold."""
+"""Generated and vendored files. Pages of changes fold them."""
 
 import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 MOST_RULES = 200
-"""Of one file of attributes; later ones are ignored."""
+"""Maximum number of rules of one attributes file. Later rules are ignored."""
 _ATTRIBUTES = ("linguist-generated", "linguist-vendored")
 _FALSE = ("false", "0")
 _NAMES = frozenset(
@@ -58,7 +58,7 @@ def folding(attributes: str) -> Folds:
 
 
 def _value(word: str) -> tuple[str, bool | None] | None:
-    """Return an attribute and its value, None if it is unspecified again. None for another attribute."""
+    """Return an attribute and its value, None if it is unspecified again. None for other attributes."""
     name, _, value = word.lstrip("-!").partition("=")
     if name not in _ATTRIBUTES:
         return None
@@ -66,7 +66,7 @@ def _value(word: str) -> tuple[str, bool | None] | None:
 
 
 def _segments(pattern: str) -> list[str]:
-    """Return the segments for fnmatch; a pattern without a folder is for names in all folders."""
+    """Return the segments for fnmatch. A pattern without a folder matches names in all folders."""
     own = pattern.removeprefix("/").split("/")
     # At the end ``**`` stands for what is inside, so for one segment at least.
     end = ["*"] if own[-1] == "**" else []
@@ -74,12 +74,12 @@ def _segments(pattern: str) -> list[str]:
 
 
 def _for_fnmatch(segment: str) -> str:
-    """Write git's escapes and negations as fnmatch(3) of Python has them."""
+    """Convert git's escapes and negations to those of Python's fnmatch."""
     return re.sub(r"\\(.)", r"[\1]", segment).replace("[^", "[!")
 
 
 def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
-    """Compare segments; ``**`` stands for any number of them. Linear in the product of both lengths."""
+    """Return True if segments match; ``**`` matches any number. The time is the product of both lengths."""
     reached = {0}
     for segment in pattern:
         if segment == "**":

@@ -1,4 +1,4 @@
-"""The text of a diff as files, hunks and lines for a page."""
+"""The text of a diff, parsed into files, hunks and lines for a page."""
 
 import hashlib
 import re
@@ -12,15 +12,15 @@ from ingot_web.pages.rules.pictures import PICTURES
 
 MOST_FILES = 200
 MOST_LINES = 300
-"""On a page of several files. A file has a page of its own with more."""
+"""Maximum number of lines on a page of several files. A page of one file has more."""
 LINES = 2000
-"""On a page of one file alone."""
+"""Maximum number of lines on a page of a single file."""
 CONTEXT = 3
-"""Lines that git shows around changes. With fewer below them the file ends there."""
+"""Number of lines that git shows around changes. With fewer lines below a change, the file ends there."""
 _HEAD = "\ndiff --git "
 _BINARY = ("Binary files ", "GIT binary patch")
 _CONTENTS = re.compile(r"index [0-9a-f]{40,64}\.\.[0-9a-f]{40,64}")
-"""The ids of a file before and after, if they are whole: short ones could be those of other contents."""
+"""Ids of a file before and after. They must be complete, because short ids are ambiguous."""
 _POSITION = re.compile(r"([0-9]{1,4})([LR])([0-9]{1,9})")
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)")
 
@@ -39,9 +39,9 @@ class Gap:
 
 @dataclass
 class DiffLine:
-    """A line. ``kind`` is "add", "del", "context" or "hunk".
+    """A line of a diff. ``kind`` is "add", "del", "context" or "hunk".
 
-    The number of a side without the line is None.
+    A side's number is None if the side lacks the line.
     """
 
     kind: str
@@ -49,18 +49,18 @@ class DiffLine:
     old: int | None = None
     new: int | None = None
     html: str | None = None
-    """The text with colours, where it has any."""
+    """The highlighted text; None if it is not highlighted."""
     conversations: list[Any] = field(default_factory=list)
-    """Conversations about it."""
+    """Conversations about the line."""
     has_form: bool = False
     """True if the form of a comment is open below the line."""
     gap: Gap | None = None
-    """Lines that are left out above a hunk."""
+    """Lines that are omitted above a hunk."""
 
 
 @dataclass(frozen=True)
 class FileView:
-    """The state of a file for the viewer: viewed with these ``changes``, or with others.
+    """The state of a file for the viewer: viewed with these ``changes``, or with earlier changes.
 
     The fields are digests of the changes and the path.
     """
@@ -73,7 +73,7 @@ class FileView:
 
 @dataclass
 class DiffFile:
-    """One file of a diff. ``status`` is added, deleted, renamed, or changed."""
+    """A file of a diff. ``status`` is added, deleted, renamed, or changed."""
 
     path: str
     number: int = 1
@@ -85,24 +85,24 @@ class DiffFile:
     deletions: int = 0
     lines: list[DiffLine] = field(default_factory=list)
     omitted: int = 0
-    """Lines that are not shown."""
+    """Number of lines that are not shown."""
     length: int = 0
-    """All lines, with those that begin a hunk."""
+    """Number of all lines, including those that begin a hunk."""
     rest: Gap | None = None
-    """Lines that are left out below the last line."""
+    """Lines that are omitted below the last line."""
     is_later: bool = False
-    """True if its lines are shown when they are asked for, because files before it fill the page."""
+    """True if its lines are loaded on request, because files before it fill the page."""
     is_folded: bool = False
     """True if it is generated or vendored, so few people read it."""
     is_named_only: bool = False
     """True if only white space changed and such changes are hidden."""
     digest: str = ""
-    """SHA-256 of its changes, wherever in the file they are.
+    """SHA-256 of the changes, independent of line numbers.
 
-    Empty of a binary file whose text does not name its contents.
+    Empty for a binary file whose diff does not name its contents.
     """
     view: FileView | None = None
-    """None if the viewer cannot mark files as viewed."""
+    """The viewer's state of the file; None if the viewer cannot mark files as viewed."""
 
     @property
     def is_picture(self) -> bool:
@@ -110,7 +110,7 @@ class DiffFile:
 
     @property
     def anchor(self) -> str:
-        """Anchor of the file on a page, with the same name as on pages of Gitea."""
+        """Return the anchor of the file on a page. It equals the anchor on pages of Gitea."""
         return anchor_of(self.path)
 
     def rows(self) -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
@@ -121,11 +121,11 @@ class DiffFile:
 
 @dataclass
 class Diff:
-    """A diff. ``omitted`` counts files that are not shown.
+    """A diff. ``omitted`` is the number of files that are not shown.
 
     ``before`` and ``after`` are the commits of shown pictures; empty if unknown. ``head_repo`` is the
-    repository with ``after``, if it is another one. ``text`` is the address of the diff as text, below the
-    address of the repository.
+    repository with ``after``, if it is another one. ``text`` is the path of the diff as text, below that of
+    the repository.
     """
 
     files: list[DiffFile] = field(default_factory=list)
@@ -139,7 +139,7 @@ class Diff:
     is_file: bool = False
     """True for a page of a single file."""
     style: str = ""
-    """Style of the lines, from the address."""
+    """Style of the lines, from the query."""
     hides_spaces: bool = False
     """True if changes of white space are hidden."""
 
@@ -162,9 +162,8 @@ def parse(
 ) -> Diff:
     """Parse the output of ``git diff``. ``number`` is the number of its first file.
 
-    ``folds`` is true for paths of files that stay closed.
-
-    At most ``most_lines`` lines are shown. Only the first open file is cut there; the others are shown later.
+    ``folds`` is true for paths of files that are folded. At most ``most_lines`` lines are shown. Only the
+    first open file is cut there; later files are loaded on request.
     """
     parts = _parts(text)
     digests = _digests(parts)
@@ -182,7 +181,7 @@ def parse(
 
 
 def parse_file(text: str, number: int, page: int) -> Diff:
-    """Parse a diff of a single file, which has this number, and return one page of its lines."""
+    """Parse a diff of a single file with this number, and return one page of its lines."""
     parts = _parts(text)
     digests, files = _digests(parts), []
     for lines in parts[:1]:
@@ -214,7 +213,7 @@ def line_at(diff: Diff, position: str) -> tuple[DiffFile, DiffLine] | None:
 def side_by_side(kinds: Sequence[str]) -> Iterator[tuple[int | None, int | None]]:
     """Yield indexes of the lines of these kinds as pairs, before and after the changes.
 
-    An unchanged line is a pair with itself.
+    An unchanged line is paired with itself.
     """
     removed: list[int] = []
     added: list[int] = []
@@ -279,7 +278,7 @@ def _digests(parts: list[list[str]]) -> dict[str, str]:
 
 
 def _own_lines(lines: list[str], *, is_binary: bool) -> Iterator[str]:
-    """Yield the lines without parts that other changes alter: line numbers, and ids of a file with text."""
+    """Yield the lines without parts that other changes affect: line numbers, and ids of a text file."""
     for line in lines:
         if match := _HUNK.match(line):
             yield f"@@{match[3]}"
@@ -305,7 +304,7 @@ def _read_head(file: DiffFile, line: str) -> None:
 
 
 def _line(line: str, old: int, new: int) -> tuple[DiffLine | None, int, int]:
-    """Return the line, and the numbers of the next lines."""
+    """Return the parsed line, and the numbers of the next lines."""
     if match := _HUNK.match(line):
         return DiffLine("hunk", line), int(match[1]), int(match[2])
     sign, text = line[:1], line[1:].rstrip("\r")
@@ -319,7 +318,7 @@ def _line(line: str, old: int, new: int) -> tuple[DiffLine | None, int, int]:
 
 
 def _path_of_head(names: str) -> str:
-    """Return the path in the first line, for files without lines whose path did not change."""
+    """Return the path in the first line of a file, for files without lines whose path did not change."""
     if names.startswith('"'):
         return _unquoted(names[: names.index('" ') + 1]).removeprefix("a/") if '" ' in names else names
     half = len(names) // 2
@@ -327,7 +326,7 @@ def _path_of_head(names: str) -> str:
 
 
 def _unquoted(path: str) -> str:
-    """Return the path in a quoted path of git. Its octal escapes are bytes."""
+    """Return the path in a path that git has quoted. Its octal escapes are bytes."""
     if not (path.startswith('"') and path.endswith('"') and len(path) > 1):
         return path
     raw = path[1:-1].encode("utf-8", "surrogateescape").decode("unicode_escape")

@@ -1,8 +1,8 @@
 """Lines of a diff as rows of a table. A page has thousands; a template would need ten times as long.
 
-``link`` is the address of the form of a comment on a line, without side and number; empty without comments.
-``below`` writes the rows below a line. ``excerpt`` is the address of hidden lines, without their range; empty
-if none can be shown.
+``link`` is the URL of the form for a comment on a line, without side and number; empty without comments.
+``below`` writes the rows below a line. ``excerpt`` is the URL of hidden lines, without their range; empty if
+none can be shown.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from ingot_web.diffs.rules.parsing import DiffFile, DiffLine, Gap
 
 Below = Callable[[DiffLine], Markup]
 MORE = 20
-"""Lines that are shown at once of those that are left out."""
+"""Number of hidden lines that are shown at once."""
 _SIGNS = {"add": "+", "del": "\N{MINUS SIGN}", "context": ""}
 
 
@@ -61,7 +61,7 @@ def split_rows(file: DiffFile, link: str, below: Below, excerpt: str = "") -> Ma
 
 
 def gap_row(gap: Gap, excerpt: str) -> Markup:
-    """Return the row in place of hidden lines."""
+    """Return the row that replaces hidden lines."""
     return Markup(_row_of(_more(gap, str(escape(excerpt)))))  # noqa: S704 - escaped
 
 
@@ -76,7 +76,7 @@ def _row_of(links: str) -> str:
 def _more(gap: Gap | None, excerpt: str) -> str:
     """Return links to hidden lines: those after the previous hunk, and those before the next one.
 
-    ``excerpt`` is escaped.
+    ``excerpt`` must be escaped.
     """
     if gap is None or not excerpt:
         return ""
@@ -124,7 +124,7 @@ def _old_number(line: DiffLine, link: str) -> str:
 
 
 def _number(value: int | None, side: str, link: str) -> str:
-    """Return the number of a line, with a link to comment on it. ``link`` is escaped."""
+    """Return the number of a line, with a link to comment on it. ``link`` must be escaped."""
     if not value:
         return ""
     if not link:
