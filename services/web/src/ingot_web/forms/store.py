@@ -1,8 +1,8 @@
 """Digests of forms that any process of web has accepted, in Redis, for a limited time.
 
 While Redis is unavailable, every digest counts as new: a duplicate form does less harm than pages without
-working forms. Then one form at a time tries Redis again, first after ten seconds. It waits for the answer;
-the others do not wait.
+working forms. Then one form at a time retries Redis, first after ten seconds. It waits for the response;
+other forms do not wait.
 """
 
 import secrets
@@ -19,24 +19,24 @@ log = structlog.get_logger()
 _T = TypeVar("_T")
 
 TIMEOUT = 5.0
-"""Seconds. A shorter one would end while a process under load has not yet read the answer."""
+"""Timeout in seconds. A shorter one would expire before a process under load reads the response."""
 CONNECTIONS = 8
 SHORT_SECONDS = 120
-"""Lifetime of a new digest: longer than any form takes, short if its process was killed."""
+"""Lifetime of a new digest in seconds: longer than any form takes, short in case its process is killed."""
 LONG_SECONDS = 15 * 60
-"""Lifetime once the form has changed something.
+"""Lifetime in seconds once the form has changed something.
 
 Duplicates come soon, and all digests must fit into memory.
 """
 FIRST_PAUSE, LONGEST_PAUSE = 10.0, 300.0
-"""Seconds for which Redis is not asked after it did not answer.
+"""Seconds without calls to Redis after it did not respond.
 
-Each pause is twice as long as the one before.
+Each pause is twice as long as the previous one.
 """
 
 
 class SharedDigests:
-    """The digests behind the URL of a Redis."""
+    """Digests in the Redis at a URL."""
 
     def __init__(self, url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         # A process that has no Redis starts a tenth faster without its client.
@@ -73,7 +73,7 @@ class SharedDigests:
         return bool(await self._redis.get(key) == nonce)
 
     async def keep(self, digest: bytes) -> None:
-        """Keep the digest for a long time."""
+        """Extend the lifetime of a digest."""
         await self._ask(lambda: self._redis.expire(_key(digest), LONG_SECONDS), otherwise=False)
 
     async def remove(self, digest: bytes) -> None:
@@ -81,7 +81,7 @@ class SharedDigests:
         await self._ask(lambda: self._redis.delete(_key(digest)), otherwise=0)
 
     async def _ask(self, command: Callable[[], Awaitable[_T]], *, otherwise: _T) -> _T:
-        """Return the answer of Redis, or ``otherwise`` while it is unavailable."""
+        """Return the response of Redis, or ``otherwise`` while it is unavailable."""
         now, pause = self._clock(), self._pause
         if now < self._paused_until:
             return otherwise
@@ -100,7 +100,7 @@ class SharedDigests:
         return answer
 
     async def examine(self, _repair: bool) -> list[str]:
-        """Report for the doctor."""
+        """Return a line for the doctor if Redis is unavailable."""
         try:
             await self._redis.ping()
         except self._failures as error:
@@ -118,7 +118,7 @@ def _key(digest: bytes) -> str:
 
 
 def open_digests(url: str) -> SharedDigests | None:
-    """Return the digests behind ``url`` (redis://…); None for memory://, if processes share nothing.
+    """Return the digests at ``url`` (redis://…); None for memory://, if processes share nothing.
 
     Raises SettingsError.
     """

@@ -1,1 +1,1 @@
-"""Rules."""
+"""Rules of forms, without HTTP."""

@@ -1,4 +1,4 @@
-"""Pages of forms by the address of the form, which the browser shows after a rejected form."""
+"""The page for the URL of a form. A browser shows the form's URL after a rejected form."""
 
 import re
 from collections.abc import Callable
@@ -15,13 +15,13 @@ _PAGES_BY_ADDRESS = tuple(
         rf"{_REPOSITORY}/pulls/\d+/comments/(\d+)/\w+": r"\1/pulls/comments/\2",
     }.items()
 )
-"""Forms whose page is not the one above their address."""
+"""Forms whose page is not the nearest page above their URL."""
 
 
 def page_of_form(path: str, has_page: Callable[[str], bool]) -> str:
-    """Return the address of the page whose form is sent to ``path``: usually the nearest page above it.
+    """Return the path of the page whose form is sent to ``path``: usually the nearest page above it.
 
-    ``has_page`` tells if a path has a page.
+    ``has_page`` returns whether a path has a page.
     """
     above = "/" + quote(path.strip("/"))
     for address, page in _PAGES_BY_ADDRESS:

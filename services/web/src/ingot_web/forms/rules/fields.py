@@ -1,4 +1,4 @@
-"""The fields of a form as a browser sent them."""
+"""The fields of a form in the order in which a browser sent them."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -25,7 +25,7 @@ class SentFile(NamedTuple):
 
 
 class Form(dict[str, str]):
-    """The fields of a form by name: the last value of a repeated field, and an empty text for a missing one.
+    """The fields of a form by name: the last value of a repeated field, and "" for a missing one.
 
     ``all`` has each value of a field.
     """
@@ -34,13 +34,13 @@ class Form(dict[str, str]):
         super().__init__(pairs)
         self.pairs = pairs
         self.files: list[SentFile] = []
-        """Those that were chosen, of a form with files."""
+        """Uploaded files of a form."""
 
     def __missing__(self, name: str) -> str:
         return ""
 
     def with_values(self, values: Mapping[str, str]) -> "Form":
-        """Return the form with other values of these fields."""
+        """Return the form with new values for these fields."""
         form = Form([pair for pair in self.pairs if pair[0] not in values] + list(values.items()))
         form.files = self.files
         return form
@@ -49,16 +49,16 @@ class Form(dict[str, str]):
         return [value for key, value in self.pairs if key == name]
 
     def parts(self) -> list[bytes]:
-        """Return everything that was sent, as bytes."""
+        """Return all parts of the form as bytes."""
         fields = [text.encode("utf-8", "replace") for pair in self.pairs for text in pair]
         return [*fields, *(part for file in self.files for part in (file.name.encode(), file.content))]
 
     def ids(self, name: str) -> list[int]:
-        """Return the values of a field that are ids."""
+        """Return those values of a field that are ids."""
         return [number for value in self.all(name) if (number := whole_number(value)) is not None]
 
     def text(self, name: str) -> str:
-        """Return the field without surrounding spaces; empty if it was not sent."""
+        """Return the field without leading and trailing spaces; empty if it was not sent."""
         return self.get(name, "").strip()
 
     def branch_to_make(self) -> str:
@@ -73,9 +73,9 @@ class Form(dict[str, str]):
         return name
 
     def lines(self, name: str) -> str:
-        """Return a text of many lines. Browsers send line ends as CRLF."""
+        """Return a text of several lines. Browsers send line ends as CRLF."""
         return self.get(name, "").replace("\r\n", "\n")
 
     def has(self, name: str) -> bool:
-        """True if a box was ticked."""
+        """True if a checkbox was ticked."""
         return bool(self.get(name))

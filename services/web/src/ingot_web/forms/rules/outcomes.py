@@ -1,4 +1,4 @@
-"""Outcomes of forms, which the next page shows once. They are in its address, because no cookie reaches web.
+"""Outcomes of forms, which the next page shows once. They are in its URL, because web gets no cookies.
 
 Each is signed for one person and one page, so links of other sites cannot show a wrong outcome. Only this
 process remembers shown outcomes: another process shows one again if the page is reloaded within ``LIFETIME``.
@@ -10,7 +10,7 @@ from ingot_web.forms.rules.sent import RecentDigests
 from ingot_web.forms.rules.tokens import FormTokens
 
 LIFETIME = 60
-"""Seconds in which the page has to be loaded to say it."""
+"""Seconds within which the page must be loaded to show the outcome."""
 PARAMETERS = ("outcome", "proof")
 """In the query."""
 
@@ -22,12 +22,15 @@ class Outcomes:
         self._tokens, self._proofs = tokens, RecentDigests()
 
     def query(self, caller: str, path: str, outcome: str, now: int) -> str:
-        """Return the query with which the page ``path`` shows ``outcome`` to ``caller``; made ``now``."""
+        """Return the query with which the page ``path`` shows ``outcome`` to ``caller``.
+
+        ``now`` is its time.
+        """
         proof = self._tokens.token(_words(caller, path, outcome), now)
         return urlencode(dict(zip(PARAMETERS, (outcome, proof), strict=True)))
 
     def is_new(self, caller: str, path: str, outcome: str, proof: str, now: int) -> bool:
-        """True the first time that the page is loaded with a valid proof."""
+        """True if the proof is valid and the page is loaded for the first time."""
         is_true = self._tokens.accepts(proof, _words(caller, path, outcome), now, lifetime=LIFETIME)
         return is_true and self._proofs.add(proof.encode())
 

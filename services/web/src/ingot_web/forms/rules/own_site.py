@@ -1,4 +1,4 @@
-"""Refusal of forms that another site sends (CSRF), by the headers of the browser."""
+"""Rejection of forms that another site sends (CSRF), by the headers of the browser."""
 
 from collections.abc import Mapping
 from urllib.parse import urlsplit

@@ -1,6 +1,6 @@
-"""Recently sent forms: a form that arrives twice, as after a double click, has an effect only once.
+"""Recently sent forms. A form that is sent twice, for example by a double click, has an effect only once.
 
-Processes of web share this knowledge through Redis, if there is one (``forms/store.py``).
+Processes of web share the digests through Redis, if it is configured (``forms/store.py``).
 """
 
 import hashlib
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from ingot_web.forms.store import SharedDigests
 
 MOST = 10_000
-"""Digests that a process remembers, the latest."""
+"""Maximum number of digests that a process stores: the latest ones."""
 
 
 class RecentDigests:
@@ -36,7 +36,7 @@ class RecentDigests:
 class SentForms:
     """Digests of forms that are being handled or have changed something.
 
-    ``shared`` has those of all processes.
+    ``shared`` has the digests of all processes.
     """
 
     def __init__(self, shared: SharedDigests | None = None) -> None:
@@ -53,12 +53,12 @@ class SentForms:
         return False
 
     async def keep(self, digest: bytes) -> None:
-        """Keep the digest of a form that has changed something, so the form is rejected next time."""
+        """Keep the digest of a form that has changed something, so the form is rejected the next time."""
         if self._shared is not None:
             await self._shared.keep(digest)
 
     async def remove(self, digest: bytes) -> None:
-        """Remove the digest of a form that was refused before any change, so it may be sent again."""
+        """Remove the digest of a form that was rejected before any change, so it may be sent again."""
         self._own.remove(digest)
         if self._shared is not None:
             await self._shared.remove(digest)

@@ -1,4 +1,4 @@
-"""Tokens of forms against cross-site requests (CSRF): only pages for the same caller contain them."""
+"""Tokens of forms against cross-site requests (CSRF). Only pages for the same caller contain them."""
 
 import hashlib
 import hmac
@@ -7,12 +7,12 @@ import secrets
 LIFETIME = 12 * 3600
 """Seconds for which a form can be sent.
 
-As long as a sign-in lasts (`LIFETIME` in `sessions/rules.py` of identity).
+It equals the lifetime of a session (`LIFETIME` in `sessions/rules.py` of identity).
 """
 
 
 class FormTokens:
-    """Creates and checks the tokens, with a key that all processes of the service share."""
+    """Creates and checks the tokens with a key that all processes of the service share."""
 
     def __init__(self, private_key: str) -> None:
         self._key = hashlib.sha256(b"ingot web form " + private_key.encode()).digest()
@@ -20,7 +20,7 @@ class FormTokens:
     def token(self, caller: str, now: int) -> str:
         """Return a token for a page that ``caller`` gets at ``now``, in seconds.
 
-        Tokens differ each time. Otherwise they could be guessed from the lengths of compressed pages
+        Each token is different. Otherwise tokens could be guessed from the lengths of compressed pages
         (BREACH).
         """
         nonce = secrets.token_hex(8)
