@@ -1,4 +1,4 @@
-"""Numbers of issues in plain texts, such as messages of commits."""
+"""Links for issue numbers in plain texts, such as messages of commits."""
 
 import re
 

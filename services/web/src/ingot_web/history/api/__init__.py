@@ -1,4 +1,4 @@
-"""Routes."""
+"""Routes of history."""
 
 from ingot_web.history.api import branches, commits, comparisons
 

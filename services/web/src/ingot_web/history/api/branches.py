@@ -1,4 +1,4 @@
-"""The branches and tags of a repository: lists, and forms that create, delete and update a branch."""
+"""Routes for branches and tags: lists, and forms that create, delete and update a branch."""
 
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -12,18 +12,18 @@ from ingot_web.pages.api.request import WebRequest
 from ingot_web.repositories.api.frames import RepositoryFrame
 
 REFS = 30
-"""On one page of a list."""
+"""Number of refs on one page of a list."""
 MENU = 20
-"""In a menu; a filter finds the others."""
+"""Number of refs in a menu. A filter finds the others."""
 LONGEST = 200
-"""Characters of a filter."""
+"""Maximum characters of a filter."""
 CHOICES = ("src", "commits", "find")
-"""Pages of a branch or tag to which the menu leads."""
+"""Pages of a branch or tag that the menu can lead to."""
 
 
 @get("/{owner:str}/{repo:str}/branches", policy=anyone(), include_in_schema=False)
 async def branches(request: WebRequest) -> Response[str]:
-    """All branches; the first matches if a menu requests them."""
+    """List all branches; for a menu only the first matches."""
     frame = RepositoryFrame(request)
     if not request.wants_part or request.query_params.get("to") not in CHOICES:
         return await _branches_page(frame, Form())
@@ -69,7 +69,7 @@ async def _branches_page(
 
 
 def _deletion(frame: RepositoryFrame, name: str, sha: str) -> str:
-    """Return the words of the proof that a branch was deleted with ``sha`` as its last commit."""
+    """Return the words of the proof that a branch with the last commit ``sha`` was deleted."""
     return f"deleted {frame.base} {name} {sha}"
 
 
@@ -102,7 +102,7 @@ async def delete_branch(request: WebRequest) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/branches/merge-upstream", policy=anyone(), include_in_schema=False)
 async def merge_upstream(request: WebRequest) -> Response[Any]:
-    """Merge a branch of the fork's parent into the same branch of the fork, then show its commits."""
+    """Merge a branch of the fork's parent into the branch of that name, then show its commits."""
     branch, frame = (await request.sent_form()).text("branch"), RepositoryFrame(request)
     try:
         merge = await frame.forge.send("POST", "repos", frame.api("merge-upstream"), {"branch": branch})
@@ -114,7 +114,7 @@ async def merge_upstream(request: WebRequest) -> Response[Any]:
 
 @get("/{owner:str}/{repo:str}/tags", policy=anyone(), include_in_schema=False)
 async def tags(request: WebRequest) -> Response[str]:
-    """All tags; the first matches if a menu requests them."""
+    """List all tags; for a menu only the first matches."""
     frame = RepositoryFrame(request)
     if request.wants_part and request.query_params.get("to") in CHOICES:
         return await _choices(frame, "tags", "tag")

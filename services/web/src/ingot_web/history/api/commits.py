@@ -1,4 +1,4 @@
-"""History of a repository: commits with their feeds, one commit and its revert."""
+"""Routes for history: commits with their feeds, one commit and its revert."""
 
 from typing import Any
 from urllib.parse import quote
@@ -15,18 +15,18 @@ from ingot_web.pages.rules.templates import subject
 from ingot_web.repositories.api.frames import NamedRef, RepositoryFrame, full_id, name_in_git
 
 COMMITS = 30
-"""On one page of a list."""
+"""Number of commits on one page of a list."""
 FEEDS = ("atom", "rss")
-"""Kinds of feeds: endings of an address of commits, or its third segment."""
+"""Kinds of feeds: endings of a URL of commits, or its third segment."""
 TEXTS = (".diff", ".patch")
-"""Endings of a commit as a text."""
+"""Endings of the URL of a commit as text."""
 LISTED = {"stat": False, "files": False, "verification": False}
-"""Parts of commits that a list does not need."""
+"""Parts of commits that a list omits."""
 
 
 @get("/{owner:str}/{repo:str}/commits/{ref:path}", policy=anyone(), include_in_schema=False)
 async def commits(request: WebRequest) -> Response[Any]:
-    """Commits of a branch, tag or commit, filtered by path and author."""
+    """List commits of a branch, tag or commit, filtered by path and author."""
     frame = RepositoryFrame(request)
     if named := await _ref_with_feed(frame):
         return await _feed(frame, named, request.scope["path"].rpartition(".")[2])
@@ -111,7 +111,7 @@ async def _feed(frame: RepositoryFrame, ref: NamedRef, kind: str) -> Response[st
 
 @get("/{owner:str}/{repo:str}/commit/{sha:str}", policy=anyone(), include_in_schema=False)
 async def commit(request: WebRequest, sha: str) -> Response[Any]:
-    """One commit with its changes."""
+    """Show one commit with its changes."""
     frame = RepositoryFrame(request)
     stem, suffix = next(((sha.removesuffix(one), one) for one in TEXTS if sha.endswith(one)), (sha, ""))
     sha = await full_id(frame, stem)
@@ -122,7 +122,7 @@ async def commit(request: WebRequest, sha: str) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/commit/{sha:str}/revert", policy=anyone(), include_in_schema=False)
 async def revert(request: WebRequest, sha: str) -> Response[Any]:
-    """Revert a commit, on a branch or on a new one for a pull request. Its page shows a refusal."""
+    """Revert a commit, on a branch or on a new one for a pull request. The page shows an error."""
     if sha.endswith(TEXTS):
         raise NotFound
     form, frame = await request.sent_form(), RepositoryFrame(request)

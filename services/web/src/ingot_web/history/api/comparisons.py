@@ -1,4 +1,4 @@
-"""Comparison of two branches, the choice of them, and the form that opens a pull request."""
+"""Routes for comparing two branches, and for the form of a pull request."""
 
 from datetime import datetime
 from typing import Any
@@ -18,7 +18,7 @@ from ingot_web.repositories.api.issue_choices import offered_choices
 
 @get("/{owner:str}/{repo:str}/compare", policy=anyone(), include_in_schema=False)
 async def choose_comparison(request: WebRequest) -> Response[Any]:
-    """The form to choose two branches to compare."""
+    """Show the form to choose two branches to compare."""
     frame = RepositoryFrame(request)
     base, head = (request.query_params.get(name, "") for name in ("base", "head"))
     if base and head:
@@ -51,7 +51,7 @@ async def _choice_page(frame: RepositoryFrame, base: str, head: str, *, unknown:
 
 @get("/{owner:str}/{repo:str}/compare/{basehead:path}", policy=anyone(), include_in_schema=False)
 async def compare(request: WebRequest) -> Response[str]:
-    """Changes of one branch against another, with the form of a pull request; also as plain text."""
+    """Show the changes of one branch against another, with the form of a pull request; or as plain text."""
     frame = RepositoryFrame(request)
     if request.query_params.get("output") == "diff":
         return await text_page(frame, frame.api("compare", request.rest(3)), output="diff")
@@ -106,7 +106,7 @@ async def comparison_page(
 
 
 async def _is_there(frame: RepositoryFrame, name: str) -> bool:
-    """True if a branch, a tag or a commit has that name."""
+    """True if a branch, a tag or a commit with that name exists."""
     return bool(await frame.forge.get_if_there("repos", frame.api("commits"), sha=name, limit=1, **LISTED))
 
 
