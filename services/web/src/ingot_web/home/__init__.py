@@ -1,1 +1,1 @@
-"""The first page of the site, and the issues and pull requests that wait for the caller."""
+"""The first page of the site, and the open issues and pull requests of the caller."""

@@ -1,4 +1,4 @@
-"""The first page: the latest repositories, or those of the caller and their open issues and pull requests."""
+"""Routes for the first page: the latest repositories, or the caller's repositories and open work."""
 
 from asyncio import gather
 from contextlib import suppress
@@ -21,12 +21,12 @@ TYPES = {
     "mentioned": "mentioned",
     "review_requested": "review",
 }
-"""Filters by the names that Gitea has for them in addresses."""
+"""Filters by their Gitea names in URLs."""
 
 
 @get("/", policy=anyone(), include_in_schema=False)
 async def home(request: WebRequest) -> Response[str]:
-    """Repositories, organizations and open work of the caller, or the latest repositories."""
+    """Show repositories, organizations and open work of the caller, or the latest repositories."""
     forge = request.forge
     if not request.principal.signed_in:
         latest = await forge.listing("repos", "/repos/search", sort="updated", order="desc", limit=PAGE_SIZE)
@@ -56,7 +56,7 @@ async def home(request: WebRequest) -> Response[str]:
 
 
 async def _waiting(request: WebRequest, kind: str, title: str) -> Response[str]:
-    """Issues or pull requests of all repositories that concern the caller."""
+    """List issues or pull requests of all repositories that concern the caller."""
     request.require_signed_in()
     kind_there = request.query_params.get("type", "")
     choice = request.query_params.get("filter", TYPES.get(kind_there, "assigned"))
@@ -91,13 +91,13 @@ async def _waiting(request: WebRequest, kind: str, title: str) -> Response[str]:
 
 @get("/issues", policy=anyone(), include_in_schema=False)
 async def issues(request: WebRequest) -> Response[str]:
-    """Issues of all repositories that concern the caller."""
+    """List issues of all repositories that concern the caller."""
     return await _waiting(request, "issues", "Issues")
 
 
 @get("/pulls", policy=anyone(), include_in_schema=False)
 async def pulls(request: WebRequest) -> Response[str]:
-    """Pull requests of all repositories that concern the caller."""
+    """List pull requests of all repositories that concern the caller."""
     return await _waiting(request, "pulls", "Pull requests")
 
 
@@ -129,7 +129,7 @@ async def sign_out(request: WebRequest) -> Response[Any]:
 
 
 async def _provider_address(request: WebRequest) -> str:
-    """Return the address that ends the session at the provider, or ""."""
+    """Return the URL that ends the session at the provider, or ""."""
     path = at("user", "sessions", request.principal.session_id, "provider")
     try:
         return str((await request.forge.get("identity", path))["sign_out_url"])
