@@ -1,1 +1,1 @@
-"""The page behind the link of an invitation."""
+"""The page of an invitation's link."""

@@ -1,4 +1,4 @@
-"""The page behind the link of an invitation, where the invited person accepts it.
+"""Routes for the page of an invitation's link, where the invited person accepts it.
 
 Opening it changes nothing, because programs open the links of mails, too.
 """
@@ -21,7 +21,7 @@ ENDED = (
 
 @get(PAGE, policy=anyone(), include_in_schema=False)
 async def invitation(request: WebRequest) -> Response[str]:
-    """Show an invitation, with a button to accept it, or with the ways to an account."""
+    """Show an invitation, with a button to accept it, or with the ways to get an account."""
     return await _page(request, request.query_params.get("code", ""))
 
 
@@ -44,7 +44,7 @@ async def _page(request: WebRequest, code: str, problem: ApiError | None = None)
 
 @post(PAGE, policy=anyone(), include_in_schema=False)
 async def accept(request: WebRequest) -> Response[Any]:
-    """Accept the invitation, and lead to its team or repository."""
+    """Accept the invitation, and redirect to its team or repository."""
     form: Form = await request.sent_form()
     code = form.text("code")
     try:
