@@ -1,4 +1,4 @@
-"""Routes."""
+"""Routes of issues."""
 
 from ingot_web.issues.api import choices, comments, conversations, facts, tasks
 

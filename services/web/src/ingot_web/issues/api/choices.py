@@ -1,4 +1,4 @@
-"""Choices for an issue or pull request: labels, assignees, reviewers, milestone, date."""
+"""Routes for choices of an issue or pull request: labels, assignees, reviewers, milestone, date."""
 
 from asyncio import gather
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,13 +19,13 @@ KINDS = {
     "milestone": "Milestone",
     "due": "Due date",
 }
-"""Kinds of choices: in addresses, and in words."""
+"""Kinds of choices: their names in URLs, and their labels."""
 CHOICES = [f"/{{owner:str}}/{{repo:str}}/issues/{{index:int}}/{kind}" for kind in KINDS]
 
 
 @get(CHOICES, policy=anyone(), include_in_schema=False)
 async def choices(request: WebRequest, index: int) -> Response[Any]:
-    """The form for one kind of choices; for a menu that is opened, the form alone."""
+    """Show the form for one kind of choices; for an opened menu, only the form."""
     request.require_signed_in()
     return await _page(RepositoryFrame(request), index, None)
 
@@ -33,7 +33,7 @@ async def choices(request: WebRequest, index: int) -> Response[Any]:
 async def _page(
     frame: RepositoryFrame, index: int, form: Form | None, problem: ApiError | None = None
 ) -> Response[Any]:
-    """Return the form. ``form`` was refused."""
+    """Return the form. ``form`` is a rejected one."""
     kind, forge = frame.request.rest(0).rpartition("/")[2], frame.forge
     issue, rows = await frame.load(forge.get("issues", frame.api("issues", index)), _rows(frame, index, kind))
     tab = _require_right(frame, issue, kind)
@@ -82,9 +82,9 @@ async def _rows(frame: RepositoryFrame, index: int, kind: str) -> Any:
 
 
 def _present(issue: Any, kind: str, listed: Any) -> tuple[list[Any], list[Any], list[Any]]:
-    """Return the chosen values, the choices and teams to choose from.
+    """Return the chosen values, the choices, and the teams to choose from.
 
-    Choices that the issue has and the lists lack are added: without them the form would remove them.
+    Values that the issue has but the lists lack are added. Otherwise the form would remove them.
     """
     match kind:
         case "labels":
@@ -112,7 +112,7 @@ def _present(issue: Any, kind: str, listed: Any) -> tuple[list[Any], list[Any], 
 
 
 def _with(choices: list[Any], present: list[Any]) -> list[Any]:
-    """Return the present ones first, then the other choices."""
+    """Return the present values first, then the other choices."""
     ids = {one["id"] for one in present}
     return [*present, *(one for one in choices if one["id"] not in ids)]
 
@@ -151,7 +151,7 @@ async def _save_due(frame: RepositoryFrame, index: int, form: Form) -> None:
 
 
 async def _save_reviewers(frame: RepositoryFrame, index: int, form: Form) -> None:
-    """Request reviews of those who were added to the form, and withdraw requests that were removed."""
+    """Request reviews of people who were added in the form, and withdraw requests that were removed."""
     chosen, shown = (dict.fromkeys(form.all(name)) for name in ("reviewers", "shown"))
     path = frame.api("pulls", index, "requested_reviewers")
     added = [one for one in chosen if one not in shown]
@@ -165,7 +165,7 @@ async def _save_reviewers(frame: RepositoryFrame, index: int, form: Form) -> Non
 
 
 def _reviewers_of(names: list[str]) -> dict[str, list[str]]:
-    """Return people and teams for the API. Names of teams begin with ``@``."""
+    """Return people and teams in the form of the API. Names of teams begin with ``@``."""
     return {
         "reviewers": [name for name in names if not name.startswith("@")],
         "team_reviewers": [name[1:] for name in names if name.startswith("@")],
@@ -179,6 +179,6 @@ SAVERS: dict[str, Callable[[RepositoryFrame, int, Form], Awaitable[None]]] = {
     "due": _save_due,
     "reviewers": _save_reviewers,
 }
-"""The change that a form of each kind makes."""
+"""The function that saves the form of each kind."""
 
 routes = [choices, choose]

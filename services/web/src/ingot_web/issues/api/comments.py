@@ -1,4 +1,4 @@
-"""One comment of an issue or pull request: the form to edit or delete it, and a redirect to it."""
+"""Routes for one comment of an issue or pull request: the form to edit or delete it, and a redirect."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,7 +28,7 @@ async def _comment(frame: RepositoryFrame, comment_id: int) -> Any:
 
 
 def _number(comment: Any) -> str:
-    """Return the number of the comment's issue."""
+    """Return the number of the comment's issue, as text."""
     return str((comment["issue_url"] or comment["pull_request_url"]).rsplit("/", 1)[-1])
 
 
@@ -44,7 +44,7 @@ async def find(request: WebRequest, comment_id: int) -> Response[bytes]:
 
 @get(COMMENT, policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest, comment_id: int) -> Response[str]:
-    """The form to edit or delete a comment."""
+    """Show the form to edit or delete a comment."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     shown = await _comment(frame, comment_id)
@@ -84,7 +84,7 @@ def comment_page(
 ) -> Response[str]:
     """Return the form at ``own``, with more ``fields``. ``back`` is the path of the link Cancel.
 
-    Both paths are below the repository.
+    Both paths are below the repository's.
     """
     return frame.render(
         "issues/comment.html",

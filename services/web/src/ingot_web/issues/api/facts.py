@@ -1,4 +1,4 @@
-"""Details of an issue: dependencies, time, files, subscription, lock, pin, deletion."""
+"""Routes for details of an issue: dependencies, time, files, subscription, lock, pin, deletion."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 
 @get("/{owner:str}/{repo:str}/issues/{index:int}/facts", policy=anyone(), include_in_schema=False)
 async def facts(request: WebRequest, index: int) -> Response[str]:
-    """All details, with the forms to change them."""
+    """Show all details, with the forms to change them."""
     request.require_signed_in()
     return await _page(RepositoryFrame(request), index, Form())
 
@@ -24,9 +24,9 @@ async def facts(request: WebRequest, index: int) -> Response[str]:
 async def _page(
     frame: RepositoryFrame, index: int, form: Form, problem: ApiError | None = None
 ) -> Response[str]:
-    """Return the page. ``form`` was refused.
+    """Return the page of details. ``form`` is a rejected one.
 
-    Blockers and times are missing if the repository does not have them (``internal_tracker``).
+    Blockers and times are omitted if the repository does not have them (``internal_tracker``).
     """
     (
         issue,
@@ -77,7 +77,7 @@ def _is_of(stopwatch: Any, frame: RepositoryFrame, index: int) -> bool:
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/facts", policy=anyone(), include_in_schema=False)
 async def change(request: WebRequest, index: int) -> Response[Any]:
-    """Save one of the forms."""
+    """Save one of the forms of the page."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     try:
         if (act := ACTS.get(form.text("do"))) is None:
@@ -153,7 +153,7 @@ async def _pin(frame: RepositoryFrame, index: int, form: Form) -> None:
 
 
 async def _withdraw_request(frame: RepositoryFrame, index: int, _form: Form) -> None:
-    """Remove the request for a review of the caller."""
+    """Withdraw the request for a review by the caller."""
     path = frame.api("pulls", index, "requested_reviewers")
     await frame.forge.send("DELETE", "issues", path, {"reviewers": [frame.request.principal.name]})
 
@@ -185,6 +185,6 @@ ACTS: dict[str, Callable[[RepositoryFrame, int, Form], Awaitable[str | None]]] =
     "remove": _remove_file,
     "delete": _delete,
 }
-"""Actions of a form by the value of ``do``; each returns the outcome that the page shows, if any."""
+"""Functions by the value of ``do`` in a form. Each returns the outcome for the page, if any."""
 
 routes = [facts, change]

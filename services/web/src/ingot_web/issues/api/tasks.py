@@ -1,4 +1,4 @@
-"""Ticks tasks in the text of an issue or pull request."""
+"""The route that ticks tasks in the text of an issue or pull request."""
 
 from litestar import Response, post
 
@@ -12,7 +12,7 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/tasks", policy=anyone(), include_in_schema=False)
 async def tick(request: WebRequest, index: int) -> Response[bytes]:
-    """Toggle the box of a task in the text that the caller saw.
+    """Toggle the checkbox of a task in the text that the caller saw.
 
     Raises Conflict if the text has changed since.
     """

@@ -1,1 +1,1 @@
-"""Rules."""
+"""Rules of issues, without HTTP."""

@@ -1,4 +1,4 @@
-"""Filters of a list of issues or pull requests, from and for the address of its page."""
+"""Filters of a list of issues or pull requests, parsed from and written to the URL of its page."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -7,15 +7,15 @@ from urllib.parse import urlencode
 
 STATES = ("open", "closed", "all")
 ABSENCES = ("labels", "milestone", "assignee")
-"""Of these a list can show the issues that have none."""
+"""Kinds of values for which a list can show the issues that have none."""
 MOST_LABELS = 50
-"""The API refuses a list of more names."""
+"""Maximum number of labels in a filter, as in the API."""
 _TEXTS = ("milestone", "assignee", "poster", "q", "sort")
 
 
 @dataclass(frozen=True)
 class ListFilter:
-    """The filter of a list: all of ``labels``, and nothing of the kinds in ``without``.
+    """The filter of a list: issues with all of ``labels``, and with none of the kinds in ``without``.
 
     Empty fields do not filter.
     """
@@ -31,7 +31,7 @@ class ListFilter:
 
     @classmethod
     def of(cls, parameters: Iterable[tuple[str, str]]) -> "ListFilter":
-        """Parse the parameters of an address. Invalid ones are ignored."""
+        """Parse the parameters of a URL. Invalid ones are ignored."""
         pairs = [(name, value) for name, value in parameters if value]
         last = dict(pairs)
         return cls(
@@ -61,17 +61,17 @@ class ListFilter:
         return {name: value for name, value in values.items() if value}
 
     def choose(self, name: str, value: str) -> str:
-        """Return the address of the list with this value for ``name``. An empty value removes the filter."""
+        """Return the URL of the list with this value for ``name``. An empty value removes the filter."""
         changes: dict[str, Any] = {name: value} if value else {}
         return _address(replace(self._cleared(name), **changes))
 
     def choose_none(self, name: str) -> str:
-        """Return the address of the list of issues without any ``name``, one of ABSENCES."""
+        """Return the URL of the list of issues without any ``name``, one of ABSENCES."""
         cleared = self._cleared(name)
         return _address(replace(cleared, without=(*cleared.without, name)))
 
     def toggle_label(self, label: str) -> str:
-        """Return the address of the list with this label added to the filter, or removed from it."""
+        """Return the URL of the list with this label added to the filter, or removed from it."""
         others = tuple(one for one in self.labels if one != label)
         labels = others if label in self.labels else (*self.labels, label)
         return _address(replace(self._cleared("labels"), labels=labels))

@@ -1,7 +1,7 @@
-"""Boxes of task lists in a text: buttons that tick them, and the text with one box ticked.
+"""Checkboxes of task lists: buttons that tick them, and the text with one ticked.
 
-A box of the page is found in the text by its number. HTML and text are parsed independently, so buttons
-appear only if both have equal boxes. This is no proof: the changed text is rendered before it is sent
+A checkbox of the page is found in the text by its number. HTML and text are parsed independently, so buttons
+appear only if both have equal checkboxes. This is no proof: the changed text is rendered before it is sent
 (``is_ticked``).
 """
 
@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from markupsafe import Markup, escape
 
 _BOX = re.compile(r'<input\b[^>]*\btype="checkbox"[^>]*>(?=([^\n]{0,2000}))')
-"""A box, and what follows it in its line."""
+"""A checkbox, and the rest of its line."""
 _TASK = re.compile(r"[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)+\[([ xX])\][ \t]+\S.*")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})(.*)")
 _PART_OF_TAG = re.compile(r"<[^<>]*\Z")
 _LABEL = 200
-"""Characters of what a button says."""
+"""Maximum characters of a button's label."""
 
 
 def with_buttons(html: Markup, text: str) -> Markup | None:
-    """Return the text as HTML with a button for each box, which sends its number as ``task``.
+    """Return the text as HTML with a button for each checkbox, which sends its number as ``task``.
 
-    None if there are no boxes, or if HTML and text differ in them.
+    None if there are no checkboxes, or if HTML and text differ in them.
     """
     states = _states(html)
     if not states or states != [task[1] != " " for _, task in _tasks(text)] or 'class="footnotes' in html:
@@ -41,7 +41,7 @@ def with_buttons(html: Markup, text: str) -> Markup | None:
 
 
 def is_ticked(before: Markup, after: Markup, number: int) -> bool:
-    """True if exactly the box with that number has changed in ``after``."""
+    """True if exactly the checkbox with that number has changed in ``after``."""
     states = _states(before)
     return number < len(states) and _states(after) == [
         not state if place == number else state for place, state in enumerate(states)
@@ -53,7 +53,7 @@ def _states(html: Markup) -> list[bool]:
 
 
 def with_task(text: str, number: int) -> str | None:
-    """Return the text with that box toggled, or None if there is no such box."""
+    """Return the text with that checkbox toggled, or None if it does not exist."""
     for place, (start, match) in enumerate(_tasks(text)):
         if place == number:
             at = start + match.start(1)

@@ -1,4 +1,4 @@
-"""Templates of issues that a repository has, and links to other places for questions."""
+"""Templates of issues in a repository, and links to other places for questions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ class IssueDraft(NamedTuple):
     title: str
     body: str
     labels: Sequence[str]
-    """Names; they match without regard to case."""
+    """Names of labels. They match in any letter case."""
 
 
 EMPTY_DRAFT = IssueDraft("", "", ())
@@ -19,7 +19,7 @@ EMPTY_DRAFT = IssueDraft("", "", ())
 def draft_of(template: Mapping[str, Any]) -> IssueDraft:
     """Return the draft of a template.
 
-    Questions of a form become headings, with room for answers below them.
+    Questions of a form become headings, with space for answers below them.
     """
     sections = [_section(field) for field in template["body"]]
     body = "\n\n".join(section for section in sections if section) or template["content"]
@@ -29,7 +29,7 @@ def draft_of(template: Mapping[str, Any]) -> IssueDraft:
 def _section(field: Mapping[str, Any]) -> str:
     """Return one question, with its description as a comment.
 
-    Empty for text that only readers of the form see.
+    Empty for text that is only shown in the form.
     """
     if field["type"] == "markdown":
         return ""
@@ -57,5 +57,5 @@ def _option(option: Any) -> str:
 
 
 def _text(attributes: Mapping[str, Any], name: str) -> str:
-    """Return the stripped attribute; empty if the file does not have it."""
+    """Return the attribute without surrounding spaces; empty if the file lacks it."""
     return str(attributes.get(name) or "").strip()

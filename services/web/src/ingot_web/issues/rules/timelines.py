@@ -1,4 +1,4 @@
-"""Events of an issue in words. The kinds are those of the API's timeline."""
+"""Events of an issue as sentences. The kinds are those of the API's timeline."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -8,7 +8,7 @@ from markupsafe import Markup, escape
 from ingot_web.pages.rules.templates import duration
 
 SAID = frozenset({"comment", "review", "code"})
-"""Kinds whose body a person wrote."""
+"""Kinds whose body was written by a person."""
 
 
 def is_said(event: Any) -> bool:
@@ -17,7 +17,7 @@ def is_said(event: Any) -> bool:
 
 
 def words(event: Any, verdict: str = "") -> str:
-    """Describe the event; empty if it is not shown. ``verdict`` is the state of its review, if it has one."""
+    """Return a sentence for the event; empty if it is not shown. ``verdict`` is the state of its review."""
     if event["type"] == "review" and verdict in _VERDICTS:
         return _VERDICTS[verdict]
     describe = _DESCRIBED.get(event["type"])
@@ -25,9 +25,9 @@ def words(event: Any, verdict: str = "") -> str:
 
 
 def links_to_entries(kind: str, address: str, ids: Iterable[int]) -> Markup:
-    """Return an anchor with a link for each entry that another page of the timeline shows.
+    """Return an anchor with a link for each entry that is on another page of the timeline.
 
-    A browser shows only the one that the address names (``:target``).
+    A browser shows only the link that the URL names (``:target``).
     """
     way = escape(address)
     links = (f'<a id={kind}-{number} href="{way}/{number}"></a>' for number in ids)
@@ -88,7 +88,7 @@ def _ref(event: Any) -> str:
 
 
 MENTION = "mentioned this in"
-"""The issue follows."""
+"""The sentence of a mention; the issue follows."""
 _DESCRIBED: dict[str, Callable[[Any], str]] = {
     "label": _label,
     "milestone": _milestone,
