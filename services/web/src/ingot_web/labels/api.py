@@ -1,4 +1,4 @@
-"""Labels of a repository: the list, and the forms to create, edit and delete one."""
+"""Routes for labels of a repository: the list, and the forms to create, edit and delete one."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ LABELS = "/{owner:str}/{repo:str}/labels"
 
 @get(LABELS, policy=anyone(), include_in_schema=False)
 async def labels(request: WebRequest) -> Response[str]:
-    """The labels with the forms to edit them, and the form of a new label."""
+    """List the labels with the forms to edit them, and show the form of a new label."""
     return await _labels_page(RepositoryFrame(request), Form())
 
 
@@ -47,7 +47,7 @@ async def change_label(request: WebRequest) -> Response[Any]:
 
 
 async def send_label(request: WebRequest, path: str, form: Form) -> None:
-    """Apply the action at the end of the address, one of LABEL_ACTS, to the labels at ``path`` of the API."""
+    """Apply the action in the URL's last segment, one of LABEL_ACTS, to the labels at the API ``path``."""
     body = {name: form.text(name) for name in ("name", "color", "description")}
     own = path + at(form.text("id"))
     match request.rest(0).rpartition("/")[-1]:
