@@ -1,4 +1,4 @@
-"""Milestones of a repository: the list, and the forms to create, edit, close and delete one."""
+"""Routes for milestones: the list, and the forms to create, edit, close and delete one."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -13,13 +13,13 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 
 SHOWN = 50
 NO_DATE = "0001-01-01T00:00:00Z"
-"""Date that removes a date in the API, which ignores an absent one."""
+"""The date that removes a date in the API, which ignores an absent one."""
 MILESTONES = "/{owner:str}/{repo:str}/milestones"
 
 
 @get(MILESTONES, policy=anyone(), include_in_schema=False)
 async def milestones(request: WebRequest) -> Response[str]:
-    """The milestones, open and closed ones."""
+    """List the milestones, open and closed ones."""
     return await _milestones_page(RepositoryFrame(request))
 
 
@@ -53,7 +53,7 @@ async def _milestone_page(
 
 @get(f"{MILESTONES}/new", policy=anyone(), include_in_schema=False)
 async def new_milestone(request: WebRequest) -> Response[str]:
-    """The form of a new milestone."""
+    """Show the form of a new milestone."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     page = await _milestone_page(frame, Form())
@@ -63,7 +63,7 @@ async def new_milestone(request: WebRequest) -> Response[str]:
 
 @get(f"{MILESTONES}/{{milestone_id:int}}/edit", policy=anyone(), include_in_schema=False)
 async def milestone(request: WebRequest, milestone_id: int) -> Response[str]:
-    """The form to edit an existing milestone."""
+    """Show the form to edit an existing milestone."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     (shown,) = await frame.load(frame.forge.get("issues", frame.api("milestones", milestone_id)))
@@ -98,7 +98,7 @@ async def save_milestone(request: WebRequest) -> Response[Any]:
 
 @post(f"{MILESTONES}/{{milestone_id:int}}", policy=anyone(), include_in_schema=False)
 async def change_milestone(request: WebRequest, milestone_id: int) -> Response[Any]:
-    """Close, reopen or delete a milestone. Its issues stay."""
+    """Close, reopen or delete a milestone. Its issues are not deleted."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     path, act = frame.api("milestones", milestone_id), form.text("do")
     try:
