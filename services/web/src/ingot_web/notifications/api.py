@@ -1,4 +1,4 @@
-"""Notifications: the list, redirects to their subjects, the number of unread ones, marking them as read."""
+"""Routes for notifications: the list, redirects to subjects, the number of unread ones, marking as read."""
 
 from asyncio import gather
 from typing import Any
@@ -12,12 +12,12 @@ from ingot_web.forms.rules.fields import whole_number
 from ingot_web.pages.api.request import PAGE_SIZE, WebRequest
 
 UNREAD_AGE = 30
-"""Seconds for which a browser keeps the number of unread notifications."""
+"""Seconds for which a browser caches the number of unread notifications."""
 
 
 @get("/notifications", policy=anyone(), include_in_schema=False)
 async def notifications(request: WebRequest) -> Response[Any]:
-    """List notifications of the caller: unread ones, read ones with ``?q=read``.
+    """List notifications of the caller: unread ones, or read ones with ``?q=read``.
 
     ``?open=`` redirects to one. Pending transfers are listed as unread.
     """
@@ -59,7 +59,7 @@ async def _open(request: WebRequest, thread_id: int) -> Response[bytes]:
 
 @get("/notifications/unread", policy=anyone(), include_in_schema=False)
 async def count_unread(request: WebRequest) -> Response[Any]:
-    """Number of unread notifications for the bar of an open page; empty if it is unknown.
+    """Return the number of unread notifications for an open page; empty if it is unknown.
 
     Other requests are redirected to the list.
     """
@@ -77,7 +77,7 @@ async def count_unread(request: WebRequest) -> Response[Any]:
 
 
 def _place(request: WebRequest, thread: Any) -> str:
-    """Return the path of the latest comment on its page of the timeline, or else of the issue."""
+    """Return the path of the latest comment on its page of the timeline, or of the issue."""
     subject = thread["subject"]
     if not subject["latest_comment_url"]:
         return urlsplit(str(subject["html_url"])).path.removeprefix(request.root)
@@ -87,7 +87,7 @@ def _place(request: WebRequest, thread: Any) -> str:
 
 @post("/notifications/read", policy=anyone(), include_in_schema=False)
 async def mark_read(request: WebRequest) -> Response[bytes]:
-    """Mark one thread as read, or all without one. Raises NotFound for an invalid id."""
+    """Mark one thread as read; without an id, all threads. Raises NotFound for an invalid id."""
     form = await request.sent_form()
     if "thread" in form:
         thread_id = whole_number(form.text("thread"))
