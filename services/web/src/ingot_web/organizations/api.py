@@ -1,4 +1,4 @@
-"""Organizations: creation, settings, members, teams and labels."""
+"""Routes for organizations: creation, settings, members, teams and labels."""
 
 from asyncio import gather
 from collections.abc import Coroutine, Mapping
@@ -18,7 +18,7 @@ from ingot_web.pages.api.request import WebRequest
 SHOWN = 50
 FIELDS = ("full_name", "description", "website", "location")
 BY_UNIT = "by unit"
-"""The choice of a team whose permission differs by unit."""
+"""The choice in the form for a team whose permission differs by unit."""
 LEVELS = (
     ("read", "Read"), ("write", "Write"), ("admin", "Administer"), (BY_UNIT, "As chosen for each unit")
 )  # fmt: skip
@@ -34,12 +34,12 @@ TEAM_FLAGS = {
 VISIBILITIES = (("public", "Everybody"), ("limited", "Who is signed in"), ("private", "Members only"))
 SETTINGS = "/org/{org:str}/settings"
 REPOSITORIES_PAGE, INVITATIONS_PAGE = "repositories", "invitations"
-"""In the query: which page of the repositories, and of the invitations, of a team."""
+"""Query parameters for the pages of a team's repositories and invitations."""
 
 
 @get("/org/create", policy=anyone(), include_in_schema=False)
 async def new(request: WebRequest) -> Response[str]:
-    """The form of a new organization."""
+    """Show the form of a new organization."""
     request.require_signed_in()
     return _new_page(request, Form())
 
@@ -97,7 +97,7 @@ class OrganizationPages:
     async def load(self, *questions: Coroutine[Any, Any, Any]) -> list[Any]:
         """Request the organization and ``questions`` in parallel. Return the responses to ``questions``.
 
-        A caller who may not see its teams sees none of its settings, and gets the refusal of the API.
+        A caller who may not see its teams sees none of its settings, and gets the error of the API.
         """
         results = await gather(
             self.forge.get("identity", self.api("teams"), limit=1),
@@ -121,14 +121,14 @@ class OrganizationPages:
         return await self.forge.get("identity", at("users", principal.name, "orgs", self.org, "permissions"))
 
     def require_owner(self, what: str) -> None:
-        """Raise Denied unless the caller is an owner. ``what`` names the thing that only owners change."""
+        """Raise Denied unless the caller is an owner. ``what`` is the object that only owners may change."""
         if not self.is_owner:
             raise Denied(f"only owners of the organization change {what}")
 
     def render(
         self, part: str, title: str, problem: ApiError | None = None, *, template: str = "", **values: Any
     ) -> Response[str]:
-        """Return a page of settings, made with ``template`` or with the template named like the part."""
+        """Return a page of settings. The default template has the name of the part."""
         return self.request.render(
             template or f"organizations/{part}.html",
             title=f"{title} · {self._organization['username']}",
@@ -144,7 +144,7 @@ class OrganizationPages:
 
 @get(SETTINGS, policy=anyone(), include_in_schema=False)
 async def general(request: WebRequest, org: str) -> Response[str]:
-    """Public data of the organization, its name, and the form to delete it."""
+    """Show the public data of the organization, its name, and the form to delete it."""
     return await _general(OrganizationPages(request, org), Form())
 
 
@@ -190,7 +190,7 @@ async def change_avatar(request: WebRequest, org: str) -> Response[Any]:
 
 @get(f"{SETTINGS}/members", policy=anyone(), include_in_schema=False)
 async def members(request: WebRequest, org: str) -> Response[str]:
-    """All members. People become members by a team."""
+    """List all members. People become members through a team."""
     return await _members(OrganizationPages(request, org))
 
 
@@ -217,7 +217,7 @@ async def remove_member(request: WebRequest, org: str) -> Response[Any]:
 
 @get(f"{SETTINGS}/teams", policy=anyone(), include_in_schema=False)
 async def teams(request: WebRequest, org: str) -> Response[str]:
-    """The teams, and the form of a new one."""
+    """List the teams, and show the form of a new one."""
     return await _teams(OrganizationPages(request, org), Form())
 
 
@@ -247,7 +247,7 @@ async def change_teams(request: WebRequest, org: str) -> Response[Any]:
 
 
 def _team_of(form: Form) -> dict[str, Any]:
-    """Return the request of the API for the form of a team; of the team Owners only its description."""
+    """Return the API request for the form of a team; for the team Owners only its description."""
     if not form.has("permission"):
         return {"description": form.text("description")}
     body: dict[str, Any] = {name: form.text(name) for name in ("name", "description", "permission")}
@@ -276,7 +276,7 @@ def _team_form(form: Form | dict[str, Any], units_map: Mapping[str, str] = NO_UN
 
 @get(f"{SETTINGS}/teams/{{team:int}}", policy=anyone(), include_in_schema=False)
 async def team(request: WebRequest, org: str, team: int) -> Response[str]:
-    """The members and the repositories of a team."""
+    """Show the members and the repositories of a team."""
     return await _team(OrganizationPages(request, org), team, Form())
 
 
@@ -314,7 +314,7 @@ async def _team(
 
 
 def is_mixed(team: Any) -> bool:
-    """True if a team has another permission in some of its units."""
+    """True if the permission of a team differs between its units."""
     return not set(team.get("units_map", {}).values()) <= {team["permission"]}
 
 
@@ -343,7 +343,7 @@ async def change_team(request: WebRequest, org: str, team: int) -> Response[Any]
 
 @get(f"{SETTINGS}/teams/{{team:int}}/edit", policy=anyone(), include_in_schema=False)
 async def edit_team(request: WebRequest, org: str, team: int) -> Response[str]:
-    """The form to edit an existing team."""
+    """Show the form to edit an existing team."""
     return await _edit_team_page(OrganizationPages(request, org), team)
 
 
@@ -359,7 +359,7 @@ async def _edit_team_page(
 
 @post(f"{SETTINGS}/teams/{{team:int}}/edit", policy=anyone(), include_in_schema=False)
 async def save_team(request: WebRequest, org: str, team: int) -> Response[Any]:
-    """Change the name and the rights of a team."""
+    """Change the name and the permissions of a team."""
     form, pages = await request.sent_form(), OrganizationPages(request, org)
     try:
         await pages.forge.send("PATCH", "identity", at("teams", team), _team_of(form))
@@ -370,7 +370,7 @@ async def save_team(request: WebRequest, org: str, team: int) -> Response[Any]:
 
 @get(f"{SETTINGS}/labels", policy=anyone(), include_in_schema=False)
 async def labels(request: WebRequest, org: str) -> Response[str]:
-    """Labels that all repositories of the organization have."""
+    """List labels that all repositories of the organization have."""
     return await _labels(OrganizationPages(request, org), Form())
 
 
