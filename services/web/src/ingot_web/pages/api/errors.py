@@ -1,4 +1,4 @@
-"""Errors as pages, with what to do and the id of the request."""
+"""Errors as pages, with advice and the id of the request."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ TITLES = {
 def error_page(
     request: WebRequest, status: int, message: str, error: ApiError | None = None
 ) -> Response[str]:
-    """Return an error page. ``message`` is the text of the service; ``error`` may contain Retry-After."""
+    """Return an error page. ``message`` is the text of the service; ``error`` may have Retry-After."""
     title = TITLES.get(status, "Something went wrong here")
     return request.render(
         "pages/error.html",
@@ -90,7 +90,7 @@ def _http_error(request: WebRequest, error: HTTPException) -> Response[str]:
 
 
 def _wrong_method(request: WebRequest, error: MethodNotAllowedException) -> Response[Any]:
-    """Redirect a browser that opens the address of a form to the page of the form."""
+    """Redirect a browser that opens the URL of a form to the page of the form."""
     path = request.scope["path"]
     if is_internal(path):
         return error_page(request, 404, "")

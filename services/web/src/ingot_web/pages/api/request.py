@@ -49,9 +49,9 @@ HEADERS = {
 PAGE_SIZE = 20
 PROOF = "/user/proof"
 OUTCOMES = (*PARAMETERS, "deleted", "sha", "committed")
-"""In the query: what was done, which other pages of a list do not repeat."""
+"""Query parameters with the outcome of a form. Links to other pages of a list do not repeat them."""
 LOCATION = "/%?=&#:@!$'()*+,;~"
-"""Characters that stay in an address."""
+"""Characters that are not quoted in a URL."""
 
 
 def _is_file(value: Any) -> bool:
@@ -59,7 +59,7 @@ def _is_file(value: Any) -> bool:
 
 
 async def settle_sent_form(message: Message, scope: Scope) -> None:
-    """Settle a form before its response begins: a rejected form may be sent again, to any process."""
+    """Finish the handling of a form before its response begins: a rejected form may be sent again."""
     if message["type"] != "http.response.start":
         return
     parts: Parts = scope["litestar_app"].state[PARTS]
@@ -76,7 +76,7 @@ async def settle_sent_form(message: Message, scope: Scope) -> None:
 
 
 class WebRequest(ApiRequest):
-    """One request for a page."""
+    """A request for a page."""
 
     @property
     def forge(self) -> Forge:
@@ -84,7 +84,7 @@ class WebRequest(ApiRequest):
         return Forge(self.peers, self.principal_token, self.part(RenderedTextCache), self._remember_form)
 
     def _remember_form(self) -> None:
-        """Remember that the form has changed something: a second submission is rejected."""
+        """Record that the form has changed something, so a second submission is rejected."""
         if (digest := self.scope["state"].pop("sent_form", None)) is not None:
             self.scope["state"]["changed_form"] = digest
 
@@ -133,10 +133,10 @@ class WebRequest(ApiRequest):
             raise Unauthenticated("sign in to do that")
 
     async def sent_form(self) -> Form:
-        """Return the form, which must come from a page for this caller, and for the first time.
+        """Return the form, which must come from a page for this caller, and must not have been sent before.
 
         Raises Unauthenticated, Denied, BadRequest, and Conflict for a form that was sent before and not
-        refused as a whole.
+        rejected as a whole.
         """
         self.require_signed_in()
         require_own_site(self.headers, self.public_url)
@@ -181,7 +181,7 @@ class WebRequest(ApiRequest):
             raise ProofRequired(form, refusal, ways)
 
     async def _read_form(self) -> Form:
-        """Return the fields as they were sent. Raises BadRequest."""
+        """Return the fields in the order of the request. Raises BadRequest."""
         if self.headers.get("content-type", "").startswith("multipart/form-data"):
             return await self._read_form_with_files()
         raw = await self.raw_body()
@@ -207,11 +207,11 @@ class WebRequest(ApiRequest):
         return form
 
     def proof(self, words: str) -> str:
-        """Return a proof for a link on a page of this caller. It expires, and no other site can make it."""
+        """Return a proof for a link on a page of this caller. It expires, and no other site can create it."""
         return self.part(FormTokens).token(f"{self._caller} {words}", int(time.time()))
 
     def proves(self, words: str, proof: str) -> bool:
-        """True if ``proof`` was made of these words for this caller."""
+        """True if ``proof`` was created from these words for this caller."""
         return self.part(FormTokens).accepts(proof, f"{self._caller} {words}", int(time.time()))
 
     def render(
@@ -226,8 +226,8 @@ class WebRequest(ApiRequest):
         """Return a page of a template. ``title`` is among its values.
 
         ``error`` sets the status of the page, ``Retry-After``, and ``problem`` if it is not among the values.
-        A request for a part of the page gets the template ``in_place``. Without one, a refusal is its reason
-        as text.
+        A request for a part of the page gets the template ``in_place``. Without one, the response to an error
+        is its text.
         """
         headers = dict(HEADERS)
         if error is not None:
@@ -258,7 +258,7 @@ class WebRequest(ApiRequest):
 
     @property
     def _sign_in(self) -> str:
-        """Return the address of the sign-in. It leads back to this page if GET can request it."""
+        """Return the URL of the sign-in page. It leads back to this page if GET can request it."""
         address = f"{self.root}/login"
         if self.method != "GET" or self.scope["path"] == "/":
             return address
@@ -282,25 +282,25 @@ class WebRequest(ApiRequest):
         return self.redirect(f"{path}?{query}")
 
     def _outcome(self) -> str:
-        """Return the outcome that this page shows; empty the second time."""
+        """Return the outcome for this page; empty the second time."""
         outcome, proof = (self.query_params.get(name, "") for name in PARAMETERS)
         path, now = self.scope["path"], int(time.time())
         is_new = self.part(Outcomes).is_new(self._caller, path, outcome, proof, now)
         return outcome if is_new else ""
 
     def redirect_with_query(self, path: str) -> Response[bytes]:
-        """Redirect to another address, and keep the query."""
+        """Redirect to another path, with the same query."""
         query = self.scope["query_string"].decode("ascii", "replace")
         return self.redirect(f"{path}{'&' if '?' in path else '?'}{query}" if query else path)
 
     @property
     def _page_shown(self) -> str:
-        """Return path and query of the page on which htmx runs."""
+        """Return path and query of the page that is open in the browser, for requests of htmx."""
         shown = urlsplit(self.headers.get("hx-current-url", ""))
         return f"{shown.path}?{shown.query}" if shown.query else shown.path
 
     def reload(self) -> Response[bytes]:
-        """Tell htmx to load the whole page again."""
+        """Make htmx load the whole page again."""
         return Response(b"", status_code=204, headers={"HX-Refresh": "true", **HEADERS})
 
     def pages_of(self, total: int, size: int = PAGE_SIZE, name: str = "page") -> Mapping[str, Any]:
@@ -316,6 +316,6 @@ class WebRequest(ApiRequest):
 
 
 def retry_after(error: ApiError) -> str:
-    """Return the seconds of the header Retry-After; empty without it."""
+    """Return the seconds in the header Retry-After; empty without it."""
     # A header of a service comes in lower case.
     return next((value for name, value in error.headers.items() if name.lower() == "retry-after"), "")

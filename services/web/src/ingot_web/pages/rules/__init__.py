@@ -1,1 +1,1 @@
-"""Rules."""
+"""Rules of pages, without HTTP."""

@@ -1,6 +1,6 @@
 """A cache of recently rendered texts.
 
-The HTML depends on the text and its place, not on the reader.
+The HTML depends on the text and its context, not on the reader.
 """
 
 from collections import OrderedDict
@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from markupsafe import Markup
 
 ROOM = 8_000_000
-"""Bytes of HTML that are kept."""
+"""Maximum bytes of cached HTML."""
 ENTRY_BYTES = 600
 """Bytes of an entry without its HTML."""
 
