@@ -1,4 +1,4 @@
-"""Previews of texts before they are sent: the form again, with its fields, below the rendered text."""
+"""Previews of texts before they are sent: the rendered text, and the form with its fields."""
 
 from litestar import Response
 
@@ -7,7 +7,7 @@ from ingot_web.forms.rules.fields import Form
 from ingot_web.repositories.api.frames import RepositoryFrame
 
 OWN = ("token", "preview", "title", "into", "body", "do")
-"""Fields that the page has itself; all others go along as they are."""
+"""Fields that the page sets itself. Other fields are passed on unchanged."""
 
 
 async def preview(
@@ -17,10 +17,10 @@ async def preview(
     problem: ApiError | None = None,
     look_at: str = "",
 ) -> Response[str]:
-    """Return the page of a form, also a refused one, with a preview of its field ``body``.
+    """Return the page of a form, also a rejected one, with a preview of its field ``body``.
 
-    The form has the same address as before. ``buttons`` send it: each is a label, optionally followed by a
-    bar and the value of ``do``. ``look_at`` is the path of a page to read first.
+    The form keeps its URL. ``buttons`` send it: each is a label, optionally followed by a bar and the value
+    of ``do``. ``look_at`` is the path of a page to read first.
     """
     await frame.load()
     (html,) = await frame.forge.render([form.lines("body")], context=frame.repository["full_name"])
