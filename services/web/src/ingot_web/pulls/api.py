@@ -1,4 +1,4 @@
-"""Pull requests: the conversation with the merge box, commits and changes; opening, updating and merging."""
+"""Routes for pull requests: conversation with the merge box, commits and changes; opening, merging."""
 
 from typing import Any
 
@@ -38,12 +38,12 @@ STYLES = (
     ("fast-forward-only", "Fast-forward only", "allow_fast_forward_only_merge"),
     ("manually-merged", "It was merged already, by the commit below", "allow_manual_merge"),
 )
-"""Ways to merge: in the API, in words, and the setting of the repository that allows them."""
+"""Merge styles: API name, label, and the setting of the repository that allows the style."""
 
 
 @get("/{owner:str}/{repo:str}/pulls", policy=anyone(), include_in_schema=False)
 async def pulls(request: WebRequest) -> Response[str]:
-    """The pull requests of a repository."""
+    """List the pull requests of a repository."""
     return await list_page(request, "pulls", "pulls", "Pull requests")
 
 
@@ -76,7 +76,7 @@ async def create(request: WebRequest) -> Response[Any]:
 
 @get("/{owner:str}/{repo:str}/pulls/{index:int}", policy=anyone(), include_in_schema=False)
 async def show(request: WebRequest, index: int) -> Response[Any]:
-    """The conversation of a pull request with its merge box.
+    """Show the conversation of a pull request with its merge box.
 
     Redirects to the issue if the number is that of an issue.
     """
@@ -162,7 +162,7 @@ async def _conversation_page(
 
 
 def _words(problem: ApiError, refusals: list[Any] | None) -> str:
-    """Return the reason why a form was refused. For a merge, the API gives it only among the refusals."""
+    """Return the reason why a form was rejected. For a merge, the API returns it only in the refusals."""
     if problem.message != without_words("issues"):
         return problem.message
     reasons = [one["reason"] for one in refusals or [] if not one["overridable"]]
@@ -172,7 +172,7 @@ def _words(problem: ApiError, refusals: list[Any] | None) -> str:
 
 
 def _objectors(reviews: list[Any]) -> list[str]:
-    """Return the people whose latest decision requests changes and counts, also for an older head."""
+    """Return the people whose latest counting decision requests changes, also for an older head."""
     last = {
         review["user"]["login"]: review
         for review in reviews
@@ -186,7 +186,7 @@ def _objectors(reviews: list[Any]) -> list[str]:
 
 
 def _lacks_access_alone(frame: RepositoryFrame, refusals: list[Any] | None) -> bool:
-    """True if missing access of the caller is the only obstacle to a merge."""
+    """True if only the caller's missing access blocks a merge."""
     permissions = frame.repository["permissions"]
     return (
         len(refusals or []) == 1
@@ -197,7 +197,7 @@ def _lacks_access_alone(frame: RepositoryFrame, refusals: list[Any] | None) -> b
 
 @get("/{owner:str}/{repo:str}/pulls/{index:int}/checks", policy=anyone(), include_in_schema=False)
 async def checks(request: WebRequest, index: int) -> Response[Any]:
-    """The checks of a pull request as a part of an open page. Other requests are redirected to that page."""
+    """Return the checks of a pull request for an open page. Other requests are redirected to the page."""
     frame = RepositoryFrame(request)
     pull, statuses = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)), statuses_of(frame, index)
@@ -211,7 +211,7 @@ async def checks(request: WebRequest, index: int) -> Response[Any]:
 
 @get("/{owner:str}/{repo:str}/pulls/{index:int}/commits", policy=anyone(), include_in_schema=False)
 async def commits(request: WebRequest, index: int) -> Response[str]:
-    """The commits of a pull request."""
+    """List the commits of a pull request."""
     frame = RepositoryFrame(request)
     pull, statuses, listing = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
@@ -235,7 +235,7 @@ async def commits(request: WebRequest, index: int) -> Response[str]:
 
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/merge", policy=anyone(), include_in_schema=False)
 async def merge(request: WebRequest, index: int) -> Response[Any]:
-    """Merge now or as soon as possible, or cancel a scheduled merge; an error is shown on the page."""
+    """Merge now or as soon as possible, or cancel a scheduled merge. The page shows an error."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     body = {
         "do": form.get("style", "merge"),
@@ -261,7 +261,7 @@ async def merge(request: WebRequest, index: int) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/update", policy=anyone(), include_in_schema=False)
 async def update(request: WebRequest, index: int) -> Response[Any]:
-    """Update the head branch with the base branch. The page shows a refusal."""
+    """Update the head branch with the base branch. The page shows an error."""
     await request.sent_form()
     frame = RepositoryFrame(request)
     try:
@@ -273,7 +273,7 @@ async def update(request: WebRequest, index: int) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/draft", policy=anyone(), include_in_schema=False)
 async def mark_draft(request: WebRequest, index: int) -> Response[Any]:
-    """Mark a pull request as a draft or as ready for review. The page shows a refusal."""
+    """Mark a pull request as a draft or as ready for review. The page shows an error."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     (pull,) = await frame.load(frame.forge.get("issues", frame.api("pulls", index)))
     title = ready_title(pull["title"]) if form.text("do") == "ready" else draft_title(pull["title"])

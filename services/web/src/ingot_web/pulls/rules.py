@@ -1,4 +1,4 @@
-"""Reasons against a merge with their remedies, and titles of drafts."""
+"""Reasons that block a merge with their remedies, and titles of drafts."""
 
 import re
 from typing import Any
@@ -20,7 +20,7 @@ REMEDIES: dict[RefusalKind, tuple[str, str]] = {
     "styles": ("Ask an administrator to allow a style in the settings", ""),
     "no_base_branch": ("Choose another base branch with Edit", ""),
 }
-"""Remedies by the kind of a reason, and the place on the page for each."""
+"""The remedy and its place on the page, by the kind of a reason."""
 
 
 def with_remedies(refusals: list[Any] | None) -> list[Any] | None:
@@ -40,7 +40,7 @@ def draft_title(title: str) -> str:
 
 
 def ready_title(title: str) -> str:
-    """Return the title without the marks of a draft; the title itself if nothing else is left."""
+    """Return the title without the marks of a draft; unchanged if nothing else would be left."""
     rest = title
     while match := _DRAFT.match(rest):
         rest = rest[match.end() :]
