@@ -1,4 +1,4 @@
-"""Releases of a repository: list, release of a tag, publishing with files, editing, deletion."""
+"""Routes for releases: list, release of a tag, publishing with files, editing, deletion."""
 
 from typing import Any
 from urllib.parse import quote
@@ -20,12 +20,12 @@ LABELS = {
     "name": "Title",
     "body": "What is new",
 }
-"""Fields of the form by their names in the API."""
+"""Labels of the form's fields by their API names."""
 
 
 @get("/{owner:str}/{repo:str}/releases", policy=anyone(), include_in_schema=False)
 async def releases(request: WebRequest) -> Response[str]:
-    """All releases, newest first."""
+    """List all releases, latest first."""
     frame = RepositoryFrame(request)
     (listing,) = await frame.load(
         frame.forge.listing("repos", frame.api("releases"), page=request.number, limit=SHOWN)
@@ -39,7 +39,7 @@ async def releases(request: WebRequest) -> Response[str]:
     include_in_schema=False,
 )
 async def latest(request: WebRequest) -> Response[str]:
-    """The latest releases as a feed."""
+    """Return the latest releases as a feed."""
     frame = RepositoryFrame(request)
     (listing,) = await frame.load(
         frame.forge.listing("repos", frame.api("releases"), limit=SHOWN, draft=False)
@@ -61,7 +61,7 @@ async def latest(request: WebRequest) -> Response[str]:
 
 @get("/{owner:str}/{repo:str}/releases/tag/{tag:path}", policy=anyone(), include_in_schema=False)
 async def by_tag(request: WebRequest) -> Response[str]:
-    """The release of a tag."""
+    """Show the release of a tag."""
     frame = RepositoryFrame(request)
     tag = request.rest(4)
     (release,) = await frame.load(frame.forge.get("repos", frame.api("releases", "tags", *tag.split("/"))))
@@ -83,7 +83,7 @@ async def _page(frame: RepositoryFrame, title: str, releases: list[Any], pages: 
 
 @get("/{owner:str}/{repo:str}/releases/new", policy=anyone(), include_in_schema=False)
 async def new(request: WebRequest) -> Response[str]:
-    """The form of a new release."""
+    """Show the form of a new release."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     page = await _new_page(frame, Form())
@@ -107,7 +107,7 @@ def _in_labels(problem: ApiError) -> str:
 def _form_page(
     frame: RepositoryFrame, act: str, title: str, form: Form, problem: ApiError | None, **values: Any
 ) -> Response[str]:
-    """Return the form of a release. ``act`` is the end of its address."""
+    """Return the form of a release. ``act`` is the last segment of its URL."""
     return frame.render(
         "releases/form.html",
         tab="releases",
@@ -156,7 +156,7 @@ async def _with_files(frame: RepositoryFrame, form: Form, release: Any) -> Respo
 
 @get("/{owner:str}/{repo:str}/releases/edit/{tag:path}", policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest) -> Response[str]:
-    """The form to edit an existing release, with its files."""
+    """Show the form to edit an existing release, with its files."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     page = await _edit_page(frame, request.rest(4))
@@ -204,7 +204,7 @@ async def save(request: WebRequest) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/releases/delete", policy=anyone(), include_in_schema=False)
 async def delete(request: WebRequest) -> Response[bytes]:
-    """Delete a release. Its tag stays."""
+    """Delete a release. Its tag is not deleted."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     await frame.forge.send("DELETE", "repos", frame.api("releases", form.text("id")))
     return frame.redirect("/releases")
