@@ -1,1 +1,1 @@
-"""Frame of all pages of a repository; creation, imports, forks, stars and watchers."""
+"""The frame of all pages of a repository; creation, imports, forks, stars and watchers."""

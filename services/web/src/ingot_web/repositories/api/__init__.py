@@ -1,4 +1,4 @@
-"""Routes."""
+"""Routes of repositories."""
 
 from ingot_web.repositories.api import creation, imports
 

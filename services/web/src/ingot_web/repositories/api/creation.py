@@ -1,4 +1,4 @@
-"""Creation of repositories: new, imported, forked, or from a template. Stars, watches and lists of them."""
+"""Routes that create repositories: new, imported, forked, or from a template; and stars and watches."""
 
 from asyncio import gather
 from typing import Any
@@ -18,12 +18,12 @@ PARTS = {
     "labels": "Labels",
     "protected_branch": "Rules for branches",
 }
-"""Parts of a template that a new repository can copy: names in the API, and labels."""
+"""Parts of a template that a new repository can copy: API names and labels."""
 
 
 @get("/repo/create", policy=anyone(), include_in_schema=False)
 async def new(request: WebRequest) -> Response[str]:
-    """The form of a new repository."""
+    """Show the form of a new repository."""
     request.require_signed_in()
     owner = request.query_params.get("org", "") or request.principal.name
     return await _new_page(request, Form([("owner", owner)]))
@@ -88,7 +88,7 @@ async def _create_repository(request: WebRequest, form: Form) -> Any:
 
 @get("/{owner:str}/{repo:str}/fork", policy=anyone(), include_in_schema=False)
 async def new_fork(request: WebRequest) -> Response[str]:
-    """The form of a fork."""
+    """Show the form of a fork."""
     request.require_signed_in()
     return await _fork_page(RepositoryFrame(request), Form())
 
@@ -121,7 +121,7 @@ async def fork(request: WebRequest) -> Response[Any]:
 
 @get("/{owner:str}/{repo:str}/generate", policy=anyone(), include_in_schema=False)
 async def new_of_template(request: WebRequest) -> Response[str]:
-    """The form of a repository from a template."""
+    """Show the form of a repository from a template."""
     request.require_signed_in()
     return await _template_page(RepositoryFrame(request), Form([("git_content", "1")]))
 
@@ -194,19 +194,19 @@ async def _people(request: WebRequest, name: str, heading: str) -> Response[str]
 
 @get("/{owner:str}/{repo:str}/stars", policy=anyone(), include_in_schema=False)
 async def stars(request: WebRequest) -> Response[str]:
-    """Accounts that starred the repository."""
+    """List accounts that starred the repository."""
     return await _people(request, "stargazers", "Stars")
 
 
 @get("/{owner:str}/{repo:str}/watchers", policy=anyone(), include_in_schema=False)
 async def watchers(request: WebRequest) -> Response[str]:
-    """Accounts that watch the repository."""
+    """List accounts that watch the repository."""
     return await _people(request, "subscribers", "Watching")
 
 
 @get("/{owner:str}/{repo:str}/forks", policy=anyone(), include_in_schema=False)
 async def forks(request: WebRequest) -> Response[str]:
-    """Forks of the repository."""
+    """List forks of the repository."""
     return await _people(request, "forks", "Forks")
 
 

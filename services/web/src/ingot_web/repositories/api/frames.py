@@ -1,4 +1,4 @@
-"""Frame of all pages of a repository: the repository itself, requested in parallel to the subject."""
+"""The frame of all pages of a repository. The repository is requested in parallel to the page's subject."""
 
 import re
 from asyncio import gather
@@ -13,7 +13,7 @@ from ingot_web.clients.forge import Forge, at
 from ingot_web.pages.api.request import PAGE_SIZE, WebRequest
 
 FOLDERS = {"branch": "heads", "tag": "tags"}
-"""Of refs that have names, in git."""
+"""Folders of named refs in git."""
 KINDS = (*FOLDERS, "commit")
 _COMMIT = re.compile(r"[0-9a-f]{4,64}")
 _FULL_ID = re.compile(r"[0-9a-fA-F]{40}([0-9a-fA-F]{24})?")
@@ -21,7 +21,7 @@ _FULL_ID = re.compile(r"[0-9a-fA-F]{40}([0-9a-fA-F]{24})?")
 _SHORT_ID = re.compile(r"[0-9a-fA-F]{4,39}")
 
 UNIT_TABS = ("issues", "pulls", "releases", "wiki")
-"""Tabs of units in which the caller may have another level than in the code."""
+"""Tabs of units in which the caller's level may differ from that in the code."""
 
 
 class RepositoryFrame:
@@ -35,7 +35,7 @@ class RepositoryFrame:
 
     @property
     def base(self) -> str:
-        """Return the path of its pages, without the root of the site."""
+        """Return the path of the repository's pages, without the root of the site."""
         return at(self._owner, self._name)
 
     def api(self, *segments: str | int) -> str:
@@ -49,7 +49,7 @@ class RepositoryFrame:
     async def load(self, *questions: Coroutine[Any, Any, Any]) -> list[Any]:
         """Request the repository and ``questions`` in parallel. Return the responses to ``questions``.
 
-        The page never reveals more than the repository: a caller who may not see it gets its refusal.
+        A caller who may not see the repository gets its error, whatever the other responses are.
         ``repository`` is also set if only one of ``questions`` failed.
         """
         own, *answers = await gather(self.forge.get("repos", self.api()), *questions, return_exceptions=True)
@@ -83,7 +83,7 @@ class RepositoryFrame:
     def first_page(self) -> Response[bytes]:
         """Redirect to the first page of the repository that the caller may read.
 
-        Raises NotFound without any.
+        Raises NotFound if there is none.
         """
         for tab, switch in (
             ("issues", "has_issues"),
@@ -124,7 +124,7 @@ class RepositoryFrame:
     ) -> Response[str]:
         """Return a page with one list of the repository, which the API has below it as ``name``.
 
-        ``values`` go to ``render``.
+        ``values`` are passed to ``render``.
         """
         (listing,) = await self.load(
             self.forge.listing(service, self.api(name), page=self.request.number, limit=size, **(query or {}))
@@ -133,9 +133,9 @@ class RepositoryFrame:
         return self.render(template, listing=listing, pages=pages, **values)
 
     async def redirect_from_old_address(self, page: str) -> Response[bytes] | None:
-        """Redirect from an old address of ``page``, which does not name the kind of its ref.
+        """Redirect from an old URL of ``page``, which does not name the kind of its ref.
 
-        None if the address names the kind.
+        None if the URL names the kind.
         """
         ref = await NamedRef.of_old_address(self, 3)
         if ref is None:
@@ -167,19 +167,19 @@ def _as_readable(repository: Any) -> Any:
 
 
 class NamedRef:
-    """A ref in an address such as ``branch/<name>/<path>``, split into name and path."""
+    """A ref in a path such as ``branch/<name>/<path>``, split into name and path."""
 
     def __init__(self, kind: str, name: str, path: str) -> None:
         self.kind, self.name, self.path = kind, name, path
 
     @property
     def url(self) -> str:
-        """Return the part of an address that names the ref."""
+        """Return the part of a URL that names the ref."""
         return f"{self.kind}/{self.name}"
 
     @property
     def full(self) -> str:
-        """Return the full name for the API, because refs of other kinds may share the short name."""
+        """Return the full ref name for the API, because refs of other kinds may have the same short name."""
         folder = FOLDERS.get(self.kind)
         return f"refs/{folder}/{self.name}" if folder else self.name
 
@@ -204,9 +204,9 @@ class NamedRef:
 
     @classmethod
     async def of_old_address(cls, frame: RepositoryFrame, segments: int) -> "NamedRef | None":
-        """Return the ref in an address that does not name its kind: a branch, a tag or a commit.
+        """Return the ref in a path that does not name its kind: a branch, a tag or a commit.
 
-        None if the address names the kind. Raises NotFound.
+        None if the path names the kind. Raises NotFound.
         """
         rest = frame.request.rest(segments)
         first, _, path = rest.partition("/")
@@ -223,7 +223,7 @@ class NamedRef:
 
 
 async def full_id(frame: RepositoryFrame, name: str) -> str:
-    """Return the commit of an abbreviated id, even if a branch has that name. Other names stay unchanged.
+    """Return the commit of an abbreviated id, even if a branch has that name. Other names are not changed.
 
     Raises NotFound.
     """

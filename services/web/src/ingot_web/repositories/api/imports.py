@@ -1,4 +1,4 @@
-"""Imports: page of a running or failed import, retrying and cancelling it."""
+"""Routes for imports: the page of a running or failed import, retrying and cancelling it."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from ingot_web.pages.api.request import WebRequest
 from ingot_web.repositories.api.frames import RepositoryFrame
 
 SECONDS = 5
-"""After which a page that shows an import that runs is loaded again."""
+"""Seconds after which the page of a running import is loaded again."""
 FAILED = ("failed", "cancelled")
 
 
 async def page_without_commits(frame: RepositoryFrame, *, is_failed: bool) -> Response[Any]:
-    """First page of a repository whose import or fork has not finished, or has failed.
+    """Return the first page of a repository whose import or fork has not finished, or has failed.
 
-    The API shows the progress of an import only to administrators. ``frame`` is loaded.
+    The API shows the progress of an import only to administrators. ``frame`` must be loaded.
     """
     permissions = frame.repository["permissions"]
     migration = None
@@ -51,7 +51,7 @@ def _page(
 
 @get("/{owner:str}/{repo:str}/settings/migrate", policy=anyone(), include_in_schema=False)
 async def progress(request: WebRequest) -> Response[Any]:
-    """Progress of an import whose commits are here. After its end, the first page of the repository."""
+    """Show the progress of an import whose commits are here. After its end, redirect to the first page."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     (migration,) = await frame.load(frame.forge.get("repos", frame.api("migration")))
@@ -66,7 +66,7 @@ async def progress(request: WebRequest) -> Response[Any]:
 async def import_without_issues(frame: RepositoryFrame) -> bool:
     """Return whether an import has brought the commits, and issues are still missing.
 
-    The API shows the progress only to administrators. Issues are off until then. ``frame`` is loaded.
+    The API shows the progress only to administrators. Issues are off until then. ``frame`` must be loaded.
     """
     repository = frame.repository
     if repository["has_issues"] or repository["has_pull_requests"]:
@@ -80,7 +80,7 @@ async def import_without_issues(frame: RepositoryFrame) -> bool:
 async def error_of(frame: RepositoryFrame, contents: list[Any]) -> str:
     """Return problems of a finished import or a mirror, for administrators of the repository.
 
-    An import can only lack files of LFS. They require ``.gitattributes`` among ``contents``. ``frame`` is
+    An import can lack only LFS objects. They require ``.gitattributes`` in ``contents``. ``frame`` must be
     loaded.
     """
     repository = frame.repository
