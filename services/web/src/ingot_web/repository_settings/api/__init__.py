@@ -1,4 +1,4 @@
-"""Routes."""
+"""Routes of repository settings."""
 
 from ingot_web.repository_settings.api import general, mirrors, protections, teams, transfer
 

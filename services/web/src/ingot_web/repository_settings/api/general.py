@@ -1,4 +1,4 @@
-"""Settings of a repository: description and name, collaborators, deploy keys, archiving, deletion."""
+"""Routes for settings of a repository: description, collaborators, deploy keys, archiving, deletion."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 
 SHOWN = 50
 INVITATIONS_PAGE = "invitations"
-"""In the query: which page of the invitations."""
+"""The query parameter for the page of the invitations."""
 SHARED = "/{owner:str}/{repo:str}/settings"
 LEVELS = (("read", "Read"), ("write", "Read and write"), ("admin", "Administer"))
 TEXTS = ("name", "description", "website", "default_branch", "default_merge_style", "default_update_style")
@@ -61,7 +61,7 @@ TRACKER = (
 
 @get("/{owner:str}/{repo:str}/settings", policy=anyone(), include_in_schema=False)
 async def general(request: WebRequest) -> Response[str]:
-    """Name, description, features and merge options, with the forms to archive and delete the repository."""
+    """Show name, description, features and merge options, with the forms to archive and delete."""
     request.require_signed_in()
     return await _general_page(RepositoryFrame(request))
 
@@ -73,9 +73,9 @@ async def _general_page(
     *,
     typed: str = "",
 ) -> Response[str]:
-    """Return the page.
+    """Return the page of general settings.
 
-    ``refused`` are the settings of a refused form; ``typed`` is the name typed to delete.
+    ``refused`` has the settings of a rejected form; ``typed`` is the name typed to delete.
     """
     await load_own(frame)
     return frame.render(
@@ -100,7 +100,7 @@ async def _general_page(
 def render_part(
     frame: RepositoryFrame, part: str, title: str, problem: ApiError | None, *, page: str = "", **values: Any
 ) -> Response[str]:
-    """Return a page of settings, made with the template ``page`` or with the one named like the part."""
+    """Return a page of settings. The default template has the name of the part."""
     return frame.render(
         f"repository_settings/{page or part}.html",
         tab="settings",
@@ -119,7 +119,7 @@ async def load_own(frame: RepositoryFrame, *questions: Any) -> list[Any]:
 
 @post("/{owner:str}/{repo:str}/settings", policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest) -> Response[Any]:
-    """Save the fields of the form."""
+    """Save the settings in the form."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     # A default that is not changed may be one of the styles that are: then repos chooses another one.
     body: dict[str, Any] = {
@@ -169,7 +169,7 @@ async def delete(request: WebRequest) -> Response[Any]:
 
 @get("/{owner:str}/{repo:str}/settings/collaboration", policy=anyone(), include_in_schema=False)
 async def collaborators(request: WebRequest) -> Response[str]:
-    """Collaborators and their access."""
+    """List collaborators and their access."""
     request.require_signed_in()
     return await _collaborators_page(RepositoryFrame(request), Form())
 
@@ -222,7 +222,7 @@ async def change_collaborator(request: WebRequest) -> Response[Any]:
 
 @get("/{owner:str}/{repo:str}/settings/keys", policy=anyone(), include_in_schema=False)
 async def keys(request: WebRequest) -> Response[str]:
-    """The deploy keys."""
+    """List the deploy keys."""
     request.require_signed_in()
     return await _keys_page(RepositoryFrame(request), Form())
 

@@ -1,4 +1,4 @@
-"""Mirrors of a repository: its remote, and the remotes to which it is pushed."""
+"""Routes for mirrors: the remote of a mirror, and the remotes to which a repository is pushed."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ SHOWN = 50
 
 @get(f"{SHARED}/mirrors", policy=anyone(), include_in_schema=False)
 async def mirrors(request: WebRequest) -> Response[str]:
-    """Remote that the repository mirrors, and remotes to which it is pushed."""
+    """Show the remote that the repository mirrors, and the remotes to which it is pushed."""
     request.require_signed_in()
     return await _mirrors_page(RepositoryFrame(request), Form())
 

@@ -1,4 +1,4 @@
-"""Protection of branches and tags: the list of rules, and the forms that create, edit and delete one."""
+"""Routes for protection of branches and tags: the rules, and the forms that create, edit and delete one."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from ingot_web.repository_settings.api.general import SHARED, load_own, render_p
 
 
 class RuleField(NamedTuple):
-    """A field of a rule, under its name in the API. ``kind``: flag, number, people, teams, lines or text."""
+    """A field of a rule, with its name in the API. ``kind``: flag, number, people, teams, lines or text."""
 
     name: str
     kind: str
@@ -92,7 +92,7 @@ _BRANCH_FIELDS = {
         ),
     ),
 }
-"""All that a rule for branches has, by what it is about."""
+"""All fields of a branch rule, by subject."""
 _TAG_FIELDS = {
     "Who may make, move and delete the tags": (
         RuleField("whitelist_usernames", "people", "People", PEOPLE_HINT),
@@ -107,7 +107,7 @@ def _names(text: str, separator: str) -> list[str]:
 
 
 def _body_of(form: Form, groups: Groups) -> dict[str, Any]:
-    """Return the request of the API for a form."""
+    """Return the API request for a form."""
     body: dict[str, Any] = {}
     for field in (field for fields in groups.values() for field in fields):
         match field.kind:
@@ -147,7 +147,7 @@ def _form_of(rule: Any, groups: Groups) -> Form:
 
 @get(f"{SHARED}/branches", policy=anyone(), include_in_schema=False)
 async def rules(request: WebRequest) -> Response[str]:
-    """The rules for branches and for tags."""
+    """List the rules for branches and for tags."""
     request.require_signed_in()
     return await _list_page(RepositoryFrame(request))
 
@@ -164,7 +164,7 @@ async def _list_page(frame: RepositoryFrame, problem: ApiError | None = None) ->
 async def _rule_page(
     frame: RepositoryFrame, kind: str, name: str, form: Form, problem: ApiError | None = None
 ) -> Response[str]:
-    """Return the form of a rule. ``name`` is the name of an existing rule, for tags its id."""
+    """Return the form of a rule. ``name`` is the name of an existing branch rule, or the id of a tag rule."""
     await load_own(frame)
     words = "rule for tags" if kind == "tag" else "rule for branches"
     title = words.capitalize() if name else f"New {words}"
@@ -193,7 +193,7 @@ def _query(name: str) -> str:
 
 @get(f"{SHARED}/branches/edit", policy=anyone(), include_in_schema=False)
 async def branch_rule(request: WebRequest) -> Response[str]:
-    """The form of a rule for branches: of the one in ``rule_name``, or of a new one."""
+    """Show the form of a branch rule: of the one in ``rule_name``, or of a new one."""
     request.require_signed_in()
     frame, name = RepositoryFrame(request), request.query_params.get("rule_name", "")
     if not name:
@@ -208,7 +208,7 @@ def _branch_path(frame: RepositoryFrame, name: str) -> str:
 
 @post(f"{SHARED}/branches/edit", policy=anyone(), include_in_schema=False)
 async def save_branch_rule(request: WebRequest) -> Response[Any]:
-    """Create a rule for branches, or change the one in ``rule_name``."""
+    """Create a branch rule, or change the one in ``rule_name``."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     name, body = request.query_params.get("rule_name", ""), _body_of(form, _BRANCH_FIELDS)
     try:
@@ -226,7 +226,7 @@ async def save_branch_rule(request: WebRequest) -> Response[Any]:
 
 @post(f"{SHARED}/branches/delete", policy=anyone(), include_in_schema=False)
 async def delete_branch_rule(request: WebRequest) -> Response[Any]:
-    """Delete a rule for branches."""
+    """Delete a branch rule."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     try:
         await frame.forge.send("DELETE", "repos", _branch_path(frame, form.text("name")))
@@ -237,20 +237,20 @@ async def delete_branch_rule(request: WebRequest) -> Response[Any]:
 
 @get(f"{SHARED}/tags", policy=anyone(), include_in_schema=False)
 async def tag_rules(request: WebRequest) -> Response[bytes]:
-    """Redirect to the rules for branches, whose page also lists those for tags."""
+    """Redirect to the branch rules, whose page also lists the tag rules."""
     return RepositoryFrame(request).redirect("/settings/branches#tags")
 
 
 @get(f"{SHARED}/tags/new", policy=anyone(), include_in_schema=False)
 async def new_tag_rule(request: WebRequest) -> Response[str]:
-    """The form of a new rule for tags."""
+    """Show the form of a new tag rule."""
     request.require_signed_in()
     return await _rule_page(RepositoryFrame(request), "tag", "", Form())
 
 
 @get(f"{SHARED}/tags/{{rule_id:int}}", policy=anyone(), include_in_schema=False)
 async def tag_rule(request: WebRequest, rule_id: int) -> Response[str]:
-    """The form to edit an existing rule for tags."""
+    """Show the form to edit an existing tag rule."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     (rule,) = await load_own(frame, frame.forge.get("repos", frame.api("tag_protections", rule_id)))
@@ -260,7 +260,7 @@ async def tag_rule(request: WebRequest, rule_id: int) -> Response[str]:
 
 @post([f"{SHARED}/tags/new", f"{SHARED}/tags/{{rule_id:int}}"], policy=anyone(), include_in_schema=False)
 async def save_tag_rule(request: WebRequest) -> Response[Any]:
-    """Create or change a rule for tags."""
+    """Create or change a tag rule."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     rule_id: int | None = request.path_params.get("rule_id")
     body = {"name_pattern": form.text("name_pattern"), **_body_of(form, _TAG_FIELDS)}
@@ -276,7 +276,7 @@ async def save_tag_rule(request: WebRequest) -> Response[Any]:
 
 @post(f"{SHARED}/tags/delete", policy=anyone(), include_in_schema=False)
 async def delete_tag_rule(request: WebRequest) -> Response[Any]:
-    """Delete a rule for tags."""
+    """Delete a tag rule."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     try:
         await frame.forge.send("DELETE", "repos", frame.api("tag_protections", form.text("name")))

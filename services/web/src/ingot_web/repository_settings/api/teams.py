@@ -1,4 +1,4 @@
-"""The teams of an organization with access to a repository."""
+"""Routes for an organization's teams with access to a repository."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ SHOWN = 50
 
 @get(f"{SHARED}/teams", policy=anyone(), include_in_schema=False)
 async def teams(request: WebRequest) -> Response[str]:
-    """The teams of the organization that have the repository."""
+    """List the teams of the organization that have access to the repository."""
     request.require_signed_in()
     return await _teams_page(RepositoryFrame(request), Form())
 

@@ -1,4 +1,4 @@
-"""The transfer of a repository to another owner: offer, withdrawal and answer."""
+"""Routes for the transfer of a repository to another owner: offer, withdrawal and answer."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from ingot_web.repository_settings.api.general import SHARED, load_own, render_p
 
 @get(f"{SHARED}/transfer", policy=anyone(), include_in_schema=False)
 async def transfer(request: WebRequest) -> Response[str]:
-    """The form to transfer the repository to another owner."""
+    """Show the form to transfer the repository to another owner."""
     request.require_signed_in()
     return await _transfer_page(RepositoryFrame(request), Form())
 
@@ -31,7 +31,7 @@ async def _transfer_page(
 async def begin_transfer(request: WebRequest) -> Response[Any]:
     """Transfer the repository if the form repeats its name, or withdraw the offer.
 
-    Another person or organization has to accept the transfer.
+    If the caller does not own the target, its owner has to accept the transfer.
     """
     form, frame = await request.sent_form(), RepositoryFrame(request)
     await load_own(frame)
@@ -49,9 +49,9 @@ async def begin_transfer(request: WebRequest) -> Response[Any]:
 
 @get("/{owner:str}/{repo:str}/transfer", policy=anyone(), include_in_schema=False)
 async def offer(request: WebRequest, owner: str, repo: str) -> Response[str]:
-    """The question to accept a repository, for callers to whom it is offered.
+    """Show the form to accept or reject a repository, for callers who may accept it.
 
-    Raises NotFound for all others.
+    Raises NotFound for other callers.
     """
     request.require_signed_in()
     waiting = await request.forge.get_if_there("repos", at("repos", owner, repo, "transfer"))
