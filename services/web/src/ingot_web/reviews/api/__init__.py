@@ -1,4 +1,4 @@
-"""Routes."""
+"""Routes of reviews."""
 
 from ingot_web.reviews.api import comments, file_views, files, links, suggestions
 

@@ -1,4 +1,4 @@
-"""The changes of a pull request on a page: those of the commit that its forms and links name."""
+"""Changes of a pull request on a page: those of the target that its forms and links name."""
 
 from base64 import b64decode
 from collections.abc import Mapping
@@ -12,12 +12,12 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 
 TARGET = ("commit_id", "base_branch", "merge_base")
 READS = 3
-"""Attempts to read a pull request and its first page of changes in the same state."""
+"""Number of attempts to read a pull request and its first page of changes in the same state."""
 AGAIN = "Look at the changes as they are now, then send your review again"
 
 
 class PullChanges(NamedTuple):
-    """A pull request and a part of its changes. If the changes have moved, ``problem`` replaces them."""
+    """A pull request and a part of its changes. ``problem`` replaces changes that have moved."""
 
     pull: Any
     changes: Diff | None
@@ -26,7 +26,7 @@ class PullChanges(NamedTuple):
 
 
 def changes_shown(pull: Any) -> dict[str, str]:
-    """Identify the changes that a page shows, with the names of its forms and the API."""
+    """Return the target of the changes on a page, with the names of fields in its forms and the API."""
     return {
         "commit_id": pull["head"]["sha"],
         "base_branch": pull["base"]["ref"],
@@ -35,7 +35,7 @@ def changes_shown(pull: Any) -> dict[str, str]:
 
 
 async def read_pull_changes(frame: RepositoryFrame, index: int) -> PullChanges:
-    """Return a pull request and the requested part of its changes, for the target in the address.
+    """Return a pull request and the requested part of its changes, for the target in the query.
 
     A request for a part of an open page must name the target, as forms on that page do.
     """
@@ -69,7 +69,7 @@ async def _attributes(frame: RepositoryFrame, commit: str) -> str:
 
 
 def moved_words(shown: Mapping[str, str], present: Mapping[str, str]) -> str:
-    """Describe how a pull request differs from the shown state."""
+    """Return a sentence about the difference between a pull request and its shown state."""
     commit, base = shown.get("commit_id", ""), shown.get("base_branch", present["base_branch"])
     if not commit:
         return "The page does not say of which commit its changes are"

@@ -1,4 +1,4 @@
-"""One comment on a line of a pull request: the form to edit or delete it."""
+"""Routes for one comment on a line of a pull request: the form to edit or delete it."""
 
 from typing import Any
 
@@ -31,9 +31,9 @@ async def _comment(frame: RepositoryFrame, index: int, comment_id: int) -> Any:
 
 @get(COMMENT, policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest, index: int, comment_id: int) -> Response[str]:
-    """The form to edit or delete a comment.
+    """Show the form to edit or delete a comment.
 
-    ``back`` and ``style`` in the address name the page with the link to it.
+    ``back`` and ``style`` in the query name the page with the link to it.
     """
     request.require_signed_in()
     frame = RepositoryFrame(request)
@@ -43,7 +43,7 @@ async def edit(request: WebRequest, index: int, comment_id: int) -> Response[str
 
 
 async def _takes_files(frame: RepositoryFrame, index: int, shown: Any) -> bool:
-    """True if the caller may add files for a comment, whose review must be submitted."""
+    """True if the caller may add files to a comment. Its review must be submitted."""
     pull, review = await frame.load(
         frame.forge.get_if_there("issues", frame.api("pulls", index)),
         frame.forge.get_if_there(

@@ -1,4 +1,4 @@
-"""Marks of the caller on files of a pull request that they have viewed; not visible to others."""
+"""The route for the caller's marks on viewed files of a pull request. Other users cannot see them."""
 
 import re
 

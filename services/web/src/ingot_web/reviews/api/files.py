@@ -1,4 +1,4 @@
-"""Changes of a pull request with comments on lines, and the forms of reviews."""
+"""Routes for changes of a pull request with comments on lines, and for the forms of reviews."""
 
 import re
 from asyncio import gather
@@ -39,13 +39,13 @@ REVIEWS = 50
 STYLES = ("unified", "split")
 SEND = "Send the review"
 EARLY = "would be seen before the review is sent"
-"""Error for files of a comment whose review is pending."""
+"""The error for files in a comment whose review is pending."""
 SUGGEST = "suggest"
-"""Value of the button that writes a suggestion into the text of a comment."""
+"""The value of the button that adds a suggestion to the text of a comment."""
 
 
 async def reviews_of(frame: RepositoryFrame, index: int) -> list[Any]:
-    """Return the reviews of a pull request in order. Of very many, only the first and the latest."""
+    """Return the reviews of a pull request in order; of very many, the first and the latest."""
 
     async def page(number: int) -> ListPage:
         path = frame.api("pulls", index, "reviews")
@@ -74,7 +74,7 @@ async def conversations_on_lines(
 def line_context(
     frame: RepositoryFrame, pull: Any, *, style: str = "unified", back: str = ""
 ) -> dict[str, Any]:
-    """Values of a page for its conversations on lines.
+    """Return the template values for conversations on lines.
 
     ``back`` names a page of the changes (``_name_of_page``) or of the timeline.
     """
@@ -104,7 +104,7 @@ def line_context(
 
 
 def _may_push_to_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> bool:
-    """True if the page offers the viewer to commit to the head. repos decides about the commit."""
+    """True if the page may offer the viewer to commit to the head. repos checks the commit itself."""
     head = pull["head"]["repo"]
     if pull["state"] != "open" or head is None or head["archived"]:
         return False
@@ -114,7 +114,7 @@ def _may_push_to_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> b
 
 
 def _may_update_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> bool:
-    """True if the page offers the viewer to update the head. Maintainers of the base may, if allowed."""
+    """True if the page may offer the viewer to update the head. Maintainers of the base may, if allowed."""
     if _may_push_to_head(frame, pull, can_push=can_push):
         return True
     head = pull["head"]["repo"]
@@ -123,7 +123,7 @@ def _may_update_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> bo
 
 
 def _name_of_page(file: int, number: int, hides: int, shown: Mapping[str, str]) -> str:
-    """Return the name of a page of changes for its forms.
+    """Return the name by which forms refer to a page of changes.
 
     ``shown`` is the target of a page of some commits.
     """
@@ -145,9 +145,9 @@ def chosen_style(text: str) -> str:
 
 @get("/{owner:str}/{repo:str}/pulls/{index:int}/files", policy=anyone(), include_in_schema=False)
 async def files(request: WebRequest, index: int) -> Response[Any]:
-    """The changes of a pull request. ``at`` in the address opens the form of a comment on a line.
+    """Show the changes of a pull request. ``at`` in the query opens the form of a comment on a line.
 
-    ``path`` leads to the page of that file.
+    ``path`` redirects to the page of that file.
     """
     frame = RepositoryFrame(request)
     (pull, changes, pages, problem), statuses, reviews, comments, views = await frame.load(
@@ -222,8 +222,8 @@ async def files(request: WebRequest, index: int) -> Response[Any]:
 async def _reviewed_before(frame: RepositoryFrame, pull: Any, reviews: list[Any]) -> tuple[str, bool]:
     """Return the commit of the caller's last review, and True if it can be read.
 
-    The commit is empty if the caller has reviewed the present one, or none. A push that rewrites the branch
-    hides the commit.
+    The commit is empty if the caller has reviewed the present commit, or has not reviewed any. A push that
+    rewrites the branch hides the commit.
     """
     viewer = frame.request.principal
     own = [
@@ -242,12 +242,15 @@ async def _reviewed_before(frame: RepositoryFrame, pull: Any, reviews: list[Any]
 
 
 async def _views(frame: RepositoryFrame, index: int) -> Mapping[str, str] | None:
-    """Return files that the viewer has viewed; None for an anonymous caller."""
+    """Return files that the viewer has viewed; None for an anonymous viewer."""
     return await frame.forge.file_views(frame.base, index) if frame.request.principal.signed_in else None
 
 
 def committed_words(sha: str) -> str:
-    """Return the words that prove a suggestion was committed as ``sha``; other sites cannot prove them."""
+    """Return the words of the proof that a suggestion was committed as ``sha``.
+
+    Other sites cannot create this proof.
+    """
     return f"committed {sha}"
 
 
@@ -325,9 +328,9 @@ async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
 
 
 async def _latest_of(frame: RepositoryFrame, path: str) -> str:
-    """The anchor of the latest comment of a review.
+    """Return the anchor of the latest comment of a review.
 
-    Empty if that comment is unknown; the review was sent anyway.
+    Empty if that comment is unknown, because the review was sent anyway.
     """
     with suppress(ApiError):
         if said := await frame.forge.get("issues", path):
@@ -336,7 +339,7 @@ async def _latest_of(frame: RepositoryFrame, path: str) -> str:
 
 
 async def _suggest(frame: RepositoryFrame, form: Form, *buttons: str) -> Response[str]:
-    """Return the form of a comment with a suggestion for its line; as a part for an open page."""
+    """Return the form of a comment with a suggestion for its line; for an open page only this part."""
     form["body"] = with_draft(form.lines("body"), form.lines("draft"))
     if not frame.request.wants_part:
         return await preview(frame, form, *buttons)
@@ -409,7 +412,7 @@ async def resolve(request: WebRequest, index: int, comment_id: int) -> Response[
 def back_to_page(
     frame: RepositoryFrame, index: int, form: Form, page: str, anchor: str = ""
 ) -> Response[bytes]:
-    """Redirect to the page of the form, and to a part of it."""
+    """Redirect to the page of the form, at an anchor."""
     # A branch may have slashes in its name, so it is the last.
     name, *parts = page.split("/", 6)
     if name == "files":

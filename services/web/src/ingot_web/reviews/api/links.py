@@ -1,4 +1,4 @@
-"""Redirects to a review or one of its comments on lines, on the right page of the timeline."""
+"""Routes that redirect to a review or one of its comments on lines, on the right page of the timeline."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ async def find_comment(request: WebRequest, comment_id: int) -> Response[bytes]:
 
 
 async def _page_of_review(frame: RepositoryFrame, index: int, review_id: int) -> str:
-    """Return the address of the page, below the repository. Raises NotFound."""
+    """Return the path of the page, below the repository. Raises NotFound."""
     (review,) = await frame.load(
         frame.forge.get_if_there("issues", frame.api("pulls", index, "reviews", review_id))
     )
@@ -50,7 +50,7 @@ async def _page_of_review(frame: RepositoryFrame, index: int, review_id: int) ->
 
 
 async def _number_of_page(frame: RepositoryFrame, index: int, review: Any) -> int:
-    """Return the page of the timeline with the review, by binary search: the timeline is in order of time."""
+    """Return the number of the timeline page with the review, by binary search: the timeline is sorted."""
     path = frame.api("issues", index, "timeline")
     first, last, number = 1, 0, 1
     while True:

@@ -58,7 +58,7 @@ async def apply(request: WebRequest, index: int, comment_id: int) -> Response[by
 
 
 def _head(pull: Any, *segments: str) -> str:
-    """Return a path of the API below the repository of the head."""
+    """Return an API path below the repository of the head."""
     return "/repos" + at(*pull["head"]["repo"]["full_name"].split("/"), *segments)
 
 

@@ -1,1 +1,1 @@
-"""Rules."""
+"""Rules of reviews, without HTTP."""

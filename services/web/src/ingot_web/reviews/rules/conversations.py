@@ -1,4 +1,4 @@
-"""Conversations: comments of one review on one line of one file."""
+"""Conversations: comments of one review on one line of a file."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,20 +15,20 @@ from ingot_web.reviews.rules.suggestions import lines_commented, suggestion_in
 class Conversation:
     """Comments of a review on one line, with replies, resolved together.
 
-    ``is_old``: a line before the changes.
+    ``is_old``: the line is one before the changes.
     """
 
     path: str
     is_old: bool
     line: int
     comments: list[tuple[Any, Markup]] = field(default_factory=list)
-    """Each with its text as HTML."""
+    """The comments, each with its text as HTML."""
     is_pending: bool = False
     """True if only the author sees it, because the review is pending."""
 
     @property
     def id(self) -> int:
-        """Return the id of the first comment. Replies and resolutions name it."""
+        """Return the id of the first comment. Replies and resolutions refer to it."""
         return int(self.comments[0][0]["id"])
 
     @property
@@ -53,7 +53,7 @@ class Conversation:
 
     @property
     def commit(self) -> str:
-        """Return the commit of the lines on which it began."""
+        """Return the commit of the lines on which the conversation began."""
         return str(self.comments[0][0].get("original_commit_id") or "")
 
     @property

@@ -12,7 +12,7 @@ from ingot_web.reviews.rules.conversations import Conversation
 
 @dataclass(frozen=True)
 class TreeFile:
-    """A changed file. ``page`` is the page of changes that has it."""
+    """A changed file. ``page`` is the number of the page of changes with it."""
 
     number: int
     path: str
@@ -23,7 +23,7 @@ class TreeFile:
     page: int
     open_conversations: int
     view: str
-    """"Viewed", "Changed since you viewed it", or empty; "Viewed before" for a file of another page."""
+    """"Viewed", "Changed since you viewed it", or empty; "Viewed before" for a file on another page."""
 
     @property
     def anchor(self) -> str:
@@ -51,7 +51,7 @@ def file_tree(
     views: Mapping[str, str] | None = None,
     diff: Diff | None = None,
 ) -> FileTree:
-    """Return the tree of ``listed``, as the API lists changed files. ``size`` is the files of one page."""
+    """Return the tree of ``listed``, changed files in the form of the API. ``size`` is the files per page."""
     talks = Counter(one.path for one in conversations if not one.resolver and not one.is_outdated)
     shown = {file.path: file.view for file in diff.files if file.view} if diff else {}
     tree = FileTree(omitted=max(0, total - len(listed)))

@@ -1,4 +1,4 @@
-"""Files of a pull request that a person has viewed, and later changes of them."""
+"""Files of a pull request that a person has viewed, and their later changes."""
 
 import hashlib
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from ingot_web.diffs.rules.parsing import Diff, FileView
 def note_views(diff: Diff, views: Mapping[str, str]) -> None:
     """Mark viewed files. ``views`` has the viewed changes, as issues stores them.
 
-    A diff that hides white space is not the whole change, so no file is marked there.
+    A diff that hides white space is not the complete change, so no file is marked in it.
     """
     if diff.hides_spaces:
         return

@@ -10,14 +10,14 @@ _FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*suggestion[ \t]*")
 _MOST_BETWEEN = 100
 """Maximum number of changed lines in which a line is searched; the worst case takes 20 ms."""
 _RUN = 4
-"""Lines in a row that are the same, from which it is certain that one of them is no twin."""
+"""Number of consecutive equal lines from which one of them is surely the original line."""
 
 
 def suggestion_in(body: str) -> str | None:
     """Return the lines that a comment suggests, without the end of the last one, or None.
 
-    The suggestion must be the only block of code, and it must be closed. It is not in a list or quotation,
-    and no HTML is above it. Then it is certain that readers see this text as the suggestion.
+    The suggestion must be the only block of code, and it must be closed. It must not be in a list or
+    quotation, and no HTML may be above it. So readers surely see this text as the suggestion.
     """
     lines = re.sub(r"\r\n?", "\n", body).split("\n")
     start = next((number for number, line in enumerate(lines) if _NOT_PROSE.search(line)), 0)
@@ -69,7 +69,7 @@ def has_lines(content: bytes, number: int, lines: list[str]) -> bool:
 
 
 def is_same_line(before: bytes, after: bytes, number: int) -> bool:
-    """True if line ``number`` of a file is still that line after changes, not another one with equal text.
+    """True if line ``number`` of a file is still that line after changes, and not another with equal text.
 
     Also False if that is uncertain.
     """
@@ -91,7 +91,7 @@ def is_same_line(before: bytes, after: bytes, number: int) -> bool:
 
 
 def with_suggestion(content: bytes, number: int, suggestion: str) -> bytes:
-    """Return the file with other lines in place of line ``number``. They get the line ending of that line.
+    """Return the file with the suggested lines instead of line ``number``, with its line ending.
 
     An empty suggestion removes the line.
     """
