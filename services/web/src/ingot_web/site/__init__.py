@@ -1,1 +1,1 @@
-"""Routes without a subject: static files, the style guide, other addresses of pages."""
+"""Routes without a subject: static files, the style guide, other URLs of pages."""

@@ -1,4 +1,4 @@
-"""Routes."""
+"""Routes of the site."""
 
 from ingot_web.site.api import assets, other_names
 

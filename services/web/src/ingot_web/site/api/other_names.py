@@ -1,4 +1,4 @@
-"""Redirects from addresses of Gitea to the corresponding pages."""
+"""Redirects from URLs of Gitea to the corresponding pages."""
 
 from urllib.parse import quote
 
@@ -54,13 +54,13 @@ NAMES = {
         for kind in TYPES
     },
 }
-"""Each address, and the page here that shows the same."""
+"""Each URL of Gitea with the corresponding page."""
 
 
 def _route(name: str, page: str) -> HTTPRouteHandler:
     @get(name, policy=anyone(), include_in_schema=False)
     async def other_name(request: WebRequest) -> Response[bytes]:
-        """Redirect to the page, and keep the query."""
+        """Redirect to the page, with the same query."""
         values = {key: quote(str(value)) for key, value in request.path_params.items()}
         return request.redirect_with_query(page.format(**values))
 
