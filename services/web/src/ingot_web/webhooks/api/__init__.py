@@ -1,4 +1,4 @@
-"""Routes of webhooks, by owner."""
+"""Routes of webhooks, by kind of owner."""
 
 from ingot_web.webhooks.api import owners, repositories
 

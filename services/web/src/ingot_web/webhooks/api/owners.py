@@ -1,4 +1,4 @@
-"""Pages of webhooks of an organization, and of the caller's account."""
+"""Routes for webhooks of an organization, and of the caller's account."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ class _Hooks:
 
     @property
     def path(self) -> str:
-        """Return the path of their pages."""
+        """Return the path of the pages of these webhooks."""
         return f"/org{at(self._org)}/settings/hooks" if self._org else "/user/settings/hooks"
 
     async def render(
@@ -62,7 +62,7 @@ class _Hooks:
         return page(self.request, "hooks", title, problem=problem, template=template, heading=title, **values)
 
     async def list_page(self, form: Form, problem: ApiError | None = None) -> Response[str]:
-        """Page with the error of the form; without the list if hooks is unavailable."""
+        """Return the list page with the error of the form; without the list if hooks is unavailable."""
         try:
             listing = await self.forge.listing("hooks", self.api(), page=self.request.number, limit=SHOWN)
         except Unavailable:
@@ -74,7 +74,7 @@ class _Hooks:
         return await self.render("list", "Webhooks", problem, pages=pages, **values)
 
     async def hook_page(self, hook_id: int, problem: ApiError | None = None) -> Response[str]:
-        """Page of a webhook with the error of its form; only the error if hooks is unavailable."""
+        """Return the page of a webhook with the error of its form; only the error if hooks is unavailable."""
         try:
             hook = await self.forge.get("hooks", self.api(hook_id))
             deliveries = await self._deliveries(hook_id)
@@ -86,7 +86,7 @@ class _Hooks:
         return await self.render("hook", "Webhook", problem, hook=hook, deliveries=deliveries, pages=pages)
 
     async def _deliveries(self, hook_id: int) -> ListPage | None:
-        """Return deliveries, or None for members of an organization: only owners see them."""
+        """Return deliveries; None for members of an organization, because only owners may see them."""
         path = self.api(hook_id, "deliveries")
         try:
             return await self.forge.listing("hooks", path, page=self.request.number, limit=SHOWN)
@@ -96,7 +96,7 @@ class _Hooks:
     async def delivery_page(
         self, hook_id: int, delivery_id: str, problem: ApiError | None = None
     ) -> Response[str]:
-        """Page of one delivery, with the error of a form."""
+        """Return the page of one delivery, with the error of a form."""
         try:
             shown = await self.forge.get("hooks", self.api(hook_id, "deliveries", delivery_id))
         except Unavailable:
@@ -116,7 +116,7 @@ class _Hooks:
 
 @get(HOOKS, policy=anyone(), include_in_schema=False)
 async def hooks(request: WebRequest) -> Response[str]:
-    """The webhooks, which receive events of all repositories of their owner."""
+    """List the webhooks. They receive events of all repositories of their owner."""
     return await _Hooks(request).list_page(Form([("push", "1"), ("active", "1")]))
 
 
@@ -133,7 +133,7 @@ async def create(request: WebRequest) -> Response[Any]:
 
 @get(HOOK, policy=anyone(), include_in_schema=False)
 async def show(request: WebRequest, hook_id: int) -> Response[str]:
-    """A webhook and its deliveries."""
+    """Show a webhook and its deliveries."""
     return await _Hooks(request).hook_page(hook_id)
 
 
@@ -150,13 +150,13 @@ async def change(request: WebRequest, hook_id: int) -> Response[Any]:
 
 @get(EDIT, policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest, hook_id: int) -> Response[str]:
-    """The form to edit an existing webhook."""
+    """Show the form to edit an existing webhook."""
     return await _Hooks(request).edit_page(hook_id)
 
 
 @post(EDIT, policy=anyone(), include_in_schema=False)
 async def save(request: WebRequest, hook_id: int) -> Response[Any]:
-    """Change the address, the secret or the events of a webhook."""
+    """Change the URL, the secret or the events of a webhook."""
     form, owned = await request.sent_form(), _Hooks(request)
     try:
         await owned.forge.send("PATCH", "hooks", owned.api(hook_id), edited_hook(form))
@@ -167,7 +167,7 @@ async def save(request: WebRequest, hook_id: int) -> Response[Any]:
 
 @get(DELIVERY, policy=anyone(), include_in_schema=False)
 async def delivery(request: WebRequest, hook_id: int, delivery_id: str) -> Response[str]:
-    """Request and response of a delivery."""
+    """Show request and response of a delivery."""
     return await _Hooks(request).delivery_page(hook_id, delivery_id)
 
 

@@ -1,4 +1,4 @@
-"""Webhooks of a repository: list, webhook with deliveries, editing, delivery, redelivery."""
+"""Routes for webhooks of a repository: list, webhook with deliveries, editing, delivery, redelivery."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ EVENTS = boxes()
 
 @get("/{owner:str}/{repo:str}/settings/hooks", policy=anyone(), include_in_schema=False)
 async def hooks(request: WebRequest) -> Response[str]:
-    """The webhooks."""
+    """List the webhooks of a repository."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     return await frame.list_page(
@@ -42,14 +42,14 @@ async def hooks(request: WebRequest) -> Response[str]:
 
 @get("/{owner:str}/{repo:str}/settings/hooks/new", policy=anyone(), include_in_schema=False)
 async def new(request: WebRequest) -> Response[str]:
-    """The form of a new webhook."""
+    """Show the form of a new webhook."""
     request.require_signed_in()
     kind = request.query_params.get("type", "")
     return await _new_page(RepositoryFrame(request), Form([("type", kind), ("push", "1"), ("active", "1")]))
 
 
 async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
-    """Page with the error of the form, also if hooks is unavailable."""
+    """Return the page of a new webhook with the error of the form, also if hooks is unavailable."""
     try:
         await frame.load(frame.forge.get("hooks", frame.api("hooks"), limit=1))
     except Unavailable:
@@ -87,12 +87,12 @@ async def create(request: WebRequest) -> Response[Any]:
 
 
 def new_hook(form: Form) -> dict[str, Any]:
-    """Return the request of the API for a new webhook. Raises Invalid."""
+    """Return the API request for a new webhook. Raises Invalid."""
     return {"type": form.text("type") or "gitea", "active": form.has("active"), **edited_hook(form)}
 
 
 def edited_hook(form: Form) -> dict[str, Any]:
-    """Return the request of the API for a changed webhook; empty secrets are kept. Raises Invalid."""
+    """Return the API request for a changed webhook. Empty secrets keep their values. Raises Invalid."""
     events = [event for event, _ in EVENTS if form.has(event)] + form.all("other")
     if not events:
         # The API takes none for pushes.
@@ -110,7 +110,7 @@ def edited_hook(form: Form) -> dict[str, Any]:
 def form_of_hook(hook: Any) -> Form:
     """Return the form of an existing webhook.
 
-    Events without a box of their own are shown by their name in the API.
+    Events without a checkbox are shown by their name in the API.
     """
     boxes = {event for event, _ in EVENTS}
     return Form(
@@ -126,13 +126,13 @@ def form_of_hook(hook: Any) -> Form:
 
 @get("/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}", policy=anyone(), include_in_schema=False)
 async def show(request: WebRequest, hook_id: int) -> Response[str]:
-    """A webhook and its deliveries."""
+    """Show a webhook and its deliveries."""
     request.require_signed_in()
     return await _hook_page(RepositoryFrame(request), hook_id)
 
 
 async def _hook_page(frame: RepositoryFrame, hook_id: int, problem: ApiError | None = None) -> Response[str]:
-    """Page with the error of a form; only the error if hooks is unavailable."""
+    """Return the page of a webhook with the error of a form; only the error if hooks is unavailable."""
     path = frame.api("hooks", hook_id)
     try:
         hook, deliveries = await frame.load(
@@ -170,7 +170,7 @@ async def change(request: WebRequest, hook_id: int) -> Response[Any]:
 async def change_hook(forge: Forge, path: str, action: str) -> bool:
     """Apply ``action`` to the webhook at ``path`` of the API.
 
-    Return True if it still exists. Raises Invalid.
+    Return True if the webhook still exists. Raises Invalid.
     """
     match action:
         case "delete":
@@ -187,7 +187,7 @@ async def change_hook(forge: Forge, path: str, action: str) -> bool:
 
 @get("/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}/edit", policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest, hook_id: int) -> Response[str]:
-    """The form to edit an existing webhook."""
+    """Show the form to edit an existing webhook."""
     request.require_signed_in()
     return await _edit_page(RepositoryFrame(request), hook_id)
 
@@ -201,7 +201,7 @@ async def _edit_page(
 
 @post("/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}/edit", policy=anyone(), include_in_schema=False)
 async def save(request: WebRequest, hook_id: int) -> Response[Any]:
-    """Change the address, the secret or the events of a webhook."""
+    """Change the URL, the secret or the events of a webhook."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     try:
         await frame.forge.send("PATCH", "hooks", frame.api("hooks", hook_id), edited_hook(form))
@@ -216,7 +216,7 @@ async def save(request: WebRequest, hook_id: int) -> Response[Any]:
     include_in_schema=False,
 )
 async def delivery(request: WebRequest, hook_id: int, delivery_id: str) -> Response[str]:
-    """Request and response of a delivery."""
+    """Show request and response of a delivery."""
     request.require_signed_in()
     return await _delivery_page(RepositoryFrame(request), hook_id, delivery_id)
 
@@ -224,7 +224,7 @@ async def delivery(request: WebRequest, hook_id: int, delivery_id: str) -> Respo
 async def _delivery_page(
     frame: RepositoryFrame, hook_id: int, delivery_id: str, problem: ApiError | None = None
 ) -> Response[str]:
-    """Page of one delivery, with the error of a form."""
+    """Return the page of one delivery, with the error of a form."""
     question = frame.forge.get("hooks", frame.api("hooks", hook_id, "deliveries", delivery_id))
     try:
         (shown,) = await frame.load(question)
