@@ -1,4 +1,4 @@
-"""Pages of the wiki of a repository: reading, search, history, editing, deletion."""
+"""Routes for pages of a wiki: reading, search, history, editing, deletion."""
 
 from base64 import b64decode, b64encode
 from typing import Any
@@ -14,16 +14,16 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 
 HOME, SIDEBAR, FOOTER = "Home", "_Sidebar", "_Footer"
 PARTS = (SIDEBAR, FOOTER)
-"""Pages that are parts of every other page."""
+"""Pages that are shown as parts of every other page."""
 SHOWN = 50
 SHARED = "/{owner:str}/{repo:str}/wiki"
 ACTIONS = {"_edit": "_edit/{}", "_revision": "_history/{}", "_new": "_new", "_pages": "_pages"}
-"""Actions in addresses of Gitea, and the addresses here."""
+"""Actions in URLs of Gitea, with the URLs here."""
 
 
 @get([SHARED, f"{SHARED}/{{page:path}}"], policy=anyone(), include_in_schema=False)
 async def page(request: WebRequest) -> Response[Any]:
-    """A page, by default the first one, with sidebar and footer."""
+    """Show a page, by default the first one, with sidebar and footer."""
     frame, named = RepositoryFrame(request), _address(request, 3)
     address = named or HOME
     action = ACTIONS.get(request.query_params.get("action", ""))
@@ -65,7 +65,7 @@ async def page(request: WebRequest) -> Response[Any]:
 
 @get(f"{SHARED}/_pages", policy=anyone(), include_in_schema=False)
 async def pages(request: WebRequest) -> Response[str]:
-    """All pages by name, or those with a text in title or content."""
+    """List all pages by name, or pages with a text in title or content."""
     frame, text = RepositoryFrame(request), request.query_params.get("q", "").strip()
     (listing,) = await frame.load(
         frame.forge.listing_if_there(
@@ -86,7 +86,7 @@ async def pages(request: WebRequest) -> Response[str]:
 
 @get(f"{SHARED}/_history/{{page:path}}", policy=anyone(), include_in_schema=False)
 async def history(request: WebRequest) -> Response[str]:
-    """The commits that changed a page."""
+    """List the commits that changed a page."""
     frame, address = RepositoryFrame(request), _address(request, 4)
     path = _path(frame, address, "revisions")
     (revisions,) = await frame.load(frame.forge.get("repos", path, page=request.number, limit=SHOWN))
@@ -104,7 +104,7 @@ async def history(request: WebRequest) -> Response[str]:
 
 @get(f"{SHARED}/_new", policy=anyone(), include_in_schema=False)
 async def new(request: WebRequest) -> Response[str]:
-    """The form of a new page."""
+    """Show the form of a new page."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
     await _begin(frame)
@@ -127,7 +127,7 @@ async def create(request: WebRequest) -> Response[Any]:
 
 @get(f"{SHARED}/_edit/{{page:path}}", policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest) -> Response[str]:
-    """The form of an existing page."""
+    """Show the form of an existing page."""
     request.require_signed_in()
     frame, address = RepositoryFrame(request), _address(request, 4)
     await _begin(frame)
@@ -170,13 +170,13 @@ async def delete(request: WebRequest) -> Response[Any]:
 
 
 def _address(request: WebRequest, segments: int) -> str:
-    """Return the address of a page in the path after that many segments; slashes are part of its title."""
+    """Return the address of a page in the path after that many segments. Slashes are part of its title."""
     path = request.scope["raw_path"].decode("ascii", "replace").strip("/")
     return "/".join(path.split("/")[segments:])
 
 
 def _path(frame: RepositoryFrame, address: str, of: str = "page") -> str:
-    """Return the path of a page in the API. The address is quoted already, ``+`` is a space."""
+    """Return the path of a page in the API. The address is already quoted; ``+`` is a space."""
     if not address:
         raise NotFound
     return frame.api("wiki", of) + "/" + quote(address, safe="%+")
@@ -188,7 +188,7 @@ async def _get(frame: RepositoryFrame, address: str, ref: str = "") -> Any:
 
 
 def _title(address: str) -> str:
-    """Return a title for headings and forms; the API decides which page an address means."""
+    """Return a title for headings and forms. The API decides which page has an address."""
     return unquote_plus(address.removesuffix(".-") if address.endswith(".-") else address.replace("-", " "))
 
 
@@ -229,7 +229,7 @@ async def _begin(frame: RepositoryFrame) -> None:
 async def _form_page(
     frame: RepositoryFrame, act: str, form: Form, problem: ApiError | None = None
 ) -> Response[str]:
-    """Return the form of a page. ``act`` is the end of its address."""
+    """Return the form of a page. ``act`` is the last segment of its URL."""
     preview = ""
     if form.has("preview"):
         (preview,) = await frame.forge.render(
