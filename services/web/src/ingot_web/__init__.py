@@ -1,1 +1,1 @@
-"""The HTML pages of Ingot. Their content comes from the other services, as the caller may see it."""
+"""The HTML pages of Ingot. Their content comes from other services, with the caller's access."""

@@ -1,4 +1,4 @@
-"""Settings of web; the only reader of its environment."""
+"""Settings of web. No other module reads its environment variables."""
 
 from typing import Annotated
 
