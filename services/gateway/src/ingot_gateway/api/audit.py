@@ -19,11 +19,10 @@ LONGEST = 60
 async def list_audit(
     request: GatewayRequest, service: str = "", actor: str = "", action: str = "", before: str = ""
 ) -> Response[list[AuditEntry]]:
-    """List actions on accounts, tokens, keys, permissions, hooks and protections, newest first.
+    """List actions on accounts, tokens, keys, permissions, hooks and protections, latest first.
 
-    `service` is identity, repos, hooks or mail, `actor` a user name, `action` the beginning of one, such as
-    `token.`. The list is not counted: `Link` leads to the next page, by `before` with the id of the last
-    entry.
+    `service` is identity, repos, hooks or mail, `actor` a user name, `action` a prefix such as `token.`. The
+    list is not counted: `Link` leads to the next page, by `before` with the id of the last entry.
     """
     if service and service not in SERVICES:
         raise Invalid.field("service", "unknown", f"is none of {', '.join(SERVICES)}")
@@ -41,7 +40,7 @@ async def list_audit(
 def _link(
     request: GatewayRequest, entries: list[AuditEntry], service: str, query: dict[str, str]
 ) -> dict[str, str]:
-    """Return the link to the next page, if this one is full."""
+    """Return the link to the next page; nothing if this page is not full."""
     if len(entries) < int(query["limit"]):
         return {}
     following = {**query, "service": service, "before": entries[-1].id}

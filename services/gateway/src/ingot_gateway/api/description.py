@@ -50,14 +50,14 @@ async def describe_at_old_path(request: GatewayRequest) -> bytes:
 
 @get(["/api/v1/swagger", "/api/swagger"], policy=anyone(), include_in_schema=False)
 async def show_page(request: GatewayRequest) -> Response[bytes]:
-    """Get the page: it shows the description, and sends requests with the credential that a user enters."""
+    """Get a page that shows the description and sends requests with a credential that the user enters."""
     page = _page(urlsplit(request.public_url).path, request.settings.site_name)
     return Response(page, media_type="text/html", headers=PAGE_HEADERS)
 
 
 @get("/api/v1/swagger/{name:str}", policy=anyone(), include_in_schema=False)
 async def show_file(request: GatewayRequest, name: str) -> Response[bytes]:
-    """Get a file of the page."""
+    """Get a file of the API page."""
     file = viewer_files.FILES.get(name)
     if file is None:
         raise NotFound

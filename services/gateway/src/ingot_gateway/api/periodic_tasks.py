@@ -46,7 +46,7 @@ async def list_tasks(request: GatewayRequest) -> Response[list[Cron]]:
     status_code=204,
 )
 async def run_task(request: GatewayRequest, task: str) -> None:
-    """Run a task now. The response comes after its end."""
+    """Run a task now. The response is sent when it has ended."""
     await request.part(HttpTasks).run(task)
 
 

@@ -13,11 +13,11 @@ from ingot_gateway.api.request import GatewayRequest
 from ingot_gateway.api.version import OWN
 
 NODE_INFO = "http://nodeinfo.diaspora.software/ns/schema/2.1"
-"""The name of the form of ``NodeInfo``."""
+"""The name of the format of ``NodeInfo``."""
 
 
 class GeneralAPISettings(msgspec.Struct, frozen=True):
-    """Limits of one response."""
+    """Limits of one response of the API."""
 
     max_response_items: int
     default_paging_num: int
@@ -38,7 +38,7 @@ class GeneralRepoSettings(msgspec.Struct, frozen=True):
 
 
 class GeneralUISettings(msgspec.Struct, frozen=True):
-    """Settings of the look of pages. The default theme follows the settings of the system.
+    """Settings of the appearance of pages. The default theme follows the settings of the system.
 
     There are no custom emojis.
     """
@@ -49,7 +49,7 @@ class GeneralUISettings(msgspec.Struct, frozen=True):
 
 
 class GeneralAttachmentSettings(msgspec.Struct, frozen=True):
-    """Files attached to issues and comments."""
+    """Settings of files attached to issues and comments."""
 
     enabled: bool = False
     allowed_types: str = ""
@@ -67,7 +67,7 @@ class NodeInfoSoftware(msgspec.Struct, frozen=True):
 
 
 class NodeInfoServices(msgspec.Struct, frozen=True):
-    """Other networks to which this server is connected: none."""
+    """Networks that this server is connected to: none."""
 
     inbound: tuple[str, ...] = ()
     outbound: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class NodeInfo(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class NodeInfoLink(msgspec.Struct, frozen=True):
-    """Link to the nodeinfo document of one version."""
+    """A link to the nodeinfo document of one version."""
 
     rel: str
     href: str
@@ -123,7 +123,7 @@ async def show_repository_settings(request: GatewayRequest) -> GeneralRepoSettin
 
 @get("/api/v1/settings/ui", policy=anyone(), operation_id="getGeneralUISettings", tags=["settings"])
 async def show_ui_settings() -> GeneralUISettings:
-    """Get settings of the look of pages."""
+    """Get settings of the appearance of pages."""
     return GeneralUISettings()
 
 

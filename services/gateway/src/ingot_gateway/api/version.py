@@ -1,4 +1,4 @@
-"""``/version``: clients derive from it which operations they may call."""
+"""``/version``, which clients use to decide which operations they may call."""
 
 from functools import partial
 from importlib.metadata import version
@@ -22,7 +22,7 @@ class ServerVersion(msgspec.Struct, frozen=True):
 
 
 async def current(request: GatewayRequest) -> str:
-    """Return the version of this server. It follows from the operations that the services serve."""
+    """Return the version of this server, derived from the operations that the services serve."""
     operations = await request.part(ServedOperations).ids(partial(operation_ids, request.app))
     return f"{served_version(operations)}+ingot-{OWN}"
 

@@ -1,7 +1,7 @@
 """Files of the API page: Swagger UI as released, the files that start it, and the bar of the site.
 
-Nothing is loaded from other hosts. The names contain a digest of the file, so browsers may cache a file for
-ever.
+Nothing is loaded from other hosts. The names contain a digest of the file, so browsers may cache a file
+forever.
 """
 
 import gzip
@@ -17,7 +17,7 @@ ROOT = b"/api/v1/"
 
 
 class ViewerFile(NamedTuple):
-    """One file, compressed and uncompressed."""
+    """A file of the API page, compressed and uncompressed."""
 
     media_type: str
     plain: bytes
