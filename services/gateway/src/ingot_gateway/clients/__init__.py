@@ -1,1 +1,1 @@
-"""Requests of the gateway itself to services."""
+"""Clients for the gateway's own calls to services."""

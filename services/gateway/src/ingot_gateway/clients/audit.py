@@ -8,7 +8,7 @@ from ingot_chassis.operations import AuditEntry
 from ingot_chassis.peers.peers import Peers
 
 SERVICES = ("hooks", "identity", "mail", "repos")
-"""Those that keep one."""
+"""Services that have an audit log."""
 
 
 class HttpAudit:
@@ -18,7 +18,7 @@ class HttpAudit:
         self._peers = peers
 
     async def entries(self, services: tuple[str, ...], query: Mapping[str, str]) -> list[AuditEntry]:
-        """Return the newest entries of each of ``services`` that match ``query``, in no order."""
+        """Return the latest entries of each of ``services`` that match ``query``, unordered."""
         path = f"/internal/audit?{urlencode(query)}"
         pages = await asyncio.gather(*(self._peers[name].get(path, list[AuditEntry]) for name in services))
         return [entry for page in pages for entry in page]
