@@ -1,6 +1,6 @@
 """Operations that can be called: those of each service whose paths the gateway routes to it.
 
-`/version`, which many clients request first, is derived from it. So only ids are requested: building all
+`/version`, which many clients request first, is derived from them. So only ids are requested: building all
 descriptions takes a fifth of the start of `ingot up`. If a service does not respond, its last response is
 used.
 """
@@ -19,7 +19,7 @@ FIRST_PATIENCE_SECONDS = 10.0
 
 
 class ServedOperations:
-    """The ids of all operations, at most ``seconds`` old."""
+    """The ids of all operations, cached for at most ``seconds``."""
 
     def __init__(self, descriptions: HttpDescriptions, seconds: float) -> None:
         self._latest = LatestAnswers(
@@ -30,7 +30,7 @@ class ServedOperations:
         self._update: asyncio.Task[None] | None = None
 
     async def ids(self, own: Callable[[], OperationIds]) -> frozenset[str]:
-        """Return the ids. ``own`` lists the gateway's.
+        """Return the ids of all operations. ``own`` lists those of the gateway.
 
         The first call waits for a slow service, later calls do not.
         """
