@@ -1,10 +1,9 @@
 """Caches for tests, which start hundreds of apps.
 
-Litestar takes some 100 ms to register the routes of a service, longer than most of its tests take. Here a
-process registers the same routes once. State and event emitter stay separate for each app.
-
+Litestar takes some 100 ms to register the routes of a service, longer than most of its tests take. With these
+caches a process registers each set of routes once. State and event emitter are still separate for each app.
 SQLAlchemy compiles a statement once per engine, and each test has its own engines. That took a seventh of the
-CPU time of tests. Here a process compiles a statement once.
+CPU time of tests. With these caches a process compiles a statement once.
 """
 
 from copy import copy
@@ -23,13 +22,13 @@ _laid_out: dict[tuple[Any, ...], tuple[Litestar, Any]] = {}
 
 
 def keep_routes() -> None:
-    """Let `service_app` register the same routes once from now on."""
+    """Make `service_app` register equal routes only once from now on."""
     chassis_app.Router = _same_router  # type: ignore[assignment,attr-defined]
     chassis_app.Litestar = _copy_of_app  # type: ignore[assignment,attr-defined]
 
 
 def _same_router(path: str, *, route_handlers: list[Any]) -> Router:
-    """Return one router for the same handlers, because its id stands for them in keys."""
+    """Return one router for equal handlers, because its id stands for them in keys."""
     key = (path, *map(id, route_handlers))
     if key not in _routers:
         # Kept as well: an id is valid only while its object exists.
@@ -61,8 +60,8 @@ def _copy_of_app(*, route_handlers: list[Any], state: State, **options: Any) -> 
 class SharedStatements(dict[tuple[Any, ...], Any]):
     """The ``compiled_cache`` of all engines.
 
-    SQLAlchemy's keys begin with the dialect, an object per engine. Here its name replaces it, so engines
-    share entries.
+    SQLAlchemy's keys begin with the dialect, an object per engine. This cache replaces it by its name, so
+    engines share entries.
     """
 
     def get(self, key: tuple[Any, ...], default: Any = None) -> Any:
@@ -73,7 +72,7 @@ class SharedStatements(dict[tuple[Any, ...], Any]):
 
 
 def keep_statements() -> None:
-    """Let every `Database` share compiled statements from now on."""
+    """Make all `Database` objects share compiled statements from now on."""
     options = {"compiled_cache": SharedStatements()}
     create = partial(create_async_engine, execution_options=options)
     chassis_database.create_async_engine = create  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Paths of the server programs: on PATH if they can be used, else in wheels."""
+"""Paths of the server programs: on PATH if they are usable, else in wheels."""
 
 import importlib.util
 import os
@@ -17,7 +17,7 @@ WHEEL_POSTGRES = "pginstall18"
 
 
 def postgres_owner() -> Owner | None:
-    """Return the account for PostgreSQL, which refuses to run as root. None if we are not root."""
+    """Return the account for PostgreSQL, which refuses to run as root; None if we are not root."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -30,7 +30,7 @@ def postgres_owner() -> Owner | None:
 
 
 def postgres_programs(copy_to: Path, owner: Owner | None) -> Iterator[tuple[Path, int]]:
-    """Yield folders with usable `initdb` and `postgres`, best first, with their major versions."""
+    """Yield folders with usable `initdb` and `postgres`, the best first, with their major versions."""
     on_path = shutil.which("initdb")
     if on_path:
         folder = Path(on_path).resolve().parent
@@ -62,7 +62,7 @@ def redis_programs() -> Iterator[Path]:
 
 
 def s3_programs() -> Iterator[Path]:
-    """Yield SeaweedFS programs, which serve S3-compatible storage."""
+    """Yield paths of SeaweedFS programs, which serve S3-compatible storage."""
     yield from _on_path_or_among_scripts("weed")
 
 
@@ -85,7 +85,7 @@ def _package_folder(name: str) -> Path | None:
 
 
 def _postgres_version(folder: Path, owner: Owner | None) -> int:
-    """Return the major version that starts from there as that account, or 0."""
+    """Return the major version of the programs in a folder if they start for that account, or 0."""
     user, group = owner or (None, None)
     versions = []
     for program in ("initdb", "postgres"):

@@ -17,7 +17,7 @@ POLL = 0.05
 
 
 def chromium() -> str | None:
-    """Return the path of the browser, or None."""
+    """Return the path of the Chromium program, or None."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
@@ -27,7 +27,7 @@ class Page:
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket, self._ids = socket, itertools.count(1)
         self.requests: list[str] = []
-        """URLs of everything that the page loaded."""
+        """URLs of all files that the page loaded."""
         self.complaints: list[str] = []
         """Errors that the browser logged, such as violations of the page's policy."""
 

@@ -26,13 +26,13 @@ class MakeDatabase(Protocol):
         """Return the URL of a new database that `migrate(url)` has filled.
 
         `name` identifies the result of `migrate`: it runs once per worker and backend, and later tests get
-        copies. `migrate` is a plain function on a thread of its own (it may use `asyncio.run`). It must close
+        copies. `migrate` is a plain function in a separate thread (it may use `asyncio.run`). It must close
         its connections before it returns.
         """
 
 
 class Databases(Protocol):
-    """The common interface of both backends."""
+    """The interface of both database backends."""
 
     def empty(self) -> str:
         """Return the URL of a new database without tables."""
@@ -44,11 +44,11 @@ class Databases(Protocol):
         """Remove the database of a finished test, even if it has open connections."""
 
     def close(self) -> None:
-        """Remove the templates."""
+        """Remove all templates."""
 
 
 class SqliteDatabases:
-    """Keeps every database in its own folder, so `-wal` and `-shm` are removed with it."""
+    """Stores every database in its own folder, so `-wal` and `-shm` are removed with it."""
 
     def __init__(self, servers: SessionServers) -> None:
         self._folder = servers.folder / f"sqlite-{secrets.token_hex(4)}"
@@ -84,7 +84,7 @@ class SqliteDatabases:
 
 
 class PostgresDatabases:
-    """Databases on the shared server, with names that are unique among workers and other runs."""
+    """Creates databases on the shared server, with names that are unique among workers and other runs."""
 
     def __init__(self, servers: SessionServers) -> None:
         self._prefix = f"ingot_test_{os.getpid()}_{secrets.token_hex(4)}"
@@ -124,7 +124,7 @@ class PostgresDatabases:
 
 
 class AdminConnection:
-    """One connection on a loop in its own thread: async tests create databases, too, inside their loop."""
+    """A connection with an event loop in its own thread, because async tests create databases, too."""
 
     def __init__(self, url: str) -> None:
         import asyncpg

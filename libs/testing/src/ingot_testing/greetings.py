@@ -1,4 +1,4 @@
-"""Checks that the started server, not another one, answers on a port."""
+"""Checks that the started server, and no other one, responds on a port."""
 
 import asyncio
 import json

@@ -1,7 +1,7 @@
 """Hostile names, and the routes of a service that accept names.
 
-The gate tries each name at a third of the places. At those of repos, which start git, it tries a ninth.
-``make soak`` tries all (INGOT_SAFETY).
+The gate tries each name at a third of the places; in repos, which starts git, at a ninth. ``make soak`` tries
+all (INGOT_SAFETY).
 """
 
 import os
@@ -19,7 +19,7 @@ from ingot_testing.long_texts import request_fields
 WHOLE = os.environ.get("INGOT_SAFETY") == "whole"
 MARK = "zqx"
 WORST = f"--upload-pack={MARK}"
-"""Tried everywhere: git would run it."""
+"""A name that is tried everywhere, because git would run it."""
 VALUES = [
     f"-{MARK}",
     WORST,
@@ -61,7 +61,7 @@ VALUES = [
     "0" * 40,
 ]
 STORED = [f"{MARK}\0", f"{MARK}\nnew", "\udcff", "9" * 20, "-1", f"{MARK}\u2024git"]
-"""Values for databases: PostgreSQL is stricter with texts and numbers."""
+"""Values for databases. PostgreSQL is stricter with texts and numbers than SQLite."""
 _TAKEN_BY_LITESTAR = {"request", "data", "state", "scope", "headers", "cookies", "query", "socket", "body"}
 
 Schema = dict[str, Any]
@@ -73,20 +73,19 @@ def is_turn_of(value: str, place: int, *, every: int = 3) -> bool:
 
 
 def written(value: str) -> str:
-    """Return the value in a URL, with its invalid UTF-8. The client must not resolve ``..`` itself."""
+    """Return the value quoted for a URL, with its invalid UTF-8. The client must not resolve ``..``."""
     return quote(value.encode("utf-8", "surrogateescape"), safe="").replace(".", "%2E")
 
 
 def as_text(value: str) -> str:
-    """Return the value in JSON, which cannot contain invalid UTF-8."""
+    """Return the value for JSON, which cannot contain invalid UTF-8."""
     return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def undescribed(app: Litestar) -> Schema:
-    """Return internal, git and file routes, in the form of a description.
+    """Return internal, git and file routes, in the form of an API description.
 
-    The description of ``app`` leaves them out. ``x-services`` of an operation are the services that may call
-    it.
+    The description of ``app`` omits them. ``x-services`` of an operation are the services that may call it.
     """
     paths: dict[str, Schema] = {}
     schemas: Schema = {}
@@ -134,7 +133,7 @@ class HostileRequest(NamedTuple):
 def in_addresses(
     document: Schema, values: Collection[str], ordinary: Mapping[str, str] | None = None
 ) -> Iterator[HostileRequest]:
-    """Yield each value in each path and query parameter of a description.
+    """Yield requests with each value in each path and query parameter of a description.
 
     ``ordinary`` replaces the default "1".
     """
@@ -156,7 +155,7 @@ def in_bodies(
     good: Mapping[str, Any],
     ordinary: Mapping[str, str] | None = None,
 ) -> Iterator[HostileRequest]:
-    """Yield each value in each text and list of a description's bodies, with ``good`` values elsewhere."""
+    """Yield requests with each value in each text and list of the bodies, with ``good`` values elsewhere."""
     for field in request_fields(document):
         operation = document["paths"][field.path][field.method.lower()]
         for value in (one for one in values if is_turn_of(one, len(field.name) + len(field.path))):

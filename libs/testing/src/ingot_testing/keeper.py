@@ -1,11 +1,11 @@
 """Guards a server process of a test run, so the server never outlives the run.
 
-Run as a script: `keeper.py SESSION_LOCK FOLDER STOP_SIGNAL USER GROUP COMMAND...` (`-` for no user and
+Run it as a script: `keeper.py SESSION_LOCK FOLDER STOP_SIGNAL USER GROUP COMMAND...` (`-` for no user and
 group).
 
 The controlling pytest process holds an exclusive lock on SESSION_LOCK. The kernel releases it however that
 process ends (normally, by Ctrl-C, by SIGKILL). The keeper then stops its server and removes the FOLDER of the
-run. Signals only go to the keeper's own child, so a recycled pid cannot be hit. SIGTERM stops the server
+run. Only the keeper's own child gets signals, so a reused pid cannot be hit. SIGTERM stops the server
 gracefully, SIGUSR1 kills it (tests use both).
 """
 

@@ -1,4 +1,4 @@
-"""A process for hostile input that one request keeps busy."""
+"""A process for hostile input that one request occupies."""
 
 import asyncio
 import threading
@@ -13,7 +13,7 @@ _MOST_SECONDS = 60.0
 
 
 class SlowProcess:
-    """Holds responses of ``process`` until `release`, so it seems busy with each request."""
+    """Delays responses of ``process`` until `release`, so it seems busy with each request."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, process: CpuProcess) -> None:
         self._loop = asyncio.get_running_loop()
@@ -22,12 +22,12 @@ class SlowProcess:
         monkeypatch.setattr(process, "_ask", self._ask_and_wait)
 
     async def begun(self) -> None:
-        """Return once a text is being processed."""
+        """Wait until a text is being processed."""
         async with asyncio.timeout(_MOST_SECONDS):
             await self._begun.wait()
 
     def release(self) -> None:
-        """Send the responses, from now on at once."""
+        """Send the delayed responses, and later ones at once."""
         self._released.set()
 
     def _ask_and_wait(self, question: bytes) -> bytes | None:
@@ -39,7 +39,7 @@ class SlowProcess:
 
 
 class SlowLexer(SlowProcess):
-    """The slow lexer. Texts behind the first one do not wait for it and get no colours."""
+    """A slow lexer. Texts behind the first one do not wait for it and are not highlighted."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(monkeypatch, LEXER)

@@ -1,4 +1,4 @@
-"""The lifespan of an app in a fixture, whose two halves pytest-asyncio runs in different tasks."""
+"""Runs the lifespan of an app in a fixture, whose two halves pytest-asyncio runs in different tasks."""
 
 import asyncio
 from collections.abc import AsyncIterator

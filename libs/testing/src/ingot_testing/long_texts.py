@@ -15,7 +15,7 @@ Keys = tuple[str | int, ...]
 
 
 class RequestField(NamedTuple):
-    """A text or a list in the body of an operation. ``name`` is its name in errors."""
+    """A text or a list in the body of an operation. ``name`` is the field's name in errors."""
 
     method: str
     path: str
@@ -29,7 +29,7 @@ class RequestField(NamedTuple):
         return "array" in _types(self.schema)
 
     def excess(self, length: int = LONG) -> Any:
-        """Return a value far above the limit of that kind of text or list."""
+        """Return a value far above the limit of this kind of text or list."""
         if not self.is_list:
             return "x" * length
         return [{"integer": 1, "object": {}}.get(self.schema["items"].get("type"), "x")] * MANY
@@ -39,7 +39,7 @@ class RequestField(NamedTuple):
         return _with_value(body, self.keys, value)
 
     def complaint(self, answer: httpx.Response) -> str:
-        """Return a complaint about ``answer``, or "" if it names the field and its limit."""
+        """Return a complaint about ``answer``; empty if it names the field and its limit."""
         if not 400 <= answer.status_code < 500:
             return f"answers {answer.status_code}"
         errors = answer.json().get("errors", [])

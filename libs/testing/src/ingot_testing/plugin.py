@@ -46,7 +46,7 @@ WORKER_KEY = "ingot_test_folder"
 
 
 def is_xdist_controller(options: Any) -> bool:
-    """Return whether this is the xdist process that runs no tests and can skip imports of services."""
+    """Return whether this is the xdist controller, which runs no tests and can skip imports of services."""
     alone = options.usepdb or options.collectonly
     return (
         bool(getattr(options, "numprocesses", None)) and not alone and "PYTEST_XDIST_WORKER" not in os.environ
@@ -80,7 +80,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Exempt all loaded objects from garbage collection: they stay until the end."""
+    """Exempt all loaded objects from garbage collection, because they stay until the end."""
     gc.collect()
     gc.freeze()
 
@@ -137,7 +137,7 @@ def database_backend(request: pytest.FixtureRequest) -> Backend:
 
 
 class BackendsInUse:
-    """Opens a backend when the first test needs it: SQLite tests alone need no PostgreSQL."""
+    """Opens a backend when the first test needs it, so SQLite tests alone start no PostgreSQL."""
 
     def __init__(self, servers: SessionServers) -> None:
         self._servers = servers

@@ -39,7 +39,7 @@ class Owner(NamedTuple):
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """Lock out the other processes of the test run."""
+    """Lock a file against the other processes of the test run."""
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -61,7 +61,7 @@ _taken_ports: set[int] = set()
 
 @cache
 def _port_locks() -> int:
-    """Return a file with a byte per port.
+    """Return the descriptor of a file with a byte per port.
 
     It stays open until the process ends, because closing it releases all locks.
     """
@@ -157,7 +157,7 @@ class GuardedProcess:
                 limit_files(process, full=full)
 
     def detach(self) -> None:
-        """Leave the server running until the run is over: a worker may end before the others."""
+        """Let the server run until the test run is over, because a worker may end before the others."""
         self._keeper.returncode = 0
 
     def _end(self, request: signal.Signals) -> None:
@@ -166,7 +166,7 @@ class GuardedProcess:
 
 
 def limit_files(process: int, *, full: bool) -> None:
-    """Limit the size of files to 0, or remove the limit. To a process the limit looks like a full disk."""
+    """Limit the size of files to 0, or remove the limit. For a process the limit looks like a full disk."""
     most = resource.prlimit(process, resource.RLIMIT_FSIZE)[1]
     resource.prlimit(process, resource.RLIMIT_FSIZE, (0 if full else most, most))
 
@@ -191,7 +191,7 @@ def open_keepers(session: Path) -> list[int]:
 
 
 def wait_for_keepers(keepers: list[int]) -> None:
-    """Return when every server of the run has ended. The session lock must have been released."""
+    """Wait until every server of the run has ended. The session lock must have been released."""
     deadline = time.monotonic() + PATIENCE
     for keeper in keepers:
         while time.monotonic() < deadline:

@@ -1,6 +1,6 @@
-"""A real HTTP server in place of a user's webhook endpoint.
+"""A real HTTP server that replaces a user's webhook endpoint.
 
-It records requests and answers as the test says.
+It records requests and sends the responses that the test sets.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ PATIENCE = 10.0
 class ReceivedRequest:
     method: str
     path: str
-    """Includes the query string."""
+    """The path, including the query string."""
     headers: Mapping[str, str]
     body: bytes
 
@@ -33,7 +33,7 @@ class Answer:
 
 
 class Receiver:
-    """Listens on a loopback port while its context is open."""
+    """A server that listens on a loopback port while its context is open."""
 
     def __init__(self) -> None:
         self.requests: list[ReceivedRequest] = []
@@ -56,11 +56,11 @@ class Receiver:
         headers: dict[str, str] | None = None,
         delay: float = 0.0,
     ) -> None:
-        """Send this response from now on."""
+        """Send this response to all requests from now on."""
         self._standing = Answer(status, body, headers or {}, delay)
 
     def answer_next(self, *answers: int | Answer) -> None:
-        """Send each of these responses once, then the former one again."""
+        """Send each of these responses once, then the former response again."""
         self._next.extend(Answer(answer) if isinstance(answer, int) else answer for answer in answers)
 
     async def wait_for(
@@ -72,7 +72,7 @@ class Receiver:
         """Return all requests so far, as soon as there are `count` of them.
 
         Raises:
-            TimeoutError: Fewer arrived in time.
+            TimeoutError: fewer requests arrived in time.
         """
         try:
             async with asyncio.timeout(timeout), self._arrival:

@@ -69,9 +69,9 @@ class NatsServer:
         self.folder = folder
         self._process: GuardedProcess | None = None
         self._name = ""
-        """The server's name, to recognize it at its port."""
+        """The server's name, by which it is recognized at its port."""
         self.max_payload = 1024 * 1024
-        """In bytes, from the next start on."""
+        """Maximum message size in bytes, from the next start on."""
         folder.mkdir(parents=True)
         self._program, self._port = _first_usable("nats-server", nats_programs(), self._try_program)
 
@@ -85,18 +85,18 @@ class NatsServer:
             self._process = self._begin(self._program, self._port)
 
     def start(self) -> None:
-        """Restart the server. Returns when it answers."""
+        """Restart the server. Return when it responds."""
         self.begin()
         self._wait(self._port)
 
     def stop(self) -> None:
-        """Stop the server gracefully. Returns when it has ended."""
+        """Stop the server gracefully. Return when it has ended."""
         if self._process is not None:
             self._process.stop()
             self._process = None
 
     def kill(self) -> None:
-        """Kill the server. Returns when it has ended."""
+        """Kill the server. Return when it has ended."""
         if self._process is not None:
             self._process.kill()
             self._process = None
@@ -106,7 +106,7 @@ class NatsServer:
             self._process.send_signal(number)
 
     def limit_files(self, *, full: bool) -> None:
-        """Forbid the server to write files, or allow it again."""
+        """Prevent the server from writing files, or allow it again."""
         if self._process is not None:
             self._process.limit_files(full=full)
 
@@ -136,7 +136,7 @@ class NatsServer:
         )
 
     def _wait(self, port: int) -> None:
-        """Wait until the server answers. Raises ServerError."""
+        """Wait until the server responds. Raises ServerError."""
         assert self._process is not None
         try:
             self._process.wait_until(partial(nats_answers, port, self._name))
@@ -154,9 +154,9 @@ class SessionServers:
 
     @classmethod
     def open(cls) -> "SessionServers":
-        """Begin a run.
+        """Begin a run and return its servers.
 
-        Only the controlling process may call it, and must call `close` (its death has the same effect).
+        Only the controlling process may call this. It must call `close`; its death has the same effect.
         """
         folder = Path(tempfile.mkdtemp(prefix="ingot-test-", dir=_base_folder()))
         folder.chmod(0o711)  # PostgreSQL's account has to reach its own folder below
@@ -190,7 +190,7 @@ class SessionServers:
         return self._url("s3", self._start_s3)
 
     def own_nats(self) -> NatsServer:
-        """Return a private nats-server, which the caller stops."""
+        """Return a private nats-server. The caller must stop it."""
         return NatsServer(session=self.folder, folder=self.folder / f"nats-{secrets.token_hex(4)}")
 
     def _url(self, name: str, start: Callable[[], str]) -> str:
@@ -337,9 +337,9 @@ def _base_folder() -> Path:
 
 
 def _first_usable(name: str, programs: Iterable[Program], start: Callable[[Program], Server]) -> Server:
-    """Start the first program that works.
+    """Start the first program that works and return its server.
 
-    Each program has some retries, because another process may take a free port.
+    Each program is retried, because another process may take a free port.
     """
     failures: list[str] = []
     for program in programs:

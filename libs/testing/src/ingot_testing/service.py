@@ -32,7 +32,7 @@ _E = TypeVar("_E", bound=msgspec.Struct)
 
 
 class Callers:
-    """Signs tokens for callers of the service under test, in place of identity and the other services."""
+    """Signs tokens for callers of the service under test, instead of identity and the other services."""
 
     def __init__(self, service: str) -> None:
         self.service = service
@@ -48,7 +48,7 @@ class Callers:
         return {peer: self._peer_keys[peer].x for peer in peers}
 
     def principal_token(self, principal: Principal, *, lifetime: int = 600) -> str:
-        """Return ``principal``, signed for the service, or "" for an anonymous caller."""
+        """Return ``principal`` as a token for the service; empty for an anonymous caller."""
         if not principal.signed_in:
             return ""
         return sign_principal(principal, self.identity_key, audience=[self.service], lifetime=lifetime)
@@ -63,7 +63,7 @@ class Callers:
 
 
 def envelope_of(happening: msgspec.Struct, *, key: str = "1", seq: int = 1, event_id: str = "") -> Envelope:
-    """Return an event as it arrives from its emitter."""
+    """Return the envelope of an event, as its emitter would send it."""
     return Envelope(
         id=event_id or str(uuid.uuid4()),
         type=event_type(type(happening)),
@@ -75,9 +75,9 @@ def envelope_of(happening: msgspec.Struct, *, key: str = "1", seq: int = 1, even
 
 
 async def deliver_event(consumers: Consumers, happening: msgspec.Struct, *, event_id: str = "") -> bool:
-    """Apply an event of another service, as the consumer does. Returns whether it was new.
+    """Apply an event of another service like the consumer does. Return whether it was new.
 
-    It is delivered twice, as happens in production, and the copy must change nothing.
+    It is delivered twice, as happens in production, and the second delivery must change nothing.
     """
     envelope = envelope_of(happening, event_id=event_id)
     applied = await consumers.apply(envelope)
@@ -92,7 +92,7 @@ async def emitted_events(database: Database, cls: type[_E]) -> list[_E]:
 
 
 async def emitted_payloads(database: Database, *types: str) -> list[dict[str, Any]]:
-    """Return all emitted events, or events of ``types``, as they are on the wire."""
+    """Return the payloads of all emitted events, or of events of ``types``, as sent over the wire."""
     rows = await _outbox_rows(database)
     return [msgspec.json.decode(row.payload) for row in rows if not types or row.type in types]
 
@@ -112,8 +112,8 @@ async def _outbox_rows(database: Database) -> list[Any]:
 def count_statements(database: Database) -> Iterator[list[tuple[str, Any]]]:
     """Yield a list that grows with every statement of SQLAlchemy inside the block, with its parameters.
 
-    On PostgreSQL prepared statements go to the driver and are missing. On SQLite the list is complete, since
-    all statements use SQLAlchemy inside the block.
+    On PostgreSQL, prepared statements go to the driver and are missing. On SQLite the list is complete,
+    because all statements use SQLAlchemy inside the block.
     """
     statements: list[tuple[str, Any]] = []
 
@@ -140,11 +140,11 @@ _TUPLES = text(
     " FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i')"
 )
 STEPS = 10
-"""Instructions of SQLite's machine that are counted together."""
+"""Number of SQLite instructions that are counted together."""
 
 
 async def rows_touched(database: Database, read: Callable[[Tx], Awaitable[object]]) -> int:
-    """Return how much of tables and indexes ``read`` scans: rows on PostgreSQL, instructions on SQLite."""
+    """Return the cost of ``read``: scanned rows on PostgreSQL, instructions on SQLite."""
     async with database.transaction() as tx:
         if tx.sqlite_driver is None:
             before = (await tx.execute(_TUPLES)).scalar_one()
@@ -160,7 +160,7 @@ async def rows_touched(database: Database, read: Callable[[Tx], Awaitable[object
 
 
 ListPage: TypeAlias = Callable[[Tx, Page], Awaitable[tuple[Sequence[Any], int]]]
-"""A store function that reads a page of a list: its rows, and the length of the list."""
+"""A store function that returns a page of a list: its rows, and the length of the list."""
 
 
 class PageCosts(NamedTuple):
@@ -186,7 +186,7 @@ async def page_costs(database: Database, list_page: ListPage, total: int, limit:
 
 
 async def rows_of_pages(database: Database, list_page: ListPage, limit: int = 50) -> list[Any]:
-    """Return the rows of a list from all its pages, until one is empty."""
+    """Return the rows of all pages of a list, until a page is empty."""
     rows: list[Any] = []
     async with database.transaction() as tx:
         for number in itertools.count(1):
@@ -206,7 +206,7 @@ async def analyze(database: Database) -> None:
 
 
 async def wait_until_blocked(tx: Tx, task: asyncio.Task[Any]) -> None:
-    """Return when the task is done, or waits for a lock that ``tx`` holds. On PostgreSQL."""
+    """Wait until the task is done or waits for a lock that ``tx`` holds. Only on PostgreSQL."""
     waits = text("SELECT count(*) FROM pg_locks WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))")
     while not task.done() and not (await tx.execute(waits)).scalar_one():
         pass
@@ -215,9 +215,9 @@ async def wait_until_blocked(tx: Tx, task: asyncio.Task[Any]) -> None:
 async def change_at_once(
     database: Database, first: Callable[[Tx], Awaitable[Any]], second: Callable[[Tx], Awaitable[Any]]
 ) -> None:
-    """Run two changes in overlapping transactions: the second waits for a lock of the first.
+    """Run two changes in overlapping transactions. The second waits for a lock of the first.
 
-    On PostgreSQL.
+    Only on PostgreSQL.
     """
 
     async def follow() -> None:
@@ -234,7 +234,7 @@ async def change_at_once(
 
 @asynccontextmanager
 async def serve(app: Any) -> AsyncIterator[str]:
-    """Yield the URL of ``app`` behind a socket. The caller runs its lifespan."""
+    """Yield the URL of ``app`` served over a socket. The caller runs its lifespan."""
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, interface="asgi3", lifespan="off", ws="none", log_config=None)
     config.load()

@@ -1,4 +1,4 @@
-"""Lets tests take turns on the values of a parameter: each test runs with one of them."""
+"""Runs each test with only one of the values of a parameter; tests take turns."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,9 +10,8 @@ import pytest
 def take_turns(config: pytest.Config, items: list[pytest.Item], values: Sequence[str], marker: str) -> None:
     """Keep one of the ``values`` per test in ``items``, and deselect the others.
 
-    Tests with ``marker`` keep all.
-
-    The choice depends on the name alone, not on the position: workers and later runs must agree.
+    Tests with ``marker`` keep all. The choice depends only on the name, not on the position, because workers
+    and later runs must agree.
     """
     cases: dict[str, dict[str, pytest.Item]] = defaultdict(dict)
     for item in items:

@@ -1,4 +1,4 @@
-"""A proxy between a client and a server, on which a test can change or stop the data."""
+"""A proxy between a client and a server. A test can change or stop its data."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 PART = 65_536
 Take = Callable[[bytes], Awaitable[bytes | None]]
-"""Gets received bytes and returns the bytes to forward. None breaks the connection."""
+"""A function that takes received bytes and returns the bytes to forward. None breaks the connection."""
 
 
 async def pass_on(part: bytes) -> bytes | None:
@@ -21,10 +21,10 @@ async def wire(
     """Open a local port that forwards to a server. When one side ends, both end.
 
     Args:
-        host: of the server.
-        port: of the server.
-        up: for bytes from the client.
-        down: for bytes from the server.
+        host: host of the server.
+        port: port of the server.
+        up: function for bytes from the client.
+        down: function for bytes from the server.
         receive_buffer: bytes from the server that the system buffers here; None: the default.
     """
 
