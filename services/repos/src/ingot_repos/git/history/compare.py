@@ -5,12 +5,12 @@ Texts and file statistics come from git, because libgit2 would hold the interpre
 
 import os
 import re
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import pygit2
 
@@ -66,6 +66,42 @@ class ChangedFile:
     status: FileStatus
     additions: int | None
     deletions: int | None
+
+
+class ChangedFiles(Sequence[ChangedFile]):
+    """The files of a diff in git's order. A file is parsed when it is read: a page needs few of many.
+
+    ``names`` has a letter of git, the old path of a rename, and the path. ``counts`` has the lines by path.
+    """
+
+    def __init__(self, names: list[tuple[str, str | None, str]], counts: dict[str, tuple[str, str]]) -> None:
+        self._names, self._counts = names, counts
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @overload
+    def __getitem__(self, index: int) -> ChangedFile: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[ChangedFile]: ...
+
+    def __getitem__(self, index: int | slice) -> ChangedFile | list[ChangedFile]:
+        if isinstance(index, slice):
+            return [self._file(*names) for names in self._names[index]]
+        return self._file(*self._names[index])
+
+    def _file(self, letter: str, old: str | None, name: str) -> ChangedFile:
+        added, deleted = self._counts[name]
+        return ChangedFile(name, old, _STATUS.get(letter, "modified"), _count(added), _count(deleted))
+
+    def position(self, path: str) -> int:
+        """Return the position of the file with this path; the number of files if there is none."""
+        return next((at for at, names in enumerate(self._names) if names[2] == path), len(self._names))
+
+    @property
+    def bytes_of_paths(self) -> int:
+        return sum(len(names[2]) for names in self._names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +341,7 @@ def _require_ids(*ids: str) -> None:
 
 def changed_files(
     path: Path, before: str, after: str, *, whitespace: Whitespace = "show-all"
-) -> tuple[ChangedFile, ...] | None:
+) -> ChangedFiles | None:
     """Return the files that differ between two commits (full ids; empty ``before``: no commit). Blocks.
 
     Files in which only ignored whitespace differs are skipped. Return None if the difference is too large to
@@ -322,28 +358,26 @@ def changed_files(
     return _parse_changes(output.decode("utf-8", "replace"))
 
 
-def _parse_changes(output: str) -> tuple[ChangedFile, ...]:
+def _parse_changes(output: str) -> ChangedFiles:
     """Parse `--raw --numstat -z` (git-diff-tree(1), "RAW OUTPUT FORMAT"): raw records, then counts.
 
     A rename has two paths in both. A file in which only ignored whitespace changed has no counts.
     """
     fields = iter(output.split("\0")[:-1])
-    names: list[tuple[FileStatus, str | None, str]] = []
-    counts: dict[str, tuple[int | None, int | None]] = {}
+    names: list[tuple[str, str | None, str]] = []
+    counts: dict[str, tuple[str, str]] = {}
     for field in fields:
-        if field.startswith(":"):
-            letter = field.rsplit(" ", 1)[1][0]
+        if field[0] == ":":
+            letter = field[field.rindex(" ") + 1]
             old = next(fields) if letter in "RC" else None
-            names.append((_STATUS.get(letter, "modified"), old, next(fields)))
+            names.append((letter, old, next(fields)))
         else:
             added, deleted, name = field.split("\t", 2)
             if not name:
                 next(fields)
                 name = next(fields)
-            counts[name] = _count(added), _count(deleted)
-    return tuple(
-        ChangedFile(name, old, status, *counts[name]) for status, old, name in names if name in counts
-    )
+            counts[name] = added, deleted
+    return ChangedFiles([one for one in names if one[2] in counts], counts)
 
 
 def _count(text: str) -> int | None:

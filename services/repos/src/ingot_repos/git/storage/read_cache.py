@@ -51,7 +51,7 @@ class ReadCache:
         self.tag_times: SharedCache[int] = SharedCache()
         self.blames: SharedCache[Any] = SharedCache(50_000)
         self.comparisons: SharedCache[Any] = SharedCache(20_000)
-        self.changed_files: SharedCache[Any] = SharedCache(50_000)
+        self.changed_files: SharedCache[Any] = SharedCache()
         self.diffs: SharedCache[tuple[bytes, int]] = SharedCache(16_000_000)  # bytes
         self.languages: SharedCache[dict[str, int]] = SharedCache()
         self.verdicts: SharedCache[bool] = SharedCache(20_000)

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import dropwhile
 from pathlib import Path
 
 import msgspec
@@ -32,7 +31,7 @@ from ingot_repos.commits.rules.signatures import UNSIGNED
 from ingot_repos.git.changes.tree_merges import CPU_SECONDS, JOB_CPU_SECONDS
 from ingot_repos.git.history import compare
 from ingot_repos.git.history.commit_files import files_of
-from ingot_repos.git.history.compare import ChangedFile
+from ingot_repos.git.history.compare import ChangedFiles
 from ingot_repos.git.history.objects import is_reachable, tip_to_hide
 from ingot_repos.git.history.signatures import commit_signatures
 from ingot_repos.git.process.errors import (
@@ -256,9 +255,8 @@ async def list_files(
     with _unreadable_commits():
         await _enter_history(request, repository_id, base, head, unattended)
         files = await _changed_files(request, request.storage.path(repository_id), base, head, whitespace)
-    if skip_to:
-        files = tuple(dropwhile(lambda file: file.path != skip_to, files))
-    start = max(offset, 0)
+    skipped = files.position(skip_to) if skip_to else 0
+    start = skipped + max(offset, 0)
     page = [
         ChangedPath(
             path=file.path,
@@ -269,20 +267,20 @@ async def list_files(
         )
         for file in files[start : start + max(limit, 0)]
     ]
-    return ChangedPaths(files=page, total=len(files))
+    return ChangedPaths(files=page, total=len(files) - skipped)
 
 
 async def _changed_files(
     request: RepositoryRequest, path: Path, base: str, head: str, whitespace: compare.Whitespace
-) -> tuple[ChangedFile, ...]:
-    """Return the files that differ between two commits that the caller may read. Cached. Raises TooLarge."""
+) -> ChangedFiles:
+    """Return the files that differ between commits that the caller may read; cached. Raises TooLarge."""
     cache, key = request.part(ReadCache).changed_files, (base, head, whitespace)
-    files: tuple[ChangedFile, ...] | None = cache.get(key)
+    files: ChangedFiles | None = cache.get(key)
     if files is None:
         files = await asyncio.to_thread(compare.changed_files, path, base, head, whitespace=whitespace)
         if files is None:
             raise TooLarge("the list of files is too large")
-        cache.put(key, files, size=1 + sum(1 + len(file.path) // 200 for file in files))
+        cache.put(key, files, size=1 + len(files) + files.bytes_of_paths // 200)
     return files
 
 
