@@ -128,7 +128,7 @@ async def test_what_is_not_http_is_refused_with_the_error_object(sent):
     assert refusal(answer.split(b"[/first 0]", 1)[-1]) == 400
 
 
-class Hanging:
+class SilentApp:
     """Never answers its first request, and records that its client left."""
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class Hanging:
 @pytest.mark.parametrize("behind", [0, 1, 3, 99])
 async def test_a_client_that_leaves_is_noticed_behind_pipelined_requests(monkeypatch, behind, ending):
     monkeypatch.setattr(server_protocol, "WATCH_SECONDS", 0.01)
-    app = Hanging()
+    app = SilentApp()
     async with serve(app) as port:
         _, writer = await asyncio.open_connection(LOOPBACK, port)
         writer.write(GET % b"first" + GET % b"second" * behind)

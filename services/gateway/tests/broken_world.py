@@ -34,8 +34,8 @@ def broken_plan(seed: str, number: int) -> Plan:
     sender, kinds = Sender(number, rng), tuple(KINDS)
     kind = kinds[number % len(kinds)]
     plan = Plan(number, kind)
-    wanted = [*["plain"] * rng.randrange(3), kind, *["plain"] * rng.randrange(2)]
-    plan.attempts = [_request(sender, one) for one in wanted]
+    order = [*["plain"] * rng.randrange(3), kind, *["plain"] * rng.randrange(2)]
+    plan.attempts = [_request(sender, one) for one in order]
     plan.attempts.append(sender.request("plain", method="GET", do="plain", close=True))
     is_pipelined = rng.random() < 0.3
     for index, attempt in enumerate(plan.attempts):
@@ -54,7 +54,7 @@ def _request(sender: Sender, kind: str) -> Attempt:
     return sender.request(kind, method=sender.rng.choice(("GET", "GET", "POST", "PUT", "DELETE")), do=do)
 
 
-def wanted_of(target: bytes) -> tuple[str, int]:
+def answer_of(target: bytes) -> tuple[str, int]:
     """Return the kind of the answer that a request wants, and the repeats in its body."""
     query = parse_qs(urlsplit(target.decode()).query)
     return query["do"][0], int(query.get("repeats", ["0"])[0])
@@ -119,7 +119,7 @@ class BrokenConnection(asyncio.Protocol):
             if self.is_spoiled:
                 self._service.failures.append(f"{message.target!r} follows a broken answer")
             self._check(message)
-            kind, _ = wanted_of(message.target)
+            kind, _ = answer_of(message.target)
             if not KINDS[kind].is_early and not message.is_complete:
                 break
             self._begun += 1
@@ -134,7 +134,7 @@ class BrokenConnection(asyncio.Protocol):
             self._service.failures.append(f"the body of {mark!r} arrived as {message.body[:300]!r}")
 
     def _answer(self, message: Message) -> None:
-        kind, repeats = wanted_of(message.target)
+        kind, repeats = answer_of(message.target)
         [mark] = message.values(b"x-mark")
         rng = random.Random(f"{self._service.seed}/{mark!r}")
         answer = KINDS[kind].make(rng, mark, answer_body(mark, repeats))

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from .broken_answers import FOREIGN, KINDS, answer_body
-from .broken_world import HEAD_ENDS, BrokenWorld, broken_plan, open_broken_world, wanted_of
+from .broken_world import HEAD_ENDS, BrokenWorld, answer_of, broken_plan, open_broken_world
 from .connection_plans import Plan
 from .h11_streams import Message
 from .oracle_checks import MARK, OracleError
@@ -34,7 +34,7 @@ def check_client(plan: Plan, client: RawClient) -> None:
 
 
 def _check_response(attempt: Attempt, response: Message) -> None:
-    kind, repeats = wanted_of(attempt.target)
+    kind, repeats = answer_of(attempt.target)
     outcome = KINDS[kind].outcome
     text = b"".join((*(value for _, value in response.headers), response.body))
     if foreign := {mark for mark in MARK.findall(text) if mark != attempt.mark}:
@@ -61,8 +61,8 @@ def _check_response(attempt: Attempt, response: Message) -> None:
 def check_service(world: BrokenWorld) -> None:
     """Check what arrived at the service. Raises OracleError.
 
-    A request whose connection ended before any byte of its response may be repeated if it is idempotent and
-    has no body.
+    An idempotent request without a body may be repeated if its connection ended before any byte of a
+    response.
     """
     service = world.service
     if service.failures:

@@ -258,8 +258,8 @@ async def test_a_former_head_of_another_pull_request_is_none_of_this_one(world):
 
 async def test_a_stale_decision_answers_no_request(world):
     await world.propose_many("fix")
-    asked = {"reviewers": ["cat", "dan"]}
-    assert (await world.call("POST", "/pulls/1/requested_reviewers", asked)).status_code == 201
+    body = {"reviewers": ["cat", "dan"]}
+    assert (await world.call("POST", "/pulls/1/requested_reviewers", body)).status_code == 201
     world.repos.comparison = comparison(head_sha=NEXT)
     await world.deliver(push("refs/heads/fix"))
     await world.work()

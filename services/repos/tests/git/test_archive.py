@@ -223,12 +223,12 @@ async def test_archives_of_a_caller_have_a_budget_of_cpu_time(world, ann, bob, g
     assert (await ann.get("/repos/ann/app/archive/a.zip")).status_code == 200
     cpu.charge("user 1", BUDGET - MAX_CPU.seconds / 2)
     assert (await ann.get("/repos/ann/app/archive/dear.zip")).status_code == 413  # it takes the rest
-    made = len(list(git_log))
+    runs = len(list(git_log))
     answer = await ann.get("/repos/ann/app/archive/b.zip")
     assert (answer.status_code, "CPU time" in answer.text) == (429, True)
     assert 1 <= int(answer.headers["retry-after"]) <= 5
     assert (await ann.get("/repos/ann/app/archive/a.zip")).status_code == 200  # it is cached
-    assert len(list(git_log)) == made
+    assert len(list(git_log)) == runs
     assert (await bob.get("/repos/ann/app/archive/b.zip")).status_code == 200
 
 

@@ -1,4 +1,4 @@
-"""Bounds of the CPU time that git spends on archives: a budget per caller, and refusals that are remembered."""
+"""Bounds of the CPU time of git for archives: a budget for each caller, and a memory of refusals."""
 
 import math
 import time

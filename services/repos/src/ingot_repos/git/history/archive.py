@@ -5,8 +5,8 @@ appears there only when it is complete. The least recently used archive is remov
 or a file is lost, the archive is created again.
 
 A small commit can occupy git for hours, because git compares each pattern of `.gitattributes` with each path.
-So the CPU time of git is limited in proportion to its output. A bundle is written after git has listed all
-objects, so its limit also grows with the size of the repository.
+So the CPU time of git is limited in proportion to its output. Before it writes a bundle, git lists all
+objects. So that limit also grows with the size of the repository.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ TIME_LIMIT = 600.0
 MAX_CPU = CpuLimit(0.5, bytes_per_second=3 * MIB)
 """Compressing source code takes a third of this CPU time."""
 _LISTED_PER_SECOND = 8 * MIB
-"""Bytes of a repository. Listing and compressing its objects takes a half of this CPU time without a bitmap."""
+"""Bytes of a repository. Without a bitmap, listing its objects takes a half of this CPU time."""
 _CONFIG = (("core.bigFileThreshold", "4m"),)
 """git compresses a file of up to this size before it writes any output; it streams larger files."""
 PARTIAL = "partial"

@@ -42,7 +42,8 @@ def upload_archive(
 ) -> AsyncGenerator[bytes, None]:
     """Yield the response to ``request`` (from `read_archive_request`). ``rest`` is the rest of the body.
 
-    ``max_memory``: see `spawn`. ``charge``: see `stream_git`. Raises, while iterating, the errors of `stream_git`.
+    ``max_memory``: see `spawn`. ``charge``: see `stream_git`. Raises, while iterating, its
+    errors.
     """
     args, body = GitArgs("upload-archive", (), (str(path),)), replayed(request, rest)
     stream = stream_git(

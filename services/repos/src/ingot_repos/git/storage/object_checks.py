@@ -1,8 +1,8 @@
 """Checks objects like receive-pack checks a push: with git and equal severities.
 
 `check_repository` is for a repository that was copied, `check_objects` for objects that the service writes.
-For these git is started only for trees with a name that fsck has a rule for, and for their files. All other
-parts of trees and commits are valid, because libgit2 writes them.
+For these git checks only trees with a name that fsck has a rule for, and their files. All other parts of
+trees and commits are valid, because libgit2 writes them.
 """
 
 import hashlib
