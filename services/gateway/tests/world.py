@@ -209,7 +209,7 @@ class EchoIdentity(EchoService):
         return len(self.internal.paths)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["path"] != "/internal/authenticate":
+        if scope["path"] not in ("/internal/authenticate", "/internal/proxy-sign-ins"):
             await super().__call__(scope, receive, send)
         elif self.banned:
             await answer(send, 403, b'{"message": "this account may not sign in", "url": ""}')

@@ -26,6 +26,7 @@ from ingot_gateway.errors import ErrorWriter
 from ingot_gateway.head_filter import HeadFilter, HeadLimits
 from ingot_gateway.openapi_merge import MergedDescription
 from ingot_gateway.proxy import Proxy
+from ingot_gateway.proxy_sign_ins import ProxyHeaders, ProxySignIns
 from ingot_gateway.rate_limits import Limits, RateLimiter, open_buckets
 from ingot_gateway.route_limits import RouteLimits
 from ingot_gateway.routes import RouteClass
@@ -56,7 +57,8 @@ def create_app(
         max_age=settings.cors_max_age,
     )
     parts = assemble("gateway", settings, urls=settings.urls(), peers=peers, bus=bus)
-    authenticator = Authenticator(HttpIdentity(parts.peers["identity"]), settings.credential_seconds)
+    identity = HttpIdentity(parts.peers["identity"])
+    authenticator = Authenticator(identity, settings.credential_seconds)
     parts.listeners.append(
         ("gateway listens to identity", partial(parts.bus.listen, TOPIC, authenticator.on_event))
     )
@@ -95,6 +97,9 @@ def create_app(
     rate_limiter = RateLimiter(open_buckets(settings.store_url), points)
     parts.close.append(rate_limiter.close)
     parts.examinations.append(rate_limiter.examine)
+    proxy_headers = ProxyHeaders.of(
+        settings.proxy_user_header, settings.proxy_email_header, settings.proxy_name_header
+    )
     errors = ErrorWriter(settings.public_url, settings.site_name)
     proxy = Proxy(
         upstreams,
@@ -103,11 +108,14 @@ def create_app(
         trusted_proxies,
         rate_limiter,
         errors,
+        ProxySignIns(settings.proxy_sign_in_networks, proxy_headers, identity),
         session_cookie=session_cookie(settings.public_url),
+        is_secure=settings.public_url.startswith("https:"),
     )
     app.asgi_handler = Compressed(
         HeadFilter(
             HeadLimits(settings.header_limit, settings.header_bytes_limit, settings.url_bytes_limit),
+            proxy_headers,
             own=app.asgi_handler,
             proxy=RequestTelemetry(proxy, "gateway"),  # type: ignore[arg-type]
         )

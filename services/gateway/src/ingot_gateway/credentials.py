@@ -26,6 +26,7 @@ class Credential(NamedTuple):
     """A token, a name with a password, or the session of a browser.
 
     ``sudo`` is the account to act as. ``code`` is the code of the second factor that came with a password.
+    A session with a ``proxy_user`` counts for the account of that user alone.
     """
 
     token: str = ""
@@ -34,6 +35,7 @@ class Credential(NamedTuple):
     sudo: str = ""
     code: str = ""
     session: str = ""
+    proxy_user: str = ""
 
     def digest(self, address: str) -> bytes:
         """Hash the credential as a key for caches, which store no secrets.
@@ -59,6 +61,7 @@ class Credential(NamedTuple):
             address=address,
             code=self.code,
             session=self.session,
+            proxy_user=self.proxy_user,
         )
 
 

@@ -5,6 +5,7 @@ removes headers of one connection and the framing of the body. A well-formed req
 """
 
 import re
+from collections.abc import Collection
 from typing import NamedTuple
 
 from litestar.enums import ScopeType
@@ -41,6 +42,8 @@ class SanitizedRequest(NamedTuple):
     forwarded_for: bytes
     length: int | None
     error: ApiError | None
+    proxied: Headers = []  # noqa: RUF012 - never changed
+    """Headers by which a reverse proxy names its user."""
 
 
 class HeadFilter:
@@ -50,14 +53,16 @@ class HeadFilter:
     ``SanitizedRequest`` in its scope.
     """
 
-    def __init__(self, limits: HeadLimits, *, own: ASGIApp, proxy: ASGIApp) -> None:
-        self._limits, self._own, self._proxy = limits, own, proxy
+    def __init__(
+        self, limits: HeadLimits, proxy_headers: Collection[bytes], *, own: ASGIApp, proxy: ASGIApp
+    ) -> None:
+        self._limits, self._proxy_headers, self._own, self._proxy = limits, proxy_headers, own, proxy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
             await self._own(scope, receive, send)
             return
-        request = sanitize(scope, self._limits)
+        request = sanitize(scope, self._limits, self._proxy_headers)
         scope["headers"] = request.headers
         if request.error is None and (scope["path"] in OWN_PATHS or scope["path"].rstrip("/") in OWN_PATHS):
             await self._own(scope, receive, send)
@@ -66,9 +71,10 @@ class HeadFilter:
         await self._proxy(scope, receive, send)
 
 
-def sanitize(scope: HTTPScope, limits: HeadLimits) -> SanitizedRequest:
+def sanitize(scope: HTTPScope, limits: HeadLimits, proxy_headers: Collection[bytes] = ()) -> SanitizedRequest:
     """Parse the head of a request, and remove the headers that a service must not get."""
     headers: Headers = []
+    proxied: Headers = []
     removed: dict[bytes, bytes] = {}
     count = size = 0
     for header in scope["headers"]:
@@ -78,6 +84,8 @@ def sanitize(scope: HTTPScope, limits: HeadLimits) -> SanitizedRequest:
         if name in REMOVED_HEADERS:
             separator = b"; " if name == b"cookie" else b","
             removed[name] = removed[name] + separator + value if name in removed else value
+        elif name in proxy_headers:
+            proxied.append(header)
         elif not name.startswith(REMOVED_PREFIXES):
             headers.append(header)
     if names := _connection_headers(removed.get(b"connection", b"")):
@@ -97,6 +105,7 @@ def sanitize(scope: HTTPScope, limits: HeadLimits) -> SanitizedRequest:
         removed.get(b"x-forwarded-for", b""),
         length,
         _size_error(scope, count, size, limits),
+        proxied,
     )
 
 

@@ -23,6 +23,7 @@ from ingot_gateway.credentials import (
 )
 from ingot_gateway.errors import ErrorPages, ErrorWriter, Reader
 from ingot_gateway.head_filter import SanitizedRequest
+from ingot_gateway.proxy_sign_ins import ProxiedUser, ProxySignIns
 from ingot_gateway.rate_limits import UNKNOWN_CREDENTIAL, RateLimiter, cost_of
 from ingot_gateway.route_limits import ClientDisconnected, ProxiedExchange, RouteLimits
 from ingot_gateway.routes import Route, RouteClass, RouteTable
@@ -49,12 +50,15 @@ class Proxy:
         trusted_proxies: TrustedProxies,
         rate_limiter: RateLimiter,
         errors: ErrorWriter,
+        proxy_sign_ins: ProxySignIns,
         *,
         session_cookie: str,
+        is_secure: bool,
     ) -> None:
         self._upstreams, self._authenticator, self._rate_limiter = upstreams, authenticator, rate_limiter
         self._limits, self._trusted_proxies, self._errors = limits, trusted_proxies, errors
-        self._session_cookie = session_cookie.encode()
+        self._proxy_sign_ins = proxy_sign_ins
+        self._session_cookie, self._is_secure = session_cookie.encode(), is_secure
         self._table = RouteTable()
 
     def _rate_limits(self) -> bytes:
@@ -64,17 +68,17 @@ class Proxy:
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         started = False
-        rate_headers: Headers = []
+        own_headers: Headers = []
 
-        async def send_with_rate(message: Message) -> None:
+        async def send_with_own(message: Message) -> None:
             nonlocal started
             started = True
-            if rate_headers and message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *rate_headers]
+            if own_headers and message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *own_headers]
             await send(message)
 
         try:
-            await self._forward(scope, receive, send_with_rate, rate_headers)
+            await self._forward(scope, receive, send_with_own, own_headers)
         except ClientDisconnected:
             log.info("the client disconnected", path=scope["path"])
         except ApiError as error:
@@ -83,9 +87,9 @@ class Proxy:
                 log.warning("the answer was cut", path=scope["path"], error=error.message)
             else:
                 reader = _reader(self._table.find(scope["path"]), scope["headers"])
-                await self._errors.write(send_with_rate, error, reader=reader)
+                await self._errors.write(send_with_own, error, reader=reader)
 
-    async def _forward(self, scope: HTTPScope, receive: Receive, send: Send, rate_headers: Headers) -> None:
+    async def _forward(self, scope: HTTPScope, receive: Receive, send: Send, own_headers: Headers) -> None:
         sanitized: SanitizedRequest = scope["sanitized_request"]  # type: ignore[typeddict-item]
         if sanitized.error is not None:
             raise sanitized.error
@@ -103,14 +107,16 @@ class Proxy:
         has_session = route.pages or (route.linked and scope["method"] in SAFE_METHODS)
         cookies = split_cookies(sanitized.cookies, self._session_cookie) if has_session else NO_COOKIES
         credential = _credential(sanitized, route, query, cookies)
-        caller = await self._authenticator.caller(credential, address) if credential else ANONYMOUS
+        proxied = self._proxy_sign_ins.user_of(peer, sanitized.proxied) if has_session else None
+        caller = await self._caller(credential, proxied, address)
+        caller = await self._signed_in(caller, proxied, scope, address, own_headers)
         if self._rate_limiter.on:
             cost = cost_of(scope["method"], scope["path"], scope["query_string"], route)
             if credential and not caller.user_id:
                 cost += UNKNOWN_CREDENTIAL
             token = credential.token_digest if credential else ""
             buckets = self._rate_limiter.buckets_of(caller.user_id, token, address)
-            await self._rate_limiter.take(buckets, cost, rate_headers)
+            await self._rate_limiter.take(buckets, cost, own_headers)
         changes_account = _may_change_account(scope["method"], route)
 
         def drop_after_success(status: int) -> None:
@@ -144,6 +150,41 @@ class Proxy:
         except (ApiError, ClientDisconnected):
             drop_after_success(200)  # the answer is lost, but the change may have happened
             raise
+
+    async def _caller(
+        self, credential: Credential | None, proxied: ProxiedUser | None, address: str
+    ) -> Caller:
+        """Return the caller of a credential. A session must be that of the user of the reverse proxy."""
+        if credential is None:
+            return ANONYMOUS
+        if proxied and credential.session:
+            credential = credential._replace(proxy_user=proxied.user)
+        return await self._authenticator.caller(credential, address)
+
+    async def _signed_in(
+        self,
+        caller: Caller,
+        proxied: ProxiedUser | None,
+        scope: HTTPScope,
+        address: str,
+        own_headers: Headers,
+    ) -> Caller:
+        """Return the caller or, for a user of the reverse proxy, the caller of a new session.
+
+        Only browsers get one. Its cookie is added to the headers of the answer.
+        """
+        headers = dict(scope["headers"])
+        is_opened = scope["method"] == "GET" and b"text/html" in headers.get(b"accept", b"")
+        if proxied is None or caller.user_id or not is_opened:
+            return caller
+        user_agent = headers.get(b"user-agent", b"").decode("latin-1")
+        session = await self._proxy_sign_ins.start(proxied, address, user_agent)
+        if not session.secret:
+            return ANONYMOUS
+        secure = b"; Secure" if self._is_secure else b""
+        value = f"={session.secret}; Path=/; Max-Age={session.seconds}; HttpOnly; SameSite=lax".encode()
+        own_headers.append((b"set-cookie", self._session_cookie + value + secure))
+        return await self._caller(Credential(session=session.secret), proxied, address)
 
     def _send_for_reader(
         self, send: Send, scope: HTTPScope, route: Route, caller: Caller, query: Query

@@ -6,6 +6,8 @@ import msgspec
 
 from ingot_chassis.settings import ServiceSettings
 
+HEADER_NAME = "^[A-Za-z0-9-]{1,64}$"
+
 
 class Settings(ServiceSettings, kw_only=True):
     """Settings of the gateway, in addition to those of every service."""
@@ -62,6 +64,27 @@ class Settings(ServiceSettings, kw_only=True):
             "proxies: every host in these networks can claim any address."
         ),
     ] = msgspec.field(default_factory=list)
+    proxy_sign_in_networks: Annotated[
+        list[str],
+        msgspec.Meta(
+            description="Networks (CIDR) of reverse proxies that sign people in on pages, by the header "
+            "proxy_user_header. Empty: none. Every host in these networks can sign in as anybody. "
+            "Name only proxies that remove this header from requests of clients."
+        ),
+    ] = msgspec.field(default_factory=list)
+    proxy_user_header: Annotated[
+        str,
+        msgspec.Meta(
+            pattern=HEADER_NAME,
+            description="Header with the user name. It reaches no service, also if nothing is trusted.",
+        ),
+    ] = "Remote-User"
+    proxy_email_header: Annotated[
+        str, msgspec.Meta(pattern=HEADER_NAME, description="Header with the address, for a new account.")
+    ] = "Remote-Email"
+    proxy_name_header: Annotated[
+        str, msgspec.Meta(pattern=HEADER_NAME, description="Header with the full name, for a new account.")
+    ] = "Remote-Name"
     credential_seconds: Annotated[
         float,
         msgspec.Meta(ge=0, le=5, description="Time for which the account of a credential is cached."),

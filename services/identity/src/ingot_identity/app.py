@@ -79,6 +79,8 @@ from ingot_identity.registrations.api import invited, sign_up
 from ingot_identity.registrations.components import MOST_REGISTRATIONS, RegistrationComponents
 from ingot_identity.registrations.rules.admission import Admission
 from ingot_identity.registrations.rules.work import WorkChallenges
+from ingot_identity.reverse_proxies import internal as reverse_proxy_internal
+from ingot_identity.reverse_proxies.components import ReverseProxyComponents
 from ingot_identity.scim import jobs as scim_jobs
 from ingot_identity.scim.api import discovery as scim_discovery
 from ingot_identity.scim.api import groups as scim_groups
@@ -143,6 +145,7 @@ ROUTES = [
     *passwords.routes,
     *recovery_internal.routes,
     *registration_admin.routes,
+    *reverse_proxy_internal.routes,
     *scim_discovery.routes,
     *scim_groups.routes,
     *scim_tokens.routes,
@@ -227,6 +230,7 @@ def create_app(
             Admission(settings.registration, settings.registration_domains, sends_mail=settings.sends_mail),
             WorkChallenges(settings.sealing_key, values, bits=settings.registration_work_bits),
         ),
+        ReverseProxyComponents(settings.proxy_first_sign_in),
         RecoveryComponents(NetworkQuota(values, most=MOST_REQUESTS)),
         OAuth2Components(id_token_keys, issuer=settings.public_url.rstrip("/")),
     )

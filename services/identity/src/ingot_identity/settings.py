@@ -125,6 +125,14 @@ class Settings(ServiceSettings, kw_only=True):
             "takes a browser about a second. 0: none, and the form works without JavaScript.",
         ),
     ] = 16
+    proxy_first_sign_in: Annotated[
+        Literal["link", "create", "link_or_create"],
+        msgspec.Meta(
+            description="What the first sign-in of a user of a reverse proxy does "
+            "(INGOT_GATEWAY_PROXY_SIGN_IN_NETWORKS): use the account of the same name, unless it is an "
+            "administrator's; create one; or both."
+        ),
+    ] = "link"
     invitations_register: Annotated[
         bool,
         msgspec.Meta(

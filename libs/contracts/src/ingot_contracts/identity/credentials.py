@@ -9,6 +9,8 @@ from ingot_contracts.limits import Name
 
 MOST_SIGNATURE_KEYS = 100
 """Keys of each kind per request."""
+MOST_PROXY_CHARACTERS = 255
+"""Characters of a text that a reverse proxy says about a user."""
 
 
 class FindSignatureKeys(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +44,7 @@ class Authenticate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     ``password`` may be a token too, as git clients send it. ``code`` belongs to the second factor.
     ``session`` is the secret in the cookie of a browser. ``address`` is the client's, for throttling guesses.
+    ``proxy_user`` is the user whom a reverse proxy names; a session of another account is no credential then.
     """
 
     token: str = ""
@@ -51,6 +54,27 @@ class Authenticate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     address: str = ""
     code: str = ""
     session: str = ""
+    proxy_user: str = ""
+
+
+class ProxySignIn(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/proxy-sign-ins: a user whom a reverse proxy has identified.
+
+    ``email`` and ``name`` may be empty. ``address`` and ``user_agent`` are those of the browser.
+    """
+
+    user: Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_PROXY_CHARACTERS)]
+    email: Annotated[str, msgspec.Meta(max_length=MOST_PROXY_CHARACTERS)] = ""
+    name: Annotated[str, msgspec.Meta(max_length=MOST_PROXY_CHARACTERS)] = ""
+    address: str = ""
+    user_agent: str = ""
+
+
+class ProxySession(msgspec.Struct, frozen=True, kw_only=True):
+    """The secret for the cookie of a new session, and its lifetime. Empty: the user has no account here."""
+
+    secret: str
+    seconds: int
 
 
 class RenewPrincipal(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,8 @@ from ingot_contracts.identity.credentials import (
     Authenticate,
     Authenticated,
     FindSignatureKeys,
+    ProxySession,
+    ProxySignIn,
     RenewPrincipal,
     SignatureKey,
 )
@@ -78,6 +80,8 @@ class FakeIdentity:
         """Invitations by the secrets of their links. Those to repositories are ``invited``, too."""
         self.invited: dict[int, tuple[int, Invitation]] = {}
         """Invitations to repositories by their ids, each with the id of its repository."""
+        self.proxy_sessions: dict[ProxySignIn, ProxySession] = {}
+        """Sessions of users of a reverse proxy. Others have none."""
         self.unavailable = False
         """True: every request gets 503."""
         self.paths: list[str] = []
@@ -182,8 +186,9 @@ class FakeIdentity:
 
     def _post(self, names: list[str], body: bytes) -> tuple[int, Any]:
         match names:
-            case ["authenticate"]:
-                return self._authenticate(body)
+            case ["authenticate" | "proxy-sign-ins" as name]:
+                is_proxied = name == "proxy-sign-ins"
+                return self._start_proxy_session(body) if is_proxied else self._authenticate(body)
             case ["repository-invitations"]:
                 code = msgspec.json.decode(body, type=InvitationCode).code
                 return _answer_or_404(self.invitations.pop(code, None))
@@ -193,7 +198,8 @@ class FakeIdentity:
                 return self._find_signature_keys(body)
             case "organizations", organization_id, "members" if id_of(organization_id):
                 return self._find_members(id_of(organization_id), body)
-        return _not_found()
+            case _:
+                return _not_found()
 
     def _invitations_of(self, method: str, repository_id: int, ids: list[str], body: bytes) -> Any:
         """Return the body, or None if the invitation does not exist."""
@@ -278,6 +284,10 @@ class FakeIdentity:
         except msgspec.DecodeError as error:
             return _unreadable(error)
         return 200, self.credentials.get(credential, Authenticated(principal_token="", user_id=0))
+
+    def _start_proxy_session(self, body: bytes) -> tuple[int, Any]:
+        sign_in = msgspec.json.decode(body, type=ProxySignIn)
+        return 200, self.proxy_sessions.get(sign_in, ProxySession(secret="", seconds=0))
 
     def _renew(self, body: bytes) -> tuple[int, Any]:
         try:

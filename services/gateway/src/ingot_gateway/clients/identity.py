@@ -1,7 +1,7 @@
 """Client of identity: finds the account of a credential."""
 
 from ingot_chassis.peers.peers import Peer
-from ingot_contracts.identity.credentials import Authenticate, Authenticated
+from ingot_contracts.identity.credentials import Authenticate, Authenticated, ProxySession, ProxySignIn
 
 
 class HttpIdentity:
@@ -12,3 +12,7 @@ class HttpIdentity:
 
     async def authenticate(self, credential: Authenticate) -> Authenticated:
         return await self._peer.post("/internal/authenticate", credential, Authenticated)
+
+    async def start_proxy_session(self, sign_in: ProxySignIn) -> ProxySession:
+        """Start a session of a user whom a reverse proxy names."""
+        return await self._peer.post("/internal/proxy-sign-ins", sign_in, ProxySession)

@@ -16,6 +16,7 @@ from ingot_identity.members import rules as members
 from ingot_identity.oauth2.rules.secrets import has_access_token_format
 from ingot_identity.oauth2.store import grants as oauth2_grants
 from ingot_identity.passwords.rules.proofs import audit_failure
+from ingot_identity.reverse_proxies.rules import is_account_of
 from ingot_identity.sessions import store as browser_sessions
 from ingot_identity.sessions.rules import stamp_of
 from ingot_identity.tokens import rules as tokens
@@ -62,7 +63,7 @@ async def identify(db: Database, sign_ins: SignIns, credential: Authenticate) ->
     """
     holder = await _by_token(db, credential.token) if credential.token else None
     if holder is None and credential.session:
-        holder = await _by_session(db, sign_ins, credential.session)
+        holder = await _by_session(db, sign_ins, credential.session, credential.proxy_user)
     if holder is None and credential.name:
         holder = await _by_name(db, sign_ins, credential)
     if holder is None:
@@ -160,10 +161,15 @@ async def _user_named(db: Database, name: str) -> AccountRow | None:
     return row if row is not None and row.kind == AccountKind.USER else None
 
 
-async def _by_session(db: Database, sign_ins: SignIns, secret: str) -> Holder | None:
-    """Find by the session of a browser. One without a required second factor reaches only its enrolment."""
+async def _by_session(db: Database, sign_ins: SignIns, secret: str, proxy_user: str) -> Holder | None:
+    """Find by the session of a browser. One without a required second factor reaches only its enrolment.
+
+    A session of another account than that of ``proxy_user`` does not count.
+    """
     async with db.read() as reader:
         row = await browser_sessions.get(reader, tokens.digest(secret))
+        if row is not None and proxy_user and not await is_account_of(reader, proxy_user, row.id):
+            return None
     if row is None or await lacks_required(db, sign_ins, row):
         return None
     if is_outdated(row.used_at):

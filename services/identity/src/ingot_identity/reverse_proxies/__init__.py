@@ -1,0 +1,1 @@
+"""Sign-ins by a reverse proxy that says who its user is."""

@@ -1,0 +1,129 @@
+"""Sign-ins of users whom a reverse proxy has identified, and attempts to get another account by them."""
+
+import pytest
+
+from ingot_chassis.security.principal import ANONYMOUS
+
+from ..two_factors.test_two_factors import enrol
+from ..world import GATEWAY, PASSWORD, REPOS
+
+ANN = {"user": "ann", "email": "ann@corp.example", "name": "Ann", "address": "192.0.2.1", "user_agent": "F"}
+
+
+@pytest.fixture
+async def creating(make_world):
+    async with make_world(proxy_first_sign_in="create") as world:
+        yield world
+
+
+async def sign_in(world, **fields):
+    """The secret of the session; empty without one."""
+    headers = GATEWAY.headers(ANONYMOUS, peer="gateway")
+    answer = await world.http.post("/internal/proxy-sign-ins", json=ANN | fields, headers=headers)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["secret"]
+
+
+async def user_of(world, secret, proxy_user="ann"):
+    """The id of the account that a session opens for a user of the proxy; 0 without one."""
+    return (await world.authenticate(session=secret, proxy_user=proxy_user)).json()["user_id"]
+
+
+async def test_the_account_of_the_same_name_is_signed_in(world):
+    ann = await world.add_user("ann")
+    secret = await sign_in(world)
+    assert await user_of(world, secret) == ann
+    assert await user_of(world, await sign_in(world)) == ann
+
+
+async def test_without_an_account_of_that_name_there_is_no_session(world):
+    assert await sign_in(world) == ""
+
+
+async def test_the_link_stays_with_the_account_when_names_change(world):
+    ann = await world.add_user("ann")
+    await sign_in(world)
+    await world.call("POST", "/admin/users/ann/rename", {"new_username": "anna"}, as_="root")
+    assert await user_of(world, await sign_in(world)) == ann
+
+
+async def test_an_administrator_is_not_linked_by_its_name(world):
+    assert await sign_in(world, user="root") == ""
+    await world.call("POST", "/orgs", {"username": "acme"}, as_="root")
+    assert await sign_in(world, user="acme") == ""
+
+
+async def test_an_account_belongs_to_one_user(world):
+    await world.add_user("ann")
+    assert await sign_in(world) != ""
+    assert await sign_in(world, user="ANN") == ""
+
+
+async def test_a_session_opens_nothing_for_another_user_of_the_proxy(world):
+    for name in ("ann", "bob"):
+        await world.add_user(name)
+    secret, _ = await sign_in(world), await sign_in(world, user="bob")
+    for other in ("bob", "eve", "ANN"):
+        assert await user_of(world, secret, other) == 0
+    assert await user_of(world, secret) > 0
+
+
+async def test_somebody_who_may_not_sign_in_gets_no_session(world):
+    await world.add_user("ann")
+    secret = await sign_in(world)
+    await world.call("PATCH", "/admin/users/ann", {"active": False}, as_="root")
+    assert await sign_in(world) == ""
+    refused = await world.authenticate(session=secret, proxy_user="ann")
+    assert refused.json().get("user_id", 0) == 0
+
+
+async def test_a_second_factor_is_not_passed_by(world):
+    await world.add_user("ann")
+    await enrol(world, "ann")
+    assert await sign_in(world) == ""
+
+
+async def test_a_new_account_is_made_if_the_setting_says_so(creating):
+    secret = await sign_in(creating)
+    shown = (await creating.call("GET", "/users/ann", as_="root")).json()
+    assert (shown["full_name"], shown["email"], shown["is_admin"]) == ("Ann", "ann@corp.example", False)
+    assert await user_of(creating, secret) == shown["id"]
+    assert (await creating.authenticate(name="ann", password="")).json()["user_id"] == 0
+
+
+async def test_an_account_that_exists_is_not_taken_by_a_new_one(creating):
+    await creating.add_user("ann")
+    assert await sign_in(creating) == ""
+    assert await sign_in(creating, user="nora", email="ann@example.com") == ""
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"user": "a b"},
+        {"user": "ann/../root"},
+        {"user": "user"},
+        {"user": "x" * 200},
+        {"user": "' OR 1=1 --"},
+        {"email": ""},
+        {"email": "no address"},
+        {"email": "a@x.io, b@x.io"},
+    ],
+)
+async def test_a_name_or_address_that_no_account_can_have_makes_none(creating, fields):
+    assert await sign_in(creating, **fields) == ""
+    assert (await creating.call("GET", "/admin/users", as_="root")).headers["x-total-count"] == "1"
+
+
+async def test_only_the_gateway_signs_people_in(world):
+    await world.add_user("ann")
+    headers = REPOS.headers(ANONYMOUS, peer="repos")
+    assert (await world.http.post("/internal/proxy-sign-ins", json=ANN, headers=headers)).status_code == 404
+    assert (await world.http.post("/internal/proxy-sign-ins", json=ANN)).status_code == 404
+
+
+async def test_a_session_without_a_proxy_counts_as_before(world):
+    ann = await world.add_user("ann")
+    secret = await sign_in(world)
+    assert (await world.authenticate(session=secret)).json()["user_id"] == ann
+    assert (await world.authenticate(name="ann", password=PASSWORD)).json()["user_id"] == ann
