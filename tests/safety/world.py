@@ -169,6 +169,7 @@ class World:
             "delivery_id": "00000000-0000-7000-8000-000000000000",
             "mail_id": "00000000-0000-7000-8000-000000000000",
             "invitation_id": ABSENT_ID,
+            "registration_id": ABSENT_ID,
         }
 
     def _organization(self, target: Target) -> dict[str, Any]:
