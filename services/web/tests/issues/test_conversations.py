@@ -2,6 +2,7 @@
 
 import re
 import time
+from html import unescape
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -292,3 +293,20 @@ async def test_somebody_who_has_not_signed_in_finds_where_a_pull_request_is_open
     forge.answers[HOME] |= {"archived": True}
     assert "New pull request" not in (await pages.get("/ann/demo/pulls")).text
     assert "to open a pull request." not in (await pages.get("/ann/demo/compare")).text
+
+
+async def test_a_reply_quotes_a_comment_of_the_page(pages, forge):
+    entry = {
+        "id": 5, "type": "comment", "review_id": 0, "user": ANN_USER, "body": "one <b>\n\n  two\n",
+        "created_at": MOMENT, "ref_commit_sha": "", "ref_issue": None,
+    }  # fmt: skip
+    forge.answers[f"{HOME}/issues/1/timeline"] = [entry]
+    page = "/ann/demo/issues/1"
+    shown = (await pages.get(page, ANN)).text
+    assert ('href="?quote=5#body"' in shown, 'href="?quote=0#body"' in shown) == (True, True)
+    quotes = {"5": "> one <b>\n>\n>   two\n\n", "0": "> first\n> second\n\n", "77": "", "x": ""}
+    for number, quote in quotes.items():
+        shown = (await pages.get(f"{page}?quote={number}", ANN)).text
+        field = re.search(r'<textarea id="body" name="body" rows="5"([^>]*)>\n([^<]*)</textarea>', shown)
+        assert (unescape(field[2]), "autofocus" in field[1]) == (quote, bool(quote)), number
+    assert "?quote=" not in (await pages.get(page)).text

@@ -12,6 +12,7 @@ from ingot_contracts.limits import is_web_url
 from ingot_web.attachments.api import FILES_ALONE, attach, require_few_files, send_with_files
 from ingot_web.forms.rules.fields import Form, whole_number
 from ingot_web.issues.rules.filters import ListFilter
+from ingot_web.issues.rules.quotes import quote_of
 from ingot_web.issues.rules.tasks import with_buttons
 from ingot_web.issues.rules.templates import EMPTY_DRAFT, draft_of
 from ingot_web.issues.rules.timelines import is_said, links_to_entries, words
@@ -223,7 +224,10 @@ async def conversation(
     reactions: dict[int | None, list[Any]] = {}
     for one in counts:
         reactions.setdefault(one["comment_id"], []).append(one)
+    quoted = frame.request.query_params.get("quote", "")
+    bodies = {"0": issue["body"], **{str(entry["id"]): entry["body"] for entry in said}}
     return {
+        "quote_text": quote_of(bodies.get(quoted, "")),
         "description": description,
         "description_with_tasks": with_buttons(description, issue["body"]),
         "reactions": reactions,
