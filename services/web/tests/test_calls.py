@@ -133,7 +133,8 @@ def lists_of(count):
 
 PAGES = (
     "/", "/issues", "/pulls", "/notifications", "/ann", "/ann?tab=activity", "/ann?tab=followers",
-    "/explore/repos", "/explore/users", "/explore/organizations", "/explore/issues", "/user/settings/keys",
+    "/explore/repos", "/explore/users", "/explore/organizations", "/explore/issues", "/search?q=a",
+    "/user/settings/keys",
     "/user/settings/gpg_keys", "/user/settings/applications", "/user/settings/security",
     "/user/settings/emails", "/user/settings/oauth2", "/user/settings/hooks",
     "/user/settings/hooks/1", "/org/crew/settings/members", "/org/crew/settings/teams",

@@ -39,6 +39,7 @@ from ingot_web.releases import api as releases
 from ingot_web.repositories import api as repositories
 from ingot_web.repository_settings import api as repository_settings
 from ingot_web.reviews import api as reviews
+from ingot_web.search import api as search
 from ingot_web.settings import Settings
 from ingot_web.site import api as site
 from ingot_web.webhooks import api as webhooks
@@ -63,6 +64,7 @@ ROUTES = [
     *repositories.routes,
     *repository_settings.routes,
     *reviews.routes,
+    *search.routes,
     *site.routes,
     *webhooks.routes,
     *wiki.routes,

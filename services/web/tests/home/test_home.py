@@ -90,7 +90,7 @@ async def test_what_is_in_own_repositories_is_a_list_too(pages, forge, kind):
 
 async def test_the_bar_searches(pages):
     shown = (await pages.get("/")).text
-    assert 'class="search" action="/explore/repos"><input type="search" name="q"' in shown
+    assert 'class="search" action="/search"><input type="search" name="q"' in shown
 
 
 async def test_words_of_a_search_go_along_to_other_kinds_and_issues_are_searched_by_state(pages, forge):

@@ -1,0 +1,1 @@
+"""Search over repositories, people, issues, files and commands."""
