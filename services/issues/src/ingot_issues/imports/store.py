@@ -124,8 +124,9 @@ async def issue_ids(db: Executor, repository_id: int, numbers: Collection[int]) 
 
 async def add_issues(db: Executor, values: Sequence[Mapping[str, Any]]) -> dict[int, int]:
     """Insert issues of one repository. Returns their ids by number."""
-    statement = issue.insert().returning(issue.c.id, issue.c.number)
-    return {row.number: row.id for row in await db.execute(statement, values)}
+    statement = issue.insert().returning(issue.c.id, sort_by_parameter_order=True)
+    ids = (await db.execute(statement, values)).scalars()
+    return dict(zip((one["number"] for one in values), ids, strict=True))
 
 
 async def add_pulls(db: Executor, values: Sequence[Mapping[str, Any]]) -> None:
