@@ -57,6 +57,8 @@ NOTHING_THERE = {
         GET /admin/hooks/{hook_id}, GET /admin/hooks/{hook_id}/deliveries, GET /admin/users/{username}/purge,
         POST /admin/unadopted/{owner}/{repo}, DELETE /admin/unadopted/{owner}/{repo},
         GET /admin/hooks/{hook_id}/deliveries/{delivery_id}, GET /admin/mails/{mail_id},
+        GET /admin/imports/{import_id}, GET /admin/imports/{import_id}/repositories,
+        DELETE /admin/imports/{import_id},
         POST /admin/mails/{mail_id}/attempts, GET //mail/unsubscribe/{token},
         DELETE /admin/registrations/{registration_id}, POST /admin/registrations/{registration_id}/approval,
         POST //mail/unsubscribe/{token}, GET //avatars/repositories/{repository_id}/{digest},

@@ -92,6 +92,13 @@ CASES = {
     ),
     "owners": ("GET", "/internal/organizations/{acme}/team-members", None),
     "members of teams of nobody": ("GET", "/internal/organizations/999/team-members?ids={ops}", None),
+    "a new organization": ("POST", "/internal/organizations", {"login": "fresh", "owner_id": "ann"}),
+    "a new organization with a name that is taken": (
+        "POST",
+        "/internal/organizations",
+        {"login": "ACME", "owner_id": "ann"},
+    ),
+    "a new organization without a name": ("POST", "/internal/organizations", {"owner_id": "ann"}),
     "members among users": (
         "POST",
         "/internal/organizations/{acme}/members",

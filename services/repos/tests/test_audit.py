@@ -153,3 +153,21 @@ async def test_what_is_refused_is_not_noted(world, ann, bob, app):
     for method, path, body, _, _ in JOURNEY:
         await bob.call(method, f"/api/v1{path}", body)
     assert await entries(world) == []
+
+
+@pytest.mark.parametrize("settings", [{"allowed_remotes": ["127.0.0.1"]}])
+async def test_imports_of_organizations_are_noted_without_their_credentials(world, ann):
+    world.organization(9, "acme")
+    root = ann.but(admin=True)
+    form = {
+        "service": "gitea", "address": "http://127.0.0.1", "source": "there", "organization": "acme",
+        "auth_token": "t0ken",
+    }  # fmt: skip
+    assert (await root.post("/admin/imports", form)).status_code == 202
+    assert (await root.call("DELETE", "/api/v1/admin/imports/1")).status_code == 204
+    noted = await entries(world)
+    assert [(entry.action, entry.subject) for entry in noted] == [
+        ("organization.cancel_import", "import 1"),
+        ("organization.import", "organization acme"),
+    ]
+    assert "t0ken" not in str(noted)

@@ -89,6 +89,7 @@ async def test_it_makes_no_repositories_and_gives_none_away(world):
         ("/repos/ann/named/transfer", {"new_owner": "acme"}),
         ("/repos/ann/named/reparent", {"new_owner": "acme"}),
         ("/admin/unadopted/ann/more", {}),
+        ("/admin/imports", {"service": "gitea", "address": "http://127.0.0.1", "source": "there"}),
     ]
     before = await world.rows("repository")
     for path, body in attempts:

@@ -47,6 +47,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/api/v1/admin/audit", "gateway"),
     Route("/api/v1/admin/cron/*", "gateway"),
     Route("/api/v1/admin/hooks/*", "hooks"),
+    Route("/api/v1/admin/imports/*", "repos"),
     Route("/api/v1/admin/mails/*", "mail"),
     Route("/api/v1/admin/unadopted/*", "repos"),
     Route("/api/v1/admin/users/{username}/repos", "repos"),

@@ -55,6 +55,7 @@ from ingot_identity.oauth2.api import tokens as oauth2_tokens
 from ingot_identity.oauth2.components import OAuth2Components
 from ingot_identity.oauth2.rules import built_in
 from ingot_identity.oauth2.rules.id_token_keys import IdTokenKeys
+from ingot_identity.organizations import internal as organization_internal
 from ingot_identity.organizations.api import admin as organization_admin
 from ingot_identity.organizations.api import profiles as organizations
 from ingot_identity.passkeys.rules.ceremonies import Passkeys
@@ -141,6 +142,7 @@ ROUTES = [
     *oauth2_grants.routes,
     *oauth2_tokens.routes,
     *organization_admin.routes,
+    *organization_internal.routes,
     *organizations.routes,
     *passwords.routes,
     *recovery_internal.routes,

@@ -83,6 +83,8 @@ from ingot_repos.mirrors.api import mirrors, push_mirrors
 from ingot_repos.mirrors.jobs.mirrors import MirrorJobs, MirrorWorkers
 from ingot_repos.mirrors.jobs.push_mirrors import PushMirrorJobs
 from ingot_repos.mirrors.rules.push_mirrors import request_pushes
+from ingot_repos.organization_imports import api as organization_imports
+from ingot_repos.organization_imports.jobs import OrganizationImportJobs
 from ingot_repos.placement.api.forwarding import forward_to_shard
 from ingot_repos.placement.clients import Shards
 from ingot_repos.placement.rules.job_kinds import on_shard
@@ -186,6 +188,7 @@ ROUTES = Router(
         lfs_locks.ROUTES,
         *lfs_ssh.routes,
         *listings.routes,
+        *organization_imports.routes,
         *parents.routes,
         *mirrors.routes,
         *push_mirrors.routes,
@@ -434,7 +437,10 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
             "repos",
             jobs,
             on_shard(
-                ImportJobs(jobs, storage, presenter, connector, lfs_fetches, forge_data).work(),
+                ImportJobs(jobs, storage, presenter, connector, lfs_fetches, forge_data).work()
+                | OrganizationImportJobs(
+                    jobs, identity, opener, seal, default_branch=settings.default_branch
+                ).work(),
                 settings.shard,
             ),
             concurrency=settings.migration_concurrency,

@@ -113,6 +113,13 @@ def profile_of(user: User) -> Profile | None:
     return Profile(**{name: getattr(user, name) for name in Profile.__struct_fields__})
 
 
+class NewOrganization(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/organizations: an organization that ``owner_id`` owns."""
+
+    login: str
+    owner_id: int
+
+
 class Ownership(msgspec.Struct, frozen=True, kw_only=True):
     """PUT /internal/repositories/{id}: the owner of a repository, sent before any event about it.
 

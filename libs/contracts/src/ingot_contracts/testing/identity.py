@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from ingot_contracts.identity.accounts import Account, Ownership, Profile, User
+from ingot_contracts.identity.accounts import Account, NewOrganization, Ownership, Profile, User
 from ingot_contracts.identity.credentials import (
     Authenticate,
     Authenticated,
@@ -196,7 +196,15 @@ class FakeIdentity:
                 return self._renew(body)
             case ["signature-keys"]:
                 return self._find_signature_keys(body)
-            case "organizations", organization_id, "members" if id_of(organization_id):
+            case "organizations", *rest:
+                return self._post_of_organizations(rest, body)
+        return _not_found()
+
+    def _post_of_organizations(self, names: list[str], body: bytes) -> tuple[int, Any]:
+        match names:
+            case []:
+                return self._create_organization(body)
+            case organization_id, "members" if id_of(organization_id):
                 return self._find_members(id_of(organization_id), body)
             case _:
                 return _not_found()
@@ -327,6 +335,17 @@ class FakeIdentity:
             return _unreadable(error)
         ids = [*query.key_ids, *query.fingerprints]
         return 200, [self.signature_keys[id_] for id_ in ids if id_ in self.signature_keys]
+
+    def _create_organization(self, body: bytes) -> tuple[int, Any]:
+        try:
+            new = msgspec.json.decode(body, type=NewOrganization)
+        except msgspec.DecodeError as error:
+            return _unreadable(error)
+        if self._by_name(new.login, former=False) is not None or not new.login.isidentifier():
+            return 422, error_body("the name is taken or not valid")
+        if new.owner_id not in self.accounts:
+            return _not_found()
+        return 200, self.add_account(max(self.accounts) + 1, new.login, kind="organization")
 
     def _find_members(self, organization_id: int, body: bytes) -> tuple[int, Any]:
         try:

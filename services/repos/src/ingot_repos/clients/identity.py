@@ -7,7 +7,7 @@ import msgspec
 
 from ingot_chassis.peers.peers import NoRoute, Peer, segment
 from ingot_chassis.security.principal import Membership, Principal
-from ingot_contracts.identity.accounts import Account, Ownership
+from ingot_contracts.identity.accounts import Account, NewOrganization, Ownership
 from ingot_contracts.identity.credentials import FindSignatureKeys, RenewPrincipal, SignatureKey
 from ingot_contracts.identity.invitations import (
     Invitation,
@@ -35,6 +35,16 @@ class HttpIdentity:
 
     async def account(self, account_id: int) -> Account:
         return await self._peer.get(f"/internal/accounts/{account_id}", Account)
+
+    async def create_organization(self, new: NewOrganization) -> Account:
+        """Create an organization.
+
+        Raises Invalid, also if the name is taken, and Unavailable if identity runs an older release.
+        """
+        try:
+            return await self._peer.post("/internal/organizations", new, Account)
+        except NoRoute as error:
+            raise error.unavailable("identity") from error
 
     async def account_by_name(self, login: str, *, former: bool = False) -> Account:
         """Return an account.

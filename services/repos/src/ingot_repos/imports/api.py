@@ -3,10 +3,9 @@
 The API calls imports migrations, so its structs and routes use that word.
 """
 
-from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import Literal, cast
+from typing import cast
 
 import msgspec
 from litestar import Response, delete, get, post
@@ -40,10 +39,10 @@ from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.states import AccountKind, ImportState, RepositoryState
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.imports import store as sources
-from ingot_repos.imports.clients.source import SOURCES, Kind
 from ingot_repos.imports.rules import lifecycle as imports
 from ingot_repos.imports.rules import progress
 from ingot_repos.imports.rules.dry_runs import ImportReport, try_import
+from ingot_repos.imports.rules.fields import OF_A_FORGE, new_source
 from ingot_repos.imports.rules.lifecycle import NewImport, NewSource
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.store import Counts
@@ -58,19 +57,8 @@ from ingot_repos.remotes.rules.urls import RemoteUrl, lfs_url, parse_remote_url
 from ingot_repos.repositories.rules import deletions
 from ingot_repos.repositories.rules.creation import record_owner
 
-OF_A_FORGE = ("issues", "labels", "milestones", "pull_requests", "releases", "wiki")
-"""Data of a forge next to git. Like Gitea, Ingot ignores these fields for plain git and mirrors."""
 FORGES = ("github", "gitea", "forgejo", "gitlab", "gogs", "onedev", "gitbucket", "codebase", "codecommit")
 """Services with data next to git. As in Gitea, every other name means plain git."""
-KINDS_OF_FIELDS: Mapping[str, tuple[Kind | Literal["wiki"], ...]] = {
-    "labels": ("labels",),
-    "milestones": ("milestones",),
-    "issues": ("issues", "comments", "times", "dependencies"),
-    "pull_requests": ("pulls", "comments", "times", "dependencies"),
-    "releases": ("releases",),
-    "wiki": ("wiki",),
-}
-"""Fields of a form whose data is imported from ``SOURCES``."""
 
 
 class MigrateRepoForm(msgspec.Struct, kw_only=True):
@@ -214,18 +202,9 @@ def _source(request: RepositoryRequest, data: MigrateRepoForm) -> NewSource | No
         raise Denied("only administrators map users by their logins")
     if data.mirror or service not in FORGES:
         return None
-    kinds: set[str] = set()
-    for name in OF_A_FORGE:
-        if not getattr(data, name):
-            continue
-        if service not in SOURCES or name not in KINDS_OF_FIELDS:
-            raise Invalid.field(name, "unsupported", f"{name} of {service} are not imported")
-        kinds.update(KINDS_OF_FIELDS[name])
-    if not kinds:
-        return None
-    return NewSource(
-        service=service,
-        kinds=sorted(kinds),
+    return new_source(
+        service,
+        {name for name in OF_A_FORGE if getattr(data, name)},
         maps_people=request.principal.admin,
         map_logins=data.map_logins,
     )

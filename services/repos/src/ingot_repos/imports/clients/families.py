@@ -11,6 +11,12 @@ from ingot_repos.git.refs.pull_heads import PULLS
 from ingot_repos.imports.clients import gitea, github, gitlab
 from ingot_repos.imports.clients.addresses import Address, group_address, site_address
 from ingot_repos.imports.clients.http import SourceHttp
+from ingot_repos.imports.clients.organizations import (
+    GiteaOrganization,
+    GithubOrganization,
+    GitlabGroup,
+    SourceOrganization,
+)
 from ingot_repos.imports.clients.source import Kind, Source
 
 
@@ -18,8 +24,8 @@ class Family(NamedTuple):
     """An API.
 
     ``address_of`` reads the URL of a repository. ``api_root`` returns the root of the API of a site.
-    ``open`` returns the repository with the offset of its pull requests, or None. Below ``heads`` git has
-    their heads, by number. ``token_scheme`` stands before a token (RFC 9110, section 11.4). Only
+    ``open`` returns the repository with the offset of its pull requests, or None. ``open_organization`` gets
+    the name of one. Below ``heads`` git has the heads of pull requests, by number. ``token_scheme`` stands before a token (RFC 9110, section 11.4). Only
     ``with_passwords`` are user names and passwords sent; otherwise the password is a token, too.
     ``headers`` are sent with each request. ``costs`` are about the requests for an object of each kind.
     """
@@ -27,6 +33,7 @@ class Family(NamedTuple):
     address_of: Callable[[str], Address]
     api_root: Callable[[str], str]
     open: Callable[[SourceHttp, Address, int | None], Source]
+    open_organization: Callable[[SourceHttp, str], SourceOrganization]
     heads: str = PULLS
     token_scheme: str = "Bearer"  # noqa: S105 - no secret
     with_passwords: bool = False
@@ -51,7 +58,7 @@ def _open_gitlab(http: SourceHttp, address: Address, pull_offset: int | None) ->
     return gitlab.GitlabRepository(http, address.site, path, pull_offset)
 
 
-_GITEA = Family(site_address, gitea.api_root, _open_gitea)._replace(
+_GITEA = Family(site_address, gitea.api_root, _open_gitea, GiteaOrganization)._replace(
     token_scheme="token",  # noqa: S106 - no secret
     with_passwords=True,
     costs=gitea.COSTS,
@@ -60,8 +67,20 @@ FAMILIES: Mapping[str, Family] = {
     "gitea": _GITEA,
     "forgejo": _GITEA,
     "gogs": _GITEA._replace(open=_open_gogs),
-    "github": Family(site_address, github.api_root, _open_github, headers=github.HEADERS, costs=github.COSTS),
+    "github": Family(
+        site_address,
+        github.api_root,
+        _open_github,
+        GithubOrganization,
+        headers=github.HEADERS,
+        costs=github.COSTS,
+    ),
     "gitlab": Family(
-        group_address, gitlab.api_root, _open_gitlab, heads="refs/merge-requests/", costs=gitlab.COSTS
+        group_address,
+        gitlab.api_root,
+        _open_gitlab,
+        GitlabGroup,
+        heads="refs/merge-requests/",
+        costs=gitlab.COSTS,
     ),
 }

@@ -19,6 +19,8 @@ from ingot_repos.settings import Settings
 
 if TYPE_CHECKING:
     from ingot_repos.imports.clients.families import Family
+    from ingot_repos.imports.clients.http import SourceHttp
+    from ingot_repos.imports.clients.organizations import SourceOrganization
 
 MOST_MEMORIES = 4
 
@@ -56,8 +58,10 @@ class SourceOpener:
         """Open the API of the source of an import. Raises SourceFailed, Unreadable."""
         login = open_credentials(self._seal, remote.sealed)
         memory = self._memory(remote.repository_id)
-        async with self._open(source.service, remote.url, login, memory, source.pull_offset) as there:
-            yield there
+        family = _family(source.service)
+        address = family.address_of(remote.url)
+        async with self._open(family, address.site, login, memory) as http:
+            yield family.open(http, address, source.pull_offset)
 
     @asynccontextmanager
     async def open_new(self, service: str, remote: RemoteUrl) -> AsyncIterator[Source]:
@@ -65,22 +69,27 @@ class SourceOpener:
         login = None
         if remote.username or remote.password:
             login = (remote.username or TOKEN_USERNAME, remote.password)
-        async with self._open(service, remote.url, login, SourceMemory(), None) as there:
-            yield there
+        family = _family(service)
+        address = family.address_of(remote.url)
+        async with self._open(family, address.site, login, SourceMemory()) as http:
+            yield family.open(http, address, None)
+
+    @asynccontextmanager
+    async def open_organization(
+        self, service: str, site: str, name: str, sealed: bytes | None
+    ) -> AsyncIterator["SourceOrganization"]:
+        """Open an organization of a site. Raises SourceFailed, Unreadable."""
+        family, login = _family(service), open_credentials(self._seal, sealed)
+        async with self._open(family, site, login, SourceMemory()) as http:
+            yield family.open_organization(http, name)
 
     @asynccontextmanager
     async def _open(
-        self,
-        service: str,
-        url: str,
-        login: tuple[str, str] | None,
-        memory: SourceMemory,
-        pull_offset: int | None,
-    ) -> AsyncIterator[Source]:
+        self, family: "Family", site: str, login: tuple[str, str] | None, memory: SourceMemory
+    ) -> AsyncIterator["SourceHttp"]:
         from ingot_repos.imports.clients.http import open_source_http
         from ingot_repos.remotes.clients.http import basic_authorization
 
-        family = _family(service)
         headers = dict(family.headers)
         if login is not None:
             username, password = login
@@ -88,16 +97,15 @@ class SourceOpener:
             headers["Authorization"] = (
                 f"{family.token_scheme} {password}" if is_token else basic_authorization(username, password)
             )
-        address = family.address_of(url)
         async with open_source_http(
-            family.api_root(address.site),
+            family.api_root(site),
             self._egress,
             self._own_servers,
             headers=headers,
             memory=memory,
             authorities=self._settings.remote_authorities,
         ) as http:
-            yield family.open(http, address, pull_offset)
+            yield http
 
 
 def _family(service: str) -> "Family":

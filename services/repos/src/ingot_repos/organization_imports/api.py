@@ -1,0 +1,288 @@
+"""Routes for imports of whole organizations, for site administrators."""
+
+import asyncio
+from typing import Annotated
+
+import msgspec
+from litestar import Response, delete, get, post
+
+from ingot_chassis.errors import Invalid, NotFound
+from ingot_chassis.http.policy import MAX_ID, admin
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_chassis.security.sealing import Seal
+from ingot_contracts.identity.accounts import NewOrganization
+from ingot_contracts.limits import Description, Name
+from ingot_repos.access.api.request import RepositoryRequest
+from ingot_repos.access.rules import levels as access
+from ingot_repos.access.rules.account_copies import AccountCopies
+from ingot_repos.catalog.rules.names import Secret
+from ingot_repos.catalog.store.accounts import AccountRow
+from ingot_repos.catalog.store.states import AccountKind
+from ingot_repos.clients.identity import HttpIdentity
+from ingot_repos.imports.clients.organizations import SourceOrganization
+from ingot_repos.imports.clients.source import SourceBusy, SourceFailed
+from ingot_repos.imports.rules.fields import OF_A_FORGE, new_source
+from ingot_repos.imports.rules.openings import SourceOpener
+from ingot_repos.organization_imports import rules, store
+from ingot_repos.organization_imports.rules import ListedRepository, Options, OrganizationImport
+from ingot_repos.organization_imports.store import OrganizationImportRow
+from ingot_repos.placement.api.forwarding import require_accepting
+from ingot_repos.remotes.clients.socks_proxy import SocksProxy
+from ingot_repos.remotes.rules.credentials import seal_credentials
+from ingot_repos.remotes.rules.reasons import reason_text
+
+MOST_GLOBS = 100
+DRY_RUN_SECONDS = 50.0
+MOST_NAMES = 1_000
+"""Limit of names in a report."""
+Globs = Annotated[list[Annotated[Name, msgspec.Meta(min_length=1)]], msgspec.Meta(max_length=MOST_GLOBS)]
+
+
+class ImportOrganizationForm(msgspec.Struct, kw_only=True):
+    """``address`` is that of the site, and ``source`` the organization there: a group of gitlab may be a path.
+
+    ``organization`` is the one here. The default is the name at the source. If it does not exist, it is
+    created, and the caller owns it. ``repositories`` are globs for names. The other fields are those of an import of one repository. Authors are found as for
+    an administrator who imports a repository. With ``dry_run`` nothing is created, and the answer is a
+    report.
+    """
+
+    service: Name
+    address: Description
+    source: Name
+    organization: Name = ""
+    auth_username: Secret = ""
+    auth_password: Secret = ""
+    auth_token: Secret = ""
+    repositories: Globs = msgspec.field(default_factory=lambda: ["*"])
+    private: bool = False
+    issues: bool = False
+    labels: bool = False
+    milestones: bool = False
+    pull_requests: bool = False
+    releases: bool = False
+    wiki: bool = False
+    lfs: bool = False
+    map_logins: bool = False
+    dry_run: bool = False
+
+
+class OrganizationReport(msgspec.Struct, kw_only=True):
+    """A dry run: at most 1,000 ``repositories`` that would come.
+
+    ``taken`` are those whose names the organization here has already. ``excluded`` counts those that no glob
+    matches. ``is_complete``: the source was read to its end.
+    """
+
+    repositories: list[str]
+    taken: list[str]
+    excluded: int
+    is_complete: bool
+
+
+@post(
+    "/api/v1/admin/imports",
+    policy=admin(),
+    operation_id="adminImportOrganization",
+    tags=["admin"],
+    status_code=202,
+)
+async def import_organization(
+    request: RepositoryRequest, data: ImportOrganizationForm
+) -> Response[OrganizationImport | OrganizationReport]:
+    """Import the repositories of an organization, four at once, or answer 200 with a report about an import.
+
+    Credentials are erased when the import ends.
+    """
+    access.require_unrestricted(request.principal)
+    service, site = data.service.lower(), data.address.strip().rstrip("/")
+    remote = rules.check_source(service, site, data.source)
+    if await request.part(SocksProxy).refusal(remote.host, remote.port):
+        raise Invalid.field("address", "address", reason_text("address"))
+    if data.lfs and not request.settings.lfs_enabled:
+        raise Invalid.field("lfs", "unsupported", reason_text("lfs-off"))
+    options = Options(
+        globs=data.repositories,
+        private=data.private,
+        lfs=data.lfs,
+        source=new_source(
+            service,
+            {name for name in OF_A_FORGE if getattr(data, name)},
+            maps_people=True,
+            map_logins=data.map_logins,
+        ),
+    )
+    sealed = seal_credentials(request.part(Seal), data.auth_username, data.auth_token or data.auth_password)
+    request.acquire_slot()
+    login = data.organization or data.source.rpartition("/")[2]
+    organization = await _find_organization(request, login)
+    if data.dry_run:
+        organization_id = organization.id if organization is not None else 0
+        report = await _report(request, options, organization_id, service, site, data.source, sealed)
+        return Response(report, status_code=200)
+    if organization is None:
+        organization = await _create_organization(request, login)
+    await require_accepting(request, organization.id)
+    async with request.db.transaction() as tx:
+        row = await rules.begin(
+            tx,
+            request.part(Jobs),
+            request.settings.shard,
+            options,
+            organization_id=organization.id,
+            user_id=request.principal.id,
+            service=service,
+            site=site,
+            source=data.source,
+            sealed=sealed,
+        )
+        await request.audit(
+            tx,
+            "organization.import",
+            f"organization {organization.login}",
+            id=row.id,
+            source=f"{site}/{data.source}",
+        )
+        (view,) = await rules.present(tx, [row])
+    return Response(view, status_code=202)
+
+
+async def _find_organization(request: RepositoryRequest, login: str) -> AccountRow | None:
+    """Return the organization here, or None if there is none. Raises Invalid for the name of a user."""
+    try:
+        found = await request.part(AccountCopies).get_by_login(login)
+    except NotFound:
+        return None
+    if found.kind != AccountKind.ORGANIZATION:
+        raise Invalid.field("organization", "kind", "is the name of a user")
+    return found
+
+
+async def _create_organization(request: RepositoryRequest, login: str) -> AccountRow:
+    """Create an organization that the caller owns. Raises Invalid."""
+    new = NewOrganization(login=login, owner_id=request.principal.id)
+    try:
+        created = await request.part(HttpIdentity).create_organization(new)
+    except Invalid as error:
+        texts = [one.message for one in error.errors] or [error.message]
+        raise Invalid.field("organization", "format", texts[0]) from None
+    return await request.part(AccountCopies).get(created.id)
+
+
+async def _report(
+    request: RepositoryRequest,
+    options: Options,
+    organization_id: int,
+    service: str,
+    site: str,
+    source: str,
+    sealed: bytes | None,
+) -> OrganizationReport:
+    """List the repositories at the source. Raises Invalid if it does not answer as it should."""
+    opener = request.part(SourceOpener)
+    try:
+        async with (
+            asyncio.timeout(DRY_RUN_SECONDS),
+            opener.open_organization(service, site, source, sealed) as there,
+        ):
+            names, excluded, is_complete = await _read_list(there, options)
+    except SourceFailed as error:
+        raise Invalid.field("address", error.fault, reason_text(error.fault)) from None
+    except SourceBusy:
+        raise Invalid.field("address", "busy", reason_text("busy")) from None
+    except TimeoutError:
+        raise Invalid.field("address", "unreachable", reason_text("unreachable")) from None
+    async with request.db.read() as db:
+        here = await store.taken_names(db, organization_id, names)
+    return OrganizationReport(
+        repositories=names,
+        taken=[name for name in names if name.lower() in here],
+        excluded=excluded,
+        is_complete=is_complete,
+    )
+
+
+async def _read_list(there: SourceOrganization, options: Options) -> tuple[list[str], int, bool]:
+    """Return the names that match, the number of others, and whether that is all. Raises like the source."""
+    matching, excluded, place = dict[str, None](), 0, ""
+    while len(matching) < MOST_NAMES:
+        page = await there.repositories(place)
+        rows = rules.rows_of(options, page.repositories)
+        matching |= dict.fromkeys(str(row["name"]) for row in rows)
+        excluded += len(page.repositories) - len(rows)
+        if not page.following:
+            return list(matching)[:MOST_NAMES], excluded, len(matching) <= MOST_NAMES
+        if page.following == place:
+            raise SourceFailed("forge-answer")
+        place = page.following
+    return list(matching)[:MOST_NAMES], excluded, False
+
+
+@get("/api/v1/admin/imports", policy=admin("read:admin"), operation_id="adminListImports", tags=["admin"])
+async def list_imports(request: RepositoryRequest) -> Response[list[OrganizationImport]]:
+    """List imports of organizations, the newest first."""
+    access.require_unrestricted(request.principal)
+    page = request.page()
+    async with request.db.read() as db:
+        rows, total = await store.list_page(db, page)
+        listed = await rules.present(db, rows)
+    return Response(listed, headers=request.page_headers(page, total))
+
+
+@get(
+    "/api/v1/admin/imports/{import_id:int}",
+    policy=admin("read:admin"),
+    operation_id="adminGetImport",
+    tags=["admin"],
+)
+async def get_import(request: RepositoryRequest, import_id: int) -> OrganizationImport:
+    """Return the progress of an import of an organization."""
+    access.require_unrestricted(request.principal)
+    row = await _get(request, import_id)
+    async with request.db.read() as db:
+        (view,) = await rules.present(db, [row])
+    return view
+
+
+@get(
+    "/api/v1/admin/imports/{import_id:int}/repositories",
+    policy=admin("read:admin"),
+    operation_id="adminListImportedRepositories",
+    tags=["admin"],
+)
+async def list_repositories(request: RepositoryRequest, import_id: int) -> Response[list[ListedRepository]]:
+    """List the repositories of an import with their progress, in the order of the source."""
+    access.require_unrestricted(request.principal)
+    page, row = request.page(), await _get(request, import_id)
+    async with request.db.read() as db:
+        rows, total = await store.list_repositories(db, row.id, page)
+    listed = [rules.present_repository(one) for one in rows]
+    return Response(listed, headers=request.page_headers(page, total))
+
+
+@delete(
+    "/api/v1/admin/imports/{import_id:int}",
+    policy=admin(),
+    operation_id="adminCancelImport",
+    tags=["admin"],
+)
+async def cancel_import(request: RepositoryRequest, import_id: int) -> None:
+    """Cancel an import of an organization. What is here stays. Answers 409 if it has ended."""
+    access.require_unrestricted(request.principal)
+    row = await _get(request, import_id)
+    async with request.db.transaction() as tx:
+        await rules.cancel(tx, row.id)
+        await request.audit(tx, "organization.cancel_import", f"import {row.id}", id=row.id)
+
+
+async def _get(request: RepositoryRequest, import_id: int) -> OrganizationImportRow:
+    if not 0 < import_id <= MAX_ID:
+        raise NotFound
+    async with request.db.read() as db:
+        row = await store.get(db, import_id)
+    if row is None:
+        raise NotFound
+    return row
+
+
+routes = [import_organization, list_imports, get_import, list_repositories, cancel_import]

@@ -1,0 +1,174 @@
+"""The job that imports an organization: it lists the repositories, and begins their imports.
+
+At most ``AT_ONCE`` imports run at once. The list grows page by page, in one transaction with the place of the
+next page. A repository is created in one transaction with its step. So a killed job continues where it was.
+"""
+
+from datetime import timedelta
+
+import msgspec
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Conflict, Invalid
+from ingot_chassis.jobs.jobs import Job, Jobs
+from ingot_chassis.jobs.workers import Work
+from ingot_chassis.security.sealing import Seal, Unreadable
+from ingot_contracts.identity.accounts import Ownership
+from ingot_repos.catalog.rules import names
+from ingot_repos.catalog.store import accounts
+from ingot_repos.catalog.store.accounts import AccountRow
+from ingot_repos.catalog.store.states import ImportState
+from ingot_repos.clients.identity import HttpIdentity
+from ingot_repos.imports.clients.source import TRANSIENT, SourceBusy, SourceFailed
+from ingot_repos.imports.rules import lifecycle
+from ingot_repos.imports.rules.lifecycle import NewImport
+from ingot_repos.imports.rules.openings import SourceOpener
+from ingot_repos.organization_imports import store
+from ingot_repos.organization_imports.rules import IMPORT_ORGANIZATION, options_of, remote_of, rows_of
+from ingot_repos.organization_imports.store import ListedRow, ListedState, OrganizationImportRow
+from ingot_repos.remotes.rules.credentials import open_credentials
+from ingot_repos.remotes.rules.urls import lfs_url
+
+AT_ONCE = 4
+"""Imports of repositories that run at once."""
+WATCH_SECONDS = 2.0
+"""Seconds between two looks at the imports that run."""
+MOST_FAILURES = 10
+"""Failed requests in a row after which an import fails."""
+LONGEST_PAUSE = 300.0
+
+
+class OrganizationImportJobs:
+    """The worker for jobs of the kind ``IMPORT_ORGANIZATION``."""
+
+    def __init__(
+        self, jobs: Jobs, identity: HttpIdentity, opener: SourceOpener, seal: Seal, *, default_branch: str
+    ) -> None:
+        self._jobs, self._db, self._identity = jobs, jobs.database, identity
+        self._opener, self._seal, self._default_branch = opener, seal, default_branch
+
+    def work(self) -> dict[str, Work]:
+        return {IMPORT_ORGANIZATION: self.run}
+
+    async def run(self, job: Job) -> None:
+        """Do what can be done now, and run the job again until all imports have ended."""
+        import_id = int(job.key)
+        pause: float | None
+        async with self._db.transaction() as tx:
+            await store.change(tx, import_id, state=ImportState.RUNNING)
+            row = await store.get(tx, import_id)
+        if row is None or row.state != ImportState.RUNNING:
+            pause = None
+        elif row.place is not None:
+            pause = await self._list(row)
+        else:
+            pause = await self._begin_next(row)
+        async with self._db.transaction() as tx:
+            again_at = now() + timedelta(seconds=pause) if pause is not None else None
+            await self._jobs.finish(tx, job, again_at=again_at)
+
+    async def _list(self, row: OrganizationImportRow) -> float | None:
+        """Read the next page of the list. Return the pause before the next step, or None at the end."""
+        try:
+            async with self._opener.open_organization(row.service, row.site, row.source, row.sealed) as there:
+                page = await there.repositories(row.place or "")
+        except SourceBusy as busy:
+            return busy.seconds
+        except SourceFailed as error:
+            return await self._fail(row, error.fault, is_final=error.fault not in TRANSIENT)
+        except TimeoutError:
+            return await self._fail(row, "unreachable", is_final=False)
+        except Unreadable:
+            return await self._fail(row, "secrets", is_final=True)
+        if page.following and page.following == row.place:
+            return await self._fail(row, "forge-answer", is_final=True)
+        async with self._db.transaction() as tx:
+            await store.add_repositories(tx, row.id, rows_of(options_of(row), page.repositories))
+            await store.change(tx, row.id, place=page.following or None, failures=0)
+        return 0.0
+
+    async def _fail(self, row: OrganizationImportRow, reason: str, *, is_final: bool) -> float | None:
+        """Pause before the next request, or fail."""
+        is_final = is_final or row.failures >= MOST_FAILURES
+        async with self._db.transaction() as tx:
+            if is_final:
+                await store.end(tx, row.id, ImportState.FAILED, reason)
+            else:
+                await store.change(tx, row.id, failures=row.failures + 1)
+        return None if is_final else min(2.0**row.failures, LONGEST_PAUSE)
+
+    async def _begin_next(self, row: OrganizationImportRow) -> float | None:
+        """Begin imports of repositories, or end the import. Return like ``_list``."""
+        try:
+            login = open_credentials(self._seal, row.sealed) or ("", "")
+        except Unreadable:
+            return await self._fail(row, "secrets", is_final=True)
+        await self._record_owners(row)
+        async with self._db.read() as db:
+            running = await store.list_unended(db, row.id)
+            following = await store.list_in_state(
+                db, row.id, ListedState.LISTED, limit=max(AT_ONCE - len(running), 0)
+            )
+            owner = await accounts.get(db, row.organization_id)
+        if owner is None:
+            return await self._fail(row, "gone", is_final=True)
+        for listed in following:
+            try:
+                async with self._db.transaction() as tx:
+                    await self._create(tx, row, owner, listed, login)
+            except (Conflict, Invalid) as error:
+                reason = "taken" if isinstance(error, Conflict) else "name"
+                async with self._db.transaction() as tx:
+                    await store.change_repository(tx, listed.id, state=ListedState.REFUSED, reason=reason)
+        await self._record_owners(row)
+        if running or following:
+            return WATCH_SECONDS if running or len(following) == AT_ONCE else 0.0
+        async with self._db.transaction() as tx:
+            await store.end(tx, row.id, ImportState.DONE)
+        return None
+
+    async def _create(
+        self,
+        tx: Tx,
+        row: OrganizationImportRow,
+        owner: AccountRow,
+        listed: ListedRow,
+        login: tuple[str, str],
+    ) -> None:
+        """Create the repository of a row of the list, with its import. Raises Conflict, Invalid."""
+        options = options_of(row)
+        if not await store.change(tx, row.id, failures=0):
+            return  # cancelled
+        names.check_repository(listed.name)
+        remote = remote_of(row.site, row.source, listed.name)
+        added = await lifecycle.request(
+            tx,
+            self._jobs,
+            self._seal,
+            owner,
+            row.user_id,
+            NewImport(
+                name=listed.name,
+                description=listed.description,
+                private=listed.private,
+                default_branch=self._default_branch,
+                remote=msgspec.structs.replace(remote, username=login[0], password=login[1]),
+                lfs_url=lfs_url(remote.url) if options.lfs else None,
+                source=options.source,
+            ),
+            shard=row.shard,
+            most=0,
+        )
+        await store.change_repository(tx, listed.id, state=ListedState.CREATED, repository_id=added.id)
+
+    async def _record_owners(self, row: OrganizationImportRow) -> None:
+        """Record the owner of new repositories at identity. Raises Unavailable: the job is tried again."""
+        async with self._db.read() as db:
+            created = await store.list_in_state(db, row.id, ListedState.CREATED, limit=AT_ONCE)
+        for listed in created:
+            if listed.repository_id is not None:
+                ownership = Ownership(owner_id=row.organization_id, name=listed.name, private=listed.private)
+                await self._identity.own(listed.repository_id, ownership)
+            async with self._db.transaction() as tx:
+                await store.change_repository(tx, listed.id, state=ListedState.BEGUN)

@@ -1,0 +1,200 @@
+"""Beginning, presenting and cancelling imports of organizations."""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Conflict, Invalid
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_repos.catalog.store import accounts
+from ingot_repos.catalog.store.states import ImportState
+from ingot_repos.imports.clients.organizations import SourceRepository
+from ingot_repos.imports.clients.source import SOURCES
+from ingot_repos.imports.rules import lifecycle
+from ingot_repos.imports.rules.lifecycle import NewSource
+from ingot_repos.imports.store import Counts
+from ingot_repos.organization_imports import store
+from ingot_repos.organization_imports.store import ListedRow, ListedState, OrganizationImportRow
+from ingot_repos.placement.rules.job_kinds import job_kind
+from ingot_repos.remotes.rules.reasons import reason_text
+from ingot_repos.remotes.rules.urls import RemoteUrl, parse_remote_url
+
+IMPORT_ORGANIZATION = "import_organization"
+"""The kind of the job."""
+LONGEST_NAME = 255
+_SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+REASONS: Mapping[str, str] = {
+    "taken": "the organization has a repository of this name already",
+    "name": "no repository may have this name here",
+    "gone": "the organization here was deleted",
+}
+"""Texts for reasons that are not about remotes."""
+
+
+class ImportOrganization(msgspec.Struct, frozen=True):
+    """The job."""
+
+    import_id: int
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """The repositories to import, by globs, and the data next to git, which ``source`` names."""
+
+    globs: list[str]
+    private: bool = False
+    lfs: bool = False
+    source: NewSource | None = None
+
+    def matches(self, name: str) -> bool:
+        return any(fnmatchcase(name.lower(), glob.lower()) for glob in self.globs)
+
+
+class ListedRepository(msgspec.Struct, frozen=True, kw_only=True):
+    """A repository of an import, by its name at the source.
+
+    ``id`` is that of the repository here, or null before its import begins and after its deletion.
+    ``status`` is that of its own import. ``counts`` has its data next to git by kind.
+    """
+
+    name: str
+    id: int | None
+    status: str
+    phase: str = ""
+    percent: int = 0
+    error: str = ""
+    counts: dict[str, Counts] = {}
+
+
+class OrganizationImport(msgspec.Struct, frozen=True, kw_only=True):
+    """The import of an organization. ``repositories`` has their numbers by status.
+
+    ``is_listed``: all repositories of the source are known.
+    """
+
+    id: int
+    status: ImportState
+    service: str
+    original_url: str
+    source: str
+    organization: str
+    is_listed: bool
+    repositories: dict[str, int]
+    error: str
+    created_at: datetime
+    finished_at: datetime | None
+
+
+def options_of(row: OrganizationImportRow) -> Options:
+    return msgspec.json.decode(row.options, type=Options)
+
+
+def remote_of(site: str, source: str, name: str) -> RemoteUrl:
+    """Return the address of a repository below the site that the administrator named. Raises Invalid.
+
+    Addresses that the source tells are not used: credentials go to the site alone.
+    """
+    return parse_remote_url(f"{site}/{source}/{name}.git")
+
+
+def check_source(service: str, site: str, source: str) -> RemoteUrl:
+    """Return an address at the source for the rules of egress. Raises Invalid."""
+    if service not in SOURCES:
+        raise Invalid.field("service", "unsupported", f"is none of {', '.join(SOURCES)}")
+    if not all(_SEGMENT.fullmatch(part) for part in source.split("/")) or len(source) > LONGEST_NAME:
+        raise Invalid.field("source", "format", "is not the name of an organization")
+    if "/" in source and service != "gitlab":
+        raise Invalid.field("source", "format", "only groups of gitlab have a path")
+    try:
+        remote = remote_of(site, source, "x")
+    except Invalid as error:
+        raise Invalid.field("address", error.errors[0].code, error.errors[0].message) from None
+    if remote.scheme not in ("http", "https"):
+        raise Invalid.field("address", "scheme", "is not an address of http or https")
+    if remote.username or remote.password:
+        raise Invalid.field("address", "credentials", "may have no user name and no password")
+    return remote
+
+
+async def begin(tx: Tx, jobs: Jobs, shard: str, options: Options, **values: object) -> OrganizationImportRow:
+    """Add an import and its job."""
+    encoded = msgspec.json.encode(options).decode()
+    import_id = await store.add(tx, shard=shard, options=encoded, **values)
+    await jobs.add(tx, job_kind(IMPORT_ORGANIZATION, shard), import_id, ImportOrganization(import_id))
+    row = await store.get(tx, import_id)
+    if row is None:
+        raise Conflict("the import was deleted")
+    return row
+
+
+async def cancel(tx: Tx, import_id: int) -> None:
+    """Cancel an import, and those of its repositories that run. Raises Conflict if it has ended.
+
+    Repositories that are here stay.
+    """
+    if not await store.end(tx, import_id, ImportState.CANCELLED, "cancelled"):
+        raise Conflict("the import has ended")
+    for row in await store.list_unended(tx, import_id):
+        if row.repository_id is not None:
+            await lifecycle.cancel(tx, row.repository_id)
+
+
+def rows_of(options: Options, listed: Collection[SourceRepository]) -> list[dict[str, object]]:
+    """Return the rows for the repositories of a page that the globs match."""
+    names = {one.name.replace("\0", "")[:LONGEST_NAME]: one for one in listed}
+    return [
+        {
+            "name": name,
+            "description": (one.description or "").replace("\0", "")[:LONGEST_NAME],
+            "private": options.private or one.private,
+        }
+        for name, one in names.items()
+        if options.matches(name)
+    ]
+
+
+async def present(db: Executor, rows: Sequence[OrganizationImportRow]) -> list[OrganizationImport]:
+    """Return imports for administrators, with a constant number of statements."""
+    counts = defaultdict[int, dict[str, int]](dict)
+    for one in await store.counts_of(db, [row.id for row in rows]):
+        counts[one.import_id][one.state] = one.count
+    organizations = await accounts.list_by_ids(db, {row.organization_id for row in rows})
+    logins = {organization.id: organization.login for organization in organizations}
+    return [
+        OrganizationImport(
+            id=row.id,
+            status=row.state,
+            service=row.service,
+            original_url=f"{row.site}/{row.source}",
+            source=row.source,
+            organization=logins.get(row.organization_id, ""),
+            is_listed=row.place is None,
+            repositories=counts[row.id],
+            error=error_text(row.reason),
+            created_at=row.created_at.replace(microsecond=0),
+            finished_at=row.finished_at.replace(microsecond=0) if row.finished_at else None,
+        )
+        for row in rows
+    ]
+
+
+def present_repository(row: ListedRow) -> ListedRepository:
+    status = {ListedState.LISTED: "waiting", ListedState.REFUSED: "failed"}.get(row.state)
+    return ListedRepository(
+        name=row.name,
+        id=row.repository_id,
+        status=status or row.import_state or "deleted",
+        phase=row.phase or "",
+        percent=row.percent or 0,
+        error=error_text(row.reason or row.import_reason or ""),
+        counts=msgspec.json.decode(row.counts, type=dict[str, Counts]) if row.counts else {},
+    )
+
+
+def error_text(reason: str) -> str:
+    return REASONS.get(reason) or reason_text(reason)

@@ -1,0 +1,237 @@
+"""SQL for imports of organizations, and for their repositories.
+
+A repository has no row of its own before its import begins. So the list has the names at the source.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    case,
+    func,
+    select,
+    update,
+)
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
+from ingot_chassis.db.transaction import insert
+from ingot_repos.catalog.store.states import ImportState
+from ingot_repos.catalog.store.tables import metadata, repository
+from ingot_repos.imports.store import import_source
+from ingot_repos.remotes.store import migration
+
+organization_import = Table(
+    "organization_import",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("organization_id", BigId, nullable=False),
+    Column("user_id", BigId, nullable=False),
+    Column("shard", String(60), nullable=False),
+    Column("state", String(10), nullable=False),
+    Column("reason", String(20), nullable=False, default=""),
+    Column("service", String(10), nullable=False),
+    # The address of the source, and the organization there.
+    Column("site", Text, nullable=False),
+    Column("source", String(255), nullable=False),
+    # User name and password, until the import ends.
+    Column("sealed", LargeBinary),
+    # JSON of `Options`.
+    Column("options", Text, nullable=False),
+    # The place of the next page of the list at the source. Null: the list is complete.
+    Column("place", Text, default=""),
+    Column("failures", Integer, nullable=False, default=0),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("finished_at", UtcDateTime),
+    CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="state"),
+    **LASTING_IDS,
+)
+
+listed_repository = Table(
+    "organization_import_repository",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("import_id", ForeignKey("organization_import.id", ondelete="CASCADE"), nullable=False),
+    Column("name", String(255), nullable=False),
+    Column("description", String(255), nullable=False),
+    Column("private", Boolean, nullable=False),
+    Column("state", String(10), nullable=False),
+    Column("reason", String(20), nullable=False, default=""),
+    Column("repository_id", ForeignKey("repository.id", ondelete="SET NULL"), index=True),
+    UniqueConstraint("import_id", "name"),
+    CheckConstraint("state IN ('listed', 'created', 'begun', 'refused')", name="state"),
+    **LASTING_IDS,
+)
+
+UNENDED = (ImportState.WAITING, ImportState.RUNNING)
+
+
+class ListedState(StrEnum):
+    """Steps of a repository: its row exists from ``CREATED`` on, and identity knows its owner in ``BEGUN``."""
+
+    LISTED = "listed"
+    CREATED = "created"
+    BEGUN = "begun"
+    REFUSED = "refused"
+
+
+class OrganizationImportRow(TypedRow):
+    """An import of an organization."""
+
+    id: int
+    organization_id: int
+    user_id: int
+    shard: str
+    state: ImportState
+    reason: str
+    service: str
+    site: str
+    source: str
+    sealed: bytes | None
+    options: str
+    place: str | None
+    failures: int
+    created_at: datetime
+    finished_at: datetime | None
+
+
+class ListedRow(TypedRow):
+    """A repository of the list.
+
+    ``import_state`` and the other columns of its import are null before it begins, and after its deletion.
+    """
+
+    id: int
+    name: str
+    description: str
+    private: bool
+    state: ListedState
+    reason: str
+    repository_id: int | None
+    import_state: ImportState | None
+    import_reason: str | None
+    phase: str | None
+    percent: int | None
+    counts: str | None
+
+
+class CountRow(TypedRow):
+    """Repositories of one import in one state: ``state`` of the list, or of their own import."""
+
+    import_id: int
+    state: str
+    count: int
+
+
+async def add(db: Executor, **values: Any) -> int:
+    """Add a waiting import, and return its id."""
+    statement = organization_import.insert().values(state=ImportState.WAITING, created_at=now(), **values)
+    return int((await db.execute(statement.returning(organization_import.c.id))).scalar() or 0)
+
+
+async def get(db: Executor, import_id: int) -> OrganizationImportRow | None:
+    statement = organization_import.select().where(organization_import.c.id == import_id)
+    return await fetch_first(db, statement, OrganizationImportRow)
+
+
+async def list_page(db: Executor, page: Slice) -> tuple[Sequence[OrganizationImportRow], int]:
+    """Return imports, the newest first, and their number."""
+    return await fetch_page(
+        db, select(organization_import), page, OrganizationImportRow, organization_import.c.id.desc()
+    )
+
+
+async def change(db: Executor, import_id: int, **values: Any) -> bool:
+    """Change an import that has not ended. Return whether it changed."""
+    table = organization_import
+    statement = update(table).where(table.c.id == import_id, table.c.state.in_(UNENDED)).values(**values)
+    return (await db.execute(statement)).rowcount == 1
+
+
+async def end(db: Executor, import_id: int, state: ImportState, reason: str = "") -> bool:
+    """End an import, and erase its credentials. Return False if it has ended."""
+    return await change(db, import_id, state=state, reason=reason, sealed=None, finished_at=now())
+
+
+async def add_repositories(db: Executor, import_id: int, listed: Sequence[Mapping[str, Any]]) -> None:
+    """Add repositories to the list, except those that it has."""
+    if listed:
+        values = [{"import_id": import_id, "state": ListedState.LISTED, **one} for one in listed]
+        await db.execute(insert(db, listed_repository).values(values).on_conflict_do_nothing())
+
+
+def _listed(import_id: int) -> Any:
+    return (
+        select(
+            listed_repository,
+            migration.c.state.label("import_state"),
+            migration.c.reason.label("import_reason"),
+            migration.c.phase,
+            migration.c.percent,
+            import_source.c.counts,
+        )
+        .outerjoin(migration, migration.c.repository_id == listed_repository.c.repository_id)
+        .outerjoin(import_source, import_source.c.repository_id == listed_repository.c.repository_id)
+        .where(listed_repository.c.import_id == import_id)
+    )
+
+
+async def list_repositories(db: Executor, import_id: int, page: Slice) -> tuple[Sequence[ListedRow], int]:
+    """Return a page of the list in the order of the source, and its length."""
+    return await fetch_page(db, _listed(import_id), page, ListedRow, listed_repository.c.id)
+
+
+async def list_in_state(
+    db: Executor, import_id: int, state: ListedState, *, limit: int
+) -> Sequence[ListedRow]:
+    statement = _listed(import_id).where(listed_repository.c.state == state)
+    return await fetch_all(db, statement.order_by(listed_repository.c.id).limit(limit), ListedRow)
+
+
+async def list_unended(db: Executor, import_id: int) -> Sequence[ListedRow]:
+    """Return the repositories whose own imports run or wait."""
+    statement = _listed(import_id).where(migration.c.state.in_(UNENDED))
+    return await fetch_all(db, statement, ListedRow)
+
+
+async def change_repository(db: Executor, listed_id: int, **values: Any) -> None:
+    await db.execute(update(listed_repository).where(listed_repository.c.id == listed_id).values(**values))
+
+
+async def counts_of(db: Executor, import_ids: Collection[int]) -> Sequence[CountRow]:
+    """Return the numbers of repositories by state. Begun ones have the state of their own import."""
+    state = case(
+        (listed_repository.c.state == ListedState.LISTED, "waiting"),
+        (listed_repository.c.state == ListedState.REFUSED, "failed"),
+        else_=func.coalesce(migration.c.state, "deleted"),
+    ).label("state")
+    statement = (
+        select(listed_repository.c.import_id, state, func.count().label("count"))
+        .outerjoin(migration, migration.c.repository_id == listed_repository.c.repository_id)
+        .where(listed_repository.c.import_id.in_(import_ids))
+        .group_by(listed_repository.c.import_id, state)
+    )
+    return await fetch_all(db, statement, CountRow)
+
+
+async def taken_names(db: Executor, organization_id: int, names: Collection[str]) -> set[str]:
+    """Return those of the names, in lower case, that repositories of the organization have."""
+    statement = select(repository.c.lower_name).where(
+        repository.c.owner_id == organization_id,
+        repository.c.lower_name.in_({name.lower() for name in names}),
+    )
+    return set((await db.execute(statement)).scalars())

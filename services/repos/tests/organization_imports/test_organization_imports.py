@@ -1,0 +1,315 @@
+"""Imports of whole organizations from a source that behaves, and from others."""
+
+import asyncio
+import json
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from ingot_repos.organization_imports.jobs import AT_ONCE, MOST_FAILURES
+from ingot_repos.remotes.rules.reasons import REASON_TEXTS
+
+from ..remote_world import Remote, bare_source, status
+from ..world import commit, git
+
+NAMES = ["one", "two", "three", "four", "five", "six"]
+CREDENTIALS = {"auth_token": "t0ken"}
+
+
+@pytest.fixture
+def settings():
+    return {"allowed_remotes": ["127.0.0.1"]}
+
+
+class Source(Remote):
+    """A Gitea with one organization. ``api`` may answer a request for its API in another way."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.repositories = [{"name": name, "description": f"the {name}", "private": False} for name in NAMES]
+        self.api, self.page_size, self.answer = None, 2, self.answer_api
+
+    async def answer_api(self, method, target, headers, writer):
+        parts = urlsplit(target)
+        if not parts.path.startswith("/api/"):
+            return None
+        if self.api is not None:
+            return await self.api(method, target, headers, writer)
+        return self.page_of(parts)
+
+    def page_of(self, parts):
+        if parts.path != "/api/v1/orgs/there/repos":
+            return status("404 Not Found")
+        start = (int(parse_qs(parts.query)["page"][0]) - 1) * self.page_size
+        return answer_of(self.repositories[start : start + self.page_size])
+
+
+def answer_of(value):
+    body = json.dumps(value).encode()
+    return f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+@pytest.fixture
+async def source(tmp_path):
+    async with Source(tmp_path / "remote") as source:
+        (source.folder / "there").mkdir()
+        work = await bare_source(source.folder / "there", tmp_path)
+        await commit(work, "README.md", "hello\n")
+        await git("push", "-q", "origin", "trunk", cwd=work)
+        bare = source.folder / "there" / "source.git"
+        for name in NAMES:
+            await git("clone", "-q", "--bare", str(bare), str(bare.with_name(f"{name}.git")), cwd=tmp_path)
+        yield source
+
+
+@pytest.fixture
+def root(world, ann):
+    world.organization(9, "acme")
+    return ann.but(admin=True)
+
+
+def form(source, **more):
+    site = source.url("x").rpartition("/x")[0]
+    return {
+        "service": "gitea", "address": site, "source": "there", "organization": "acme", **CREDENTIALS, **more
+    }  # fmt: skip
+
+
+async def begin(root, source, **more):
+    """Begin an import, and return its path."""
+    answer = await root.post("/admin/imports", form(source, **more))
+    assert answer.status_code == 202, answer.text
+    return f"/admin/imports/{answer.json()['id']}"
+
+
+async def make_due(world):
+    """Let jobs that wait run now, and the leases of killed workers end."""
+    table = world.database.metadata.tables["job"]
+    times = {"run_at": table.c.created_at, "lease_until": table.c.created_at}
+    async with world.database.transaction() as tx:
+        await tx.execute(table.update().where(table.c.state.in_(("waiting", "running"))).values(**times))
+
+
+async def work(world, rounds):
+    for _ in range(rounds):
+        await make_due(world)
+        await world.components.import_workers.step()
+
+
+async def listed(root, path):
+    return {one["name"]: one for one in (await root.get(f"{path}/repositories")).json()}
+
+
+async def test_all_repositories_of_an_organization_come(world, root, source):
+    path = await begin(root, source)
+    await work(world, 4)
+    state = (await root.get(path)).json()
+    assert (state["status"], state["organization"], state["source"]) == ("done", "acme", "there")
+    assert (state["repositories"], state["is_listed"], state["error"]) == ({"done": 6}, True, "")
+    repositories = await listed(root, path)
+    assert [*repositories] == NAMES
+    assert {(one["status"], one["percent"]) for one in repositories.values()} == {("done", 100)}
+    got = (await root.get("/repos/acme/three")).json()
+    assert (got["id"], got["description"]) == (repositories["three"]["id"], "the three")
+    assert (await root.get("/repos/acme/six/raw/README.md")).text == "hello\n"
+    owners = {one.name: one.owner_id for one in world.identity.ownerships.values()}
+    assert owners == dict.fromkeys(NAMES, 9)
+    [row] = await world.rows("organization_import")
+    assert row.sealed is None
+    assert {row.sealed for row in await world.rows("remote")} == {None}
+    assert (await root.get("/admin/imports")).json() == [state]
+
+
+async def test_a_few_repositories_are_imported_at_once(world, root, source):
+    path = await begin(root, source, issues=True)  # they wait for issues, which read nothing here
+    await work(world, 3)
+    statuses = [one["status"] for one in (await listed(root, path)).values()]
+    assert statuses == ["running"] * AT_ONCE + ["waiting"] * (len(NAMES) - AT_ONCE)
+    first = (await listed(root, path))["one"]
+    body = {"is_refused": True}
+    page = await root.call("POST", f"/internal/imports/{first['id']}/pages", body, peer="issues")
+    assert page.json()["state"] == "ended"
+    await work(world, 2)
+    failed = (await listed(root, path))["one"]
+    assert (failed["status"], failed["error"]) == ("failed", REASON_TEXTS["refused"])
+    assert (await root.get(path)).json()["repositories"] == {"failed": 1, "running": 4, "waiting": 1}
+
+
+@pytest.mark.parametrize("turns", range(0, 150, 10))
+async def test_a_killed_import_goes_on_and_nothing_is_there_twice(world, root, source, turns):
+    path = await begin(root, source)
+    for _ in range(2):
+        await make_due(world)
+        task = asyncio.create_task(world.components.import_workers.step())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    await work(world, 6)
+    assert (await root.get(path)).json()["repositories"] == {"done": 6}
+    assert sorted(row.name for row in await world.rows("repository")) == sorted(NAMES)
+    assert sorted(one.name for one in world.identity.ownerships.values()) == sorted(NAMES)
+
+
+async def test_globs_choose_repositories_and_names_are_not_taken_twice(world, root, source):
+    await root.post("/orgs/acme/repos", {"name": "Two"})
+    source.repositories += [{"name": "..", "private": True}, {"name": "o" * 300, "description": None}]
+    path = await begin(root, source, repositories=["t*", "ONE", "..", "o??*"], private=True)
+    await work(world, 4)
+    repositories = await listed(root, path)
+    assert [*repositories] == ["one", "two", "three", "..", "o" * 255]
+    errors = {one["name"][:3]: one["error"] for one in repositories.values() if one["status"] == "failed"}
+    assert errors == {
+        "two": "the organization has a repository of this name already",
+        "..": "no repository may have this name here",
+        "ooo": "no repository may have this name here",
+    }
+    assert (await root.get("/repos/acme/one")).json()["private"] is True
+    assert (await root.get(path)).json()["status"] == "done"
+
+
+async def test_a_dry_run_creates_nothing(world, root, source):
+    await root.post("/orgs/acme/repos", {"name": "Two"})
+    answer = await root.post("/admin/imports", form(source, dry_run=True, repositories=["*o*"]))
+    assert (answer.status_code, answer.json()) == (
+        200,
+        {"repositories": ["one", "two", "four"], "taken": ["two"], "excluded": 3, "is_complete": True},
+    )
+    assert await world.rows("organization_import") == []
+
+
+async def test_an_organization_that_is_missing_is_created(world, root, source):
+    path = await begin(root, source, organization="", repositories=["one"])
+    await work(world, 3)
+    state = (await root.get(path)).json()
+    assert (state["organization"], state["repositories"]) == ("there", {"done": 1})
+    assert (await root.get("/repos/there/one/raw/README.md")).text == "hello\n"
+    again = await begin(root, source, organization="there", repositories=["two"])
+    await work(world, 3)
+    assert (await root.get(again)).json()["repositories"] == {"done": 1}
+
+
+async def test_a_dry_run_creates_no_organization(world, root, source):
+    answer = await root.post("/admin/imports", form(source, organization="fresh", dry_run=True))
+    assert (answer.status_code, answer.json()["taken"]) == (200, [])
+    assert "fresh" not in [account.login for account in world.identity.accounts.values()]
+
+
+async def test_a_cancelled_import_stops_and_keeps_what_is_here(world, root, source):
+    path = await begin(root, source, issues=True)
+    await work(world, 2)
+    assert (await root.call("DELETE", f"/api/v1{path}")).status_code == 204
+    await work(world, 3)
+    state = (await root.get(path)).json()
+    assert (state["status"], state["repositories"]) == ("cancelled", {"cancelled": 4, "waiting": 2})
+    assert [row.sealed for row in await world.rows("organization_import")] == [None]
+    assert {row.sealed for row in await world.rows("remote")} == {None}
+    assert (await root.call("DELETE", f"/api/v1{path}")).status_code == 409
+    assert (await root.get("/repos/acme/one/raw/README.md")).text == "hello\n"
+
+
+async def test_a_repository_that_is_deleted_meanwhile_is_not_imported_again(world, root, source):
+    path = await begin(root, source, repositories=["one"])
+    await work(world, 2)
+    assert (await root.call("DELETE", "/api/v1/repos/acme/one")).status_code == 204
+    await work(world, 2)
+    assert (await root.get(path)).json()["repositories"] == {"deleted": 1}
+    assert (await root.get("/repos/acme/one")).status_code == 404
+
+
+async def test_an_import_waits_for_identity(world, root, source):
+    path = await begin(root, source, repositories=["one"])
+    await work(world, 0)
+    for _ in range(4):
+        await world.components.import_workers.step()
+        world.identity.unavailable = True
+    world.identity.unavailable = False
+    await work(world, 3)
+    assert (await root.get(path)).json()["status"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (status("401 Unauthorized"), "unauthorized"),
+        (status("404 Not Found"), "not-found"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>", "forge-answer"),
+        (answer_of([{"id": 7}]), "forge-answer"),
+        (status("302 Found", "Location: http://10.0.0.1/api/v1/orgs/there/repos"), "address"),
+    ],
+)
+async def test_a_bad_source_ends_the_import_with_a_reason(world, root, source, answer, reason):
+    async def bad(*_request):
+        return answer
+
+    source.api = bad
+    path = await begin(root, source)
+    await work(world, 1)
+    state = (await root.get(path)).json()
+    assert (state["status"], state["error"]) == ("failed", REASON_TEXTS[reason])
+    assert [row.sealed for row in await world.rows("organization_import")] == [None]
+    dry = await root.post("/admin/imports", form(source, dry_run=True))
+    assert (dry.status_code, dry.json()["errors"][0]["code"]) == (422, reason)
+
+
+async def test_a_source_that_is_down_is_asked_again_and_a_limit_is_no_failure(world, root, source):
+    answers = [status("502 Bad Gateway")] * MOST_FAILURES + [status("429 Too Many", "Retry-After: 7")] * 3
+
+    async def late(_method, target, _headers, _writer):
+        return answers.pop() if answers else source.page_of(urlsplit(target))
+
+    source.api = late
+    path = await begin(root, source, repositories=["one"])
+    await work(world, MOST_FAILURES + 5)
+    assert (await root.get(path)).json()["status"] == "done"
+
+
+async def test_a_source_that_is_down_for_long_ends_the_import(world, root, source):
+    async def down(*_request):
+        return status("502 Bad Gateway")
+
+    source.api = down
+    path = await begin(root, source)
+    await work(world, MOST_FAILURES + 1)
+    state = (await root.get(path)).json()
+    assert (state["status"], state["error"]) == ("failed", REASON_TEXTS["unreachable"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"service": "onedev"}, "service"),
+        ({"service": ""}, "service"),
+        ({"source": "a/b"}, "source"),
+        ({"source": "../x"}, "source"),
+        ({"source": ""}, "source"),
+        ({"service": "gitlab", "source": "a/../b"}, "source"),
+        ({"address": "file:///etc"}, "address"),
+        ({"address": "git://127.0.0.1"}, "address"),
+        ({"address": "http://10.0.0.1"}, "address"),
+        ({"address": "http://bob:pw@127.0.0.1"}, "address"),
+        ({"address": ""}, "address"),
+        ({"organization": "no body"}, "organization"),
+        ({"organization": "bob"}, "organization"),
+        ({"repositories": ["x"] * 101}, "repositories"),
+        ({"repositories": [""]}, "repositories"),
+        ({"auth_token": "a\nb"}, "auth_token"),
+    ],
+)
+async def test_bad_input_names_the_field_and_makes_nothing(world, root, bob, source, fields, field):
+    await bob.create("known")
+    answer = await root.post("/admin/imports", form(source) | fields)
+    assert (answer.status_code, answer.json()["errors"][0]["field"].partition("[")[0]) == (422, field)
+    assert await world.rows("organization_import") == []
+
+
+async def test_only_administrators_see_and_touch_imports(world, root, bob, source):
+    path = await begin(root, source)
+    for person in (bob, world.user(0, "")):
+        assert (await person.post("/admin/imports", form(source))).status_code in (401, 403)
+        for method, target in (("GET", path), ("DELETE", path), ("GET", "/admin/imports")):
+            assert (await person.call(method, f"/api/v1{target}")).status_code in (401, 403)
+    for method in ("GET", "DELETE"):
+        for unknown in ("99", "0", str(2**63)):
+            assert (await root.call(method, f"/api/v1/admin/imports/{unknown}")).status_code == 404
+    assert "t0ken" not in (await root.get(path)).text
