@@ -1,4 +1,4 @@
-"""Events that change the copies of accounts."""
+"""Handlers of events that change the copies of accounts."""
 
 from collections.abc import Mapping
 
