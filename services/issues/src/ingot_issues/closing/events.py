@@ -1,4 +1,4 @@
-"""Events whose commit messages close issues."""
+"""Handlers of pushes whose commit messages close issues."""
 
 from collections.abc import Mapping
 
