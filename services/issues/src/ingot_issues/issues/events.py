@@ -1,4 +1,4 @@
-"""Events that change issues."""
+"""Handlers of events that change issues."""
 
 from collections.abc import Mapping
 
