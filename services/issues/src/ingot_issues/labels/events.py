@@ -1,4 +1,4 @@
-"""Events that change labels."""
+"""Handlers of events that change labels."""
 
 from collections.abc import Mapping
 
