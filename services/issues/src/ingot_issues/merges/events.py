@@ -1,4 +1,4 @@
-"""Events that merge pull requests."""
+"""Handlers of pushes that merge pull requests."""
 
 from collections.abc import Mapping
 
