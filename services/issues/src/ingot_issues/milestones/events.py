@@ -1,4 +1,4 @@
-"""Events that change milestones."""
+"""Handlers of events that change milestones."""
 
 from collections.abc import Mapping
 
