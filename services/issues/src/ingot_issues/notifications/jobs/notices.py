@@ -30,7 +30,7 @@ class NoticeJobs:
         self._watchers = Watchers(repos)
 
     def handlers(self) -> dict[str, Work]:
-        """Return the handlers by kind."""
+        """Return the handlers by kind of job."""
         return {notices.NOTIFY: self.notify}
 
     async def notify(self, job: Job) -> None:
