@@ -1,4 +1,4 @@
-"""Events that change pull requests."""
+"""Handlers of events that change pull requests."""
 
 from collections.abc import Mapping
 
