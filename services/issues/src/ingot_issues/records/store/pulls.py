@@ -12,7 +12,7 @@ from ingot_issues.records.store.tables import issue, pull
 
 
 class Branches(NamedTuple):
-    """The branches of a pull request."""
+    """The branches of a pull request: repository and name of the head, and name of the base."""
 
     base_branch: str
     head_repository_id: int
