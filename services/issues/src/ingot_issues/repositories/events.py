@@ -1,4 +1,4 @@
-"""Events that change the copies of repositories."""
+"""Handlers of events that change the copies of repositories."""
 
 from collections.abc import Mapping
 
