@@ -1,4 +1,4 @@
-"""Events that change reviews and requests for reviews."""
+"""Handlers of events that change reviews and requests for reviews."""
 
 from collections.abc import Mapping
 
