@@ -1,4 +1,4 @@
-"""Events that change tracked times."""
+"""Handlers of events that change tracked times."""
 
 from collections.abc import Mapping
 
