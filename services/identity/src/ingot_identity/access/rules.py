@@ -21,7 +21,7 @@ from ingot_identity.accounts.store.tables import AccountKind, AccountRow, Accoun
 
 
 class Level(StrEnum):
-    """Rights of a caller in an organization."""
+    """Rights of a caller in an organization, in ascending order."""
 
     READ = "read"
     MEMBER = "member"
@@ -29,7 +29,7 @@ class Level(StrEnum):
 
 
 class SignIn(StrEnum):
-    """Required kind of sign-in."""
+    """The kind of sign-in that a route requires."""
 
     OPTIONAL = "optional"
     REQUIRED = "required"
