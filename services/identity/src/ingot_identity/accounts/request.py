@@ -14,7 +14,7 @@ from ingot_identity.settings import Settings
 
 
 class IdentityRequest(DatabaseRequest):
-    """A request to identity."""
+    """A request to identity, with the account that the path names."""
 
     @property
     def presenter(self) -> Presenter:

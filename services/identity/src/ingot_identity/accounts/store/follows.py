@@ -45,13 +45,13 @@ class FollowCounts(TypedRow):
 
 
 class FollowCountsRow(FollowCounts):
-    """The counts of the account with this id."""
+    """The follow counts of the account with this id."""
 
     id: int
 
 
 class ProfileRow(AccountRow, FollowCounts):
-    """An account with its counts."""
+    """An account with its follow counts."""
 
 
 def _count(own: Column[Any]) -> ScalarSelect[int]:
