@@ -1,1 +1,1 @@
-"""Decisions and use cases of authentication."""
+"""Rules and use cases of authentication."""
