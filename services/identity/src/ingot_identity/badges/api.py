@@ -23,7 +23,7 @@ class UserBadgeOption(msgspec.Struct, kw_only=True):
     badge_slugs: Annotated[list[Name], msgspec.Meta(max_length=MOST)] = []
 
     def slugs(self) -> set[str]:
-        """Return the slugs. Raises Invalid."""
+        """Return the valid slugs of the request. Raises Invalid."""
         for slug in self.badge_slugs:
             if not _SLUG.fullmatch(slug):
                 text = f"{slug!r} has other characters than letters, digits, '-', '_' and '.', or is too long"
