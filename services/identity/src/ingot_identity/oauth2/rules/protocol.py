@@ -139,7 +139,7 @@ class Client(ClientMixin):  # type: ignore[misc]
 
 
 class Code(AuthorizationCodeMixin):  # type: ignore[misc]
-    """An authorization whose code may be exchanged."""
+    """An authorization code in the form that Authlib expects."""
 
     code_challenge_method = "S256"
 
@@ -164,7 +164,7 @@ class Code(AuthorizationCodeMixin):  # type: ignore[misc]
 
 
 class RefreshToken(TokenMixin):  # type: ignore[misc]
-    """A refresh token that may be exchanged."""
+    """A refresh token in the form that Authlib expects."""
 
     def __init__(self, row: OAuth2TokenRow) -> None:
         self.row = row
