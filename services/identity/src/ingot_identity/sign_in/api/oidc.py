@@ -94,7 +94,7 @@ async def begin(request: IdentityRequest, name: str) -> Page:
 
 @get("/login/oidc/{name:str}/callback", policy=anyone(), include_in_schema=False)
 async def callback(request: IdentityRequest, name: str) -> Page:
-    """Handle the response of the provider."""
+    """Handle the provider's redirect back: sign in, link, or ask for a further proof."""
     browser = Browser(request)
     source, config = await _provider(request, name)
     parts = request.part(ProviderComponents)
@@ -433,7 +433,7 @@ async def _start_session(
     ticket: Ticket,
     row: AccountRow,
 ) -> Page:
-    """Sign in. Raises Denied, Conflict."""
+    """Sign in and redirect. Raises Denied, Conflict."""
     if row.login_prohibited or not row.active:
         return _refused(browser, "This account may not sign in.", status=403)
     person, address = ticket.person, client_address()
