@@ -23,7 +23,7 @@ REMOVAL = (
 
 
 def require_few_files(form: Form) -> None:
-    """Raise Invalid for too many files."""
+    """Raise Invalid if the form has more files than one request may have."""
     if len(form.files) > MOST_FILES:
         raise Invalid.field("files", "too_many", f"has more than {MOST_FILES}")
 
