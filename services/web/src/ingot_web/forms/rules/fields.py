@@ -1,4 +1,4 @@
-"""The fields of a form in the order in which a browser sent them."""
+"""The fields of a form that a browser has sent."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -18,7 +18,7 @@ def require_typed(text: str, name: str) -> None:
 
 
 class SentFile(NamedTuple):
-    """A file of a form."""
+    """A file that a form uploads."""
 
     name: str
     content: bytes
