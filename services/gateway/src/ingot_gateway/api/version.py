@@ -36,7 +36,7 @@ async def show_version(request: GatewayRequest) -> ServerVersion:
 # The official client of 2017 sends the prefix twice.
 @get("/api/v1/api/v1/version", policy=anyone(), include_in_schema=False)
 async def show_version_at_doubled_prefix(request: GatewayRequest) -> ServerVersion:
-    """Get the version at a second path."""
+    """Get the version at a path with a doubled prefix (`/api/v1/api/v1`)."""
     return ServerVersion(await current(request))
 
 
