@@ -173,7 +173,7 @@ def configure_tracing(service: str, endpoint: str) -> None:
 
 
 class _Recording:
-    """The flag that spans of this process are recorded."""
+    """A flag that is set while this process records spans."""
 
     on = False
 
