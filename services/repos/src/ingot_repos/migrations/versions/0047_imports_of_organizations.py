@@ -6,7 +6,7 @@ from alembic import op
 from ingot_chassis.db.tables import UtcDateTime
 
 revision = "0047"
-down_revision = "0045"
+down_revision = "0046"
 branch_labels = None
 depends_on = None
 
