@@ -362,11 +362,22 @@ async def test_a_change_is_judged_again_when_the_branch_moved_meanwhile(world, a
     async with world.database.read() as db:
         row = await repositories.get_unfiltered(db, app["id"])
         actor = await accounts.get(db, ann.principal.id)
-        rules = await rules_of(db, app["id"])
+
+    async def read_rules():
+        async with world.database.read() as db:
+            return await rules_of(db, app["id"])
+
     repo, components = opened(world, app["id"]), world.components
     mover = actor_of(ann.principal, row, "owner")
     updates = InterruptedUpdates(
-        components.storage, components.pushes, row, actor, rules, mover, components.judge, restricted=False
+        components.storage,
+        components.pushes,
+        row,
+        actor,
+        read_rules,
+        mover,
+        components.judge,
+        restricted=False,
     )
     editor = FileEditor(components.storage, updates, None)
     updates.tip = commit(repo, {"README.md": b"of a push\n"}, [app["third"]])
