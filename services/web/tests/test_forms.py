@@ -146,6 +146,7 @@ FIELDS = {
     "/org/crew/settings": {"do": "save"},
     "/admin/users/bob": {"do": "save"},
     "/admin/auths/1": {"do": "save"},
+    "/admin/registrations": {"do": "approve"},
     **{
         path: {"do": "off"} for path in (f"{o}/settings/hooks/1" for o in ("/user", "/org/crew", "/ann/demo"))
     },
