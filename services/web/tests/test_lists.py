@@ -18,6 +18,14 @@ TEAM = "/org/crew/settings/teams/1"
 EXCERPTS = {
     "/": {"/repos/issues/search": "/issues", "/user/orgs": "All 51"},
     "/admin/auths/1": {"/admin/auths/1/scim_tokens": "at most 10 tokens"},
+    "/search?q=a": {
+        path: f'href="/explore/{kind}?q=a"'
+        for path, kind in (
+            ("/repos/search", "repos"),
+            ("/users/search", "users"),
+            ("/repos/issues/search", "issues"),
+        )
+    },
     "/ann/demo/compare/main...topic": {f"{HOME}/branches": '<input id="head"'},
     **{
         f"/ann/demo/pulls/1{tab}": {f"{HOME}/pulls/1/comments": "The oldest comments on lines are not shown"}
