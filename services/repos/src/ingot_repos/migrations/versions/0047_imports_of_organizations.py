@@ -30,7 +30,10 @@ def upgrade() -> None:
         sa.Column("failures", sa.Integer(), nullable=False),
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.Column("finished_at", UtcDateTime(), nullable=True),
-        sa.CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name=op.f("ck_organization_import_state")),
+        sa.CheckConstraint(
+            "state IN ('waiting', 'running', 'done', 'failed', 'cancelled')",
+            name=op.f("ck_organization_import_state"),
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_organization_import")),
         sqlite_autoincrement=True,
     )
@@ -44,14 +47,34 @@ def upgrade() -> None:
         sa.Column("state", sa.String(10), nullable=False),
         sa.Column("reason", sa.String(20), nullable=False),
         sa.Column("repository_id", big, nullable=True),
-        sa.CheckConstraint("state IN ('listed', 'created', 'begun', 'refused')", name=op.f("ck_organization_import_repository_state")),
-        sa.ForeignKeyConstraint(["import_id"], ["organization_import.id"], name=op.f("fk_organization_import_repository_import_id"), ondelete="CASCADE"),
-        sa.ForeignKeyConstraint(["repository_id"], ["repository.id"], name=op.f("fk_organization_import_repository_repository_id"), ondelete="SET NULL"),
+        sa.CheckConstraint(
+            "state IN ('listed', 'created', 'begun', 'refused')",
+            name=op.f("ck_organization_import_repository_state"),
+        ),
+        sa.ForeignKeyConstraint(
+            ["import_id"],
+            ["organization_import.id"],
+            name=op.f("fk_organization_import_repository_import_id"),
+            ondelete="CASCADE",
+        ),
+        sa.ForeignKeyConstraint(
+            ["repository_id"],
+            ["repository.id"],
+            name=op.f("fk_organization_import_repository_repository_id"),
+            ondelete="SET NULL",
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_organization_import_repository")),
-        sa.UniqueConstraint("import_id", "name", name=op.f("uq_organization_import_repository_import_id_name")),
+        sa.UniqueConstraint(
+            "import_id", "name",
+            name=op.f("uq_organization_import_repository_import_id_name"),
+        ),
         sqlite_autoincrement=True,
     )
-    op.create_index(op.f("ix_organization_import_repository_repository_id"), "organization_import_repository", ["repository_id"])
+    op.create_index(
+        op.f("ix_organization_import_repository_repository_id"),
+        "organization_import_repository",
+        ["repository_id"],
+    )
 
 
 def downgrade() -> None:
