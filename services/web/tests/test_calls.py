@@ -10,7 +10,7 @@ from ingot_contracts.issues.reviews import PullReview
 
 from .forge import ANN, ANN_USER, HOME, MOMENT, issue, plain, release, repository
 from .repository_settings.test_protections import ON_THE_LIST
-from .test_forms import ANSWERS, COMMIT, ORGANIZATION, SOURCE, SUGGESTION, WIKI_PAGE
+from .test_forms import ANSWERS, COMMIT, IMPORT, ORGANIZATION, SOURCE, SUGGESTION, WIKI_PAGE
 from .webhooks.test_owners import DELIVERY, HOOK
 from .world import ROOT
 
@@ -25,6 +25,10 @@ LABEL, MILESTONE = (
     plain(Label(id=1, name="l", color="ff0000")),
     plain(Milestone(id=1, title="m", open_issues=1)),
 )
+IMPORTED = {
+    "status": "running", "phase": "issues", "percent": 0, "error": "",
+    "counts": {"issues": {"done": 5, "total": 9}, "labels": {"done": 0, "total": None}},
+}  # fmt: skip
 ENTRY = {
     "type": "file", "size": 3, "last_commit_sha": "1" * 40, "last_commit_message": "x",
     "last_committer_date": MOMENT,
@@ -89,6 +93,7 @@ def lists_of(count):
             "username": "nora", "email": "a@example.org", "email_confirmed": True, "note": "",
             "created_at": MOMENT,
         }),
+        "/admin/imports": rows(IMPORT), "/admin/imports/1/repositories": rows(IMPORTED, name="r"),
         "/orgs": rows(ORGANIZATION), "/admin/orgs": rows(ORGANIZATION), "/user/orgs": rows(ORGANIZATION),
         "/users/ann/orgs": rows(ORGANIZATION), "/orgs/crew/teams": rows(TEAM), f"{HOME}/teams": rows(TEAM),
         **dict.fromkeys(("/orgs/crew/teams/1/invitations", f"{HOME}/invitations"), rows(INVITATION)),
@@ -140,7 +145,7 @@ PAGES = (
     "/user/settings/hooks/1", "/org/crew/settings/members", "/org/crew/settings/teams",
     "/org/crew/settings/teams/1", "/org/crew/settings/labels", "/org/crew/settings/hooks",
     "/org/crew/settings/hooks/1", "/admin/users", "/admin/orgs", "/admin/auths", "/admin/mails",
-    "/admin/registrations", "/admin/auths/1",
+    "/admin/registrations", "/admin/auths/1", "/admin/imports", "/admin/imports/1",
     "/user/settings/external_accounts",
     "/repo/create",
     *(f"/ann/demo{page}" for page in (

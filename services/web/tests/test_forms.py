@@ -63,6 +63,11 @@ WIKI_PAGE = {
     "sidebar": "", "footer": "",
     "last_commit": WIKI_COMMIT,
 }  # fmt: skip
+IMPORT = {
+    "id": 1, "status": "running", "service": "gitea", "original_url": "https://there.example.org/crew",
+    "source": "crew", "organization": "crew", "is_listed": True, "repositories": {"done": 3, "running": 1},
+    "error": "", "created_at": MOMENT, "finished_at": None,
+}  # fmt: skip
 SOURCE = {
     "id": 1, "name": "corp", "title": "Corp", "kind": "oidc", "enabled": True, "from_settings": False,
     "has_secret": True, "icon_url": "", "accounts": 2, "redirect_uri": "http://x/callback",
@@ -81,7 +86,7 @@ SOURCE = {
 }  # fmt: skip
 ANSWERS = {
     f"{HOME}/migration": {"id": 7, "status": "running", "error": ""},
-    "/admin/auths/1": SOURCE,
+    "/admin/auths/1": SOURCE, "/admin/imports/1": IMPORT,
     "/user/mail-preferences": {
         "mentions": "instant", "participating": "instant", "watching": "instant", "own": False,
     },
@@ -123,7 +128,7 @@ PARAMETERS = {
     "owner": "ann", "repo": "demo", "org": "crew", "username": "bob", "index": "1", "hook_id": "1",
     "delivery_id": "d1", "team": "1", "ref": "main/src/a.py", "basehead": "main...topic", "milestone_id": "1",
     "rule_id": "1", "comment_id": "5", "tag": "v1", "source_id": "1", "review_id": "7", "sha": "1" * 40,
-    "page": "Home",
+    "import_id": "1", "page": "Home",
 }  # fmt: skip
 OTHERS = ("/admin/tasks", "/admin/events", "/admin/jobs", "/ann/demo/pulls/1/viewed", "/user/invitation")
 """Their answers do not come from the public API: see test_operations, test_file_views and test_invitations."""

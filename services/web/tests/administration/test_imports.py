@@ -1,0 +1,56 @@
+"""The pages of imports of organizations for site administrators."""
+
+from ..test_calls import IMPORTED
+from ..test_forms import IMPORT
+from ..world import ROOT
+
+PATH = "/admin/imports"
+FIELDS = {
+    "address": "https://there.example.org",
+    "source": "crew",
+    "password": "t0ken",
+    "repositories": "app-* lib",
+}
+
+
+async def test_an_import_is_begun_with_the_fields_of_the_form(pages, forge):
+    forge.changed = IMPORT
+    sent = await pages.submit(PATH, "Import organization", caller=ROOT, **FIELDS)
+    assert sent.headers["location"].endswith(f"{PATH}/1")
+    method, target, body = forge.sent[-1][:3]
+    assert (method, target, body["dry_run"]) == ("POST", PATH, False)
+    assert (body["service"], body["address"], body["source"]) == (
+        "gitea", "https://there.example.org", "crew"
+    )  # fmt: skip
+    assert (body["repositories"], body["auth_password"]) == (["app-*", "lib"], "t0ken")
+    assert (body["issues"], body["wiki"], body["lfs"], body["private"]) == (True, True, False, False)
+
+
+async def test_a_trial_shows_what_would_come_and_keeps_the_form(pages, forge):
+    forge.changed = {"repositories": ["app-1"], "taken": ["lib"], "excluded": 4, "is_complete": True}
+    shown = await pages.submit(PATH, "Show what would come", caller=ROOT, **FIELDS)
+    assert "1 repository would come. 4 are left out by the patterns, and 1" in shown.text
+    assert 'value="app-* lib"' in shown.text
+    assert "t0ken" not in shown.text
+    assert forge.sent[-1][2]["dry_run"] is True
+
+
+async def test_an_import_that_runs_shows_a_bar_and_each_repository(pages, forge):
+    forge.answers |= {f"{PATH}/1": IMPORT, f"{PATH}/1/repositories": [IMPORTED | {"id": 7, "name": "<app>"}]}
+    shown = (await pages.get(f"{PATH}/1", ROOT)).text
+    assert '<progress max="4" value="3"' in shown
+    assert "&lt;app&gt;" in shown
+    assert "5 of 9 issues" in shown
+    assert 'http-equiv="refresh"' in shown
+    assert 'http-equiv="refresh"' not in (await pages.get(f"{PATH}/1?refresh=no", ROOT)).text
+    await pages.submit(f"{PATH}/1", "Cancel the import", caller=ROOT)
+    assert forge.sent[-1][:2] == ("DELETE", f"{PATH}/1")
+
+
+async def test_an_import_that_failed_shows_why_and_is_not_cancelled(pages, forge):
+    failed = IMPORT | {"status": "failed", "error": "the remote refused the credentials"}
+    forge.answers |= {f"{PATH}/1": failed, f"{PATH}/1/repositories": []}
+    shown = (await pages.get(f"{PATH}/1", ROOT)).text
+    assert "the remote refused the credentials" in shown
+    assert "Cancel the import" not in shown
+    assert 'http-equiv="refresh"' not in shown
