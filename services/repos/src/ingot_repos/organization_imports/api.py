@@ -39,10 +39,11 @@ Globs = Annotated[list[Annotated[Name, msgspec.Meta(min_length=1)]], msgspec.Met
 
 
 class ImportOrganizationForm(msgspec.Struct, kw_only=True):
-    """``address`` is that of the site, and ``source`` the organization there: a group of gitlab may be a path.
+    """``address`` is that of the site, and ``source`` the organization there, in gitlab also a path.
 
     ``organization`` is the one here. The default is the name at the source. If it does not exist, it is
-    created, and the caller owns it. ``repositories`` are globs for names. The other fields are those of an import of one repository. Authors are found as for
+    created, and the caller owns it. ``repositories`` are globs for names.
+    The other fields are those of an import of one repository. Authors are found as for
     an administrator who imports a repository. With ``dry_run`` nothing is created, and the answer is a
     report.
     """

@@ -81,7 +81,7 @@ UNENDED = (ImportState.WAITING, ImportState.RUNNING)
 
 
 class ListedState(StrEnum):
-    """Steps of a repository: its row exists from ``CREATED`` on, and identity knows its owner in ``BEGUN``."""
+    """Steps of a repository. It has a row from ``CREATED`` on; identity knows its owner in ``BEGUN``."""
 
     LISTED = "listed"
     CREATED = "created"

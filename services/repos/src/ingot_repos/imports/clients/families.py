@@ -25,7 +25,8 @@ class Family(NamedTuple):
 
     ``address_of`` reads the URL of a repository. ``api_root`` returns the root of the API of a site.
     ``open`` returns the repository with the offset of its pull requests, or None. ``open_organization`` gets
-    the name of one. Below ``heads`` git has the heads of pull requests, by number. ``token_scheme`` stands before a token (RFC 9110, section 11.4). Only
+    the name of one. Below ``heads`` git has heads of pull requests by number.
+    ``token_scheme`` stands before a token (RFC 9110, section 11.4). Only
     ``with_passwords`` are user names and passwords sent; otherwise the password is a token, too.
     ``headers`` are sent with each request. ``costs`` are about the requests for an object of each kind.
     """
