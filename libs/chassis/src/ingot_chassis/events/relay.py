@@ -38,7 +38,7 @@ BATCH = 100
 ENVELOPE_BYTES = 1000
 """Bytes that an envelope adds to its event at most."""
 POLL_SECONDS = 30.0
-"""Seconds after which the relay looks for events without a signal. Few are lost: each is sent until NATS has it."""
+"""Seconds after which the relay looks for events without a signal. Each signal is sent until NATS has it."""
 CHECK_SECONDS = 30.0
 """Seconds between checks that the stream is there, while NATS is available."""
 STANDBY_SECONDS = 5.0

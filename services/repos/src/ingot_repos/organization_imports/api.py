@@ -151,12 +151,12 @@ async def import_organization(
 async def _find_organization(request: RepositoryRequest, login: str) -> AccountRow | None:
     """Return the organization here, or None if there is none. Raises Invalid for the name of a user."""
     try:
-        found = await request.part(AccountCopies).get_by_login(login)
+        account = await request.part(AccountCopies).get_by_login(login)
     except NotFound:
         return None
-    if found.kind != AccountKind.ORGANIZATION:
+    if account.kind != AccountKind.ORGANIZATION:
         raise Invalid.field("organization", "kind", "is the name of a user")
-    return found
+    return account
 
 
 async def _create_organization(request: RepositoryRequest, login: str) -> AccountRow:

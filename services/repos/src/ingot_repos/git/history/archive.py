@@ -6,7 +6,7 @@ or a file is lost, the archive is created again.
 
 A small commit can occupy git for hours, because git compares each pattern of `.gitattributes` with each path.
 So the CPU time of git is limited in proportion to its output. Before it writes a bundle, git lists all
-objects. So that limit also grows with the size of the repository.
+objects. Its limit also grows with the size of the repository.
 """
 
 import asyncio
