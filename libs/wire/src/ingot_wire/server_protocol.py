@@ -1,7 +1,7 @@
-"""HTTP/1.1 for uvicorn: plain framing only, and bounds on the size and time of a request head.
+"""HTTP/1.1 for uvicorn: plain framing only, and limits on the size and time of a request head.
 
-uvicorn gives an app complete heads only, so no app can bound them: an anonymous client could fill the memory
-of the process, or hold a connection forever.
+uvicorn passes only complete heads to an app, so no app can limit them: an anonymous client could fill the
+memory of the process, or hold a connection forever.
 """
 
 import asyncio
@@ -48,7 +48,10 @@ class DrainState(ServerState):
         self.draining = False
         """True if each response ends its connection, so the client connects to another process."""
         self.last_request = 0.0
-        """The loop's time of the last request during draining; requests for ``uncounted_paths`` excluded."""
+        """The loop's time of the last request during draining.
+
+        Requests for ``uncounted_paths`` do not count.
+        """
         self._second = 0
 
     def headers(self) -> list[tuple[bytes, bytes]]:
@@ -79,14 +82,14 @@ def server_protocol(
     head_seconds: float = HEAD_SECONDS,
     uncounted_paths: Collection[str] = (),
 ) -> type[HttpToolsProtocol]:
-    """Return the protocol class for uvicorn with these bounds.
+    """Return the protocol class for uvicorn with these limits.
 
-    ``error_body`` makes the JSON body of an error from its message. ``uncounted_paths`` are requested for as
-    long as the process runs, so a server that drains does not wait for them.
+    ``error_body`` creates the JSON body of an error from its message. ``uncounted_paths`` are requested for
+    as long as the process runs, so a server that drains does not wait for them.
     """
 
     class Configured(BoundedProtocol):
-        """The protocol with the bounds of one server."""
+        """The protocol with the limits of one server."""
 
     Configured.error_body = staticmethod(error_body)
     Configured.max_head_bytes, Configured.head_seconds = max_head_bytes, head_seconds
@@ -196,7 +199,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._stop_timer()
 
     def _stop_parser(self, framing_error: str) -> None:
-        """Let ``_feed`` reject the request with this message."""
+        """Stop the parser, so ``_feed`` rejects the request with this message."""
         self._framing_error = framing_error
         raise ValueError(framing_error)
 
@@ -276,7 +279,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.flow.resume_reading()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close the connection when it was idle for too long.
+        """Close the connection after it was idle for too long.
 
         One timer serves all requests of a connection.
         """
@@ -319,7 +322,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def _reject(self, status: int, message: str) -> None:
         """Stop reading, and send this error after the responses to earlier requests.
 
-        If the broken body belongs to a request that has its response already, the connection is closed: a
+        If the broken body belongs to a request that already has its response, the connection is closed: a
         second response would be read as the answer to the next request.
         """
         self._rejection = (status, message)
@@ -334,9 +337,10 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _break_off(self, status: int, message: str) -> None:
-        """End a request whose body cannot be read. Its handler sees a client that disconnected.
+        """End a request whose body cannot be read. For its handler, the client has disconnected.
 
-        If the request still waits for the responses to earlier ones, they are sent first, then the error.
+        If the request still waits for the responses to earlier requests, those are sent first, then the
+        error.
         """
         if self.pipeline:
             self.pipeline.popleft()

@@ -27,14 +27,14 @@ Less if the user has many (pipe(7): 64 MiB in all pipes of a user who is not roo
 """
 
 LARGE_PIPE_BYTES, LARGE_PIPES = 1024 * 1024, 16
-"""Capacity of the first ``LARGE_PIPES`` pipes, since each part costs the same whatever its size.
+"""Capacity in bytes of the first ``LARGE_PIPES`` pipes. Each part costs the same, whatever its size.
 
-More would exceed the limit.
+With more large pipes the user's limit would be exceeded.
 """
 
 
 class Pipe:
-    """A non-blocking pipe of ``size`` bytes, closed on leaving."""
+    """A non-blocking pipe of ``size`` bytes. Leaving the context closes it."""
 
     def __init__(self, most: int = PIPE_BYTES) -> None:
         self._most = most
@@ -80,16 +80,16 @@ def has_hung_up(descriptor: int) -> bool:
 
 
 class Pipes:
-    """Opens pipes, the first of them large."""
+    """Opens pipes. The first ones are large."""
 
     def __init__(self) -> None:
         self._large = 0
 
     @contextlib.contextmanager
     def pipe(self) -> Iterator[Pipe]:
-        """Yield a new pipe, a large one while fewer than ``LARGE_PIPES`` are open.
+        """Yield a new pipe; a large one while fewer than ``LARGE_PIPES`` are open.
 
-        It is closed on leaving.
+        The pipe is closed after the block.
         """
         is_large = self._large < LARGE_PIPES
         self._large += is_large
@@ -121,9 +121,9 @@ async def wait_writable(descriptor: int) -> None:
 
 
 async def send_file(file: int, connection: int, offset: int, count: int) -> None:
-    """Send bytes of a file that are in the page cache.
+    """Send bytes of a file. They must be in the page cache, because reading from a disk would block.
 
-    Reading them from a disk would block. Raises OSError.
+    Raises OSError.
     """
     end = offset + count
     while offset < end:
@@ -143,7 +143,7 @@ async def send_from_pipe(pipe: int, connection: int, count: int) -> None:
 
 
 async def receive_into_pipe(connection: int, pipe: int, most: int) -> int:
-    """Move at most ``most`` bytes from a socket into an empty pipe. Returns their number. Raises OSError."""
+    """Move at most ``most`` bytes from a socket into an empty pipe. Return their number. Raises OSError."""
     while True:
         if is_readable(connection):
             # Yield to other tasks: waiting for bytes that have already arrived would cost ten system calls.

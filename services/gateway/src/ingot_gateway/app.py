@@ -1,4 +1,4 @@
-"""Wiring of the gateway."""
+"""Creates the app of the gateway and connects its parts."""
 
 from collections.abc import Mapping
 from functools import partial

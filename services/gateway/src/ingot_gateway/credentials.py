@@ -1,11 +1,9 @@
 """The credential of a request. The first kind that is present decides.
 
-``?token=``, ``?access_token=``, ``Authorization: token|Bearer``, Basic. If both a token and Basic are sent,
-identity gets both. It tries Basic if it does not know the token. A credential that cannot be parsed is
-ignored: the request is anonymous.
-
-Routes of pages for browsers (``Route.pages``) accept only the cookie of a session. No other route accepts it:
-other sites can make a browser send cookies.
+Kinds: ``?token=``, ``?access_token=``, ``Authorization: token|Bearer``, Basic. If both a token and Basic are
+sent, identity gets both. It tries Basic if it does not know the token. A credential that cannot be parsed is
+ignored: the request is anonymous. Routes of pages for browsers (``Route.pages``) accept only the session
+cookie. No other route accepts it, because other sites can make a browser send cookies.
 """
 
 import base64
@@ -48,7 +46,7 @@ class Credential(NamedTuple):
 
     @property
     def token_digest(self) -> str:
-        """Return the name of the token for counts; empty without a token."""
+        """Return a digest of the token for rate limits; empty without a token."""
         return hashlib.sha256(self.token.encode()).hexdigest()[:32] if self.token else ""
 
     def authenticate_body(self, address: str) -> Authenticate:
@@ -90,7 +88,7 @@ def split_query(query: bytes) -> Query:
 
 
 class Cookies(NamedTuple):
-    """Cookies without the session cookie, and the session; None without one."""
+    """Cookies without the session cookie, and the session; None if there is no session."""
 
     rest: bytes
     session: Credential | None = None
@@ -112,7 +110,7 @@ def split_cookies(cookies: bytes, name: bytes) -> Cookies:
 
 
 def credential_of(query: Query, authorization: bytes, sudo: bytes, code: bytes = b"") -> Credential | None:
-    """Return the credential of a request with these parts. None for an anonymous one."""
+    """Return the credential in these parts of a request; None for an anonymous request."""
     token, name, password = query.token, "", ""
     scheme, _, value = authorization.strip().partition(b" ")
     scheme, value = scheme.lower(), value.strip()
@@ -135,7 +133,7 @@ def credential_of(query: Query, authorization: bytes, sudo: bytes, code: bytes =
 
 
 def _basic(value: bytes) -> tuple[str, str]:
-    """Return name and password. Both are empty if ``value`` cannot be parsed."""
+    """Return name and password from a Basic value. Both are empty if it cannot be parsed."""
     try:
         name, colon, password = base64.b64decode(value, validate=True).partition(b":")
     except binascii.Error:
@@ -147,13 +145,13 @@ def _basic(value: bytes) -> tuple[str, str]:
 def _sudo_name(value: bytes) -> str:
     """Return the account to act as.
 
-    A name that cannot be decoded must not become empty: the caller would act as themselves.
+    A name that cannot be decoded must not become empty, because the caller would act as themselves.
     """
     return _printable(value) or (IMPOSSIBLE_NAME if value else "")
 
 
 def _printable(value: bytes) -> str:
-    """Return ``value`` as text. Empty if no account and no token can have that text."""
+    """Return ``value`` as text; empty if no account and no token can have that text."""
     text = _decoded(value)
     return text if text.isprintable() else ""
 

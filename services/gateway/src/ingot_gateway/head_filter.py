@@ -1,4 +1,4 @@
-"""Checks the size of a request's head and removes the headers that a service must not get from a client.
+"""Checks the size of a request's head and removes headers that a service must not get from a client.
 
 It removes the credential, and headers that only the gateway may set (``Ingot-*``, ``X-Forwarded-*``). It also
 removes headers of one connection and the framing of the body. A well-formed request id is kept.
@@ -21,7 +21,7 @@ _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
 class HeadLimits(NamedTuple):
-    """Limits of the head of a request: a number of headers, and bytes."""
+    """Limits of the head of a request: the number of headers, and bytes."""
 
     headers: int
     header_bytes: int
@@ -29,9 +29,9 @@ class HeadLimits(NamedTuple):
 
 
 class SanitizedRequest(NamedTuple):
-    """The head of a request without the headers that were removed.
+    """The head of a request without the removed headers.
 
-    ``length`` None: there is a body of unknown length. ``error`` is why the request is rejected.
+    ``length`` None: there is a body of unknown length. ``error`` is the reason why the request is rejected.
     """
 
     headers: Headers
@@ -47,9 +47,9 @@ class SanitizedRequest(NamedTuple):
 
 
 class HeadFilter:
-    """Sanitizes every request, then sends it to the gateway's own routes or to the proxy.
+    """Sanitizes every request, then passes it to the gateway's own routes or to the proxy.
 
-    It stands in front of both, so no header that only the gateway may set reaches either. The proxy finds the
+    It runs before both, so neither gets a header that only the gateway may set. The proxy finds the
     ``SanitizedRequest`` in its scope.
     """
 
@@ -110,7 +110,7 @@ def sanitize(scope: HTTPScope, limits: HeadLimits, proxy_headers: Collection[byt
 
 
 def _connection_headers(connection: bytes) -> set[bytes]:
-    """Return the headers that the client names in ``Connection``."""
+    """Return the headers that ``Connection`` names."""
     if connection in (b"", b"keep-alive", b"close"):
         return set()
     return {name.strip().lower() for name in connection.split(b",")}

@@ -35,7 +35,7 @@ log = structlog.get_logger()
 
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 LFS_TOKEN = b"lfs-token"
-"""The header in which repos reads its tokens for LFS."""
+"""The header from which repos reads its LFS tokens."""
 _PRINCIPAL, _RATE_LIMITS = PRINCIPAL_HEADER.encode(), RATE_LIMITS_HEADER.encode()
 
 
@@ -62,7 +62,7 @@ class Proxy:
         self._table = RouteTable()
 
     def _rate_limits(self) -> bytes:
-        """Return the rate limits as web receives them."""
+        """Return the rate limits in the form that web receives."""
         limiter = self._rate_limiter
         return msgspec.json.encode(RateLimits(*limiter.limits, refusals=limiter.refusals))
 
@@ -191,7 +191,7 @@ class Proxy:
     ) -> Send:
         """Return ``send``, or one that writes error pages if a browser opens a route that pages link to.
 
-        Below the API all clients are programs.
+        Below the API all clients are treated as programs.
         """
         is_for_people = (route.linked or route.signs_in) and not route.pattern.startswith("/api/")
         if not is_for_people or scope["method"] != "GET" or _reader(route, scope["headers"]) != "browser":
@@ -219,7 +219,7 @@ def _credential(
 ) -> Credential | None:
     """Return the credential of the caller.
 
-    None for an anonymous caller, and for services that authenticate by themselves.
+    Return None for an anonymous caller, and for services that authenticate callers themselves.
     """
     if route.signs_in:
         return None
@@ -241,7 +241,7 @@ def _client_headers(sanitized: SanitizedRequest, route: Route, cookies: Cookies)
 
 
 def _with_lfs_token(sanitized: SanitizedRequest) -> Headers:
-    """Return the headers with an LFS token of repos moved from ``Authorization`` to its own header."""
+    """Return the headers with an LFS token of repos moved from ``Authorization`` to ``LFS_TOKEN``."""
     scheme, _, token = sanitized.authorization.strip().partition(b" ")
     if scheme.lower() != b"lfs" or any(name == LFS_TOKEN for name, _ in sanitized.headers):
         return sanitized.headers

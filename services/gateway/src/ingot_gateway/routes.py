@@ -3,7 +3,7 @@
 In a pattern ``{…}`` matches one segment, which may have an ending (``{index}.diff``). ``/*`` at the end
 matches the path itself and all paths below it. A literal segment wins over ``{…}``, a longer ``/*`` over a
 shorter one. All other paths are pages (``/*``). Below a reserved segment, a path that is not in the table is
-404. The table must not contain ``/internal``: only services call each other there.
+404. The table must not contain ``/internal``, because only services call each other there.
 """
 
 from typing import Literal, NamedTuple
@@ -21,7 +21,7 @@ class Route(NamedTuple):
     ``pages``: for browsers. Only the session in a cookie is a credential; the service gets the other cookies.
     It must reject every form that does not prove to come from its own pages.
 
-    ``linked``: pages link to it. A session is enough for reading if no other credential was sent. Reading
+    ``linked``: pages link to it. A session is sufficient for reading if no other credential was sent. Reading
     must change nothing, and the service gets no cookies.
     """
 
@@ -148,7 +148,7 @@ OWN_PATHS = frozenset(
         "/swagger.v1.json",
     )
 )
-"""The paths that the gateway answers itself."""
+"""The paths that the gateway answers itself, without a service."""
 
 RESERVED_SEGMENTS = frozenset(("internal", "livez", "readyz", "metrics", "api", "login", ".well-known"))
 """First segments that cannot be the name of an account."""
@@ -207,7 +207,7 @@ class RouteTable:
                 node.exact = route
 
     def find(self, path: str) -> Route | None:
-        """Return the route of ``path``.
+        """Return the route of ``path``, or None.
 
         Empty segments are ignored, as in services; ``.`` and ``..`` never match.
         """

@@ -1,4 +1,4 @@
-"""Settings of the gateway; the only reader of its environment."""
+"""Settings of the gateway. No other module reads its environment variables."""
 
 from typing import Annotated
 

@@ -1,7 +1,8 @@
-"""The services behind the gateway: over a socket, or in the same process. Both stream bodies.
+"""The services behind the gateway: over a socket, or in the same process. Bodies are streamed.
 
 The gateway forwards no framing. It reads a short body first and writes its Content-Length; other bodies are
-chunked. For these, its own header has the announced length, and a service can reject a large body early.
+chunked. For chunked bodies a header of its own has the announced length, so a service can reject a large body
+early.
 """
 
 from collections.abc import AsyncIterator
@@ -27,13 +28,13 @@ log = structlog.get_logger()
 
 _ANNOUNCED_LENGTH = ANNOUNCED_LENGTH_HEADER.encode()
 SHORT_BODY = 65_536
-"""The largest announced body, in bytes, that is read before the service is asked."""
+"""The largest announced body, in bytes, that is read before the request is forwarded."""
 
 
 class UpstreamRequest(NamedTuple):
     """A request for a service. ``path`` is decoded, ``raw_path`` is as the client sent it.
 
-    ``headers`` have no framing. ``length`` is the size of the body in bytes; None if it is unknown.
+    ``headers`` contain no framing. ``length`` is the size of the body in bytes; None if it is unknown.
     """
 
     method: str
@@ -48,7 +49,7 @@ class UpstreamRequest(NamedTuple):
 
 
 class Upstream(Protocol):
-    """One service. ``forward`` sends its response through the exchange.
+    """A service behind the gateway. ``forward`` sends its response through the exchange.
 
     It raises BadGateway if the service fails, Unavailable if it cannot be reached.
     """
@@ -59,7 +60,7 @@ class Upstream(Protocol):
 
 
 class HttpUpstream:
-    """A service behind a socket; ``origin`` waits for one that restarts."""
+    """A service behind a socket. ``origin`` waits for a service that restarts."""
 
     def __init__(self, origin: Origin) -> None:
         self._origin, self._pipes = origin, Pipes()
@@ -113,7 +114,7 @@ def _has_short_body(headers: Headers) -> bool:
 
 
 async def _pass_on(chunks: ChunkedBody, exchange: ProxiedExchange, pipes: Pipes) -> None:
-    """Send a body that bypasses this process, except for its beginning. Raises ClientDisconnected."""
+    """Send a body that bypasses this process except for its beginning. Raises ClientDisconnected."""
     with pipes.pipe() as pipe:
         while not chunks.is_whole:
             part = await chunks.part(pipe)
@@ -129,7 +130,7 @@ async def _pass_on(chunks: ChunkedBody, exchange: ProxiedExchange, pipes: Pipes)
 async def _parts(exchange: ProxiedExchange) -> AsyncIterator[bytes]:
     """Yield the body of the request.
 
-    Raises ClientDisconnected if the client leaves before its end, and TooLarge.
+    Raises ClientDisconnected if the client disconnects before its end, and TooLarge.
     """
     more = True
     while more:
@@ -143,7 +144,7 @@ async def _parts(exchange: ProxiedExchange) -> AsyncIterator[bytes]:
 
 
 class AsgiUpstream:
-    """A service in this process: all of HTTP except the socket."""
+    """A service in this process, called with all of HTTP except the socket."""
 
     def __init__(self, app: AsgiApp) -> None:
         self._app = app
@@ -171,11 +172,11 @@ class AsgiUpstream:
             raise BadGateway("the service sent no answer")
 
     async def close(self) -> None:
-        """Nothing to close: the app belongs to the code that built it."""
+        """Do nothing, because the app belongs to the code that created it."""
 
 
 class OwnRoutes:
-    """The current routes of the gateway, without handlers that are put in front of the app later."""
+    """The present routes of the gateway. Handlers that later wrap the app are not included."""
 
     def __init__(self, app: Litestar) -> None:
         self._app, self._handler = app, app.asgi_handler

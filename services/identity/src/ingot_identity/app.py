@@ -1,4 +1,4 @@
-"""Puts the app of identity together."""
+"""Creates the app of identity and connects its parts."""
 
 from collections.abc import Sequence
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Settings of identity; the only reader of its environment."""
+"""Settings of identity. No other module reads its environment variables."""
 
 from typing import Annotated, Literal
 

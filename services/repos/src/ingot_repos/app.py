@@ -1,4 +1,4 @@
-"""Wiring of repos."""
+"""Creates the app of repos and connects its parts."""
 
 import asyncio
 from argparse import Namespace
@@ -227,7 +227,7 @@ def create_app(
 ) -> Litestar:
     """Return the app of repos. Raises SettingsError.
 
-    ``own_urls`` are internal addresses that Ingot listens on; with None the settings name them.
+    ``own_urls`` are internal addresses that Ingot listens on; None takes them from the settings.
     """
     if not settings.storage_root:
         raise SettingsError(["INGOT_REPOS_STORAGE_ROOT is not set; see docs/reference/settings.md"])
@@ -295,7 +295,7 @@ def create_app(
 
 
 async def fsck(settings: Settings) -> None:
-    """Check all repositories of the shard now, and print which are damaged."""
+    """Check all repositories of the shard now, and print the damaged ones."""
     settings.background = False
     app = create_app(settings)
     async with app.lifespan():

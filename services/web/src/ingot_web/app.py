@@ -1,4 +1,4 @@
-"""Wiring of web."""
+"""Creates the app of web and connects its parts."""
 
 from urllib.parse import urlsplit
 
@@ -71,7 +71,7 @@ ROUTES = [
 ]
 FILTERS = (browser, references)
 FUNCTIONS = (code_rows, split_rows, unified_rows)
-"""Of subjects, for templates: both by their names."""
+"""Functions of all subjects, and their filters, for templates, by name."""
 
 
 def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:

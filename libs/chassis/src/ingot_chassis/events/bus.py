@@ -40,7 +40,7 @@ REDELIVERY_SECONDS = 5
 CONNECT_SECONDS = 3
 PUBLISH_SECONDS = 5
 HEADER_BYTES = 200
-"""Bytes of the headers of a message, at most. nats-server counts them as part of the message."""
+"""Maximum bytes of the headers of a message. nats-server counts them as part of the message."""
 
 
 class BusUnavailable(Exception):
@@ -48,7 +48,7 @@ class BusUnavailable(Exception):
 
 
 class Bus:
-    """One connection, reopened for ever when it is lost."""
+    """A connection to NATS, reopened whenever it is lost."""
 
     def __init__(self, url: str, *, name: str, stream_replicas: int = 1, ack_wait: float = ACK_WAIT) -> None:
         self._url, self._name, self._replicas = url, name, stream_replicas
@@ -110,7 +110,7 @@ class Bus:
             log.debug("closing a connection to NATS", error=repr(error))
 
     async def ensure_stream(self, service: str) -> datetime | None:
-        """Create the stream of ``service`` if it is missing. Returns its creation time in NATS."""
+        """Create the stream of ``service`` if it is missing. Return its creation time in NATS."""
         js = await self.connect()
         name = stream_of(service)
         try:
@@ -132,7 +132,7 @@ class Bus:
     async def ensure_consumer(
         self, *, consumer: str, emitter: str, subjects: Iterable[str]
     ) -> JetStreamContext.PullSubscription:
-        """Bind to ``consumer``'s durable consumer of events of ``emitter``.
+        """Return ``consumer``'s durable subscription to events of ``emitter``.
 
         It is created or updated if necessary.
         """
@@ -154,7 +154,7 @@ class Bus:
         """Yield deliveries to ``consumer`` in order, from its first unacknowledged message on.
 
         They include later messages that are acknowledged, and may include new ones. A separate consumer reads
-        them, since the durable one redelivers only after ``ack_wait``, behind newer messages. Raises
+        them, because the durable one redelivers only after ``ack_wait``, behind newer messages. Raises
         TimeoutError.
         """
         if not (consumer.num_ack_pending and consumer.ack_floor and consumer.delivered):
@@ -184,12 +184,12 @@ class Bus:
                 await subscription.unsubscribe()
 
     async def largest_body(self) -> int:
-        """Return the bytes that nats-server allows in a message. Raises BusUnavailable."""
+        """Return the maximum message size of nats-server in bytes. Raises BusUnavailable."""
         await self.connect()
         return self._live().max_payload - HEADER_BYTES
 
     async def publish(self, messages: list[tuple[str, str, bytes]]) -> None:
-        """Publish ``(subject, id, body)`` in order and wait until JetStream has stored all.
+        """Publish ``(subject, id, body)`` in order and wait until JetStream has stored all of them.
 
         Raises BusUnavailable.
         """
@@ -205,7 +205,7 @@ class Bus:
             raise BusUnavailable(repr(error)) from error
 
     async def signal(self, topic: str) -> None:
-        """Set the flags of all processes that `wake` on ``topic``. Raises BusUnavailable."""
+        """Set the flags of all processes that call `wake` for ``topic``. Raises BusUnavailable."""
         await self.connect()
         try:
             await self._live().publish(topic)

@@ -1,12 +1,10 @@
-"""The relay: sends events from the outbox to JetStream, in order. It starts over when a stream was lost.
+"""The relay: sends events from the outbox to JetStream, in order. It starts over if a stream was lost.
 
 Delivery is at least once: a batch that was published but not marked is published again. JetStream (by message
-id) and the consumers' inbox drop the copies.
-
-A process without background work has no relay: it signals each commit of events to the relays of the others.
-
-An event that is too large for NATS is dead-lettered. A tombstone takes its place in the order of its key, and
-the row keeps the event. A metric counts it until an operator acts (``doctor``, docs/how-to/runbook.md).
+id) and the consumers' inbox drop the duplicates. A process without background work has no relay: after each
+commit of events it signals the relays of other processes. An event that is too large for NATS is
+dead-lettered. A tombstone takes its place in the order of its key, and the row keeps the event. A metric
+counts it until an operator acts (``doctor``, docs/how-to/runbook.md).
 """
 
 import asyncio
@@ -36,7 +34,7 @@ log = structlog.get_logger()
 
 BATCH = 100
 ENVELOPE_BYTES = 1000
-"""Bytes that an envelope adds to its event at most."""
+"""Maximum bytes that an envelope adds to its event."""
 POLL_SECONDS = 30.0
 """Seconds after which the relay looks for events without a signal. Each signal is sent until NATS has it."""
 CHECK_SECONDS = 30.0
@@ -99,7 +97,7 @@ def encode_row(row: EventRow) -> bytes:
 
 
 class Relay:
-    """A publisher of the outbox of ``service``. Any number of relays may run; one publishes at a time."""
+    """A publisher of the outbox of ``service``. Any number of relays may run, but only one publishes."""
 
     def __init__(self, service: str, database: Database, bus: Bus) -> None:
         self._service, self._db, self._bus = service, database, bus
@@ -111,7 +109,7 @@ class Relay:
         self._unsent, self._mark = _unsent(self._outbox), _mark(self._outbox)
 
     async def run(self) -> None:
-        """Relay until cancelled."""
+        """Relay events until cancelled."""
         while True:
             try:
                 is_mine = await self._send_until_quiet()
@@ -123,7 +121,7 @@ class Relay:
             self._db.committed_events.clear()  # events that were committed until now are sent now
 
     async def wait_for_signals(self) -> None:
-        """Wake this relay when a process without one has committed events. Runs until cancelled."""
+        """Wake this relay when a process without a relay has committed events. Runs until cancelled."""
         await self._bus.wake(self._signals, self._db.committed_events)
 
     async def signal_commits(self) -> None:
@@ -141,7 +139,7 @@ class Relay:
                 self._db.committed_events.set()
 
     async def step(self) -> int:
-        """Send one batch and return its length. Raises BusUnavailable, and then marks nothing."""
+        """Send one batch and return its length. Raises BusUnavailable; then no event is marked as sent."""
         async with self._db.exclusive("relay") as mine:
             return await self._step() if self._is_mine(mine) else 0
 
@@ -217,7 +215,7 @@ class Relay:
             DEAD_LETTERED.labels(self._service).set(await count_dead_lettered(self._db))
 
     async def _rewind_if_lost(self) -> None:
-        """Send all kept events again if the stream is not the one that they were sent to."""
+        """Send all kept events again if the stream is a new one."""
         created = str(await self._bus.ensure_stream(self._service))
         async with self._db.read() as db:
             last_created = (
@@ -238,7 +236,7 @@ class Relay:
             )
 
     async def forget_old(self) -> None:
-        """Delete old sent events."""
+        """Delete sent events that are older than the retention time."""
         async with self._db.transaction() as tx:
             await tx.execute(delete(self._outbox).where(self._outbox.c.sent_at < now() - KEEP))
 
@@ -256,7 +254,7 @@ def _unsent(outbox: Table) -> PreparedQuery[OutboxRow]:
 
 @cache
 def _mark(outbox: Table) -> PreparedWrite:
-    """Mark the rows ``numbers`` as handled ``at`` a time, and the rows ``too_large`` as dead-lettered."""
+    """Return the statement that marks rows as handled, and those in ``too_large`` as dead-lettered."""
     at = bindparam("at", type_=outbox.c.sent_at.type)
     dead_lettered_at = case((any_of(outbox.c.seq, "too_large"), at))
     handled = update(outbox).where(any_of(outbox.c.seq, "numbers"))
@@ -266,13 +264,14 @@ def _mark(outbox: Table) -> PreparedWrite:
 def _message_id(row: OutboxRow) -> str:
     """Return the message id.
 
-    A tombstone has its own: otherwise JetStream would drop the later event as a copy.
+    A tombstone has an id of its own. With the event's id JetStream would drop the event that is sent later as
+    a duplicate.
     """
     return str(row.id) if row.payload is not None else f"{row.id}.tombstone"
 
 
 async def count_dead_lettered(database: Database) -> int:
-    """Return how many events were too large to be sent."""
+    """Return the number of events that were too large to be sent."""
     outbox = database.metadata.tables["outbox"]
     async with database.read() as db:
         counted = await db.execute(select(func.count()).where(outbox.c.dead_lettered_at.is_not(None)))
@@ -280,7 +279,7 @@ async def count_dead_lettered(database: Database) -> int:
 
 
 async def send_again(database: Database) -> int:
-    """Queue dead-lettered events for the relay again. Returns their number."""
+    """Queue dead-lettered events for the relay again. Return their number."""
     outbox = database.metadata.tables["outbox"]
     async with database.transaction() as tx:
         statement = update(outbox).where(outbox.c.dead_lettered_at.is_not(None))

@@ -8,13 +8,13 @@ from ingot_contracts.identity.accounts import Account
 from ingot_contracts.limits import Name
 
 MOST_SIGNATURE_KEYS = 100
-"""Keys of each kind per request."""
+"""Maximum number of keys of each kind per request."""
 MOST_PROXY_CHARACTERS = 255
 """Characters of a text that a reverse proxy says about a user."""
 
 
 class FindSignatureKeys(msgspec.Struct, frozen=True, kw_only=True):
-    """Request for keys that may have made signatures.
+    """A request for keys that may have made signatures.
 
     ``key_ids`` are ids of OpenPGP keys and subkeys, 16 digits in capital letters. ``fingerprints`` are those
     of SSH keys (``SHA256:…``).
@@ -87,8 +87,9 @@ class RenewPrincipal(msgspec.Struct, frozen=True, kw_only=True):
 class Authenticated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The signed principal and its user. ``user_id`` 0: the credential is invalid.
 
-    ``needs_code``: name and password are right, but the code of the second factor is missing or wrong.
-    ``needs_second_factor``: they are right, but the site requires a second factor and the account has none.
+    ``needs_code``: name and password are correct, but the code of the second factor is missing or wrong.
+    ``needs_second_factor``: name and password are correct, but the site requires a second factor and the
+    account has none.
     """
 
     principal_token: str = msgspec.field(name="statement")
@@ -98,5 +99,5 @@ class Authenticated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 def session_cookie(public_url: str) -> str:
-    """Return the name of the session cookie. Over https the prefix ``__Host-`` keeps it from other hosts."""
+    """Return the name of the session cookie. Over https the prefix ``__Host-`` binds it to the host."""
     return "__Host-ingot-session" if public_url.startswith("https:") else "ingot-session"

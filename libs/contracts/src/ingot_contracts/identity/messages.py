@@ -1,8 +1,9 @@
-"""Messages of identity to addresses: a link to confirm one, to set a password, an invitation, a notice.
+"""Messages of identity to e-mail addresses: confirmations, password links, invitations, notices.
 
-identity announces ``MessageRequested`` without an address or a secret. mail asks for the ``Message`` at
-sending, by ``GET /internal/messages/{message_id}``. The answer is 404 when the message is no longer due: it
-was replaced, used, expired, or its account is gone. Links are made by identity, which knows their secrets.
+identity announces ``MessageRequested`` without an address or a secret. Before sending, mail requests the
+``Message`` by ``GET /internal/messages/{message_id}``. The answer is 404 if the message is no longer due: it
+was replaced, used, expired, or its account was deleted. identity creates the links, because it knows their
+secrets.
 """
 
 from typing import Literal
@@ -50,17 +51,17 @@ sign-in. ``manager`` is the title of the system that has the password. ``login``
 
 
 class MessageRequested(msgspec.Struct, frozen=True, kw_only=True, tag="identity.message.requested.v1"):
-    """A message is due. ``kind`` is a ``MessageKind``, or one of a later release."""
+    """A message is due. ``kind`` is a ``MessageKind``, or a kind of a later release."""
 
     message_id: int
     kind: str
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """A message as it is due now.
+    """A message in its present state.
 
     ``name`` is the full name or login of the person, empty for an invited address. ``language`` is a BCP 47
-    tag, or empty. ``fields`` are those that ``FIELDS`` names. ``user_id`` is 0 without an account.
+    tag, or empty. ``fields`` are the fields that ``FIELDS`` names. ``user_id`` is 0 without an account.
     """
 
     kind: str
@@ -74,7 +75,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 class MailRecipient(msgspec.Struct, frozen=True, kw_only=True):
     """GET /internal/accounts/{id}/mail-recipient: the confirmed primary address of a user who may sign in.
 
-    The answer is 404 for every other account.
+    Answers 404 for every other account.
     """
 
     address: str

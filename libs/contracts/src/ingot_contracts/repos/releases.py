@@ -1,4 +1,4 @@
-"""Releases as the API shows them."""
+"""Releases in the form of the API."""
 
 from datetime import datetime
 
@@ -22,9 +22,8 @@ class PublishedRelease(msgspec.Struct, frozen=True, kw_only=True):
 class Release(msgspec.Struct, frozen=True, kw_only=True):
     """A tag with release notes.
 
-    ``published_at`` is when it stopped being a draft; for a draft it is ``created_at``.
-
-    ``created_at`` is the time of the tagged commit; of a draft, the time when it was written.
+    ``published_at`` is the time of its publication; for a draft it is ``created_at``. ``created_at`` is the
+    time of the tagged commit; for a draft, the time of its creation.
     """
 
     id: int

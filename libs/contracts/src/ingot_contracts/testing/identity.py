@@ -43,9 +43,9 @@ class Membership(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class FakeIdentity:
-    """Answers like the ``internal`` routes of identity. Tests may change the tables at any time.
+    """A fake with the ``internal`` routes of identity. Tests may change the tables at any time.
 
-    ``kid`` and ``x`` are the key that ``/internal/jwks`` publishes. A request without ``Ingot-Service`` gets
+    ``/internal/jwks`` publishes the key ``x`` with the id ``kid``. A request without ``Ingot-Service`` gets
     404. The signature in that header is not verified.
     """
 
@@ -88,7 +88,7 @@ class FakeIdentity:
         """The path of every request, in order."""
 
     def add_account(self, account_id: int, login: str, **fields: Any) -> Account:
-        """Add a user or, if ``kind`` is "organization", an organization."""
+        """Add a user. With the ``kind`` "organization", add an organization."""
         profile = Profile(html_url=f"http://ingot.test/{login}", created=CREATED)
         values: dict[str, Any] = {"kind": "user", "profile": profile, "hide_activity": False}
         account = Account(id=account_id, login=login, **values | fields)
@@ -108,7 +108,7 @@ class FakeIdentity:
         includes_all_repositories: bool = False,
         can_create_org_repo: bool = False,
     ) -> Team:
-        """Add a team with its permission in ``units``, or with a level for each.
+        """Add a team with its permission in ``units``, or with a level for each unit.
 
         Its members are in ``memberships``.
         """
@@ -140,7 +140,7 @@ class FakeIdentity:
     ) -> None:
         """Make a user a member of an organization.
 
-        ``teams``: team id to permission; ``fields`` of ``Membership``.
+        ``teams`` maps team id to permission. ``fields`` are fields of ``Membership``.
         """
         membership = Membership(owner=owner, teams=teams or {}, **fields)
         self.memberships.setdefault(user_id, {})[organization_id] = membership
@@ -162,7 +162,7 @@ class FakeIdentity:
         await send({"type": "http.response.body", "body": content})
 
     def _answer(self, scope: MutableMapping[str, Any], body: bytes) -> tuple[int, Any]:
-        """Return status and body."""
+        """Return status and body of the response."""
         if self.unavailable:
             return 503, error_body("identity is not available")
         headers = {name.lower() for name, _ in scope["headers"]}
@@ -210,7 +210,7 @@ class FakeIdentity:
                 return _not_found()
 
     def _invitations_of(self, method: str, repository_id: int, ids: list[str], body: bytes) -> Any:
-        """Return the body, or None if the invitation does not exist."""
+        """Return the response body, or None if the invitation does not exist."""
         answer: Any = None
         if method == "GET":
             rows = [one for of, one in self.invited.values() if of == repository_id]
@@ -231,7 +231,7 @@ class FakeIdentity:
         return answer
 
     def _get(self, path: str, query: str) -> Any:
-        """Return the body, or None if the object does not exist."""
+        """Return the response body, or None if the object does not exist."""
         answer: Any = None
         match path.strip("/").split("/"):
             case "internal", "jwks":
@@ -260,7 +260,7 @@ class FakeIdentity:
         return answer
 
     def _get_of_teams(self, path: str, query: str) -> Any:
-        """Return the body, or None if the team or organization does not exist."""
+        """Return the response body, or None if the team or organization does not exist."""
         answer: Any = None
         match path.strip("/").split("/"):
             case "internal", "organizations", organization_id, "team-members" if id_of(organization_id):
@@ -370,7 +370,7 @@ class FakeIdentity:
     def _teams(self, organization_id: int, query: dict[str, list[str]]) -> list[Team]:
         """Return the team of that name, the teams of these ids, or teams with all repositories.
 
-        Owners is first, then by name.
+        Owners comes first, then the others by name.
         """
         name, ids = query.get("name", [""])[0].lower(), {id_of(one) for one in query.get("ids", [])}
         everywhere = query.get("everywhere", [""])[0] == "true"
@@ -385,9 +385,9 @@ class FakeIdentity:
         return sorted(named, key=lambda team: (team.permission != "owner", team.name.lower()))
 
     def _members(self, organization_id: int, query: dict[str, list[str]]) -> list[int]:
-        """Return owners, members of teams with all repositories, and members of these teams.
+        """Return owners, members of teams with all repositories, and members of the requested teams.
 
-        ``write`` keeps only teams that may write, ``unit`` those that may do so in one of these units.
+        ``write`` keeps only teams that may write, ``unit`` only teams that may do so in one of these units.
         """
         ids, write = {id_of(one) for one in query.get("ids", [])}, query.get("write") == ["true"]
         least = ("write", "admin") if write else ("read", "write", "admin")

@@ -53,7 +53,7 @@ _B = TypeVar("_B", bound=msgspec.Struct)
 
 
 class FakeRepos:
-    """Answers like ``ingot_repos.repositories.internal.lookups`` and ``internal_pulls``.
+    """A fake with the routes of ``ingot_repos.repositories.internal.lookups`` and ``internal_pulls``.
 
     Tests may change the tables at any time. ``Ingot-Principal`` and ``Ingot-Service`` are read, but their
     signatures are not verified.
@@ -224,7 +224,7 @@ class FakeRepos:
         return access if isinstance(access, AccessLevel) else AccessLevel(level=access)
 
     def _level(self, repository: Repository, caller: Caller) -> Level:
-        """Return the level in the code."""
+        """Return the caller's level in the code."""
         return self._access_to(repository, caller).of("code")
 
     def _require(
@@ -246,7 +246,7 @@ class FakeRepos:
     def _enter(self, call: RecordedCall, repository: Repository) -> None:
         """Check that the commits exist and that the caller may read the repository.
 
-        issues itself may always read it.
+        Calls of issues for no user are always allowed.
         """
         if parameter_of(call, "unattended") != "true":
             self._require(repository, call.caller, "read")

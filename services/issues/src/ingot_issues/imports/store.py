@@ -1,4 +1,4 @@
-"""SQL for imports: the cursor of each, and the rows of the source's objects."""
+"""SQL for imports: the cursor of each import, and the rows that the source's objects became."""
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import IntEnum
@@ -61,14 +61,14 @@ _TABLES: Mapping[ObjectKind, Table] = {
 
 
 class ObjectRow(TypedRow):
-    """An object of the source, and its row here."""
+    """An object of the source, and the id of its row here."""
 
     source_id: int
     local_id: int
 
 
 class IssueRow(TypedRow):
-    """An issue by its number."""
+    """The id and number of an issue."""
 
     id: int
     number: int
@@ -91,7 +91,7 @@ async def save_cursor(db: Executor, repository_id: int, cursor: str) -> None:
 async def local_ids(
     db: Executor, repository_id: int, kind: ObjectKind, source_ids: Collection[int]
 ) -> dict[int, int]:
-    """Return the rows of these objects of the source, by their ids there."""
+    """Return the ids of rows here by the ids of their objects at the source."""
     if not source_ids:
         return {}
     statement = select(imported_object.c.source_id, imported_object.c.local_id).where(
@@ -103,7 +103,7 @@ async def local_ids(
 
 
 async def add_objects(db: Executor, repository_id: int, kind: ObjectKind, rows: Mapping[int, int]) -> None:
-    """Record the rows of objects of the source. Its key keeps an object from being written twice."""
+    """Record the rows of objects of the source. The unique key prevents that an object is written twice."""
     if rows:
         values = [
             {"repository_id": repository_id, "kind": kind, "source_id": source_id, "local_id": local_id}
@@ -123,21 +123,21 @@ async def issue_ids(db: Executor, repository_id: int, numbers: Collection[int]) 
 
 
 async def add_issues(db: Executor, values: Sequence[Mapping[str, Any]]) -> dict[int, int]:
-    """Insert issues of one repository. Returns their ids by number."""
+    """Insert issues of one repository. Return their ids by number."""
     statement = issue.insert().returning(issue.c.id, sort_by_parameter_order=True)
     ids = (await db.execute(statement, values)).scalars()
     return dict(zip((one["number"] for one in values), ids, strict=True))
 
 
 async def add_pulls(db: Executor, values: Sequence[Mapping[str, Any]]) -> None:
-    """Insert the columns that issues do not have."""
+    """Insert the rows of pull requests: the columns that issues do not have."""
     await db.execute(pull.insert(), values)
 
 
 async def add_rows(
     db: Executor, repository_id: int, kind: ObjectKind, values: Mapping[int, Mapping[str, Any]]
 ) -> dict[int, int]:
-    """Insert the rows of new objects, by their ids at the source. Return their ids here.
+    """Insert the rows of new objects. Return the ids here by the ids at the source.
 
     All rows have the same columns.
     """
@@ -175,7 +175,7 @@ async def add_reactions(db: Executor, values: Sequence[Mapping[str, Any]]) -> No
 
 
 async def add_dependencies(db: Executor, pairs: Collection[tuple[int, int]]) -> None:
-    """Add dependencies that do not exist. A pair has the id of an issue, and of the one that blocks it."""
+    """Add dependencies that do not exist. A pair has the id of an issue, and of the issue that blocks it."""
     if pairs:
         values = [{"issue_id": one, "blocker_id": blocker} for one, blocker in pairs]
         await db.execute(insert(db, dependency).values(values).on_conflict_do_nothing())
@@ -201,7 +201,7 @@ async def add_assignees(db: Executor, accounts: Mapping[int, Sequence[int]]) -> 
 
 
 async def count_comments(db: Executor, added: Mapping[int, int]) -> None:
-    """Add to the numbers of comments of issues, and leave the times of their last changes."""
+    """Add to the comment counts of issues, without changing their update times."""
     if added:
         number = case(added, value=issue.c.id)
         statement = update(issue).where(issue.c.id.in_(added))
@@ -209,7 +209,7 @@ async def count_comments(db: Executor, added: Mapping[int, int]) -> None:
 
 
 async def count_issues(db: Executor, opened: Mapping[int, int], closed: Mapping[int, int]) -> None:
-    """Add to the numbers of open and closed issues of milestones, by their ids."""
+    """Add to the counts of open and closed issues of milestones, by milestone id."""
     changed = opened.keys() | closed.keys()
     if changed:
         counts = [
@@ -227,6 +227,6 @@ async def count_issues(db: Executor, opened: Mapping[int, int], closed: Mapping[
 
 
 async def remove_all(db: Executor, repository_id: int) -> None:
-    """Delete what is known of the import of a repository."""
+    """Delete the cursor and the recorded objects of an import."""
     for table in (import_cursor, imported_object):
         await db.execute(delete(table).where(table.c.repository_id == repository_id))

@@ -63,7 +63,7 @@ async def _list_page(
 async def _add(
     request: IssuesRequest, issue_id: int, comment_id: int | None, content: str, *, author_id: int
 ) -> Response[Reaction]:
-    """Add a reaction. 200 if the caller has it already, else 201.
+    """Add a reaction. Status 200 if the caller already has it, else 201.
 
     Raises Denied on a locked issue, and for blocked callers.
     """
@@ -104,7 +104,7 @@ async def _open_conversation(request: IssuesRequest, issue_id: int) -> IssueRow:
 
 
 async def _written_comment(request: IssuesRequest, comment_id: int) -> CommentRow:
-    """Return a comment of a person. Raises NotFound for other rows of a timeline."""
+    """Return a comment written by a person. Raises NotFound for other rows of a timeline."""
     row = await comment_of(request, comment_id)
     if row.kind != CommentKind.COMMENT:
         raise NotFound
@@ -131,7 +131,7 @@ async def list_issue_reactions(request: IssuesRequest, index: int) -> Response[l
     responses=UNCHANGED,
 )
 async def add_issue_reaction(request: IssuesRequest, index: int, data: EditReaction) -> Response[Reaction]:
-    """React to an issue. On a locked one only writers may."""
+    """React to an issue. Only writers may react to a locked issue."""
     issue = await issue_row_of(request, index)
     return await _add(request, issue.id, None, data.content, author_id=issue.author_id)
 
@@ -144,7 +144,7 @@ async def add_issue_reaction(request: IssuesRequest, index: int, data: EditReact
     status_code=204,
 )
 async def remove_issue_reaction(request: IssuesRequest, index: int, data: EditReaction) -> None:
-    """Remove a reaction of the caller. A missing reaction is no error."""
+    """Remove a reaction of the caller. A missing reaction is not an error."""
     await _remove(request, await issue_id_of(request, index), None, data.content)
 
 
@@ -171,7 +171,7 @@ async def list_comment_reactions(request: IssuesRequest, comment_id: int) -> Res
 async def add_comment_reaction(
     request: IssuesRequest, comment_id: int, data: EditReaction
 ) -> Response[Reaction]:
-    """React to a comment. On a locked issue only writers may."""
+    """React to a comment. On a locked issue only writers may react."""
     comment = await _written_comment(request, comment_id)
     return await _add(request, comment.issue_id, comment.id, data.content, author_id=comment.author_id)
 
@@ -184,7 +184,7 @@ async def add_comment_reaction(
     status_code=204,
 )
 async def remove_comment_reaction(request: IssuesRequest, comment_id: int, data: EditReaction) -> None:
-    """Remove a reaction of the caller. A missing reaction is no error."""
+    """Remove a reaction of the caller. A missing reaction is not an error."""
     comment = await _written_comment(request, comment_id)
     await _remove(request, comment.issue_id, comment.id, data.content)
 
@@ -252,7 +252,10 @@ class ReactionCount(msgspec.Struct):
     tags=["issue"],
 )
 async def count_reactions(request: IssuesRequest, index: int) -> Response[list[ReactionCount]]:
-    """Count the reactions to an issue and its comments by content: all, unless `page` or `limit` is given."""
+    """Count the reactions to an issue and its comments by content.
+
+    Returns all unless `page` or `limit` is given.
+    """
     issue_id, page = await issue_id_of(request, index), request.page()
     is_paged = "page" in request.query_params or "limit" in request.query_params
     async with request.db.read() as db:

@@ -52,7 +52,7 @@ class ReactionRow(TypedRow):
 
 
 def _to(issue_id: int, comment_id: int | None) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """Match reactions to this comment or, without a comment, to the issue itself."""
+    """Return the condition for reactions to a comment or, without a comment, to the issue itself."""
     return reaction.c.issue_id == issue_id, reaction.c.comment_id.is_not_distinct_from(comment_id)
 
 
@@ -89,7 +89,7 @@ async def remove(db: Executor, issue_id: int, comment_id: int | None, account_id
 async def list_page(
     db: Executor, issue_id: int, comment_id: int | None, page: Slice
 ) -> tuple[Sequence[ReactionRow], int]:
-    """Return a page of the reactions, the oldest first, and their number."""
+    """Return a page of the reactions to an issue or comment, the oldest first, and their number."""
     statement = select(reaction).where(*_to(issue_id, comment_id))
     return await fetch_page(db, statement, page, ReactionRow, reaction.c.id)
 
@@ -159,7 +159,10 @@ _ALL_COUNTS = PreparedQuery(_COUNTS.order_by(_OLDEST_FIRST), ReactionCountRow)
 async def count_of_issue(
     db: Executor, issue_id: int, *, viewer_id: int, page: Slice | None
 ) -> tuple[Sequence[ReactionCountRow], int]:
-    """Return a page, or all, by the time of the first reaction of each kind, and the number of all."""
+    """Return a page, or all, of the reaction counts of an issue, and the number of all.
+
+    They are sorted by the time of the first reaction of each kind.
+    """
     if page is not None:
         statement = _COUNTS.params(issue_id=issue_id, viewer_id=viewer_id)
         return await fetch_page(db, statement, page, ReactionCountRow, _OLDEST_FIRST)

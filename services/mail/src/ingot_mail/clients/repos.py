@@ -13,12 +13,12 @@ class HttpRepos:
         self._peer = peer
 
     async def access(self, owner: str, name: str, principal_token: str) -> RepositoryAccess:
-        """The repository of that name, and the level at which the caller may use it."""
+        """Return the named repository, and the access of the caller."""
         path = f"/internal/repositories/by-name/{segment(owner)}/{segment(name)}/access"
         return await self._peer.get(path, RepositoryAccess, principal=principal_token)
 
     async def access_of_user(self, repository_id: int, account_id: int) -> AccessLevel:
-        """The access of a user to a repository, without a request of that user."""
+        """Return the access of a user to a repository. The user has not made the request."""
         path = f"/internal/repositories/{repository_id}/level?user={account_id}"
         return await self._peer.get(path, AccessLevel)
 
@@ -31,5 +31,5 @@ class HttpRepos:
             raise error.unavailable("repos") from error
 
     async def watchers(self, repository_id: int) -> list[int]:
-        """The users who watch a repository."""
+        """Return the ids of the users who watch a repository."""
         return (await self._peer.get(f"/internal/repositories/{repository_id}/watchers", Watchers)).ids

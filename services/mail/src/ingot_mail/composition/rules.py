@@ -1,7 +1,7 @@
-"""The content of mails: what each kind says, and the message of it with its headers.
+"""The content of mails by kind, and the message with its headers.
 
-Texts of people are never trusted: control characters leave headers and texts, and HTML is escaped by the
-templates. Nothing in a mail is fetched from elsewhere.
+Texts of users are never trusted: control characters are removed from headers and texts, and the templates
+escape HTML. A mail contains no remote content.
 """
 
 import re
@@ -25,7 +25,7 @@ from ingot_mail.settings import Settings
 
 MAX_SUBJECT = 200
 MAX_TEXT = 50_000
-"""Characters of a text that a mail carries. The rest is behind the link."""
+"""Maximum characters of a text in a mail. The link leads to the rest."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _ADDRESS = re.compile(r"""[^\s<>(),;:\\"\[\]@\x00-\x1f\x7f-\x9f]+@[^\s<>(),;:\\"\[\]@\x00-\x1f\x7f-\x9f]+""")
 _REASONS: Mapping[NoticeReason, str] = {
@@ -45,7 +45,7 @@ class Thread(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A line of a digest."""
+    """A line of a digest: a title and a link."""
 
     title: str
     lead: str
@@ -53,7 +53,7 @@ class Entry(NamedTuple):
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
-    """The texts of a mail. ``thread`` None: it belongs to no repository."""
+    """The texts of a mail. ``thread`` is None if it belongs to no repository."""
 
     subject: str
     lead: str
@@ -86,7 +86,7 @@ class Deactivation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FinishedImport(msgspec.Struct, frozen=True, kw_only=True):
-    """The details of a mail about an import. ``reason`` is empty after success."""
+    """The details of a mail about an import. ``reason`` is empty after a success."""
 
     full_name: str
     url: str
@@ -101,7 +101,7 @@ class Links(NamedTuple):
 
 
 def of_issue(notice: IssueNotice, source: NoticeSource, reason: NoticeReason) -> Content:
-    """The content of a notice about an issue or pull request."""
+    """Return the content of a notice about an issue or pull request."""
     thing = "pull request" if notice.is_pull else "issue"
     actor = notice.actor or "A deleted account"
     has_text = bool(source.comment_id or source.review_id or source.is_opened or reason == "mentioned")
@@ -127,7 +127,7 @@ def of_issue(notice: IssueNotice, source: NoticeSource, reason: NoticeReason) ->
 
 
 def of_release(release: Release) -> Content:
-    """The content of a notice about a published release."""
+    """Return the content of a notice about a published release."""
     return Content(
         subject=f"[{release.full_name}] Release {release.name or release.tag}",
         lead=f"{release.author} published {release.tag} of {release.full_name}.",
@@ -140,7 +140,7 @@ def of_release(release: Release) -> Content:
 
 
 def of_deactivation(details: Deactivation, site: str) -> Content:
-    """The content of a notice about a hook that was switched off."""
+    """Return the content of a notice about a hook that was switched off."""
     return Content(
         subject=f"[{site}] A webhook was switched off",
         lead=f"Your webhook {details.hook_id} to {details.host} was switched off. It sends nothing any more.",
@@ -150,7 +150,7 @@ def of_deactivation(details: Deactivation, site: str) -> Content:
 
 
 def of_import(details: FinishedImport) -> Content:
-    """The content of a notice about an import that has ended."""
+    """Return the content of a notice about an import that has ended."""
     if details.reason:
         return Content(
             subject=f"[{details.full_name}] The import failed",
@@ -170,7 +170,7 @@ def of_import(details: FinishedImport) -> Content:
 
 
 def of_digest(contents: Sequence[Content], site: str) -> Content:
-    """One content of several."""
+    """Return the contents of several notices as one digest."""
     plural = "" if len(contents) == 1 else "s"
     return Content(
         subject=f"[{site}] {len(contents)} notification{plural}",
@@ -264,7 +264,7 @@ _MESSAGES: Mapping[str, _Sentences] = {
 
 
 def of_message(message: Message, site: str) -> Content | None:
-    """The content of a message of identity, or None for a kind of a later release."""
+    """Return the content of a message of identity; None for a kind of a later release."""
     sentences = _MESSAGES.get(message.kind)
     if sentences is None:
         return None
@@ -281,18 +281,21 @@ def of_message(message: Message, site: str) -> Content | None:
 
 
 def one_line(text: str, limit: int = MAX_SUBJECT) -> str:
-    """The text as one line without control characters."""
+    """Return the text as one line without control characters, cut at ``limit``."""
     line = " ".join(_CONTROL.sub(" ", text).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def header_text(text: str) -> str:
-    """The text for a header. The library would decode encoded words in it, line breaks included."""
+    """Return the text for a header.
+
+    Encoded words are broken up, because the library would decode them, including line breaks.
+    """
     return one_line(text).replace("=?", "= ?")
 
 
 def mailbox(name: str, address: str) -> Address:
-    """A mailbox for a header. Raises ValueError for an address that no header can hold."""
+    """Return a mailbox for a header. Raises ValueError for an address that no header can hold."""
     if not _ADDRESS.fullmatch(address):
         raise ValueError("the address is not one of the form name@host")
     try:
@@ -310,7 +313,7 @@ def message_of(
     at: datetime,
     links: Links = Links(),  # noqa: B008 - immutable
 ) -> EmailMessage:
-    """The message of a content. Raises ValueError for an address that no header can hold."""
+    """Return the message with this content. Raises ValueError for an address that no header can hold."""
     host = host_of(settings)
     subject = header_text(content.subject)
     values = {
@@ -351,7 +354,7 @@ def message_of(
 
 
 def host_of(settings: Settings) -> str:
-    """The host of this site, in names of mails."""
+    """Return the host of this site, for the ids of mails."""
     return urlsplit(settings.public_url).hostname or "localhost"
 
 
@@ -360,7 +363,7 @@ def sender_of(settings: Settings) -> str:
 
 
 def unsubscribe_page(*, is_done: bool) -> str:
-    """The page behind the link to unsubscribe, in HTML."""
+    """Return the page of the link to unsubscribe, as HTML."""
     return _template("unsubscribe.html").render(is_done=is_done)
 
 
@@ -370,7 +373,7 @@ def _clean(text: str) -> str:
 
 
 def _token(text: str) -> str:
-    """The text as a part of an identifier of a header."""
+    """Return the text as a part of an identifier in a header."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", text)
 
 

@@ -1,6 +1,6 @@
 """Handlers for events of other services: account copies, open issue counts and deletions.
 
-They change only rows.
+The handlers change only database rows.
 """
 
 from collections.abc import Mapping

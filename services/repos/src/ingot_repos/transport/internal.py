@@ -40,7 +40,7 @@ from ingot_repos.transport.rules.fetches import answer
 async def _renew(
     request: RepositoryRequest, before: ResolvedRepository, level: access.RequiredLevel
 ) -> tuple[ResolvedRepository, Pusher]:
-    """Resolve repository and pusher again, with the current rights of the key. Raises NotFound, Denied."""
+    """Resolve repository and pusher again with the current rights of the key. Raises NotFound, Denied."""
     id_, unit = decided_by(before)
     session = await find_session(request, partial(find_by_id, request, id_), level, unit, proposes=not unit)
     return session.repository, session.pusher

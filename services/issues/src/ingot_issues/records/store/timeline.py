@@ -1,4 +1,4 @@
-"""SQL for the timelines of issues. A comment is a row of a timeline too: the kinds tell the rows apart."""
+"""SQL for the timelines of issues. A comment is also a row of a timeline; ``kind`` tells them apart."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -85,7 +85,7 @@ NO_REFERENCE: Mapping[str, object] = {}
 
 
 class CommentIdRow(TypedRow):
-    """The id of a row."""
+    """The id of a row of a timeline."""
 
     id: int
 
@@ -139,7 +139,7 @@ async def add(
 
 @lru_cache(maxsize=16)
 def _reference(columns: tuple[tuple[str, bool], ...]) -> PreparedQuery[CommentIdRow]:
-    """Find a row with these columns, some of which are null: PostgreSQL has no index for "equal or null"."""
+    """Prepare a search for a row with these columns. PostgreSQL has no index for "equal or both null"."""
     where = [
         comment.c[name].is_(None)
         if is_null
@@ -180,7 +180,7 @@ async def was_head(db: Executor, issue_id: int, sha: str) -> bool:
 
 
 class CommentKeyRow(TypedRow):
-    """A row of a timeline: its place, and its author."""
+    """A row of a timeline: its repository and issue, and its author."""
 
     id: int
     issue_id: int
@@ -221,7 +221,7 @@ async def remove_all(db: Executor, repository_id: int) -> None:
 async def _remove_in_order(db: Executor, which: ColumnElement[bool]) -> None:
     """Delete rows, also of repositories whose counters are not locked.
 
-    The rows are locked by id first, which prevents deadlocks.
+    The rows are first locked in the order of their ids, which prevents deadlocks.
     """
     await db.execute(select(comment.c.id).where(which).order_by(comment.c.id).with_for_update())
     await db.execute(delete(comment).where(which))

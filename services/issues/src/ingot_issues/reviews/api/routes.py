@@ -1,4 +1,4 @@
-"""Reviews of pull requests."""
+"""Routes of reviews of pull requests."""
 
 import asyncio
 from collections.abc import Sequence
@@ -34,21 +34,24 @@ from ingot_issues.reviews.rules.views import review_view
 from ingot_issues.reviews.store import ReviewRow
 
 MOST_COMMENTS = 100
-"""Comments of one new review."""
+"""Maximum number of comments of one new review."""
 LARGEST_DIFF = 5_000_000
-"""Bytes. Comments on lines of a larger diff have no hunk."""
+"""Limit of a diff in bytes. Comments on lines of a larger diff have no hunk."""
 
 MAY_COUNT = (*store.DECISIONS, ReviewState.REQUEST_REVIEW)
 """States of reviews that can count for the protection of a branch."""
 ReviewEvent = Literal["APPROVED", "APPROVE", "PENDING", "COMMENT", "REQUEST_CHANGES", "REQUEST_REVIEW"]
 STATES_OF_EVENTS = {"APPROVE": ReviewState.APPROVED, "REQUEST_REVIEW": ReviewState.PENDING}
-"""``APPROVE`` is other forges' name for ``APPROVED``. A request is no review: as in Gitea, it is pending."""
+"""The state for each event. ``APPROVE`` is the name in other forges. As in Gitea, a request is pending."""
 Line = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 Commit = Annotated[str, msgspec.Meta(pattern="^([0-9a-fA-F]{40}|[0-9a-fA-F]{64})?$")]
 
 
 class CommentOnLine(msgspec.Struct, kw_only=True):
-    """A comment. ``old_position`` is a line before the changes, ``new_position`` a line after them."""
+    """A comment on a line.
+
+    ``old_position`` is a line before the changes, ``new_position`` a line after them.
+    """
 
     path: Description = ""
     body: Markdown = ""
@@ -57,7 +60,7 @@ class CommentOnLine(msgspec.Struct, kw_only=True):
 
 
 class SubmitReview(msgspec.Struct, kw_only=True):
-    """A review to submit. Without ``event`` it stays pending."""
+    """A review to submit. Without ``event`` it is saved as pending."""
 
     body: Markdown = ""
     event: ReviewEvent = "PENDING"
@@ -90,7 +93,7 @@ class DismissReview(msgspec.Struct, kw_only=True):
 
 
 async def pull_row_of(request: IssuesRequest, number: int) -> PullRow:
-    """Return the row of that pull request, without details. Raises NotFound."""
+    """Return the row of the numbered pull request, without details. Raises NotFound."""
     async with request.db.read() as db:
         row = await issue_rows.get_pull(db, request.repository_id, number)
     if row is None:
@@ -100,7 +103,7 @@ async def pull_row_of(request: IssuesRequest, number: int) -> PullRow:
 
 
 async def present(request: IssuesRequest, pull: AnyPull, *rows: ReviewRow) -> list[PullReview]:
-    """Return reviews of a pull request. Unless it is merged, repos is asked now which are official."""
+    """Return reviews of a pull request. Unless it is merged, asks repos which reviews are official now."""
     official = await _official(request, pull, rows)
     async with request.db.read() as db:
         people = await accounts.get_people(db, (row.author_id for row in rows))
@@ -113,9 +116,9 @@ async def present(request: IssuesRequest, pull: AnyPull, *rows: ReviewRow) -> li
 
 
 async def _official(request: IssuesRequest, pull: AnyPull, rows: Sequence[ReviewRow]) -> list[bool | None]:
-    """Return whether each review counts now. None: use the recorded value, also if repos does not respond.
+    """Return whether each review counts now. None means the recorded value, also if repos does not respond.
 
-    An imported review counts for nothing, as recorded.
+    An imported review never counts.
     """
     own = [row for row in rows if not row.original_author and not row.original_author_id]
     counting = [row for row in own if not pull.merged and row.state in MAY_COUNT]
@@ -138,7 +141,7 @@ async def _official(request: IssuesRequest, pull: AnyPull, rows: Sequence[Review
 
 
 async def review_of(request: IssuesRequest, pull: PullDetails, review_id: int) -> ReviewRow:
-    """Return the review. Raises NotFound, also for another person's pending review."""
+    """Return the review. Raises NotFound, also for the pending review of another person."""
     async with request.db.read() as db:
         row = await store.get(db, pull.id, review_id)
     if row is None or (row.state == ReviewState.PENDING and row.author_id != request.principal.id):
@@ -149,7 +152,7 @@ async def review_of(request: IssuesRequest, pull: PullDetails, review_id: int) -
 async def _comments_of(
     request: IssuesRequest, target: ReviewTarget, comments: list[CommentOnLine]
 ) -> list[NewComment]:
-    """Return the comments with their diff hunks, if the diff is still known."""
+    """Return new comments with their diff hunks, if the diff still exists."""
     if not comments:
         return []
     for comment in comments:
@@ -214,7 +217,7 @@ async def _target_of(request: IssuesRequest, pull: PullDetails, data: CreateRevi
     tags=["repository"],
 )
 async def list_reviews(request: IssuesRequest, index: int) -> Response[list[PullReview]]:
-    """List reviews, the oldest first. Pending ones are only for their author."""
+    """List reviews, the oldest first. Pending reviews are shown only to their author."""
     pull, page = await pull_row_of(request, index), request.page()
     async with request.db.read() as db:
         rows, total = await store.list_page(db, pull.id, page, viewer_id=request.principal.id)
@@ -229,10 +232,10 @@ async def list_reviews(request: IssuesRequest, index: int) -> Response[list[Pull
     status_code=200,
 )
 async def create_review(request: IssuesRequest, index: int, data: CreateReview) -> PullReview:
-    """Review a pull request, or continue the caller's pending review. On a locked one only writers may.
+    """Review a pull request, or continue the caller's pending review. Only writers may on a locked one.
 
-    With `commit_id` alone the review is `stale` if the base branch was ever changed: send `base_branch` as
-    well, and `merge_base` unless the two are the present ones.
+    With `commit_id` alone the review is `stale` if the base branch was ever changed. So send `base_branch` as
+    well, and `merge_base` unless both are the present values.
     """
     pull = await reviewable(request, index)
     target, context = await _target_of(request, pull, data), await request.context()
@@ -321,7 +324,7 @@ async def submit_review(request: IssuesRequest, index: int, review_id: int, data
     tags=["repository"],
 )
 async def delete_review(request: IssuesRequest, index: int, review_id: int) -> None:
-    """Delete a review. Its author and site administrators may. Others dismiss it."""
+    """Delete a review. Its author and site administrators may do this. Other users can dismiss it."""
     pull = await pull_of(request, index)
     row = await review_of(request, pull, review_id)
     if row.author_id != request.principal.id and not request.principal.admin:
@@ -341,7 +344,7 @@ async def delete_review(request: IssuesRequest, index: int, review_id: int) -> N
 async def dismiss_review(
     request: IssuesRequest, index: int, review_id: int, data: DismissReview
 ) -> PullReview:
-    """Dismiss an approval or a request for changes. Administrators of the repository may."""
+    """Dismiss an approval or a request for changes. Administrators of the repository may do this."""
     pull = await _administered(request, index)
     context = await request.context()
     async with request.db.transaction() as tx:

@@ -1,4 +1,4 @@
-"""Reviewing pull requests, and asking for reviews."""
+"""Reviews of pull requests, and requests for reviews."""
 
 import msgspec
 
@@ -29,9 +29,9 @@ from ingot_issues.reviews.store import DECISIONS, ReviewRow
 from ingot_issues.scheduled_merges.rules.scheduling import wake
 
 NEW_HEAD = "approved an earlier head"
-"""The reason for dismissing an approval after a push."""
+"""The reason for dismissing an approval when a push has moved the head."""
 NEW_BASE = "approved for another base branch"
-"""The reason for dismissing an approval after a change of the base branch."""
+"""The reason for dismissing an approval when the base branch was changed."""
 
 
 class NewComment(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class NewComment(msgspec.Struct, frozen=True, kw_only=True):
 class NewReview(msgspec.Struct, frozen=True, kw_only=True):
     """A new review. ``official``: it counts for the protection of the base branch. ``target``: its changes.
 
-    ``team_ids`` are the author's teams. A decision answers the requests to them.
+    ``team_ids`` are the author's teams: a decision also answers the requests to them.
     """
 
     state: ReviewState
@@ -61,8 +61,8 @@ class NewReview(msgspec.Struct, frozen=True, kw_only=True):
 class NewRequests(msgspec.Struct, frozen=True, kw_only=True):
     """New requests for reviews.
 
-    ``official_…``: their decisions will count for the protection of the base branch. ``member_ids`` are
-    members of the teams. All teams have copies.
+    ``official_…``: decisions of these reviewers will count for the protection of the base branch.
+    ``member_ids`` are members of the teams. All teams have copies.
     """
 
     account_ids: list[int] = []
@@ -79,7 +79,7 @@ class NewRequests(msgspec.Struct, frozen=True, kw_only=True):
 async def write_review(
     tx: Tx, context: RepositoryContext, pull: PullDetails, new_review: NewReview
 ) -> ReviewRow:
-    """Create a review, or continue the actor's pending one, and submit it unless it stays pending.
+    """Create a review, or continue the actor's pending review. Submit it unless it stays pending.
 
     Raises Invalid.
     """
@@ -141,7 +141,7 @@ async def submit_review(
 async def dismiss_review(
     tx: Tx, context: RepositoryContext, pull: PullDetails, review_id: int, message: str, *, priors: bool
 ) -> ReviewRow:
-    """Dismiss a decision. ``priors``: dismiss its author's other decisions, too.
+    """Dismiss a decision. ``priors``: also dismiss its author's earlier decisions.
 
     Raises NotFound or Invalid.
     """
@@ -158,7 +158,7 @@ async def dismiss_review(
 
 
 async def dismiss_stale_approvals(tx: Tx, context: RepositoryContext, issue_id: int, reason: str) -> None:
-    """Dismiss approvals whose changes differ from those that a merge would bring now. Raises NotFound."""
+    """Dismiss approvals whose changes differ from those that a merge would have now. Raises NotFound."""
     target = present_target(await _require_pull(tx, issue_id))
     for review_id in await store.dismiss_stale_approvals(tx, issue_id, target):
         details = Details(review=review_id)
@@ -202,9 +202,9 @@ async def _require(tx: Tx, issue_id: int, review_id: int) -> ReviewRow:
 async def request_reviews(
     tx: Tx, context: RepositoryContext, pull: PullDetails, requests: NewRequests
 ) -> list[ReviewRow]:
-    """Request reviews from people and teams, and return the requests.
+    """Request reviews from people and teams, and return the new requests.
 
-    Existing requests, and deleted teams, are skipped.
+    Existing requests and deleted teams are skipped.
     """
     await context.lock(tx, pull.id)
     present_ids = await teams.lock_existing(tx, requests.team_ids)
@@ -295,7 +295,7 @@ async def _announce_requests(
 async def _announce(
     tx: Tx, context: RepositoryContext, issue_id: int, review_id: int, action: ReviewAction
 ) -> ReviewRow:
-    """Announce a change of a review, and return its current row."""
+    """Announce a change of a review, and return its row."""
     row = await _require(tx, issue_id, review_id)
     pull = await _require_pull(tx, issue_id)
     shown = pull_view(context.presenter, pull, context.presenter.repository(context.repository))

@@ -1,4 +1,4 @@
-"""Asks the owners for the content of a mail when it is sent: recipient, rights and texts as they are now."""
+"""Fetches the content of a mail when it is sent, with the present recipient, access and texts."""
 
 from typing import NamedTuple
 
@@ -21,11 +21,11 @@ NOT_DUE = "the message is not due any more"
 
 
 class NotDueError(Exception):
-    """The mail is not to be sent. The text is the reason for the history."""
+    """The mail must not be sent. The text is the reason in the history."""
 
 
 class Clients(NamedTuple):
-    """The owners of contents."""
+    """Clients of the services that own the contents of mails."""
 
     identity: HttpIdentity
     repos: HttpRepos
@@ -33,20 +33,20 @@ class Clients(NamedTuple):
 
 
 class Contents:
-    """Contents of mails. Every method raises NotDueError, or ApiError while an owner does not answer."""
+    """Loads contents of mails. Every method raises NotDueError, or ApiError if a service does not answer."""
 
     def __init__(self, clients: Clients, site_name: str) -> None:
         self._clients, self._site = clients, site_name
 
     async def recipient(self, account_id: int) -> MailRecipient:
-        """The recipient of the mails of an account."""
+        """Return the recipient of an account's mails."""
         try:
             return await self._clients.identity.recipient(account_id)
         except NotFound as error:
             raise NotDueError(NO_ADDRESS) from error
 
     async def message(self, row: MailRow) -> tuple[MailRecipient, Content]:
-        """A message of identity, with its recipient."""
+        """Return a message of identity, with its recipient."""
         try:
             message = await self._clients.identity.message(row.subject_id)
         except NotFound as error:
@@ -60,7 +60,7 @@ class Contents:
         return recipient, content
 
     async def of(self, row: MailRow) -> Content:
-        """The content of a notice for its recipient."""
+        """Return the content of a notice for its recipient."""
         try:
             match row.kind:
                 case MailKind.ISSUE:
@@ -81,7 +81,7 @@ class Contents:
         raise NotDueError(f"this release knows no mail of the kind {row.kind}")
 
     async def watchers(self, repository_id: int) -> list[int]:
-        """The watchers of a repository."""
+        """Return the ids of the users who watch a repository."""
         return await self._clients.repos.watchers(repository_id)
 
     async def _of_issue(self, row: MailRow) -> Content:
@@ -99,7 +99,7 @@ class Contents:
         )
 
     async def _require(self, row: MailRow, unit: Unit | None) -> None:
-        """Raises NotDueError unless the recipient may read a unit, or any."""
+        """Raise NotDueError unless the recipient may read the unit or, without one, any unit."""
         access = await self._clients.repos.access_of_user(row.repository_id, row.account_id)
         if access.of(unit) == "none":
             raise NotDueError(LOST_ACCESS)

@@ -1,4 +1,4 @@
-"""Bounds of the archives that git makes for one caller."""
+"""Limits on the archives that git creates for one caller."""
 
 from collections.abc import AsyncGenerator, Callable, Hashable
 from contextlib import aclosing

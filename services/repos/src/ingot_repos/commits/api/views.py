@@ -28,7 +28,7 @@ LONGEST_REF = 1024
 
 
 class CommitMeta(msgspec.Struct):
-    """A commit or a tree by its id."""
+    """The id and URL of a commit or a tree."""
 
     url: str
     sha: str
@@ -36,7 +36,7 @@ class CommitMeta(msgspec.Struct):
 
 
 class CommitUser(msgspec.Struct):
-    """An author or committer as named in the commit."""
+    """An author or committer, with the name and address in the commit."""
 
     name: str
     email: str
@@ -63,7 +63,7 @@ class CommitStats(msgspec.Struct):
 
 
 class FullCommit(msgspec.Struct):
-    """A commit of the history. ``author`` and ``committer`` are the accounts with these addresses."""
+    """A commit of the history. ``author`` and ``committer`` are the accounts that have these addresses."""
 
     url: str
     sha: str
@@ -78,7 +78,7 @@ class FullCommit(msgspec.Struct):
 
 
 class FileCommit(msgspec.Struct):
-    """A commit that changed files."""
+    """A commit in a response to a change of files."""
 
     url: str
     sha: str
@@ -211,7 +211,7 @@ class CodePresenter:
         with_message: bool = False,
         with_content: bool = True,
     ) -> ContentsResponse:
-        """Return a path at ``ref``, which the caller called ``name``; an LFS pointer names its large file."""
+        """Return a path at ``ref``, which the caller called ``name``. An LFS pointer names its large file."""
         entry, change = content.entry, content.last_change
         path = quote(entry.path)
         pointer = read_pointer(content.data or b"")
@@ -274,7 +274,7 @@ async def users_of(request: RepositoryRequest, infos: Sequence[CommitInfo]) -> d
 
 
 def named_or_default(request: RepositoryRequest, name: str) -> str:
-    """Return a branch, tag or commit of the query, else the default branch. Raises NotFound."""
+    """Return the branch, tag or commit named in the query, or the default branch. Raises NotFound."""
     if len(name) > LONGEST_REF:
         raise NotFound
     return name.strip() or request.resource.row.default_branch

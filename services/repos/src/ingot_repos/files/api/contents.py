@@ -1,4 +1,4 @@
-"""Files and archives at a ref. Files are served as inert text, image or download, never as a page."""
+"""Files and archives at a ref. Files are served as text, image or download, and never run as a page."""
 
 import contextlib
 from collections.abc import AsyncGenerator
@@ -80,7 +80,7 @@ class EditorConfig(msgspec.Struct, omit_defaults=True):
 
 
 def _raw_id(_handler: Any, _method: Any, path: list[Any]) -> str:
-    """Return the operation id. Ids must be unique, so each spelling of the path has its own."""
+    """Return the operation id. Ids must be unique, so each spelling of the path has another id."""
     return "repoGetRawFileOrLFS" if "media" in path else "repoGetRawFile"
 
 
@@ -155,7 +155,7 @@ async def file_response(
 async def _large_file(
     request: RepositoryRequest, path: str, blob: Blob, *, is_text: bool
 ) -> Response[Any] | None:
-    """Return the large file of an LFS pointer; None for other files, without LFS, or before its upload."""
+    """Return the large file of an LFS pointer; None for other files, if LFS is off, or before the upload."""
     pointer = read_pointer(blob.data or b"")
     if pointer is None or not request.settings.lfs_enabled:
         return None
@@ -202,7 +202,7 @@ async def archive(
     include_in_schema=False,
 )
 async def archive_by_link(request: RepositoryRequest, filepath: str) -> Response[Any]:  # noqa: ARG001
-    """Get an archive by the links of tags and releases."""
+    """Get an archive by the links in tags and releases."""
     return await _archive(request, request.rest_of_path(3), [])
 
 
@@ -312,7 +312,7 @@ def _too_expensive() -> TooLarge:
 
 
 async def _check_paths(request: RepositoryRequest, commit: str, only: list[str], kind: str) -> None:
-    """Check the paths. Raises Invalid, and NotFound for a path that is not in the commit."""
+    """Check the paths of an archive. Raises Invalid, and NotFound for a path that is not in the commit."""
     if kind == "bundle" or len(only) > MOST_PATHS:
         raise Invalid.field("path", "range", f"is allowed for zip and tar.gz only, up to {MOST_PATHS} times")
     if not all(is_safe_file_path(one) for one in only):
@@ -389,7 +389,7 @@ async def _cut(
 
 
 async def _logged(stream: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """Yield the stream. Errors of git come too late for a status: log them and abort the response."""
+    """Yield the stream. On an error of git, log it and abort the response: its status has been sent."""
     async with contextlib.aclosing(stream):
         try:
             async for chunk in stream:
@@ -408,7 +408,7 @@ def _caching(repository: ResolvedRepository) -> str:
 
 
 def _disposition(kind: str, name: str) -> str:
-    """Return the header of RFC 6266, with an ASCII name for old clients."""
+    """Return the Content-Disposition header (RFC 6266), with an ASCII name for old clients."""
     plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\,;' else "_" for c in name)
     return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
 

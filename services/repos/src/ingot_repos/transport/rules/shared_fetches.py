@@ -1,4 +1,4 @@
-"""Fetches with shared responses: equal requests to one generation of a repository share one response."""
+"""Fetches with shared responses: equal requests to one generation of a repository get one response."""
 
 import contextlib
 import hashlib
@@ -32,15 +32,15 @@ from ingot_repos.settings import Settings
 
 SERVICE: Final = "git-upload-pack"
 LONGEST_SHARED = 256 * 1024
-"""Bytes of a request whose answer may be shared, or come without upload-pack."""
+"""Limit in bytes of a request whose response may be shared, or created without upload-pack."""
 _CHUNK = 64 * 1024
 BUNDLE = "clone.bundle"
-"""The path of the bundle below the address of the repository."""
+"""The path of the bundle, relative to the URL of the repository."""
 
 
 @dataclass(frozen=True)
 class FetchParts:
-    """The objects that all fetches of the process use."""
+    """The objects that all fetches of this process share."""
 
     settings: Settings
     storage: Storage
@@ -107,7 +107,7 @@ class FetchedRepository:
             return b"".join([bytes(part) async for part in parts])
 
     async def answer_to_body(self, reader: RequestReader, *, takes_files: bool) -> AsyncGenerator[Part, None]:
-        """Yield the answer of git to a body over HTTP, which has one request. Raises as `answer`."""
+        """Yield git's response to a body over HTTP, which has one request. Raises the errors of `answer`."""
         one = await reader.next((FLUSH,) if self.is_v2 else DONE) or FetchRequest(b"")
         if await reader.next() is not None:
             # git would not even read it.
@@ -123,7 +123,7 @@ class FetchedRepository:
     async def answer(
         self, one: FetchRequest, reader: RequestReader, *, takes_files: bool
     ) -> AsyncGenerator[Part, None]:
-        """Yield git's response to one request of a fetch, the last one that ``reader`` has returned.
+        """Yield git's response to ``one``, the last request that ``reader`` has returned.
 
         A long request is not kept in memory during the response. ``takes_files``: see `FetchCache.answer`.
         Raises BodyRefused, WantRefused.
@@ -157,7 +157,7 @@ class FetchedRepository:
         return self.within_limits(stream)
 
     def visible_body(self, one: FetchRequest, reader: RequestReader) -> AsyncIterator[bytes]:
-        """Yield the part of a request that git receives. It is the last one of ``reader``.
+        """Yield the part of a request that git receives. ``one`` is the last request of ``reader``.
 
         Raises WantRefused.
         """
@@ -221,7 +221,7 @@ class FetchedRepository:
         )
 
     async def _key(self, kind: bytes, question: bytes) -> bytes:
-        """Return the cache key of an answer in the present generation of the repository."""
+        """Return the cache key of a response for the present generation of the repository."""
         id_ = self.repository.id
         generation = await self.parts.storage.call(id_, read_generation)
         protocol = (self.protocol or "").encode(errors="replace")
@@ -236,7 +236,7 @@ class FetchedRepository:
         *,
         takes_files: bool = False,
     ) -> AsyncGenerator[Part, None]:
-        """Yield the shared answer to a question of one kind. ``start`` starts git."""
+        """Yield the shared response to a request of one kind. ``start`` starts git."""
         key = partial(self._key, kind, question)
         before = await key()
 
@@ -256,7 +256,7 @@ class FetchedRepository:
 async def body_of(text_of: Callable[[], Awaitable[bytes]], reader: RequestReader) -> AsyncIterator[bytes]:
     """Yield a text in small parts, then release the slot of ``reader``.
 
-    A writer keeps each part in memory until it gets the next one.
+    The parts are small because a writer keeps each one in memory until it gets the next.
     """
     text = await text_of()
     del text_of

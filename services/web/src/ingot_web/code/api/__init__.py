@@ -1,4 +1,4 @@
-"""Routes."""
+"""Routes of files."""
 
 from ingot_web.code.api import blame, code_search, editing, files, search
 

@@ -1,4 +1,4 @@
-"""Issues: the list with its filters in the address, one issue with its timeline, and its forms."""
+"""Routes of issues: the list with its filters in the URL, one issue with its timeline, and its forms."""
 
 from asyncio import gather
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ REACTIONS = {
     "eyes": "👀",
 }  # fmt: skip
 NO_CONFIG: dict[str, Any] = {"blank_issues_enabled": True, "contact_links": []}
-"""Default configuration of new issues."""
+"""The default configuration of new issues."""
 EDITED = (
     "somebody changed the text meanwhile; open the page once more, and take over there what you wrote here"
 )
@@ -40,7 +40,7 @@ SORTS = {
     "mostcomment": "Most comments",
     "leastcomment": "Fewest comments",
 }
-"""Orders of a list, and their words."""
+"""Orders of a list, and their labels."""
 
 
 def as_issue(pull: Any) -> Any:
@@ -49,7 +49,7 @@ def as_issue(pull: Any) -> Any:
 
 
 async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Response[str]:
-    """List of issues or pull requests; without filters it begins with the pinned ones."""
+    """List issues or pull requests. Without filters the list begins with the pinned ones."""
     frame = RepositoryFrame(request)
     chosen = ListFilter.of(request.query_params.multi_items())
     is_start = request.number == 1 and chosen == ListFilter()
@@ -91,13 +91,13 @@ async def _nothing() -> None:
 
 @get("/{owner:str}/{repo:str}/issues", policy=anyone(), include_in_schema=False)
 async def issues(request: WebRequest) -> Response[str]:
-    """The issues of a repository."""
+    """List the issues of a repository."""
     return await list_page(request, "issues", "issues", "Issues")
 
 
 @get("/{owner:str}/{repo:str}/issues/new", policy=anyone(), include_in_schema=False)
 async def new(request: WebRequest) -> Response[str]:
-    """The form of a new issue. ``template`` in the address is the file of its template."""
+    """Show the form of a new issue. ``template`` in the query is the file of its template."""
     request.require_signed_in()
     fields = [(name, request.query_params.get(name, "")) for name in ("title", "body", "template")]
     return await _new_page(RepositoryFrame(request), Form([pair for pair in fields if pair[1]]))
@@ -154,7 +154,7 @@ async def create(request: WebRequest) -> Response[Any]:
 
 @get("/{owner:str}/{repo:str}/issues/{index:int}", policy=anyone(), include_in_schema=False)
 async def show(request: WebRequest, index: int) -> Response[Any]:
-    """An issue with its timeline."""
+    """Show an issue with its timeline."""
     return await _issue_page(RepositoryFrame(request), index)
 
 
@@ -181,7 +181,7 @@ async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | No
 
 
 def issue_questions(frame: RepositoryFrame, index: int) -> tuple[Any, ...]:
-    """Requests of the page of an issue: timeline, reactions, blocking and blocked issues."""
+    """Return the API requests for the page of an issue: timeline, reactions, blocking and blocked issues."""
     return (
         frame.forge.listing(
             "issues", frame.api("issues", index, "timeline"), page=frame.request.number, limit=ENTRIES
@@ -277,7 +277,7 @@ async def page_of_entry(frame: RepositoryFrame, index: int | str, entry_id: int)
 
 
 def page_query(number: int) -> str:
-    """Query for a page of a timeline."""
+    """Return the query for a page of a timeline."""
     return f"?page={number}" if number > 1 else ""
 
 
@@ -306,7 +306,7 @@ async def _new_comment(
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/edit", policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest, index: int) -> Response[Any]:
-    """Change title and text; of a pull request also the base branch and edits by maintainers."""
+    """Change title and text; for a pull request also the base branch and edits by maintainers."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
         return await preview(frame, form, "Save")
@@ -344,7 +344,7 @@ async def _send_text(frame: RepositoryFrame, form: Form, path: str) -> None:
     include_in_schema=False,
 )
 async def latest(request: WebRequest) -> Response[str]:
-    """The latest issues as a feed."""
+    """Return the latest issues as a feed."""
     frame = RepositoryFrame(request)
     (listing,) = await frame.load(
         frame.forge.listing("issues", frame.api("issues"), type="issues", state="all", limit=PAGE_SIZE)

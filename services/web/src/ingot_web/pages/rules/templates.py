@@ -33,14 +33,14 @@ SCRIPTS = (
     "palette.js",
 )
 EXCERPT = 200
-"""Characters."""
+"""Maximum characters of an excerpt."""
 _UNITS = ((365 * 86400, "year"), (30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
 
 
 class Templates:
     """The templates of all subjects, for one site: ``issues/list.html`` is ``issues/templates/list.html``.
 
-    ``filters`` and ``functions`` come from subjects. Templates use them by their names.
+    Subjects provide ``filters`` and ``functions``. Templates use them by name.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ def _environment(
     filters: tuple[Callable[..., Any], ...],
     functions: tuple[Callable[..., Any], ...],
 ) -> Environment:
-    """The environment of a site's templates.
+    """Return the environment of a site's templates.
 
     All apps of a process share it, because compiling templates takes longer than most requests.
     """
@@ -110,7 +110,7 @@ def _environment(
 
 
 def _address(root: str, name: str) -> str:
-    """Return the address of a static file.
+    """Return the URL of a static file.
 
     It changes with the file, so browsers may cache the file forever.
     """
@@ -123,7 +123,7 @@ def _parsed(time: str) -> datetime:
 
 
 def ago(time: str) -> str:
-    """Return the distance between a time in a response and now.
+    """Return the distance between a time in a response and now, as text.
 
     Clocks differ, so a time less than five minutes ahead counts as now.
     """
@@ -137,7 +137,7 @@ def ago(time: str) -> str:
 
 
 def is_past(time: str) -> bool:
-    """Return whether a time in a response is over."""
+    """Return whether a time in a response has passed."""
     return _parsed(time) < now()
 
 
@@ -154,7 +154,7 @@ def moment(time: str) -> str:
 
 
 def size(count: int) -> str:
-    """Return a number of bytes in a suitable unit."""
+    """Return a number of bytes as text in a suitable unit."""
     value = float(count)
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if value < 1024:
@@ -164,7 +164,7 @@ def size(count: int) -> str:
 
 
 def duration(seconds: int) -> str:
-    """Return spent time in hours and minutes."""
+    """Return a number of seconds in hours and minutes."""
     hours, minutes = divmod(seconds // 60, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
@@ -179,7 +179,7 @@ def short(sha: str) -> str:
 
 
 def subject(message: str) -> str:
-    """Return the first line of a commit's message that is not blank."""
+    """Return the first line of a commit message that is not blank."""
     return message.lstrip().split("\n", 1)[0]
 
 

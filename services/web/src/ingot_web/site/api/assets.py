@@ -22,7 +22,7 @@ CHANGES = """diff --git a/lamp.py b/lamp.py
 -    flicker()
 +    glow()
 """
-"""For the style guide."""
+"""A diff for the style guide."""
 ROBOTS = """User-agent: *
 Disallow: /-/
 Disallow: /api/
@@ -43,7 +43,7 @@ Disallow: /*/*/settings
 
 
 def _answer(name: str, *, by_content: bool) -> Response[bytes]:
-    """Return a file. ``by_content``: its address changes with its content, so browsers cache it for long."""
+    """Return a file. ``by_content``: its URL changes with its content, so browsers cache it for long."""
     if name not in ASSETS:
         raise NotFound
     kind, content = ASSETS[name]
@@ -69,7 +69,7 @@ async def robots() -> str:
 
 @get("/favicon.ico", policy=anyone(), include_in_schema=False)
 async def favicon() -> Response[bytes]:
-    """The icon, for browsers that ask for it by this name."""
+    """Return the icon for browsers that request it by this name."""
     return _answer("icon.svg", by_content=False)
 
 
