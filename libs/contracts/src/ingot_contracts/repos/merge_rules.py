@@ -28,3 +28,8 @@ class MergeRule(msgspec.Struct, frozen=True, kw_only=True):
     block_on_outdated_branch: bool = False
     dismiss_stale_approvals: bool = False
     ignore_stale_approvals: bool = False
+
+    @property
+    def excludes_caller(self) -> bool:
+        """Return True if the rule never lets the caller merge, whatever the state of the pull request."""
+        return bool(self.rule_name) and not self.may_merge

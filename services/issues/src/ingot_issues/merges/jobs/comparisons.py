@@ -215,7 +215,7 @@ class ComparisonJobs:
         rule = await self._repos.merge_rule(
             check.repository_id, check.base_branch, check.sha, None, actor_id=check.pusher_id
         )
-        return rule.may_merge or not rule.rule_name
+        return not rule.excludes_caller
 
     async def _may_read(self, account_id: int, repository_id: int) -> bool:
         try:

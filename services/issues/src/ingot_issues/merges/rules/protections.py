@@ -44,7 +44,7 @@ async def list_unmet(
     db: Database, repos: HttpRepos, rule: MergeRule, pull: AnyPull, *, outdated: bool
 ) -> list[Demand]:
     """Return all unmet requirements with the name of the rule, for any reader."""
-    missing = [Demand("outsider", OUTSIDER)] if rule.rule_name and not rule.may_merge else []
+    missing = [Demand("outsider", OUTSIDER)] if rule.excludes_caller else []
     missing += await _missing(db, repos, rule, pull, outdated=outdated)
     return [Demand(kind, f"{_prefix(rule)}: {reason}") for kind, reason in missing]
 
@@ -83,7 +83,7 @@ def _is_official(request: ReviewerRow, official: Official) -> bool:
 
 def refuse_outsider(rule: MergeRule) -> None:
     """Raise MergeRefused if the caller may not merge into the branch, whatever its state."""
-    if rule.rule_name and not rule.may_merge:
+    if rule.excludes_caller:
         raise MergeRefused(f"{_prefix(rule)}: {OUTSIDER}")
 
 
