@@ -132,6 +132,15 @@ async def test_the_largest_event_that_fits_is_sent(messaging):
     assert await messaging.heard.next(1) == [1]
 
 
+async def test_a_backlog_is_sent_without_a_pause_when_the_lock_is_checked(messaging, monkeypatch):
+    monkeypatch.setattr(relay, "POLL_SECONDS", 600)
+    monkeypatch.setattr(relay, "HOLD_SECONDS", 0.001)  # one batch
+    numbers = list(range(2 * relay.BATCH + 1))
+    await emit(messaging.writer, "a", *numbers)
+    async with running([("relays", messaging.relay.run)]):
+        assert await messaging.heard.next(len(numbers)) == numbers
+
+
 async def test_the_doctor_says_what_to_do(messaging):
     event_id = await messaging.emit_large(1, key="42")
     assert await examine("counter", messaging.writer) == []

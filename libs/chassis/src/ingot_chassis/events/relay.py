@@ -112,11 +112,12 @@ class Relay:
         """Relay events until cancelled."""
         while True:
             try:
-                is_mine = await self._send_until_quiet()
+                pause = await self._send_until_quiet()
             except BusUnavailable:
                 self._check_at = 0.0  # the stream may be lost: check it at once, not at the next turn
                 raise
-            await wait_for(self._db.committed_events, POLL_SECONDS if is_mine else STANDBY_SECONDS)
+            if pause:
+                await wait_for(self._db.committed_events, pause)
             await asyncio.sleep(LINGER_SECONDS)
             self._db.committed_events.clear()  # events that were committed until now are sent now
 
@@ -143,22 +144,24 @@ class Relay:
         async with self._db.exclusive("relay") as mine:
             return await self._step() if self._is_mine(mine) else 0
 
-    async def _send_until_quiet(self) -> bool:
+    async def _send_until_quiet(self) -> float:
         """Send until no events are left, or the lock has to be checked. Raises as ``step``.
 
-        Returns False without the lock.
+        Return the seconds to wait for a signal: 0 if events are left.
         """
-        until = time.monotonic() + HOLD_SECONDS
+        until, pause = time.monotonic() + HOLD_SECONDS, 0.0
         async with self._db.exclusive("relay") as mine:
             while self._is_mine(mine) and (turn := time.monotonic()) < until:
                 sent = await self._step()
                 if sent == 0:
+                    pause = POLL_SECONDS
                     break
                 if sent < BATCH:
                     await asyncio.sleep(turn + TURN_SECONDS - time.monotonic())
         if not mine:  # every commit of this process wakes it, and each check costs a transaction
             await asyncio.sleep(TURN_SECONDS)
-        return bool(mine)
+            pause = STANDBY_SECONDS
+        return pause
 
     def _is_mine(self, mine: ExclusiveLock) -> bool:
         if not mine:
@@ -282,5 +285,6 @@ async def send_again(database: Database) -> int:
     """Queue dead-lettered events for the relay again. Return their number."""
     outbox = database.metadata.tables["outbox"]
     async with database.transaction() as tx:
+        tx.on_commit(database.committed_events.set)
         statement = update(outbox).where(outbox.c.dead_lettered_at.is_not(None))
         return (await tx.execute(statement.values(sent_at=None, dead_lettered_at=None))).rowcount
