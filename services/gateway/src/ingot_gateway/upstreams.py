@@ -1,8 +1,8 @@
 """The services behind the gateway: over a socket, or in the same process. Bodies are streamed.
 
 The gateway forwards no framing. It reads a short body first and writes its Content-Length; other bodies are
-chunked. For chunked bodies a header of its own has the announced length, so a service can reject a large body
-early.
+chunked. For chunked bodies a header of its own has the announced length. With it a service can reject a large
+body early.
 """
 
 from collections.abc import AsyncIterator
