@@ -3,11 +3,14 @@
 import pytest
 
 from ingot_chassis.security.principal import ANONYMOUS
+from ingot_identity.emails import store as emails
+from ingot_identity.reverse_proxies import store
 
+from ..applications import Person
 from ..two_factors.test_two_factors import enrol
 from ..world import GATEWAY, PASSWORD, REPOS
 
-ANN = {"user": "ann", "email": "ann@corp.example", "name": "Ann", "address": "192.0.2.1", "user_agent": "F"}
+ANN = {"user": "ann", "email": "ann@example.com", "name": "Ann", "address": "192.0.2.1", "user_agent": "F"}
 
 
 @pytest.fixture
@@ -19,7 +22,9 @@ async def creating(make_world):
 async def sign_in(world, **fields):
     """The secret of the session; empty without one."""
     headers = GATEWAY.headers(ANONYMOUS, peer="gateway")
-    answer = await world.http.post("/internal/proxy-sign-ins", json=ANN | fields, headers=headers)
+    user = fields.get("user", "ann")
+    body = ANN | {"email": f"{user.lower()}@example.com"} | fields
+    answer = await world.http.post("/internal/proxy-sign-ins", json=body, headers=headers)
     assert answer.status_code == 200, answer.text
     return answer.json()["secret"]
 
@@ -77,14 +82,61 @@ async def test_somebody_who_may_not_sign_in_gets_no_session(world):
     assert refused.json().get("user_id", 0) == 0
 
 
+async def own_session(world, name):
+    """The secret of a session that began on the page of the sign-in."""
+    person = Person(world, name)
+    await person.sign_in(await person.get("/login"))
+    return dict(person.http.cookies)["ingot-session"]
+
+
 async def test_a_second_factor_is_not_passed_by(world):
-    await world.add_user("ann")
+    """The account signs in with the factor, and is linked then."""
+    ann = await world.add_user("ann")
+    secret = await own_session(world, "ann")
     await enrol(world, "ann")
     assert await sign_in(world) == ""
+    await world.call("POST", "/admin/users/ann/rename", {"new_username": "anna"}, as_="root")
+    assert await user_of(world, secret) == ann
+    await world.add_user("bob")
+    assert await user_of(world, await own_session(world, "bob")) == 0
+
+
+async def test_an_account_without_a_link_signs_in_by_its_own_means(world):
+    secret = await own_session(world, "root")
+    assert await sign_in(world, user="root") == ""
+    assert await user_of(world, secret, "Root") == 1
+    assert await user_of(world, secret, "ann") == 0
+
+
+async def test_an_account_that_existed_before_signs_in_by_its_own_means(creating):
+    ann = await creating.add_user("ann")
+    assert await sign_in(creating) == ""
+    assert await user_of(creating, await own_session(creating, "ann")) == ann
+
+
+@pytest.mark.parametrize("mode", ["link", "link_or_create"])
+@pytest.mark.parametrize("email", ["", "ann@corp.example", "mallory@example.com", "claimed@example.com"])
+async def test_an_account_of_somebody_else_with_that_name_is_not_linked(make_world, mode, email):
+    """Mallory may have registered it. Claims of addresses prove nothing."""
+    async with make_world(proxy_first_sign_in=mode) as world:
+        await world.add_user("ann")
+        await world.add_user("mallory")
+        await world.call("POST", "/user/emails", {"emails": ["claimed@example.com"]}, as_="ann")
+        assert await sign_in(world, email=email) == ""
+        async with world.database.read() as db:
+            assert await store.get_account(db, "ann") is None
+
+
+async def test_any_confirmed_address_links_the_account(world):
+    ann = await world.add_user("ann")
+    async with world.database.transaction() as tx:
+        more = {"ann@corp.example": "Ann@Corp.example"}
+        await emails.add(tx, ann, more, is_primary=False, confirmed=True)
+    assert await user_of(world, await sign_in(world, email="Ann@corp.Example")) == ann
 
 
 async def test_a_new_account_is_made_if_the_setting_says_so(creating):
-    secret = await sign_in(creating)
+    secret = await sign_in(creating, email="ann@corp.example")
     shown = (await creating.call("GET", "/users/ann", as_="root")).json()
     assert (shown["full_name"], shown["email"], shown["is_admin"]) == ("Ann", "ann@corp.example", False)
     assert await user_of(creating, secret) == shown["id"]

@@ -2,6 +2,9 @@
 
 The first sign-in links the user with an account, and later ones use the link. A new name of the account
 changes nothing. Another account that gets its old name is not signed in.
+
+A name proves nothing: somebody else may have registered it here. So an account that exists is linked only if
+the proxy names a confirmed address of it.
 """
 
 from typing import Literal
@@ -14,6 +17,7 @@ from ingot_contracts.identity.credentials import ProxySignIn
 from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import AccountKind, AccountRow
+from ingot_identity.emails import store as emails
 from ingot_identity.messages.rules import Messages
 from ingot_identity.networks.rules import note_sign_in
 from ingot_identity.reverse_proxies import store
@@ -25,12 +29,18 @@ from ingot_identity.users.rules import create_user
 FirstSignIn = Literal["link", "create", "link_or_create"]
 VIA = "proxy"
 UNKNOWN = "no account belongs to this user of the reverse proxy"
+UNPROVED = "the reverse proxy names no confirmed address of the account with this name"
 
 
-async def is_account_of(db: Executor, proxy_user: str, account_id: int) -> bool:
-    """Return True if the account is linked with a user of the proxy."""
-    row = await store.get_account(db, proxy_user)
-    return row is not None and row.id == account_id
+async def is_account_of(db: Executor, proxy_user: str, account: AccountRow) -> bool:
+    """Return True if the account is that of a user of the proxy: by the link, without links by the name.
+
+    The name is enough for an account that has signed in here. It never signs in.
+    """
+    linked = await store.get_account(db, proxy_user)
+    if linked is not None:
+        return linked.id == account.id
+    return account.lower_login == proxy_user.lower() and not await store.is_linked(db, account.id)
 
 
 async def sign_in(
@@ -38,14 +48,15 @@ async def sign_in(
 ) -> str:
     """Start a session of a user of the proxy; its secret.
 
-    Raises Denied without an account, and for one that may not sign in. Also for one with a second factor:
-    the page of the sign-in asks for it. Raises Invalid for names and addresses that no new account can have.
+    It is empty for an account with a second factor: the page of the sign-in asks for it. Raises Denied
+    without an account, and for one that may not sign in. Raises Invalid for names and addresses that no new
+    account can have.
     """
     row = await store.get_account(tx, person.user) or await _first_account(
         tx, presenter, first_sign_in, person
     )
     if await two_factors.is_enabled(tx, row.id):
-        raise Denied("this account has a second factor; sign in with the password")
+        return ""
     secret = await browser_sessions.start(
         tx, row.id, stamp_of(row.password_hash), address=person.address, user_agent=person.user_agent
     )
@@ -61,7 +72,12 @@ async def _first_account(
     named = await accounts.get_by_login(tx, person.user)
     if named is not None and first_sign_in in ("link", "link_or_create"):
         # An administrator of the proxy must not become one here.
-        if named.kind != AccountKind.USER or named.admin or not await store.add(tx, person.user, named.id):
+        if named.kind != AccountKind.USER or named.admin:
+            raise Denied(UNKNOWN)
+        own = await emails.among(tx, named.id, [person.email.strip().lower()])
+        if not any(row.confirmed_at for row in own):
+            raise Denied(UNPROVED)
+        if not await store.add(tx, person.user, named.id):
             raise Denied(UNKNOWN)
         details = {"source": VIA, "login_name": person.user}
         await add_entry(tx, _actor(named, person), "source.link", f"user {named.login}", details)

@@ -25,6 +25,12 @@ async def get_account(db: Executor, proxy_user: str) -> AccountRow | None:
     return await fetch_first(db, statement.where(proxy_identity.c.proxy_user == proxy_user), AccountRow)
 
 
+async def is_linked(db: Executor, account_id: int) -> bool:
+    """Return True if the account is linked with any user of the proxy."""
+    statement = select(proxy_identity.c.account_id).where(proxy_identity.c.account_id == account_id)
+    return (await db.execute(statement)).scalar() is not None
+
+
 async def add(db: Executor, proxy_user: str, account_id: int) -> bool:
     """Link an account. Return False if one of both is linked already."""
     values = {"proxy_user": proxy_user, "account_id": account_id, "created_at": now()}

@@ -168,7 +168,7 @@ async def _by_session(db: Database, sign_ins: SignIns, secret: str, proxy_user: 
     """
     async with db.read() as reader:
         row = await browser_sessions.get(reader, tokens.digest(secret))
-        if row is not None and proxy_user and not await is_account_of(reader, proxy_user, row.id):
+        if row is not None and proxy_user and not await is_account_of(reader, proxy_user, row):
             return None
     if row is None or await lacks_required(db, sign_ins, row):
         return None
