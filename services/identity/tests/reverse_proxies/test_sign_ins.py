@@ -167,6 +167,28 @@ async def test_a_name_or_address_that_no_account_can_have_makes_none(creating, f
     assert (await creating.call("GET", "/admin/users", as_="root")).headers["x-total-count"] == "1"
 
 
+async def needs_proof(world, secret):
+    """True if forms that change access ask the person of the session for a proof."""
+    principal = {"ingot-principal": (await world.authenticate(session=secret)).json()["statement"]}
+    return (await world.http.get("/api/v1/user/proof", headers=principal)).json()["needed"]
+
+
+async def test_the_proxy_proves_nothing_to_forms_that_ask_for_the_password(world):
+    await world.add_user("ann")
+    secret = await sign_in(world)
+    assert await needs_proof(world, secret)
+    person = Person(world, "ann")
+    person.http.cookies["ingot-session"] = secret
+    page = await person.get("/login/confirm", {"to": "/"})
+    await person.submit(page, password=PASSWORD)
+    assert not await needs_proof(world, secret)
+    assert not await needs_proof(world, await own_session(world, "ann"))
+
+
+async def test_an_account_without_a_password_is_asked_for_none(creating):
+    assert not await needs_proof(creating, await sign_in(creating))
+
+
 async def test_only_the_gateway_signs_people_in(world):
     await world.add_user("ann")
     headers = REPOS.headers(ANONYMOUS, peer="repos")

@@ -58,7 +58,13 @@ async def sign_in(
     if await two_factors.is_enabled(tx, row.id):
         return ""
     secret = await browser_sessions.start(
-        tx, row.id, stamp_of(row.password_hash), address=person.address, user_agent=person.user_agent
+        tx,
+        row.id,
+        stamp_of(row.password_hash),
+        address=person.address,
+        user_agent=person.user_agent,
+        # The proxy may have signed the person in long ago. Without a password there is nothing to ask for.
+        proved=not row.password_hash,
     )
     await accounts.mark_signed_in(tx, row.id)
     await note_sign_in(tx, messages, row.id, address=person.address, user_agent=person.user_agent)

@@ -42,10 +42,12 @@ async def start(
     replaced: str = "",
     address: str = "",
     user_agent: str = "",
+    proved: bool = True,
     provider: ProviderSession | None = None,
 ) -> str:
     """Sign the account in; return the secret. ``replaced`` is the secret of the browser's earlier session.
 
+    ``proved``: the person gave a proof, so forms that need one ask for none at first.
     ``password_stamp`` is the stamp of the given password. Raises Denied if the password has changed since,
     because the change has ended all sessions. Also raises Denied for an account that may not sign in.
     """
@@ -60,6 +62,7 @@ async def start(
     await store.add(
         tx,
         account_id,
+        proved=proved,
         sha256=tokens.digest(secret),
         expires_at=now() + LIFETIME,
         address=address[:LONGEST_ADDRESS],

@@ -1,7 +1,7 @@
 """SQL for sessions in browsers."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -25,6 +25,8 @@ from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime, partial_ind
 from ingot_identity.accounts.store.tables import AccountRow, account, metadata
 from ingot_identity.sources.store.tables import LOCAL
 
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
 browser_session = Table(
     "browser_session",
     metadata,
@@ -35,7 +37,7 @@ browser_session = Table(
     Column("expires_at", UtcDateTime, nullable=False, index=True),
     # Exact to the minute.
     Column("used_at", UtcDateTime),
-    # When the person last gave what a sign-in asks for.
+    # When the person last gave what a sign-in asks for; ``NEVER`` before the first time.
     Column("proved_at", UtcDateTime),
     # From where it began, and with which program.
     Column("address", String(64), nullable=False, server_default=""),
@@ -74,11 +76,15 @@ class ProviderSessionRow(TypedRow):
     sealed_id_token: bytes | None
 
 
-async def add(db: Executor, account_id: int, **values: Any) -> None:
+async def add(db: Executor, account_id: int, *, proved: bool, **values: Any) -> None:
     present = now()
     await db.execute(
         insert(browser_session).values(
-            account_id=account_id, created_at=present, used_at=present, proved_at=present, **values
+            account_id=account_id,
+            created_at=present,
+            used_at=present,
+            proved_at=present if proved else NEVER,
+            **values,
         )
     )
 
