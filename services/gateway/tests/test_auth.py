@@ -26,7 +26,7 @@ from ingot_contracts.identity.events import (
     UserEdited,
 )
 from ingot_contracts.testing.identity import FakeIdentity
-from ingot_gateway.auth import ANONYMOUS, TOPIC, Authenticator
+from ingot_gateway.auth import ANONYMOUS, ENROLLING, TOPIC, Authenticator, Caller
 from ingot_gateway.clients.identity import HttpIdentity
 from ingot_gateway.credentials import Credential
 from ingot_testing.service import envelope_of
@@ -99,7 +99,7 @@ async def test_requests_with_one_credential_share_one_answer_of_identity(authent
     first = await authenticator.caller(ANN, ADDRESS)
     second = await authenticator.caller(ANN, ADDRESS)
 
-    assert first == second == ("token 1", 7)
+    assert first == second == Caller("token 1", 7)
     assert identity.requests == 1
 
 
@@ -184,6 +184,15 @@ async def test_a_password_without_a_required_second_factor_is_refused_with_words
     )
     with pytest.raises(Unauthenticated, match="sign in with a browser to set it up"):
         await authenticator.caller(password, ADDRESS)
+
+
+async def test_a_session_without_a_required_second_factor_is_anonymous(authenticator, identity):
+    session = Credential(session="5" * 64)
+    identity.credentials[session.authenticate_body(ADDRESS)] = Authenticated(
+        principal_token="", user_id=0, needs_second_factor=True
+    )
+    assert await authenticator.caller(session, ADDRESS) == ENROLLING
+    assert (ENROLLING.principal_token, ENROLLING.user_id) == ("", 0)
 
 
 async def test_what_is_remembered_of_a_code_lets_no_password_in_and_nobody_elsewhere(authenticator, identity):

@@ -78,6 +78,51 @@ async def test_a_session_of_another_user_is_replaced():
     assert SECRET in answer.headers["Set-Cookie"]
 
 
+OWN_PAGES = ["/login", "/login/oauth/authorize", "/login/second_factor", "/user/confirm_address"]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("path", OWN_PAGES)
+async def test_a_session_of_another_user_does_not_arrive_at_the_pages_of_the_sign_in(path, method):
+    async with opened(**TRUSTING) as (_, client):
+        cookies = {"Cookie": f"a=1; ingot-session={OTHER}; ingot-form=2"}
+        _, shown = await arrived(client, path, method=method, headers=ANN | cookies)
+        assert shown["cookie"] == "a=1; ingot-form=2"
+        assert "ingot-principal" not in shown
+        for text in (f'="{OTHER}"', f"=%36{OTHER[1:]}", f" ={OTHER}"):
+            cookie = {"Cookie": f"ingot-session{text}"}
+            assert "cookie" not in (await arrived(client, path, method=method, headers=ANN | cookie))[1]
+
+
+@pytest.mark.parametrize("path", OWN_PAGES)
+async def test_a_session_of_the_user_arrives_at_the_pages_of_the_sign_in(path):
+    async with opened(**TRUSTING) as (world, client):
+        world.identity.add_enrolling_session(OTHER, proxy_user="ann")
+        for secret in (SECRET, OTHER):
+            cookies = {"Cookie": f"ingot-session={secret}; a=1"}
+            answer, shown = await arrived(client, path, headers=ANN | cookies)
+            assert shown["cookie"] == f"a=1; ingot-session={secret}"
+            assert "Set-Cookie" not in answer.headers
+
+
+async def test_without_the_header_all_cookies_arrive_at_the_pages_of_the_sign_in():
+    async with opened(**TRUSTING) as (world, client):
+        cookies = {"Cookie": f"ingot-session={OTHER}; a=1"}
+        _, shown = await arrived(client, "/login", headers=BROWSER | cookies)
+        assert shown["cookie"] == f"ingot-session={OTHER}; a=1"
+        assert world.identity.authentications == 0
+
+
+async def test_a_session_that_sets_up_a_second_factor_goes_on():
+    async with opened(**TRUSTING) as (world, client):
+        world.identity.add_enrolling_session(OTHER, proxy_user="ann")
+        for _ in range(2):
+            answer, headers = await arrived(client, headers=ANN | {"Cookie": f"ingot-session={OTHER}"})
+            assert "Set-Cookie" not in answer.headers
+            assert "ingot-principal" not in headers
+        assert "/internal/proxy-sign-ins" not in world.identity.internal.paths
+
+
 async def test_a_user_without_an_account_is_anonymous():
     async with opened(**TRUSTING) as (_, client):
         cookie = {"Cookie": f"ingot-session={SECRET}"}

@@ -118,6 +118,9 @@ class EchoService:
     async def _move(self, _scope: Any, _receive: Any, send: Any) -> None:
         await answer(send, 302, b"", (b"location", b"/target"), (b"set-cookie", b"a=b"))
 
+    async def _public(self, _scope: Any, _receive: Any, send: Any) -> None:
+        await answer(send, 200, b"picture", (b"cache-control", b"public, max-age=3600"), (b"etag", b'"1"'))
+
     async def _private(self, _scope: Any, _receive: Any, send: Any) -> None:
         """Refuse without reading the body, as the git routes do when a credential is missing."""
         await answer(send, 401, b"sign in", (b"www-authenticate", b'Basic realm="Ingot"'))
@@ -201,6 +204,13 @@ class EchoIdentity(EchoService):
         credential = Authenticate(address=address, **fields)
         self.internal.credentials[credential] = Authenticated(
             principal_token=f"principal of {user_id}", user_id=user_id
+        )
+
+    def add_enrolling_session(self, secret: str, **fields: str) -> None:
+        """Let a session set up the second factor that the site requires."""
+        credential = Authenticate(address=LOOPBACK, session=secret, **fields)
+        self.internal.credentials[credential] = Authenticated(
+            principal_token="", user_id=0, needs_second_factor=True
         )
 
     @property

@@ -49,13 +49,17 @@ _IRRELEVANT = {event_type(cls) for cls in (UserCreated, OrganizationEdited)}
 
 
 class Caller(NamedTuple):
-    """The account of a request. ``principal_token`` is empty for an anonymous caller."""
+    """The account of a request. ``principal_token`` is empty for an anonymous caller.
+
+    ``enrols``: the session only sets up a second factor. All other requests are anonymous.
+    """
 
     principal_token: str = ""
     user_id: int = 0
+    enrols: bool = False
 
 
-ANONYMOUS = Caller()
+ANONYMOUS, ENROLLING = Caller(), Caller(enrols=True)
 
 
 class Authenticator:
@@ -97,6 +101,8 @@ class Authenticator:
         answer = await self._authenticate(credential, address)
         if answer.needs_code:
             raise Unauthenticated(NEEDS_CODE, headers={"X-Gitea-OTP": "required; app"})
+        if answer.needs_second_factor and credential.session:
+            return ENROLLING
         if answer.needs_second_factor:
             raise Unauthenticated(NEEDS_SECOND_FACTOR)
         if not answer.user_id:

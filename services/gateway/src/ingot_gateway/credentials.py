@@ -98,13 +98,16 @@ NO_COOKIES = Cookies(b"")
 
 
 def split_cookies(cookies: bytes, name: bytes) -> Cookies:
-    """Split the session cookie ``name`` from ``cookies``. The rest stays unchanged."""
+    """Split the session cookie ``name`` from ``cookies``. The rest stays unchanged.
+
+    Services ignore spaces around a name, so the rest also lacks the names with them.
+    """
     rest, session = [], b""
     for part in cookies.split(b";"):
         key, _, value = part.strip().partition(b"=")
-        if key != name:
+        if key.decode("latin-1").strip() != name.decode("latin-1"):
             rest.append(part.strip())
-        elif _SESSION.fullmatch(value):
+        elif key == name and _SESSION.fullmatch(value):
             session = value
     return Cookies(b"; ".join(filter(None, rest)), Credential(session=session.decode()) if session else None)
 

@@ -107,9 +107,11 @@ class Proxy:
         has_session = route.pages or (route.linked and scope["method"] in SAFE_METHODS)
         cookies = split_cookies(sanitized.cookies, self._session_cookie) if has_session else NO_COOKIES
         credential = _credential(sanitized, route, query, cookies)
-        proxied = self._proxy_sign_ins.user_of(peer, sanitized.proxied) if has_session else None
+        reads_session = has_session or route.signs_in
+        proxied = self._proxy_sign_ins.user_of(peer, sanitized.proxied) if reads_session else None
+        sanitized = await self._without_session_of_others(sanitized, route, proxied, address)
         caller = await self._caller(credential, proxied, address)
-        caller = await self._signed_in(caller, proxied, scope, address, own_headers)
+        caller = await self._signed_in(caller, route, proxied, scope, address, own_headers)
         if self._rate_limiter.on:
             cost = cost_of(scope["method"], scope["path"], scope["query_string"], route)
             if credential and not caller.user_id:
@@ -161,9 +163,27 @@ class Proxy:
             credential = credential._replace(proxy_user=proxied.user)
         return await self._authenticator.caller(credential, address)
 
+    async def _without_session_of_others(
+        self, sanitized: SanitizedRequest, route: Route, proxied: ProxiedUser | None, address: str
+    ) -> SanitizedRequest:
+        """Return the request with the session cookie only if it is of the user of the reverse proxy.
+
+        Services that authenticate callers themselves do not know that user.
+        """
+        if proxied is None or not route.signs_in:
+            return sanitized
+        cookies = split_cookies(sanitized.cookies, self._session_cookie)
+        kept = [cookies.rest]
+        if cookies.session:
+            caller = await self._caller(cookies.session, proxied, address)
+            if caller.user_id or caller.enrols:
+                kept.append(self._session_cookie + b"=" + cookies.session.session.encode())
+        return sanitized._replace(cookies=b"; ".join(filter(None, kept)))
+
     async def _signed_in(
         self,
         caller: Caller,
+        route: Route,
         proxied: ProxiedUser | None,
         scope: HTTPScope,
         address: str,
@@ -175,7 +195,7 @@ class Proxy:
         """
         headers = dict(scope["headers"])
         is_opened = scope["method"] == "GET" and b"text/html" in headers.get(b"accept", b"")
-        if proxied is None or caller.user_id or not is_opened:
+        if proxied is None or route.signs_in or not is_opened or caller.user_id or caller.enrols:
             return caller
         user_agent = headers.get(b"user-agent", b"").decode("latin-1")
         session = await self._proxy_sign_ins.start(proxied, address, user_agent)

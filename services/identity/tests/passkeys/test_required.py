@@ -40,7 +40,9 @@ async def test_a_password_alone_reaches_the_enrolment_and_nothing_else(required)
     assert page.url.path == "/login/second_factor"
     assert "This site requires a second factor" in page.text
     session = dict(bob.http.cookies)["ingot-session"]
-    assert await answer_of(world, session=session) == (0, False)
+    assert await answer_of(world, session=session) == (0, True)
+    assert await answer_of(world, session=session, proxy_user="bob") == (0, True)
+    assert await answer_of(world, session=session, proxy_user="ann") == (0, False)
     for path, query in (("/login", {}), ("/login", {"to": "/ann"}), ("/login/passkeys", {})):
         assert (await bob.get(path, query)).url.path == "/login/second_factor"
     assert "Sign in" in (await bob.get(AUTHORIZE, app.query())).text
@@ -80,7 +82,7 @@ async def test_a_session_of_the_time_before_is_of_no_use(make_world):
         session = dict(bob.http.cookies)["ingot-session"]
         assert (await answer_of(before, session=session))[0]
         async with make_world(**REQUIRED) as world:
-            assert await answer_of(world, session=session) == (0, False)
+            assert await answer_of(world, session=session) == (0, True)
 
 
 async def test_it_can_be_required_of_administrators_alone(make_world):

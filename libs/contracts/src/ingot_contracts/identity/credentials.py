@@ -88,8 +88,8 @@ class Authenticated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """The signed principal and its user. ``user_id`` 0: the credential is invalid.
 
     ``needs_code``: name and password are correct, but the code of the second factor is missing or wrong.
-    ``needs_second_factor``: name and password are correct, but the site requires a second factor and the
-    account has none.
+    ``needs_second_factor``: name and password, or the session, are correct, but the site requires a second
+    factor and the account has none. Such a session sets one up.
     """
 
     principal_token: str = msgspec.field(name="statement")

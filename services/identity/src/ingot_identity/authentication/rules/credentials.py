@@ -59,7 +59,8 @@ async def identify(db: Database, sign_ins: SignIns, credential: Authenticate) ->
     Raises Denied for an account that may not sign in. Raises Denied for ``sudo`` unless an administrator's
     credential has full rights. Raises CodeRequired, and TooManyRequests after too many wrong passwords or
     codes.
-    Raises SecondFactorMissing for a right password without the second factor that the site requires.
+    Raises SecondFactorMissing for a right password, or a session, without the second factor that the site
+    requires.
     """
     holder = await _by_token(db, credential.token) if credential.token else None
     if holder is None and credential.session:
@@ -162,16 +163,18 @@ async def _user_named(db: Database, name: str) -> AccountRow | None:
 
 
 async def _by_session(db: Database, sign_ins: SignIns, secret: str, proxy_user: str) -> Holder | None:
-    """Find by the session of a browser. One without a required second factor reaches only its enrolment.
+    """Find by the session of a browser. A session of another account than that of ``proxy_user`` does not count.
 
-    A session of another account than that of ``proxy_user`` does not count.
+    Raises SecondFactorMissing for one without a required second factor, which reaches only its enrolment.
     """
     async with db.read() as reader:
         row = await browser_sessions.get(reader, tokens.digest(secret))
         if row is not None and proxy_user and not await is_account_of(reader, proxy_user, row):
             return None
-    if row is None or await lacks_required(db, sign_ins, row):
+    if row is None:
         return None
+    if await lacks_required(db, sign_ins, row):
+        raise SecondFactorMissing(row)
     if is_outdated(row.used_at):
         async with db.transaction() as tx:
             await browser_sessions.mark_used(tx, row.session_id)
