@@ -123,6 +123,17 @@ async def test_a_session_that_sets_up_a_second_factor_goes_on():
         assert "/internal/proxy-sign-ins" not in world.identity.internal.paths
 
 
+@pytest.mark.parametrize("path", [PAGE, "/ann/app/archive/main.zip"])
+async def test_no_cache_stores_the_cookie(path):
+    async with opened(**TRUSTING) as (_, client):
+        async with client.get(path, params={"do": "public"}, headers=ANN) as answer:
+            assert SECRET in answer.headers["Set-Cookie"]
+            assert answer.headers.getall("Cache-Control") == ["private, no-store"]
+        headers = ANN | {"Cookie": f"ingot-session={SECRET}"}
+        async with client.get(path, params={"do": "public"}, headers=headers) as answer:
+            assert answer.headers.getall("Cache-Control") == ["public, max-age=3600"]
+
+
 async def test_a_user_without_an_account_is_anonymous():
     async with opened(**TRUSTING) as (_, client):
         cookie = {"Cookie": f"ingot-session={SECRET}"}

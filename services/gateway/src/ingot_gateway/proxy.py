@@ -74,7 +74,7 @@ class Proxy:
             nonlocal started
             started = True
             if own_headers and message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *own_headers]
+                message["headers"] = _with_own(message["headers"], own_headers)
             await send(message)
 
         try:
@@ -219,6 +219,14 @@ class Proxy:
         may_sign_in = route.linked and not caller.user_id
         sign_in = self._errors.sign_in(scope["path"], query.rest) if may_sign_in else ""
         return ErrorPages(send, self._errors, sign_in)
+
+
+def _with_own(headers: Iterable[tuple[bytes, bytes]], own: Headers) -> Headers:
+    """Return the headers of an answer with the gateway's own. No cache may store the cookie of a session."""
+    if not any(name == b"set-cookie" for name, _ in own):
+        return [*headers, *own]
+    kept = [header for header in headers if header[0].lower() != b"cache-control"]
+    return [*kept, *own, (b"cache-control", b"private, no-store")]
 
 
 def _reader(route: Route | None, headers: Iterable[tuple[bytes, bytes]]) -> Reader:
