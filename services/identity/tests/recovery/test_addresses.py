@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import select, update
 
 from ingot_chassis.clock import now
+from ingot_identity.emails import store as emails
 from ingot_identity.messages.rules import PER_ACCOUNT, PER_ADDRESS
 from ingot_identity.messages.store import message
 
@@ -51,6 +52,23 @@ async def test_an_address_is_confirmed_by_the_link_of_its_mail(mailing, mailbox)
     assert answer.headers["location"] == "/user/settings/emails"
     assert await verified(mailing) == {"ann@example.com": True, "Ann@Work.example": True}
     assert await mailbox.all() == []
+
+
+async def test_the_primary_address_is_confirmed_in_its_place(mailing, mailbox):
+    """It was claimed before the server stopped to send mail, then added, chosen, and confirmed by the old link."""
+    ann = await mailing.add_user("ann")
+    await add(mailing, "ann@work.example")
+    async with mailing.database.transaction() as tx:
+        await emails.add(tx, ann, {"ann@work.example": "ann@work.example"}, is_primary=False, confirmed=False)
+        await emails.mark_primary(tx, ann, "ann@work.example")
+    person = await signed_in(mailing, "ann")
+    form = await form_of(person, await mailbox.link("ann@work.example"))
+    assert (await person.http.post(CONFIRM, data=form)).status_code == 303
+    listed = (await mailing.call("GET", "/user/emails", as_="ann")).json()
+    assert [(one["email"], one["primary"], one["verified"]) for one in listed] == [
+        ("ann@work.example", True, True),
+        ("ann@example.com", False, True),
+    ]
 
 
 async def test_a_link_works_once(mailing, mailbox):

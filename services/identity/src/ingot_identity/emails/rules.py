@@ -83,12 +83,13 @@ async def confirm(tx: Tx, messages: Messages, account_id: int, code: str) -> str
 
 async def _mark_confirmed(tx: Tx, account_id: int, address: str) -> bool:
     """Confirm an address or a claim. Return False if the account has neither, or another one confirmed it."""
-    claims = await store.claims_among(tx, account_id, [address])
-    if not claims:
-        return await store.mark_confirmed(tx, account_id, address)
-    await store.remove(tx, account_id, [address])
-    spellings = {address: claims[0].spelling or address}
-    return bool(await store.add(tx, account_id, spellings, is_primary=False, confirmed=True))
+    # It may have both if the server did not always send mail. Then the address may be the primary one.
+    spelling = await store.take_claim(tx, account_id, address)
+    if await store.mark_confirmed(tx, account_id, address):
+        return True
+    if spelling is None:
+        return False
+    return bool(await store.add(tx, account_id, {address: spelling}, is_primary=False, confirmed=True))
 
 
 async def remove(tx: Tx, account_id: int, addresses: Sequence[str]) -> None:

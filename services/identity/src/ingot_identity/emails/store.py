@@ -137,6 +137,12 @@ async def claims_among(db: Executor, account_id: int, addresses: Collection[str]
     return await fetch_all(db, statement, EmailRow)
 
 
+async def take_claim(db: Executor, account_id: int, address: str) -> str | None:
+    """Remove a claim of the account. Return its spelling; None without one."""
+    own = (claim.c.account_id == account_id, claim.c.address == address)
+    return (await db.execute(delete(claim).where(*own).returning(claim.c.spelling))).scalar()
+
+
 async def list_confirmed(db: Executor, account_ids: Collection[int]) -> Sequence[EmailRow]:
     """The addresses of these accounts that are known to be theirs."""
     statement = select(email).where(email.c.account_id.in_(account_ids), email.c.confirmed_at.is_not(None))
