@@ -69,7 +69,8 @@ class Settings(ServiceSettings, kw_only=True):
         msgspec.Meta(
             description="Networks (CIDR) of reverse proxies that sign people in on pages, by the header "
             "proxy_user_header. Empty: none. Every host in these networks can sign in as anybody. "
-            "Name only proxies that remove this header from requests of clients."
+            "Name only proxies that set all three headers proxy_*_header themselves, and remove those of "
+            "clients."
         ),
     ] = msgspec.field(default_factory=list)
     proxy_user_header: Annotated[
@@ -80,10 +81,19 @@ class Settings(ServiceSettings, kw_only=True):
         ),
     ] = "Remote-User"
     proxy_email_header: Annotated[
-        str, msgspec.Meta(pattern=HEADER_NAME, description="Header with the address, for a new account.")
+        str,
+        msgspec.Meta(
+            pattern=HEADER_NAME,
+            description="Header with the address. It counts as confirmed: it links an account that has it, "
+            "and a new account gets it. The proxy alone may set it.",
+        ),
     ] = "Remote-Email"
     proxy_name_header: Annotated[
-        str, msgspec.Meta(pattern=HEADER_NAME, description="Header with the full name, for a new account.")
+        str,
+        msgspec.Meta(
+            pattern=HEADER_NAME,
+            description="Header with the full name, for a new account. Also set by the proxy alone.",
+        ),
     ] = "Remote-Name"
     credential_seconds: Annotated[
         float,
