@@ -92,13 +92,26 @@ CASES = {
     ),
     "owners": ("GET", "/internal/organizations/{acme}/team-members", None),
     "members of teams of nobody": ("GET", "/internal/organizations/999/team-members?ids={ops}", None),
-    "a new organization": ("POST", "/internal/organizations", {"login": "fresh", "owner_id": "ann"}),
+    "a new organization": (
+        "POST",
+        "/internal/organizations",
+        {"login": "fresh", "owner_id": "ann", "visibility": "limited"},
+    ),
+    "a new organization without a visibility": (
+        "POST",
+        "/internal/organizations",
+        {"login": "fresh", "owner_id": "ann"},
+    ),
     "a new organization with a name that is taken": (
         "POST",
         "/internal/organizations",
-        {"login": "ACME", "owner_id": "ann"},
+        {"login": "ACME", "owner_id": "ann", "visibility": "public"},
     ),
-    "a new organization without a name": ("POST", "/internal/organizations", {"owner_id": "ann"}),
+    "a new organization without a name": (
+        "POST",
+        "/internal/organizations",
+        {"owner_id": "ann", "visibility": "public"},
+    ),
     "members among users": (
         "POST",
         "/internal/organizations/{acme}/members",

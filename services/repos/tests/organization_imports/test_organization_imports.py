@@ -28,6 +28,7 @@ class Source(Remote):
         super().__init__(folder)
         self.repositories = [{"name": name, "description": f"the {name}", "private": False} for name in NAMES]
         self.api, self.page_size, self.answer = None, 2, self.answer_api
+        self.organization = {"username": "there", "visibility": "public"}
 
     async def answer_api(self, method, target, headers, writer):
         parts = urlsplit(target)
@@ -38,6 +39,12 @@ class Source(Remote):
         return self.page_of(parts)
 
     def page_of(self, parts):
+        if parts.path in ("/api/v1/orgs/there", "/api/v4/groups/there"):
+            return answer_of(self.organization)
+        if parts.path == "/api/v4/groups/there/projects":
+            return answer_of([{"path": "one", "visibility": "public"}])
+        if parts.path == "/api/v3/orgs/there/repos":
+            return answer_of([{"name": "one", "private": False}, {"name": "two", "private": True}])
         if parts.path != "/api/v1/orgs/there/repos":
             return status("404 Not Found")
         start = (int(parse_qs(parts.query)["page"][0]) - 1) * self.page_size
@@ -187,6 +194,53 @@ async def test_an_organization_that_is_missing_is_created(world, root, source):
     again = await begin(root, source, organization="there", repositories=["two"])
     await work(world, 3)
     assert (await root.get(again)).json()["repositories"] == {"done": 1}
+
+
+@pytest.mark.parametrize(
+    ("service", "there", "here"),
+    [
+        ("gitea", {"visibility": "public"}, "public"),
+        ("gitea", {"visibility": "limited"}, "limited"),
+        ("gitea", {"visibility": "private"}, "private"),
+        ("forgejo", {}, "private"),
+        ("gitea", {"visibility": "new"}, "private"),
+        ("gogs", {}, "public"),
+        ("gitlab", {"visibility": "public"}, "public"),
+        ("gitlab", {"visibility": "internal"}, "limited"),
+        ("gitlab", {"visibility": "private"}, "private"),
+        ("gitlab", {}, "private"),
+    ],
+)
+async def test_what_a_source_hides_is_hidden_here(world, root, source, service, there, here):
+    source.organization = there
+    for organization in ("fresh", "acme"):  # acme is public
+        path = await begin(root, source, service=service, organization=organization, repositories=["one"])
+        await work(world, 4)
+        assert (await root.get(path)).json()["repositories"] == {"done": 1}
+    accounts = {account.login: account.visibility for account in world.identity.accounts.values()}
+    assert (accounts["fresh"], accounts["acme"]) == (here, "public")
+    private = {
+        owner: (await root.get(f"/repos/{owner}/one")).json()["private"] for owner in ("fresh", "acme")
+    }
+    assert private == {"fresh": False, "acme": here != "public"}
+
+
+async def test_repositories_of_github_are_as_private_as_there(world, root, source):
+    path = await begin(root, source, service="github", organization="fresh")
+    await work(world, 3)
+    assert (await root.get(path)).json()["repositories"] == {"done": 2}
+    for name, is_private in (("one", False), ("two", True)):
+        assert (await root.get(f"/repos/fresh/{name}")).json()["private"] is is_private
+
+
+async def test_no_organization_is_created_for_a_source_that_fails(world, root, source):
+    async def down(*_request):
+        return status("502 Bad Gateway")
+
+    source.api = down
+    answer = await root.post("/admin/imports", form(source, organization="fresh"))
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (422, "unreachable")
+    assert "fresh" not in [account.login for account in world.identity.accounts.values()]
 
 
 async def test_a_dry_run_creates_no_organization(world, root, source):

@@ -118,6 +118,7 @@ class NewOrganization(msgspec.Struct, frozen=True, kw_only=True):
 
     login: str
     owner_id: int
+    visibility: Visibility
 
 
 class Ownership(msgspec.Struct, frozen=True, kw_only=True):

@@ -345,7 +345,11 @@ class FakeIdentity:
             return 422, error_body("the name is taken or not valid")
         if new.owner_id not in self.accounts:
             return _not_found()
-        return 200, self.add_account(max(self.accounts) + 1, new.login, kind="organization")
+        organization_id, visibility = max(self.accounts) + 1, new.visibility
+        profile = Profile(html_url=f"http://ingot.test/{new.login}", created=CREATED, visibility=visibility)
+        return 200, self.add_account(
+            organization_id, new.login, kind="organization", visibility=visibility, profile=profile
+        )
 
     def _find_members(self, organization_id: int, body: bytes) -> tuple[int, Any]:
         try:

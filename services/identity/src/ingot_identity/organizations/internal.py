@@ -17,7 +17,13 @@ from ingot_identity.organizations import rules as organizations
 async def create_organization(request: IdentityRequest, data: NewOrganization) -> Account:
     """Create an organization. Raises Invalid, also if the name is taken, and NotFound without the owner."""
     async with request.db.transaction() as tx:
-        row = await organizations.create(tx, request.presenter, owner_id=data.owner_id, login=data.login)
+        row = await organizations.create(
+            tx,
+            request.presenter,
+            owner_id=data.owner_id,
+            login=data.login,
+            visibility=data.visibility,
+        )
     return request.presenter.account(row)
 
 

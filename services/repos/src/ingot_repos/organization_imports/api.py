@@ -1,6 +1,8 @@
 """Routes for imports of whole organizations, for site administrators."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 import msgspec
@@ -10,7 +12,7 @@ from ingot_chassis.errors import Invalid, NotFound
 from ingot_chassis.http.policy import MAX_ID, admin
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.security.sealing import Seal
-from ingot_contracts.identity.accounts import NewOrganization
+from ingot_contracts.identity.accounts import NewOrganization, Visibility
 from ingot_contracts.limits import Description, Name
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.rules import levels as access
@@ -32,7 +34,8 @@ from ingot_repos.remotes.rules.credentials import seal_credentials
 from ingot_repos.remotes.rules.reasons import reason_text
 
 MOST_GLOBS = 100
-DRY_RUN_SECONDS = 50.0
+SOURCE_SECONDS = 50.0
+"""Limit of the time for the requests to a source during one request."""
 MOST_NAMES = 1_000
 """Limit of names in a report."""
 Globs = Annotated[list[Annotated[Name, msgspec.Meta(min_length=1)]], msgspec.Meta(max_length=MOST_GLOBS)]
@@ -42,7 +45,8 @@ class ImportOrganizationForm(msgspec.Struct, kw_only=True):
     """``address`` is that of the site, and ``source`` the organization there, in gitlab also a path.
 
     ``organization`` is the one here. The default is the name at the source. If it does not exist, it is
-    created, and the caller owns it. ``repositories`` are globs for names.
+    created with the visibility at the source, and the caller owns it. In one that more people see than at
+    the source, all repositories become private. ``repositories`` are globs for names.
     The other fields are those of an import of one repository. Authors are found as for
     an administrator who imports a repository. With ``dry_run`` nothing is created, and the answer is a
     report.
@@ -122,7 +126,9 @@ async def import_organization(
         report = await _report(request, options, organization_id, service, site, data.source, sealed)
         return Response(report, status_code=200)
     if organization is None:
-        organization = await _create_organization(request, login)
+        async with _open_source(request, service, site, data.source, sealed) as there:
+            visibility = await there.visibility()
+        organization = await _create_organization(request, login, visibility)
     await require_accepting(request, organization.id)
     async with request.db.transaction() as tx:
         row = await rules.begin(
@@ -159,15 +165,35 @@ async def _find_organization(request: RepositoryRequest, login: str) -> AccountR
     return account
 
 
-async def _create_organization(request: RepositoryRequest, login: str) -> AccountRow:
+async def _create_organization(request: RepositoryRequest, login: str, visibility: Visibility) -> AccountRow:
     """Create an organization that the caller owns. Raises Invalid."""
-    new = NewOrganization(login=login, owner_id=request.principal.id)
+    new = NewOrganization(login=login, owner_id=request.principal.id, visibility=visibility)
     try:
         created = await request.part(HttpIdentity).create_organization(new)
     except Invalid as error:
         texts = [one.message for one in error.errors] or [error.message]
         raise Invalid.field("organization", "format", texts[0]) from None
     return await request.part(AccountCopies).get(created.id)
+
+
+@asynccontextmanager
+async def _open_source(
+    request: RepositoryRequest, service: str, site: str, source: str, sealed: bytes | None
+) -> AsyncIterator[SourceOrganization]:
+    """Open the organization at the source. Raises Invalid if it does not answer as it should."""
+    opener = request.part(SourceOpener)
+    try:
+        async with (
+            asyncio.timeout(SOURCE_SECONDS),
+            opener.open_organization(service, site, source, sealed) as there,
+        ):
+            yield there
+    except SourceFailed as error:
+        raise Invalid.field("address", error.fault, reason_text(error.fault)) from None
+    except SourceBusy:
+        raise Invalid.field("address", "busy", reason_text("busy")) from None
+    except TimeoutError:
+        raise Invalid.field("address", "unreachable", reason_text("unreachable")) from None
 
 
 async def _report(
@@ -180,19 +206,8 @@ async def _report(
     sealed: bytes | None,
 ) -> OrganizationReport:
     """List the repositories at the source. Raises Invalid if it does not answer as it should."""
-    opener = request.part(SourceOpener)
-    try:
-        async with (
-            asyncio.timeout(DRY_RUN_SECONDS),
-            opener.open_organization(service, site, source, sealed) as there,
-        ):
-            names, excluded, is_complete = await _read_list(there, options)
-    except SourceFailed as error:
-        raise Invalid.field("address", error.fault, reason_text(error.fault)) from None
-    except SourceBusy:
-        raise Invalid.field("address", "busy", reason_text("busy")) from None
-    except TimeoutError:
-        raise Invalid.field("address", "unreachable", reason_text("unreachable")) from None
+    async with _open_source(request, service, site, source, sealed) as there:
+        names, excluded, is_complete = await _read_list(there, options)
     async with request.db.read() as db:
         here = await store.taken_names(db, organization_id, names)
     return OrganizationReport(

@@ -25,7 +25,13 @@ from ingot_repos.imports.rules import lifecycle
 from ingot_repos.imports.rules.lifecycle import NewImport
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.organization_imports import store
-from ingot_repos.organization_imports.rules import IMPORT_ORGANIZATION, options_of, remote_of, rows_of
+from ingot_repos.organization_imports.rules import (
+    IMPORT_ORGANIZATION,
+    is_more_visible,
+    options_of,
+    remote_of,
+    rows_of,
+)
 from ingot_repos.organization_imports.store import ListedRow, ListedState, OrganizationImportRow
 from ingot_repos.remotes.rules.credentials import open_credentials
 from ingot_repos.remotes.rules.urls import lfs_url
@@ -72,7 +78,7 @@ class OrganizationImportJobs:
         """Read the next page of the list. Return the pause before the next step, or None at the end."""
         try:
             async with self._opener.open_organization(row.service, row.site, row.source, row.sealed) as there:
-                page = await there.repositories(row.place or "")
+                visibility, page = await there.visibility(), await there.repositories(row.place or "")
         except SourceBusy as busy:
             return busy.seconds
         except SourceFailed as error:
@@ -83,8 +89,12 @@ class OrganizationImportJobs:
             return await self._fail(row, "secrets", is_final=True)
         if page.following and page.following == row.place:
             return await self._fail(row, "forge-answer", is_final=True)
+        options = options_of(row)
         async with self._db.transaction() as tx:
-            await store.add_repositories(tx, row.id, rows_of(options_of(row), page.repositories))
+            owner = await accounts.get(tx, row.organization_id)
+            if owner is None or is_more_visible(owner.visibility, visibility):
+                options = msgspec.structs.replace(options, private=True)
+            await store.add_repositories(tx, row.id, rows_of(options, page.repositories))
             await store.change(tx, row.id, place=page.following or None, failures=0)
         return 0.0
 

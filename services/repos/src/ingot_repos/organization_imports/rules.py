@@ -13,7 +13,7 @@ from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_repos.catalog.store import accounts
-from ingot_repos.catalog.store.states import ImportState
+from ingot_repos.catalog.store.states import ImportState, Visibility
 from ingot_repos.imports.clients.organizations import SourceRepository
 from ingot_repos.imports.clients.source import SOURCES
 from ingot_repos.imports.rules import lifecycle
@@ -28,6 +28,7 @@ from ingot_repos.remotes.rules.urls import RemoteUrl, parse_remote_url
 IMPORT_ORGANIZATION = "import_organization"
 """The kind of the job."""
 LONGEST_NAME = 255
+_BY_VISIBILITY: tuple[str, ...] = ("private", "limited", "public")
 _SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 REASONS: Mapping[str, str] = {
     "taken": "the organization has a repository of this name already",
@@ -142,6 +143,11 @@ async def cancel(tx: Tx, import_id: int) -> None:
     for row in await store.list_unended(tx, import_id):
         if row.repository_id is not None:
             await lifecycle.cancel(tx, row.repository_id)
+
+
+def is_more_visible(here: Visibility, there: str) -> bool:
+    """Return whether the organization here shows its repositories to more people than the source does."""
+    return _BY_VISIBILITY.index(here) > _BY_VISIBILITY.index(there)
 
 
 def rows_of(options: Options, listed: Collection[SourceRepository]) -> list[dict[str, object]]:

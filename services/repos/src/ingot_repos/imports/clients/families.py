@@ -15,6 +15,7 @@ from ingot_repos.imports.clients.organizations import (
     GiteaOrganization,
     GithubOrganization,
     GitlabGroup,
+    GogsOrganization,
     SourceOrganization,
 )
 from ingot_repos.imports.clients.source import Kind, Source
@@ -67,7 +68,7 @@ _GITEA = Family(site_address, gitea.api_root, _open_gitea, GiteaOrganization)._r
 FAMILIES: Mapping[str, Family] = {
     "gitea": _GITEA,
     "forgejo": _GITEA,
-    "gogs": _GITEA._replace(open=_open_gogs),
+    "gogs": _GITEA._replace(open=_open_gogs, open_organization=GogsOrganization),
     "github": Family(
         site_address,
         github.api_root,

@@ -4,11 +4,13 @@ Facts are from https://docs.gitea.com/api, https://docs.github.com/rest (version
 https://docs.gitlab.com/api/groups (version 4), where an organization is a group.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
 import msgspec
 
+from ingot_contracts.identity.accounts import Visibility
 from ingot_repos.imports.clients.http import SourceHttp
 from ingot_repos.imports.clients.linked_pages import LinkedPages, ListPage, Query
 from ingot_repos.imports.clients.source import SourceFailed
@@ -17,6 +19,9 @@ PAGE_SIZE = 50
 """The largest page of a Gitea with default settings."""
 MOST_OBJECTS = 1_000
 """Limit of repositories of one page: some sources ignore the size of pages."""
+_GITEA: Mapping[str, Visibility] = {"public": "public", "limited": "limited"}
+_GITLAB: Mapping[str, Visibility] = {"public": "public", "internal": "limited"}
+"""Visibilities of sources. Others are private."""
 
 
 class SourceRepository(msgspec.Struct, frozen=True):
@@ -35,6 +40,12 @@ class _Project(msgspec.Struct, frozen=True):
     visibility: str = "private"
 
 
+class _Organization(msgspec.Struct, frozen=True):
+    """An organization of a Gitea, or a group of GitLab."""
+
+    visibility: str = ""
+
+
 class RepositoriesPage(NamedTuple):
     """A page, and the place of the next one, empty after the last page."""
 
@@ -45,31 +56,52 @@ class RepositoriesPage(NamedTuple):
 class SourceOrganization(Protocol):
     """An organization of a source."""
 
+    async def visibility(self) -> Visibility:
+        """Return the visibility, private if it is not known. Raises SourceFailed, SourceBusy."""
+        ...
+
     async def repositories(self, place: str) -> RepositoriesPage:
         """Return the page at a place, empty for the first one. Raises SourceFailed, SourceBusy."""
         ...
 
 
 class GiteaOrganization:
-    """An organization of a Gitea, Forgejo, Gogs or Ingot. A place is the number of a page."""
+    """An organization of a Gitea, Forgejo or Ingot. A place is the number of a page.
+
+    The repositories of a private one are not private themselves.
+    """
 
     def __init__(self, http: SourceHttp, name: str) -> None:
-        self._http, self._path = http, f"/orgs/{quote(name, safe='')}/repos"
+        self._http, self._path = http, f"/orgs/{quote(name, safe='')}"
+
+    async def visibility(self) -> Visibility:
+        answer = (await self._http.get(self._path, {}, _Organization)).value
+        return _GITEA.get(answer.visibility, "private")
 
     async def repositories(self, place: str) -> RepositoriesPage:
         number = int(place or "1")
         query: Query = {"page": number, "limit": PAGE_SIZE}
-        listed = (await self._http.get(self._path, query, list[SourceRepository])).value
+        listed = (await self._http.get(f"{self._path}/repos", query, list[SourceRepository])).value
         if len(listed) > MOST_OBJECTS:
             raise SourceFailed("forge-answer")
         return RepositoriesPage(listed, str(number + 1) if listed else "")
 
 
+class GogsOrganization(GiteaOrganization):
+    """An organization of a Gogs, which shows all organizations to everyone."""
+
+    async def visibility(self) -> Visibility:
+        return "public"
+
+
 class GithubOrganization:
-    """An organization of GitHub."""
+    """An organization of GitHub, which shows all organizations. Its internal repositories are private."""
 
     def __init__(self, http: SourceHttp, name: str) -> None:
         self._pages, self._path = LinkedPages(http), f"/orgs/{quote(name, safe='')}/repos"
+
+    async def visibility(self) -> Visibility:
+        return "public"
 
     async def repositories(self, place: str) -> RepositoriesPage:
         where = ListPage(self._path, {"type": "all", "sort": "created", "direction": "asc"}, place)
@@ -80,11 +112,17 @@ class GitlabGroup:
     """A group of GitLab, without its subgroups."""
 
     def __init__(self, http: SourceHttp, path: str) -> None:
-        self._pages, self._path = LinkedPages(http), f"/groups/{quote(path, safe='')}/projects"
+        self._pages, self._path = LinkedPages(http), f"/groups/{quote(path, safe='')}"
+
+    async def visibility(self) -> Visibility:
+        answer = (await self._pages.get(self._path, _Organization, {"with_projects": "false"})).value
+        return _GITLAB.get(answer.visibility, "private")
 
     async def repositories(self, place: str) -> RepositoriesPage:
         query: Query = {"with_shared": "false", "order_by": "id", "sort": "asc"}
-        projects, following = await self._pages.page(ListPage(self._path, query, place), list[_Project])
+        projects, following = await self._pages.page(
+            ListPage(f"{self._path}/projects", query, place), list[_Project]
+        )
         converted = [
             SourceRepository(one.path, one.description, one.visibility != "public") for one in projects
         ]
