@@ -196,6 +196,41 @@ async def test_an_organization_that_is_missing_is_created(world, root, source):
     assert (await root.get(again)).json()["repositories"] == {"done": 1}
 
 
+@pytest.mark.parametrize("globs", [["*"], ["six"], ["none"]])
+async def test_a_source_that_repeats_its_only_page_is_read_to_its_end(world, root, source, globs):
+    async def whole(_method, target, _headers, _writer):
+        return source.page_of(urlsplit(target)._replace(query="page=1"))
+
+    source.api, source.page_size = whole, len(NAMES)
+    fields = {"service": "gogs", "repositories": globs}
+    matching = NAMES if globs == ["*"] else [name for name in NAMES if name in globs]
+    dry = (await root.post("/admin/imports", form(source, **fields, dry_run=True))).json()
+    assert (dry["repositories"], dry["is_complete"]) == (matching, True)
+    assert dry["excluded"] == len(NAMES) - len(matching)
+    path = await begin(root, source, **fields)
+    await work(world, 4)
+    state = (await root.get(path)).json()
+    assert (state["status"], state["is_listed"]) == ("done", True)
+    assert [*await listed(root, path)] == matching
+
+
+async def test_a_source_that_never_ends_fails_the_import(world, root, source, monkeypatch):
+    monkeypatch.setattr("ingot_repos.imports.clients.organizations.MOST_REPOSITORIES", 7)
+
+    async def endless(_method, target, _headers, _writer):
+        parts = urlsplit(target)
+        name = f"r{parse_qs(parts.query).get('page', ['x'])[0]}"
+        return answer_of([{"name": name}]) if parts.path.endswith("/repos") else source.page_of(parts)
+
+    source.api = endless
+    path = await begin(root, source, repositories=["none"])
+    await work(world, 10)
+    state = (await root.get(path)).json()
+    assert (state["status"], state["error"]) == ("failed", REASON_TEXTS["too-many"])
+    dry = await root.post("/admin/imports", form(source, repositories=["none"], dry_run=True))
+    assert (dry.status_code, dry.json()["errors"][0]["code"]) == (422, "too-many")
+
+
 @pytest.mark.parametrize(
     ("service", "there", "here"),
     [

@@ -228,8 +228,6 @@ async def _read_list(there: SourceOrganization, options: Options) -> tuple[list[
         excluded += len(page.repositories) - len(rows)
         if not page.following:
             return list(matching)[:MOST_NAMES], excluded, len(matching) <= MOST_NAMES
-        if page.following == place:
-            raise SourceFailed("forge-answer")
         place = page.following
     return list(matching)[:MOST_NAMES], excluded, False
 

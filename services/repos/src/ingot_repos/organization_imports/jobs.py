@@ -87,8 +87,6 @@ class OrganizationImportJobs:
             return await self._fail(row, "unreachable", is_final=False)
         except Unreadable:
             return await self._fail(row, "secrets", is_final=True)
-        if page.following and page.following == row.place:
-            return await self._fail(row, "forge-answer", is_final=True)
         options = options_of(row)
         async with self._db.transaction() as tx:
             owner = await accounts.get(tx, row.organization_id)

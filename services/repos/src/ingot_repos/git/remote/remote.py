@@ -56,6 +56,7 @@ Reason = Literal[
     "secrets",
     "tls",
     "too-large",
+    "too-many",
     "too-many-refs",
     "unauthorized",
     "unreachable",

@@ -5,6 +5,7 @@ https://docs.gitlab.com/api/groups (version 4), where an organization is a group
 """
 
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
@@ -17,6 +18,8 @@ from ingot_repos.imports.clients.source import SourceFailed
 
 PAGE_SIZE = 50
 """The largest page of a Gitea with default settings."""
+MOST_REPOSITORIES = 10_000
+"""Limit of repositories of an organization, also of those that no glob matches."""
 MOST_OBJECTS = 1_000
 """Limit of repositories of one page: some sources ignore the size of pages."""
 _GITEA: Mapping[str, Visibility] = {"public": "public", "limited": "limited"}
@@ -53,6 +56,34 @@ class RepositoriesPage(NamedTuple):
     following: str
 
 
+class _Place(NamedTuple):
+    """A page: its place at the source, the number of repositories before it, and a digest of the last names.
+
+    Some sources answer each page with all repositories. Then names come twice.
+    """
+
+    following: str = ""
+    count: int = 0
+    digest: str = ""
+
+    @classmethod
+    def parse(cls, place: str) -> "_Place":
+        if not place:
+            return cls()
+        count, digest, following = place.split(" ", 2)
+        return cls(following, int(count), digest)
+
+    def page(self, listed: list[SourceRepository], following: str) -> RepositoriesPage:
+        """Return the repositories of this page. Raises SourceFailed above the limit."""
+        digest = sha256("/".join(one.name for one in listed).encode("utf-8", "replace")).hexdigest()
+        if digest == self.digest:
+            return RepositoriesPage([], "")
+        count = self.count + len(listed)
+        if count > MOST_REPOSITORIES:
+            raise SourceFailed("too-many")
+        return RepositoriesPage(listed, f"{count} {digest} {following}" if following else "")
+
+
 class SourceOrganization(Protocol):
     """An organization of a source."""
 
@@ -61,12 +92,15 @@ class SourceOrganization(Protocol):
         ...
 
     async def repositories(self, place: str) -> RepositoriesPage:
-        """Return the page at a place, empty for the first one. Raises SourceFailed, SourceBusy."""
+        """Return the page at a place, empty for the first one. Raises SourceFailed, SourceBusy.
+
+        The last page is also one that repeats the page before it.
+        """
         ...
 
 
 class GiteaOrganization:
-    """An organization of a Gitea, Forgejo or Ingot. A place is the number of a page.
+    """An organization of a Gitea, Forgejo or Ingot, with pages by their numbers.
 
     The repositories of a private one are not private themselves.
     """
@@ -79,12 +113,13 @@ class GiteaOrganization:
         return _GITEA.get(answer.visibility, "private")
 
     async def repositories(self, place: str) -> RepositoriesPage:
-        number = int(place or "1")
+        here = _Place.parse(place)
+        number = int(here.following or "1")
         query: Query = {"page": number, "limit": PAGE_SIZE}
         listed = (await self._http.get(f"{self._path}/repos", query, list[SourceRepository])).value
         if len(listed) > MOST_OBJECTS:
             raise SourceFailed("forge-answer")
-        return RepositoriesPage(listed, str(number + 1) if listed else "")
+        return here.page(listed, str(number + 1) if listed else "")
 
 
 class GogsOrganization(GiteaOrganization):
@@ -104,8 +139,10 @@ class GithubOrganization:
         return "public"
 
     async def repositories(self, place: str) -> RepositoriesPage:
-        where = ListPage(self._path, {"type": "all", "sort": "created", "direction": "asc"}, place)
-        return RepositoriesPage(*await self._pages.page(where, list[SourceRepository]))
+        here = _Place.parse(place)
+        query: Query = {"type": "all", "sort": "created", "direction": "asc"}
+        where = ListPage(self._path, query, here.following)
+        return here.page(*await self._pages.page(where, list[SourceRepository]))
 
 
 class GitlabGroup:
@@ -119,11 +156,12 @@ class GitlabGroup:
         return _GITLAB.get(answer.visibility, "private")
 
     async def repositories(self, place: str) -> RepositoriesPage:
+        here = _Place.parse(place)
         query: Query = {"with_shared": "false", "order_by": "id", "sort": "asc"}
         projects, following = await self._pages.page(
-            ListPage(f"{self._path}/projects", query, place), list[_Project]
+            ListPage(f"{self._path}/projects", query, here.following), list[_Project]
         )
         converted = [
             SourceRepository(one.path, one.description, one.visibility != "public") for one in projects
         ]
-        return RepositoriesPage(converted, following)
+        return here.page(converted, following)

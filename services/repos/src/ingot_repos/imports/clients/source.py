@@ -36,7 +36,15 @@ KINDS: tuple[Kind, ...] = (
 )
 """Kinds that issues reads, in their order."""
 Fault = Literal[
-    "address", "forge-answer", "not-found", "redirect", "tls", "too-large", "unauthorized", "unreachable"
+    "address",
+    "forge-answer",
+    "not-found",
+    "redirect",
+    "tls",
+    "too-large",
+    "too-many",
+    "unauthorized",
+    "unreachable",
 ]
 ABSENT: tuple[Fault, ...] = ("forge-answer", "not-found", "unauthorized")
 """Faults that mean that a source does not have an optional kind, or hides it: 400, 404, 403."""
