@@ -93,6 +93,12 @@ async def test_a_name_that_was_taken_meanwhile_is_not_approved(site):
     assert await waiting(site) == [shown]
 
 
+async def test_a_character_that_cannot_be_stored_is_left_out(site):
+    assert (await ask(site, note="I\0 fix bugs")).status_code == 200
+    (shown,) = await waiting(site)
+    assert shown["note"] == "I fix bugs"
+
+
 async def test_a_long_note_is_refused(site):
     answer = await ask(site, note="x" * 1_001)
     assert (answer.status_code, "1000 characters" in answer.text) == (422, True)

@@ -73,6 +73,8 @@ async def test_a_filter_finds(client, filter_, matches):
         'userName eq "c" or userName eq "d"',
         'not (userName eq "c")',
         'password eq "c"',
+        r'userName eq "a\u0000"',
+        r'externalId eq "a\ud800"',
         "userName eq",
         'userName eq "c" and',
         "userName eq true",

@@ -48,6 +48,8 @@ def _condition(match: re.Match[str]) -> Condition:
         value: str | bool = msgspec.json.decode(literal.lower() if literal[0] != '"' else literal)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ScimError("invalidFilter", "a value is no text of JSON") from error
+    if isinstance(value, str) and "\0" in value:
+        raise ScimError("invalidFilter", "a value holds a character that cannot be stored")
     name = CORE.sub("", attribute).lower() + (f".{part.lower()}" if part else "")
     return _SAME.get(name, name), value
 

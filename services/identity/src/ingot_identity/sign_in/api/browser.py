@@ -76,12 +76,16 @@ class Browser:
         return f"{self.root}{ENROL}" if await self.must_enrol(row) else address
 
     async def form(self) -> dict[str, str]:
-        """Return the fields of the form. A repeated field has its last value. Raises BadRequest."""
+        """Return the fields of the form. A repeated field has its last value. Raises BadRequest.
+
+        NUL is left out: no database stores it.
+        """
         raw = await self._request.raw_body()
         try:
-            return dict(parse_qsl(raw.decode("utf-8", "replace"), max_num_fields=MOST_FIELDS))
+            pairs = parse_qsl(raw.decode("utf-8", "replace"), max_num_fields=MOST_FIELDS)
         except ValueError as error:
             raise BadRequest("the form has too many fields") from error
+        return {name: value.replace("\0", "") for name, value in pairs}
 
     def sent(self, form: Mapping[str, str], secret: str) -> bool:
         """True if the form comes from a page for this browser, by the ``secret`` of a cookie.

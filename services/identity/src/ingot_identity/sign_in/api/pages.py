@@ -227,7 +227,7 @@ async def _account_of(request: IdentityRequest, name: str, password: str) -> tup
     Raises CodeRequired, Denied, TooManyRequests, Unavailable.
     """
     credential = Authenticate(name=name, password=password, address=client_address())
-    if not name.isprintable() or "\0" in password:
+    if not name.isprintable():
         raise Denied(WRONG)
     try:
         principal = await identify(request.db, request.part(TwoFactorComponents).sign_ins, credential)
