@@ -1,8 +1,12 @@
 """Search in the files of a repository, by git-grep(1)."""
 
+import contextlib
+import threading
+
 import pytest
 from pygit2.enums import FileMode
 
+from ingot_chassis.errors import Unavailable
 from ingot_repos.git.history import code_search
 from ingot_repos.git.process.cpu_time import CpuLimit
 
@@ -70,6 +74,33 @@ async def test_text_is_literal_unless_it_is_a_regular_expression(world, ann):
     assert await paths(ann, q="none of it") == []
     answer = await search(ann, q="(", regexp=True)
     assert (answer.status_code, "q" in answer.text) == (422, True)
+
+
+async def test_the_output_of_git_is_read_in_a_thread(world, ann, monkeypatch):
+    await searchable(world, ann)
+    read, threads = code_search._records, set()
+
+    def records(*arguments):
+        threads.add(threading.current_thread())
+        return read(*arguments)
+
+    monkeypatch.setattr(code_search, "_records", records)
+    assert await paths(ann, q="find", path="lib") == ["lib/b.py", "lib/c.txt"]
+    assert len(threads) == 1
+    assert threading.main_thread() not in threads
+
+
+async def test_a_search_needs_a_slot_for_git(world, ann, git_log):
+    app = await searchable(world, ann)
+    admission = world.components.admission
+    admission.wait_seconds = 0.01
+    async with contextlib.AsyncExitStack() as stack:
+        with contextlib.suppress(Unavailable):
+            for _ in range(1_000):
+                await stack.enter_async_context(admission.slot(app["id"], signed_in=True))
+        assert (await search(ann, q="find")).status_code == 503
+        assert not any("grep" in command for command in git_log)
+    assert (await search(ann, q="find")).status_code == 200
 
 
 async def test_paths_and_names_limit_the_search(world, ann):

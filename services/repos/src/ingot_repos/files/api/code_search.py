@@ -87,7 +87,8 @@ async def search(
             named_or_default(request, ref),
             request.part(ReadCache),
         )
-        matches = await code_search.search_code(request.storage.path(repository.id), searched, query)
+        async with request.git_slot(repository.id):
+            matches = await code_search.search_code(request.storage.path(repository.id), searched, query)
         files = await request.storage.call(
             repository.id, code_search.without_pointers, searched, matches.files
         )

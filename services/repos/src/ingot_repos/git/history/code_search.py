@@ -1,5 +1,6 @@
 """Searches the files of a commit with git-grep(1), with bounded work."""
 
+import asyncio
 import contextlib
 import re
 import secrets
@@ -116,6 +117,11 @@ async def search_code(git_dir: Path, searched: SearchedCommit, query: CodeQuery)
     color = secrets.token_bytes(3)  # so no file has it
     start = b"\x1b[38;2;%d;%d;%dm" % tuple(color)
     output, complete = await _run(git_dir, searched, query, f"#{color.hex()}")
+    return await asyncio.to_thread(_read, output, searched, start, complete=complete)
+
+
+def _read(output: bytes, searched: SearchedCommit, start: bytes, *, complete: bool) -> CodeMatches:
+    """Return the matches in the output of git. ``start`` stands before each match."""
     files: list[MatchingFile] = []
     for path, number, line in _records(output, f"{searched.commit}:".encode()):
         if not files or files[-1].path != path:
