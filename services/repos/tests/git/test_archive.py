@@ -273,6 +273,24 @@ async def test_of_one_caller_few_archives_are_made_at_once(world, ann, bob, git_
     assert (await waiting).status_code == 200
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_archives_that_waited_need_a_budget_too(world, ann, git_log, monkeypatch):
+    created = await ann.create("app")
+    repo = world.components.storage.open(created["id"])
+    set_branches(repo, master=commit(repo, {"a": b"a"}))
+    queue, cpu = world.components.archive_queue, world.components.archive_cpu
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(ARCHIVES_AT_ONCE):
+            await stack.enter_async_context(queue.slot("user 1"))
+        take, asked = queue.slot, asyncio.Event()
+        monkeypatch.setattr(queue, "slot", lambda caller: asked.set() or take(caller))
+        waiting = asyncio.create_task(ann.get("/repos/ann/app/archive/master.zip"))
+        await asked.wait()
+        cpu.charge("user 1", 2 * BUDGET)
+    assert (await waiting).status_code == 429
+    assert not any("archive" in command for command in git_log)
+
+
 async def test_the_archive_of_a_repository_that_is_deleted_meanwhile_is_not_cached(repo, tmp_path):
     archives, oid = Archives(tmp_path / "archives", max_bytes=10**9), commit(repo, {"a": b"1"})
     name = ArchiveName(1, oid, "zip", "x")
