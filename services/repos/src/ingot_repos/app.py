@@ -439,7 +439,7 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
             on_shard(
                 ImportJobs(jobs, storage, presenter, connector, lfs_fetches, forge_data).work()
                 | OrganizationImportJobs(
-                    jobs, identity, opener, seal, default_branch=settings.default_branch
+                    jobs, identity, opener, seal, presenter, default_branch=settings.default_branch
                 ).work(),
                 settings.shard,
             ),

@@ -4,8 +4,12 @@ import asyncio
 import json
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
 import pytest
 
+from ingot_chassis.errors import Unavailable
+from ingot_repos.clients.identity import HttpIdentity
+from ingot_repos.organization_imports import store
 from ingot_repos.organization_imports.jobs import AT_ONCE, MOST_FAILURES
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 
@@ -72,7 +76,13 @@ async def source(tmp_path):
 @pytest.fixture
 def root(world, ann):
     world.organization(9, "acme")
+    change_account(world, 1, admin=True)
     return ann.but(admin=True)
+
+
+def change_account(world, account_id, **fields):
+    accounts = world.identity.accounts
+    accounts[account_id] = msgspec.structs.replace(accounts[account_id], **fields)
 
 
 def form(source, **more):
@@ -295,6 +305,85 @@ async def test_a_cancelled_import_stops_and_keeps_what_is_here(world, root, sour
     assert {row.sealed for row in await world.rows("remote")} == {None}
     assert (await root.call("DELETE", f"/api/v1{path}")).status_code == 409
     assert (await root.get("/repos/acme/one/raw/README.md")).text == "hello\n"
+
+
+async def test_a_cancelled_import_records_the_owner_of_what_is_here(world, root, source, monkeypatch):
+    async def unavailable(*_arguments):
+        raise Unavailable("identity is away")
+
+    path = await begin(root, source)
+    with monkeypatch.context() as away:
+        away.setattr(HttpIdentity, "own", unavailable)
+        await work(world, 4)
+    here = {row.id for row in await world.rows("repository")}
+    assert (len(here), world.identity.ownerships) == (AT_ONCE, {})
+    assert (await root.call("DELETE", f"/api/v1{path}")).status_code == 204
+    await work(world, 2)
+    assert world.identity.ownerships.keys() == here
+
+
+async def test_an_import_is_cancelled_while_one_of_its_repositories_ends(world, root, source, monkeypatch):
+    path = await begin(root, source, issues=True)
+    await work(world, 3)
+    list_unended = store.list_unended
+
+    async def late(tx, import_id):
+        rows = await list_unended(tx, import_id)
+        migration = world.database.metadata.tables["migration"]
+        first = migration.c.repository_id == rows[0].repository_id
+        await tx.execute(migration.update().where(first).values(state="done"))
+        return rows
+
+    monkeypatch.setattr(store, "list_unended", late)
+    assert (await root.call("DELETE", f"/api/v1{path}")).status_code == 204
+    state = (await root.get(path)).json()
+    counts = {"done": 1, "cancelled": 3, "waiting": 2}
+    assert (state["status"], state["repositories"]) == ("cancelled", counts)
+
+
+async def test_an_organization_that_is_deleted_meanwhile_ends_the_import(world, root, source):
+    path = await begin(root, source)
+    del world.identity.accounts[9]
+    await work(world, 4)
+    [row] = await world.rows("organization_import")
+    assert (row.state, row.reason) == ("failed", "gone")
+    assert await world.rows("repository") == []
+    listed = await root.get(f"{path}/repositories")
+    assert [one["status"] for one in listed.json()] == ["failed"] * AT_ONCE + ["waiting"] * 2
+
+
+async def test_a_repository_that_another_worker_created_is_not_refused(world, root, source, monkeypatch):
+    path = await begin(root, source, issues=True)
+    await work(world, 3)
+    async with world.database.read() as db:
+        old = await store.list_in_state(db, 1, store.ListedState.BEGUN, limit=1)
+    list_in_state = store.list_in_state
+
+    async def late(db, import_id, state, **limit):
+        return old if state == "listed" else await list_in_state(db, import_id, state, **limit)
+
+    monkeypatch.setattr(store, "list_in_state", late)
+    await work(world, 1)
+    assert (await root.get(path)).json()["repositories"] == {"running": 4, "waiting": 2}
+
+
+@pytest.mark.parametrize("change", [{"admin": False}, {"active": False}, None])
+async def test_an_import_ends_with_the_rights_of_who_began_it(world, root, source, change):
+    path = await begin(root, source, issues=True)
+    await work(world, 3)
+    first = (await listed(root, path))["one"]
+    if change is None:
+        del world.identity.accounts[1]
+    else:
+        change_account(world, 1, **change)
+    body = {"is_refused": True}
+    await root.call("POST", f"/internal/imports/{first['id']}/pages", body, peer="issues")
+    await work(world, 2)
+    state = (await root.get(path)).json()
+    assert (state["status"], state["error"].rpartition("longer ")[2]) == (
+        "failed", "an administrator who may sign in"
+    )  # fmt: skip
+    assert state["repositories"] == {"failed": 1, "running": 3, "waiting": 2}
 
 
 async def test_a_repository_that_is_deleted_meanwhile_is_not_imported_again(world, root, source):

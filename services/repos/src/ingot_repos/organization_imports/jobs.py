@@ -4,17 +4,18 @@ At most ``AT_ONCE`` imports run at once. The list grows page by page, in one tra
 next page. A repository is created in one transaction with its step. So a killed job continues where it was.
 """
 
+from contextlib import suppress
 from datetime import timedelta
 
 import msgspec
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.transaction import Tx
-from ingot_chassis.errors import Conflict, Invalid
+from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
 from ingot_chassis.security.sealing import Seal, Unreadable
-from ingot_contracts.identity.accounts import Ownership
+from ingot_contracts.identity.accounts import GHOST, Ownership
 from ingot_repos.catalog.rules import names
 from ingot_repos.catalog.store import accounts
 from ingot_repos.catalog.store.accounts import AccountRow
@@ -33,8 +34,11 @@ from ingot_repos.organization_imports.rules import (
     rows_of,
 )
 from ingot_repos.organization_imports.store import ListedRow, ListedState, OrganizationImportRow
+from ingot_repos.presentation.rules.announcements import current_row
+from ingot_repos.presentation.rules.presenter import Presenter
 from ingot_repos.remotes.rules.credentials import open_credentials
 from ingot_repos.remotes.rules.urls import lfs_url
+from ingot_repos.repositories.rules.deletions import delete
 
 AT_ONCE = 4
 """Imports of repositories that run at once."""
@@ -49,10 +53,18 @@ class OrganizationImportJobs:
     """The worker for jobs of the kind ``IMPORT_ORGANIZATION``."""
 
     def __init__(
-        self, jobs: Jobs, identity: HttpIdentity, opener: SourceOpener, seal: Seal, *, default_branch: str
+        self,
+        jobs: Jobs,
+        identity: HttpIdentity,
+        opener: SourceOpener,
+        seal: Seal,
+        presenter: Presenter,
+        *,
+        default_branch: str,
     ) -> None:
         self._jobs, self._db, self._identity = jobs, jobs.database, identity
         self._opener, self._seal, self._default_branch = opener, seal, default_branch
+        self._presenter = presenter
 
     def work(self) -> dict[str, Work]:
         return {IMPORT_ORGANIZATION: self.run}
@@ -64,7 +76,10 @@ class OrganizationImportJobs:
         async with self._db.transaction() as tx:
             await store.change(tx, import_id, state=ImportState.RUNNING)
             row = await store.get(tx, import_id)
-        if row is None or row.state != ImportState.RUNNING:
+        if row is None:
+            pause = None
+        elif row.state != ImportState.RUNNING:
+            await self._record_owners(row)
             pause = None
         elif row.place is not None:
             pause = await self._list(row)
@@ -112,24 +127,31 @@ class OrganizationImportJobs:
             login = open_credentials(self._seal, row.sealed) or ("", "")
         except Unreadable:
             return await self._fail(row, "secrets", is_final=True)
-        await self._record_owners(row)
+        is_owned = await self._record_owners(row)
         async with self._db.read() as db:
             running = await store.list_unended(db, row.id)
             following = await store.list_in_state(
                 db, row.id, ListedState.LISTED, limit=max(AT_ONCE - len(running), 0)
             )
             owner = await accounts.get(db, row.organization_id)
-        if owner is None:
+        if owner is None or not is_owned:
             return await self._fail(row, "gone", is_final=True)
+        is_allowed = True
         for listed in following:
+            is_allowed = await self._may_import(row.user_id)
+            if not is_allowed:
+                break
             try:
                 async with self._db.transaction() as tx:
                     await self._create(tx, row, owner, listed, login)
             except (Conflict, Invalid) as error:
                 reason = "taken" if isinstance(error, Conflict) else "name"
                 async with self._db.transaction() as tx:
-                    await store.change_repository(tx, listed.id, state=ListedState.REFUSED, reason=reason)
-        await self._record_owners(row)
+                    await store.refuse(tx, listed.id, reason)
+        if not await self._record_owners(row):
+            return await self._fail(row, "gone", is_final=True)
+        if not is_allowed:
+            return await self._fail(row, "administrator", is_final=True)
         if running or following:
             return WATCH_SECONDS if running or len(following) == AT_ONCE else 0.0
         async with self._db.transaction() as tx:
@@ -170,13 +192,39 @@ class OrganizationImportJobs:
         )
         await store.change_repository(tx, listed.id, state=ListedState.CREATED, repository_id=added.id)
 
-    async def _record_owners(self, row: OrganizationImportRow) -> None:
-        """Record the owner of new repositories at identity. Raises Unavailable: the job is tried again."""
+    async def _may_import(self, user_id: int) -> bool:
+        """Return whether a user is an administrator who may sign in. Raises Unavailable."""
+        try:
+            account = await self._identity.account(user_id)
+        except NotFound:
+            return False
+        return account.admin and account.active
+
+    async def _record_owners(self, row: OrganizationImportRow) -> bool:
+        """Record the owner of new repositories at identity. Return False if the owner was deleted.
+
+        The repositories of a deleted owner are deleted. Raises Unavailable: the job is tried again.
+        """
+        is_owned = True
         async with self._db.read() as db:
             created = await store.list_in_state(db, row.id, ListedState.CREATED, limit=AT_ONCE)
         for listed in created:
             if listed.repository_id is not None:
                 ownership = Ownership(owner_id=row.organization_id, name=listed.name, private=listed.private)
-                await self._identity.own(listed.repository_id, ownership)
+                try:
+                    await self._identity.own(listed.repository_id, ownership)
+                except NotFound:
+                    is_owned = False
+                    await self._delete(listed.id, listed.repository_id)
+                    continue
             async with self._db.transaction() as tx:
                 await store.change_repository(tx, listed.id, state=ListedState.BEGUN)
+        return is_owned
+
+    async def _delete(self, listed_id: int, repository_id: int) -> None:
+        """Delete the new repository of a deleted owner."""
+        async with self._db.transaction() as tx:
+            with suppress(NotFound):
+                repository = await current_row(tx, repository_id)
+                await delete(tx, self._jobs, self._presenter, repository, GHOST)
+            await store.change_repository(tx, listed_id, state=ListedState.REFUSED, reason="gone")

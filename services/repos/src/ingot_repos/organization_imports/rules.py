@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from fnmatch import fnmatchcase
 
@@ -34,6 +35,7 @@ REASONS: Mapping[str, str] = {
     "taken": "the organization has a repository of this name already",
     "name": "no repository may have this name here",
     "gone": "the organization here was deleted",
+    "administrator": "who began the import is no longer an administrator who may sign in",
 }
 """Texts for reasons that are not about remotes."""
 
@@ -142,7 +144,8 @@ async def cancel(tx: Tx, import_id: int) -> None:
         raise Conflict("the import has ended")
     for row in await store.list_unended(tx, import_id):
         if row.repository_id is not None:
-            await lifecycle.cancel(tx, row.repository_id)
+            with suppress(Conflict):  # it ended meanwhile
+                await lifecycle.cancel(tx, row.repository_id)
 
 
 def is_more_visible(here: Visibility, there: str) -> bool:

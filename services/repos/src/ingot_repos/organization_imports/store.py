@@ -212,6 +212,13 @@ async def change_repository(db: Executor, listed_id: int, **values: Any) -> None
     await db.execute(update(listed_repository).where(listed_repository.c.id == listed_id).values(**values))
 
 
+async def refuse(db: Executor, listed_id: int, reason: str) -> None:
+    """Refuse a repository that was not created meanwhile."""
+    table = listed_repository
+    statement = update(table).where(table.c.id == listed_id, table.c.state == ListedState.LISTED)
+    await db.execute(statement.values(state=ListedState.REFUSED, reason=reason))
+
+
 async def counts_of(db: Executor, import_ids: Collection[int]) -> Sequence[CountRow]:
     """Return the numbers of repositories by state. Begun ones have the state of their own import."""
     state = case(
