@@ -173,12 +173,12 @@ class Proxy:
         if proxied is None or not route.signs_in:
             return sanitized
         cookies = split_cookies(sanitized.cookies, self._session_cookie)
-        kept = [cookies.rest]
+        parts = [cookies.rest]
         if cookies.session:
             caller = await self._caller(cookies.session, proxied, address)
             if caller.user_id or caller.enrols:
-                kept.append(self._session_cookie + b"=" + cookies.session.session.encode())
-        return sanitized._replace(cookies=b"; ".join(filter(None, kept)))
+                parts.append(self._session_cookie + b"=" + cookies.session.session.encode())
+        return sanitized._replace(cookies=b"; ".join(filter(None, parts)))
 
     async def _signed_in(
         self,
@@ -225,8 +225,8 @@ def _with_own(headers: Iterable[tuple[bytes, bytes]], own: Headers) -> Headers:
     """Return the headers of an answer with the gateway's own. No cache may store the cookie of a session."""
     if not any(name == b"set-cookie" for name, _ in own):
         return [*headers, *own]
-    kept = [header for header in headers if header[0].lower() != b"cache-control"]
-    return [*kept, *own, (b"cache-control", b"private, no-store")]
+    others = [header for header in headers if header[0].lower() != b"cache-control"]
+    return [*others, *own, (b"cache-control", b"private, no-store")]
 
 
 def _reader(route: Route | None, headers: Iterable[tuple[bytes, bytes]]) -> Reader:

@@ -129,8 +129,8 @@ class Settings(ServiceSettings, kw_only=True):
         Literal["link", "create", "link_or_create"],
         msgspec.Meta(
             description="What the first sign-in of a user of a reverse proxy does "
-            "(INGOT_GATEWAY_PROXY_SIGN_IN_NETWORKS): use the account of the same name, if the proxy names a "
-            "confirmed address of it and it is no administrator's; create one; or both."
+            "(INGOT_GATEWAY_PROXY_SIGN_IN_NETWORKS): use the account of the same name; create one; or "
+            "both. The proxy must name a confirmed address of that account. It may not be an administrator's."
         ),
     ] = "link"
     invitations_register: Annotated[

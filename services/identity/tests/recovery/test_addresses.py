@@ -55,7 +55,7 @@ async def test_an_address_is_confirmed_by_the_link_of_its_mail(mailing, mailbox)
 
 
 async def test_the_primary_address_is_confirmed_in_its_place(mailing, mailbox):
-    """It was claimed before the server stopped to send mail, then added, chosen, and confirmed by the old link."""
+    """It was claimed with mail, added and chosen without mail, and then confirmed by the old link."""
     ann = await mailing.add_user("ann")
     await add(mailing, "ann@work.example")
     async with mailing.database.transaction() as tx:

@@ -3,8 +3,8 @@
 The first sign-in links the user with an account, and later ones use the link. A new name of the account
 changes nothing. Another account that gets its old name is not signed in.
 
-A name proves nothing: somebody else may have registered it here. So an account that exists is linked only if
-the proxy names a confirmed address of it.
+A name proves nothing, because another person may have registered it here. So an account that exists is linked
+only if the proxy names a confirmed address of it.
 """
 
 from typing import Literal

@@ -163,9 +163,10 @@ async def _user_named(db: Database, name: str) -> AccountRow | None:
 
 
 async def _by_session(db: Database, sign_ins: SignIns, secret: str, proxy_user: str) -> Holder | None:
-    """Find by the session of a browser. A session of another account than that of ``proxy_user`` does not count.
+    """Find by the session of a browser.
 
-    Raises SecondFactorMissing for one without a required second factor, which reaches only its enrolment.
+    A session of another account than that of ``proxy_user`` does not count. Raises SecondFactorMissing for
+    one without a required second factor, which reaches only its enrolment.
     """
     async with db.read() as reader:
         row = await browser_sessions.get(reader, tokens.digest(secret))
