@@ -282,10 +282,10 @@ async def test_archives_that_waited_need_a_budget_too(world, ann, git_log, monke
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(ARCHIVES_AT_ONCE):
             await stack.enter_async_context(queue.slot("user 1"))
-        take, asked = queue.slot, asyncio.Event()
-        monkeypatch.setattr(queue, "slot", lambda caller: asked.set() or take(caller))
+        take, is_queued = queue.slot, asyncio.Event()
+        monkeypatch.setattr(queue, "slot", lambda caller: is_queued.set() or take(caller))
         waiting = asyncio.create_task(ann.get("/repos/ann/app/archive/master.zip"))
-        await asked.wait()
+        await is_queued.wait()
         cpu.charge("user 1", 2 * BUDGET)
     assert (await waiting).status_code == 429
     assert not any("archive" in command for command in git_log)

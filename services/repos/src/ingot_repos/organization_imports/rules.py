@@ -144,7 +144,7 @@ async def cancel(tx: Tx, import_id: int) -> None:
         raise Conflict("the import has ended")
     for row in await store.list_unended(tx, import_id):
         if row.repository_id is not None:
-            with suppress(Conflict):  # it ended meanwhile
+            with suppress(Conflict):  # it has just ended
                 await lifecycle.cancel(tx, row.repository_id)
 
 

@@ -213,7 +213,7 @@ async def change_repository(db: Executor, listed_id: int, **values: Any) -> None
 
 
 async def refuse(db: Executor, listed_id: int, reason: str) -> None:
-    """Refuse a repository that was not created meanwhile."""
+    """Refuse a repository if it is not created yet."""
     table = listed_repository
     statement = update(table).where(table.c.id == listed_id, table.c.state == ListedState.LISTED)
     await db.execute(statement.values(state=ListedState.REFUSED, reason=reason))

@@ -33,7 +33,7 @@ async def archive_within_limits(
     """
     cpu, caller = request.part(ArchiveCpu), caller_of(request.principal)
     async with request.part(ConcurrencyQueue).slot(caller), request.git_slot(repository_id):
-        cpu.require(caller, archive)  # others of the caller ended meanwhile
+        cpu.require(caller, archive)  # other archives may have used it
         try:
             async with aclosing(start(partial(cpu.charge, caller))) as chunks:
                 async for chunk in chunks:

@@ -63,25 +63,25 @@ class _Place(NamedTuple):
     """
 
     following: str = ""
-    count: int = 0
+    total: int = 0
     digest: str = ""
 
     @classmethod
     def parse(cls, place: str) -> "_Place":
         if not place:
             return cls()
-        count, digest, following = place.split(" ", 2)
-        return cls(following, int(count), digest)
+        total, digest, following = place.split(" ", 2)
+        return cls(following, int(total), digest)
 
     def page(self, listed: list[SourceRepository], following: str) -> RepositoriesPage:
         """Return the repositories of this page. Raises SourceFailed above the limit."""
         digest = sha256("/".join(one.name for one in listed).encode("utf-8", "replace")).hexdigest()
         if digest == self.digest:
             return RepositoriesPage([], "")
-        count = self.count + len(listed)
-        if count > MOST_REPOSITORIES:
+        total = self.total + len(listed)
+        if total > MOST_REPOSITORIES:
             raise SourceFailed("too-many")
-        return RepositoriesPage(listed, f"{count} {digest} {following}" if following else "")
+        return RepositoriesPage(listed, f"{total} {digest} {following}" if following else "")
 
 
 class SourceOrganization(Protocol):
