@@ -161,6 +161,13 @@ def _deleted(scene: Scene) -> Try:
     return {"filepath": path}, {"sha": sha, "branch": "main"}
 
 
+def _reviewable(scene: Scene) -> Place:
+    """A pull request of another person, and a review of its head."""
+    pull = scene.pull(who=FRIEND)
+    head = scene.do("GET", f"{REPOSITORY}/pulls/{pull}")["head"]["sha"]
+    return {"index": pull}, {"event": "COMMENT", "body": "Good", "commit_id": head}
+
+
 def _pending(scene: Scene) -> Try:
     pull = scene.pull(who=FRIEND)
     return {"index": pull, "id": scene.review(pull, "PENDING", OWNER)}, {"event": "COMMENT", "body": "Done"}
@@ -342,10 +349,7 @@ SCENES: dict[str, Callable[[Scene], Try]] = {
     "repoMergePullRequest": _mergeable,
     "repoCreatePullReviewRequests": lambda scene: ({"index": scene.pull()}, {}),
     "repoDeletePullReviewRequests": _requested,
-    "repoCreatePullReview": lambda scene: (
-        {"index": scene.pull(who=FRIEND)},
-        {"event": "COMMENT", "body": "Good"},
-    ),
+    "repoCreatePullReview": _reviewable,
     "repoSubmitPullReview": _pending,
     "repoDismissPullReview": _rejected,
     "repoAddPushMirror": lambda scene: (
