@@ -40,7 +40,11 @@ SHOWS_NONE = {
         "this world sends no mail, so it has no invitations",
     ),
 }
-QUERIES = {"/repos/{owner}/{repo}/file-contents": '?body={"files":["README.md"]}'}
+QUERIES = {
+    "/repos/{owner}/{repo}/file-contents": '?body={"files":["README.md"]}',
+    "/repos/{owner}/{repo}/code/search": "?q=e",
+    "/repos/{owner}/{repo}/issues/reactions": "?issues=1,2,3",
+}
 NO_PAGES = {
     "api/": "the API; what is there is asked itself",
     "login/oauth/": "what programs ask in OAuth2",

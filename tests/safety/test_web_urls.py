@@ -25,7 +25,12 @@ OTHER_RULES = (
         ),
     )
     | dict.fromkeys(
-        ("CreatePushMirror.remote_address", "MigrateRepoForm.clone_addr", "MigrateRepoForm.lfs_endpoint"),
+        (
+            "CreatePushMirror.remote_address",
+            "ImportOrganizationForm.address",
+            "MigrateRepoForm.clone_addr",
+            "MigrateRepoForm.lfs_endpoint",
+        ),
         "`remotes/rules/urls.py` of repos checks them, and pages show them as text",
     )
     | dict.fromkeys(

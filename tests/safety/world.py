@@ -170,6 +170,7 @@ class World:
             "mail_id": "00000000-0000-7000-8000-000000000000",
             "invitation_id": ABSENT_ID,
             "registration_id": ABSENT_ID,
+            "import_id": ABSENT_ID,
         }
 
     def _organization(self, target: Target) -> dict[str, Any]:
