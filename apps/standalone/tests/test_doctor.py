@@ -38,7 +38,7 @@ def test_the_doctor_needs_a_data_folder(tmp_path):
     assert "has no data yet" in result.err
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # as long as the server: a worker may return to this module
 def with_repository(running):
     """The same with one repository."""
     new = {"name": "doctored", "auto_init": True}
