@@ -102,10 +102,10 @@ def split_cookies(cookies: bytes, name: bytes) -> Cookies:
 
     Services ignore spaces around a name, so the rest also lacks the names with them.
     """
-    rest, session = [], b""
+    rest, session, own = [], b"", name.decode("latin-1")
     for part in cookies.split(b";"):
         key, _, value = part.strip().partition(b"=")
-        if key.decode("latin-1").strip() != name.decode("latin-1"):
+        if key.decode("latin-1").strip() != own:
             rest.append(part.strip())
         elif key == name and _SESSION.fullmatch(value):
             session = value

@@ -55,7 +55,7 @@ async def test_an_answer_counts_until_its_challenge_ends(challenges, clock):
     assert await code_of(challenges, challenge, solve(challenge)) == "invalid"
 
 
-async def test_a_challenge_of_somebody_else_counts_for_nothing(challenges, clock):
+async def test_a_challenge_of_another_server_or_an_easier_one_is_refused(challenges, clock):
     others = WorkChallenges("another key", MemoryValues(900), bits=BITS, clock=clock)
     easy = WorkChallenges(KEY, MemoryValues(900), bits=BITS - 1, clock=clock)
     bits, _, rest = challenges.new().partition(".")

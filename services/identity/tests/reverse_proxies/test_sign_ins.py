@@ -73,7 +73,7 @@ async def test_a_session_opens_nothing_for_another_user_of_the_proxy(world):
     assert await user_of(world, secret) > 0
 
 
-async def test_somebody_who_may_not_sign_in_gets_no_session(world):
+async def test_a_user_who_may_not_sign_in_gets_no_session(world):
     await world.add_user("ann")
     secret = await sign_in(world)
     await world.call("PATCH", "/admin/users/ann", {"active": False}, as_="root")
@@ -116,7 +116,7 @@ async def test_an_account_that_existed_before_signs_in_by_its_own_means(creating
 
 @pytest.mark.parametrize("mode", ["link", "link_or_create"])
 @pytest.mark.parametrize("email", ["", "ann@corp.example", "mallory@example.com", "claimed@example.com"])
-async def test_an_account_of_somebody_else_with_that_name_is_not_linked(make_world, mode, email):
+async def test_an_account_of_another_person_with_that_name_is_not_linked(make_world, mode, email):
     """Mallory may have registered it. Claims of addresses prove nothing."""
     async with make_world(proxy_first_sign_in=mode) as world:
         await world.add_user("ann")

@@ -127,11 +127,8 @@ def check_source(service: str, site: str, source: str) -> RemoteUrl:
 async def begin(tx: Tx, jobs: Jobs, shard: str, options: Options, **values: object) -> OrganizationImportRow:
     """Add an import and its job."""
     encoded = msgspec.json.encode(options).decode()
-    import_id = await store.add(tx, shard=shard, options=encoded, **values)
-    await jobs.add(tx, job_kind(IMPORT_ORGANIZATION, shard), import_id, ImportOrganization(import_id))
-    row = await store.get(tx, import_id)
-    if row is None:
-        raise Conflict("the import was deleted")
+    row = await store.add(tx, shard=shard, options=encoded, **values)
+    await jobs.add(tx, job_kind(IMPORT_ORGANIZATION, shard), row.id, ImportOrganization(row.id))
     return row
 
 

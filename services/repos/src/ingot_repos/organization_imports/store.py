@@ -6,7 +6,7 @@ A repository has no row of its own before its import begins. So the list has the
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import (
     Boolean,
@@ -137,10 +137,11 @@ class CountRow(TypedRow):
     count: int
 
 
-async def add(db: Executor, **values: Any) -> int:
-    """Add a waiting import, and return its id."""
+async def add(db: Executor, **values: Any) -> OrganizationImportRow:
+    """Add a waiting import."""
     statement = organization_import.insert().values(state=ImportState.WAITING, created_at=now(), **values)
-    return int((await db.execute(statement.returning(organization_import.c.id))).scalar() or 0)
+    row = await fetch_first(db, statement.returning(organization_import), OrganizationImportRow)
+    return cast("OrganizationImportRow", row)  # an insert has one row
 
 
 async def get(db: Executor, import_id: int) -> OrganizationImportRow | None:

@@ -4,7 +4,6 @@ With mail, the first form asks for an address alone. Its answer does not depend 
 looked for before the mail is sent. The link of the mail leads to the form for the account.
 """
 
-from datetime import timedelta
 from importlib.resources import files
 from typing import Any
 
@@ -27,7 +26,7 @@ from ingot_identity.registrations.rules import accounts as registrations
 from ingot_identity.registrations.rules import approvals
 from ingot_identity.registrations.rules.accounts import NewAccount
 from ingot_identity.sessions import rules as browser_sessions
-from ingot_identity.sign_in.api.browser import Browser
+from ingot_identity.sign_in.api.browser import Browser, script_response
 from ingot_identity.sign_in.api.html import Page as PageText
 from ingot_identity.sign_in.api.html import refusal_page
 from ingot_identity.sign_in.api.starts import start_session_without_password
@@ -35,7 +34,6 @@ from ingot_identity.sign_in.api.starts import start_session_without_password
 SIGN_UP, REGISTER, SCRIPT = "/user/sign_up", PAGES[registrations.KIND], "/login/work.js"
 CLOSED = "Those who run this site make accounts. Ask them for one."
 INVALID = "This link makes no account. It was used, or it is too old, or its address has an account."
-CACHE_SECONDS = int(timedelta(hours=1).total_seconds())
 SOURCE = (files("ingot_identity.registrations") / "work.js").read_bytes()
 Page = Response[Any]
 
@@ -43,8 +41,7 @@ Page = Response[Any]
 @get(SCRIPT, policy=anyone(), include_in_schema=False)
 async def work_script() -> Response[bytes]:
     """Return the script that does the proof of work."""
-    headers = {"Cache-Control": f"max-age={CACHE_SECONDS}", "X-Content-Type-Options": "nosniff"}
-    return Response(SOURCE, media_type="text/javascript", headers=headers)
+    return script_response(SOURCE)
 
 
 @get(SIGN_UP, policy=anyone(), include_in_schema=False)
@@ -94,7 +91,8 @@ async def account_form(request: IdentityRequest) -> Page:
 @post(REGISTER, policy=anyone(), include_in_schema=False, status_code=303)
 async def register_account(request: IdentityRequest) -> Page:
     """Make the account of the address of a link, and sign it in."""
-    browser, form = Browser(request), await Browser(request).form()
+    browser = Browser(request)
+    form = await browser.form()
     if not browser.sent(form, browser.form_secret):
         return browser.unknown_form()
     code = form.get("code", "")

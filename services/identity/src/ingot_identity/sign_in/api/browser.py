@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from urllib.parse import parse_qsl, urlsplit
 
 from litestar import Response
@@ -22,10 +23,18 @@ from ingot_identity.two_factors.rules.proofs import lacks_required
 
 ENROL = "/login/second_factor"
 LONGEST_QUERY = 8_000
+SCRIPT_SECONDS = int(timedelta(hours=1).total_seconds())
+"""Seconds for which browsers may keep a script."""
 _SECRET = re.compile(r"[0-9a-f]{64}")
 _QUERY = re.compile(r"[!-~]*")
 _LOCAL_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]*")
 r"""A path of this site with its query. Browsers read two slashes as another site, and \ as /."""
+
+
+def script_response(source: bytes) -> Response[bytes]:
+    """Return the response with a script of a page."""
+    headers = {"Cache-Control": f"max-age={SCRIPT_SECONDS}", "X-Content-Type-Options": "nosniff"}
+    return Response(source, media_type="text/javascript", headers=headers)
 
 
 class Browser:

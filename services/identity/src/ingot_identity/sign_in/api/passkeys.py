@@ -1,6 +1,5 @@
 """Passkeys on pages: the sign-in without a password, and the passkeys of the signed-in account."""
 
-from datetime import timedelta
 from importlib.resources import files
 from typing import Any
 
@@ -20,7 +19,7 @@ from ingot_identity.passkeys.rules.ceremonies import InvalidPasskey, browser_of
 from ingot_identity.sessions import rules as browser_sessions
 from ingot_identity.sessions.store import SessionHolderRow
 from ingot_identity.sign_in.api import passkey_html as html
-from ingot_identity.sign_in.api.browser import Browser, checked_query, local_path
+from ingot_identity.sign_in.api.browser import Browser, checked_query, local_path, script_response
 from ingot_identity.sign_in.api.pages import (
     AUTHORIZE,
     SIGN_IN,
@@ -39,7 +38,6 @@ from ingot_identity.two_factors.rules.proofs import use_any_passkey
 
 PASSKEY, PASSKEYS = "/login/passkey", "/login/passkeys"
 LONGEST_NAME = 100
-CACHE_SECONDS = int(timedelta(hours=1).total_seconds())
 SOURCE = (files("ingot_identity.sign_in") / "passkeys.js").read_bytes()
 Page = Response[Any]
 
@@ -47,8 +45,7 @@ Page = Response[Any]
 @get(html.SCRIPT, policy=anyone(), include_in_schema=False)
 async def script() -> Response[bytes]:
     """Return the script of pages with passkeys."""
-    headers = {"Cache-Control": f"max-age={CACHE_SECONDS}", "X-Content-Type-Options": "nosniff"}
-    return Response(SOURCE, media_type="text/javascript", headers=headers)
+    return script_response(SOURCE)
 
 
 @get(PASSKEY, policy=anyone(), include_in_schema=False)
