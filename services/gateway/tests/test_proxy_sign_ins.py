@@ -146,7 +146,7 @@ async def test_a_user_without_an_account_is_anonymous():
 @pytest.mark.parametrize(
     "networks", [[], ["192.0.2.0/24"], ["::1/128"], ["127.0.0.2/32", "10.0.0.0/8"]], ids=str
 )
-async def test_other_addresses_sign_nobody_in(networks):
+async def test_other_addresses_sign_no_user_in(networks):
     """Also when they claim to come from a trusted one."""
     async with opened(proxy_sign_in_networks=networks, trusted_proxies=["127.0.0.0/8"]) as (world, client):
         for claim in ({}, {"X-Forwarded-For": "192.0.2.1"}, {"X-Forwarded-For": "::1"}):

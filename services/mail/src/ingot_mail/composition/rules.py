@@ -201,7 +201,7 @@ _MESSAGES: Mapping[str, _Sentences] = {
     ),
     "address_in_use": _Sentences(
         "Your address was entered for another account",
-        "Somebody entered this address for another account at {site}. It stays yours, and nothing changes.",
+        "This address was entered for another account at {site}. It stays yours, and nothing changes.",
     ),
     "password_reset": _Sentences(
         "Set a new password",
