@@ -136,13 +136,13 @@ async def measure(folder: Path, commits: int, files: int, branches: int) -> bool
     while not server.started:
         await asyncio.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
-    headers = [
-        text for name, value in ann.headers().items() for text in ("-c", f"http.extraHeader={name}: {value}")
-    ]
     of_git, _ = await cost_of_push(source, str(plain))
     of_checks, _ = await cost_of_push(source, str(checking))
     async with Remote(folder / "served") as remote:
         of_http, _ = await cost_of_push(source, remote.url("plain.git"))
+    headers = [  # they are valid for some minutes
+        text for name, value in ann.headers().items() for text in ("-c", f"http.extraHeader={name}: {value}")
+    ]
     of_ingot, output = await cost_of_push(source, f"http://127.0.0.1:{port}/ann/large.git", *headers)
     repository = (await ann.get("/repos/ann/large")).json()
     listed = (await ann.get("/repos/ann/large/commits")).status_code
