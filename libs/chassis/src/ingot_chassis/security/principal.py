@@ -46,12 +46,12 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
     """The caller. ``id`` 0 is anonymous. ``scopes`` lists the scopes of a token; None means all (a password).
 
     ``admin``: the caller administers the site, and the credential includes that right. ``via`` is the
-    credential: "" (anonymous), "basic" (password), "session" (browser) or "token". ``sudo_by`` is the
-    administrator who acts as the caller. ``restricted_to`` lists the ids of repositories that a restricted
-    token may reach; None means all. ``public_only``: the token may also reach everything that every caller
-    may read, with all rights of its owner. Its ``restricted_to`` is empty. ``token_id`` and ``session_id``
-    are the ids of the caller's token or session, or 0. ``credential`` lets identity check that the credential
-    is still valid; it is empty if that is not possible.
+    credential: "" (anonymous), "basic" (password), "session" (browser), "token", "ssh" or "mail" (a reply by
+    mail). ``sudo_by`` is the administrator who acts as the caller. ``restricted_to`` lists the ids of
+    repositories that a restricted token may reach; None means all. ``public_only``: the token may also reach
+    everything that every caller may read, with all rights of its owner. Its ``restricted_to`` is empty.
+    ``token_id`` and ``session_id`` are the ids of the caller's token or session, or 0. ``credential`` lets
+    identity check that the credential is still valid; it is empty if that is not possible.
     """
 
     id: int = 0

@@ -82,3 +82,19 @@ class MailRecipient(msgspec.Struct, frozen=True, kw_only=True):
     login: str
     name: str = ""
     language: str = ""
+
+
+class ReplySender(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/accounts/{id}/reply-principal: the address that a reply by mail came from.
+
+    The answer is a ``ReplyPrincipal``. It is 404 unless the address is a confirmed one of a user who may sign
+    in.
+    """
+
+    address: str
+
+
+class ReplyPrincipal(msgspec.Struct, frozen=True, kw_only=True):
+    """The user as the principal of a reply by mail, signed for issues and repos. It may only write issues."""
+
+    principal_token: str

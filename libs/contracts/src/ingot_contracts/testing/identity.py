@@ -24,7 +24,7 @@ from ingot_contracts.identity.invitations import (
     InviteToRepository,
     LinkedInvitation,
 )
-from ingot_contracts.identity.messages import MailRecipient, Message
+from ingot_contracts.identity.messages import MailRecipient, Message, ReplyPrincipal, ReplySender
 from ingot_contracts.identity.teams import FindMembers, Team
 from ingot_contracts.identity.units import UNITS, level_in
 from ingot_contracts.testing.calls import Receive, Send, error_body, id_of
@@ -74,6 +74,8 @@ class FakeIdentity:
         """The last ``PUT`` for each repository, even if it was rejected."""
         self.recipients: dict[int, MailRecipient] = {}
         """Confirmed addresses of users, by their ids."""
+        self.reply_principals: dict[tuple[int, str], str] = {}
+        """Principal tokens for replies by mail, by user and confirmed address."""
         self.messages: dict[int, Message] = {}
         """Messages that are due, by their ids."""
         self.invitations: dict[str, LinkedInvitation] = {}
@@ -192,10 +194,10 @@ class FakeIdentity:
             case ["repository-invitations"]:
                 code = msgspec.json.decode(body, type=InvitationCode).code
                 return _answer_or_404(self.invitations.pop(code, None))
-            case ["principals"]:
-                return self._renew(body)
-            case ["signature-keys"]:
-                return self._find_signature_keys(body)
+            case ["principals" | "signature-keys" as name]:
+                return self._renew(body) if name == "principals" else self._find_signature_keys(body)
+            case ["accounts", account_id, "reply-principal"] if id_of(account_id):
+                return _answer_or_404(self._reply_principal(id_of(account_id), body))
             case "organizations", *rest:
                 return self._post_of_organizations(rest, body)
         return _not_found()
@@ -208,6 +210,11 @@ class FakeIdentity:
                 return self._find_members(id_of(organization_id), body)
             case _:
                 return _not_found()
+
+    def _reply_principal(self, account_id: int, body: bytes) -> ReplyPrincipal | None:
+        address = msgspec.json.decode(body, type=ReplySender).address.lower()
+        token = self.reply_principals.get((account_id, address))
+        return ReplyPrincipal(principal_token=token) if token else None
 
     def _invitations_of(self, method: str, repository_id: int, ids: list[str], body: bytes) -> Any:
         """Return the response body, or None if the invitation does not exist."""

@@ -8,12 +8,21 @@ from ingot_chassis.http.policy import anyone, services
 from ingot_chassis.security.keys import Jwks
 from ingot_chassis.security.principal import Principal, sign_principal
 from ingot_contracts.identity.credentials import Authenticate, Authenticated, RenewPrincipal
+from ingot_contracts.identity.messages import ReplyPrincipal, ReplySender
 from ingot_contracts.topology import AUDIENCE
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.authentication.components import AuthenticationComponents
-from ingot_identity.authentication.rules.credentials import identify, principal_of_ssh_key, renew
+from ingot_identity.authentication.rules.credentials import (
+    identify,
+    principal_of_reply,
+    principal_of_ssh_key,
+    renew,
+)
 from ingot_identity.two_factors.components import TwoFactorComponents
 from ingot_identity.two_factors.rules.proofs import CodeRequired, SecondFactorMissing
+
+REPLY_AUDIENCE = ["issues", "repos"]
+"""The services that accept the principal of a reply by mail."""
 
 
 class SshKeyOwner(msgspec.Struct, kw_only=True):
@@ -71,4 +80,22 @@ async def owner_of_ssh_key(request: IdentityRequest, fingerprint: str, used: boo
     return SshKeyOwner(principal=principal, title=title)
 
 
-routes = [authenticate, renew_principal, jwks, owner_of_ssh_key]
+@post(
+    "/internal/accounts/{account_id:int}/reply-principal",
+    policy=services("mail"),
+    include_in_schema=False,
+    status_code=200,
+)
+async def get_reply_principal(request: IdentityRequest, account_id: int, data: ReplySender) -> ReplyPrincipal:
+    """Return the principal for a reply by mail. mail has verified the signed address it was sent to.
+
+    Answers 404 unless the sender's address is a confirmed one of a user who may sign in.
+    """
+    principal = await principal_of_reply(request.db, account_id, data.address)
+    if principal is None:
+        raise NotFound
+    key = await request.part(AuthenticationComponents).signing_keys.current()
+    return ReplyPrincipal(principal_token=sign_principal(principal, key, audience=REPLY_AUDIENCE))
+
+
+routes = [authenticate, renew_principal, jwks, owner_of_ssh_key, get_reply_principal]

@@ -34,6 +34,7 @@ _ID = re.compile("[0-9]{1,18}")
 PASSWORD_CREDENTIAL = "password:"  # noqa: S105 - before the stamp of one
 WITH_CODE = "+code"
 """At the end of the credential of an account with a second factor."""
+REPLY_SCOPES = ["write:issue"]
 ADMIN_SCOPE = "write:admin"
 READ_ONLY_SCOPES = ["read:repository", ADMIN_SCOPE]
 """Of a read-only SSH key. Sessions over SSH only fetch and push, so an administrator keeps that right."""
@@ -123,6 +124,21 @@ async def principal_of_ssh_key(db: Database, fingerprint: str, *, used: bool) ->
             await ssh_keys.mark_used(tx, row.key_id)
     scopes = READ_ONLY_SCOPES if row.key_read_only else None
     return await _principal(db, Holder(row, via="ssh", scopes=scopes)), row.title
+
+
+async def principal_of_reply(db: Database, account_id: int, address: str) -> Principal | None:
+    """Return the principal of a reply by mail, which may only write issues.
+
+    None unless the address is a confirmed one of a user who may sign in.
+    """
+    async with db.read() as reader:
+        row = await accounts.get(reader, account_id)
+        own = await emails.among(reader, account_id, [address.lower()])
+    if row is None or row.kind != AccountKind.USER or row.login_prohibited or not row.active:
+        return None
+    if not own or own[0].confirmed_at is None:
+        return None
+    return await _principal(db, Holder(row, via="mail", scopes=REPLY_SCOPES))
 
 
 async def _by_name(db: Database, sign_ins: SignIns, credential: Authenticate) -> Holder | None:
