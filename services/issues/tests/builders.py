@@ -115,6 +115,7 @@ AFTER_0030 = (
     *(f"ALTER TABLE review DROP COLUMN {name}" for name in ("base_branch", "merge_base")),
     *(f"ALTER TABLE scheduled_merge DROP COLUMN {name}" for name in ("base_branch", "agreed_sha", "waits")),
     "DROP TABLE text_editor",
+    "DROP TABLE reply_by_mail",
     "ALTER TABLE account DROP COLUMN profile",
     "ALTER TABLE pull DROP COLUMN allow_maintainer_edit",
     *(

@@ -178,6 +178,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             REPOSITORY_ROUTES,
             PAGE_ROUTES,
             *choices.routes,
+            *comments.internal_routes,
             *file_views.routes,
             *markdown.routes,
             *notices.routes,

@@ -6,9 +6,10 @@ from litestar import Response, delete, get, patch, post
 from ingot_chassis.errors import Denied, NotFound
 from ingot_chassis.http.openapi import response_spec
 from ingot_contracts.issues.issues import Comment
+from ingot_contracts.issues.replies import ReplyByMail, StoredReply
 from ingot_issues.access.api import queries
 from ingot_issues.access.api.paths import on_issue, operation_ids
-from ingot_issues.access.api.policies import in_repository
+from ingot_issues.access.api.policies import by_issue_id, for_peer, in_repository
 from ingot_issues.access.api.records import issue_id_of, issue_row_of
 from ingot_issues.access.api.request import IssuesRequest
 from ingot_issues.access.rules.repositories import may_comment
@@ -18,9 +19,11 @@ from ingot_issues.comments.rules import writing as comments
 from ingot_issues.comments.rules.views import comment_view
 from ingot_issues.comments.store import CommentRow
 from ingot_issues.markdown.api.texts import Markdown
+from ingot_issues.records.rules.context import RepositoryContext
 from ingot_issues.records.store import issues as issue_rows
+from ingot_issues.records.store.issues import IssueRow
 from ingot_issues.records.store.timeline import CommentKind
-from ingot_issues.references.rules import find_in_markdown
+from ingot_issues.references.rules import Reference, find_in_markdown
 
 ONE_COMMENT = "/issues/comments/{comment_id:int}"
 ONE_COMMENT_DEPRECATED = on_issue("/comments/{comment_id:int}")
@@ -93,13 +96,48 @@ async def _list_page(
 async def create_comment(request: IssuesRequest, index: int, data: CreateIssueCommentOption) -> Comment:
     """Comment on an issue or pull request, open or closed. Only writers may comment on a locked one."""
     issue = await issue_row_of(request, index)
+    body, references, context = await _writable(request, issue, data.body)
+    async with request.db.transaction() as tx:
+        return await comments.write_comment(tx, context, issue, body, references)
+
+
+@post(
+    "/internal/issues/{issue_id:int}/replies",
+    policy=for_peer(by_issue_id("signed-in", "write:issue"), "mail"),
+    include_in_schema=False,
+    status_code=200,
+)
+async def store_reply(request: IssuesRequest, issue_id: int, data: ReplyByMail) -> StoredReply:
+    """Comment on an issue or pull request by mail, under the rules of ``create_comment``.
+
+    A reply that is stored already is returned, even if its author may not comment any more.
+    """
+    async with request.db.read() as db:
+        issue, stored_id = await issue_rows.get_by_id(db, issue_id), await store.get_reply(db, data.key)
+    if issue is None:
+        raise NotFound
+    await request.enter(is_pull=issue.is_pull)
+    if stored_id:
+        return StoredReply(comment_id=stored_id)
+    body, references, context = await _writable(request, issue, data.body)
+    async with request.db.transaction() as tx:
+        return StoredReply(
+            comment_id=await comments.write_reply(tx, context, issue, body, references, key=data.key)
+        )
+
+
+async def _writable(
+    request: IssuesRequest, issue: IssueRow, body: str
+) -> tuple[str, list[Reference], RepositoryContext]:
+    """Return the text of a new comment with its references, and the context to write it.
+
+    Raises Denied if the conversation is locked or the caller is blocked, and Invalid for an empty text.
+    """
     if not await request.allowed(lambda access: may_comment(access, locked=issue.locked)):
         raise Denied("the conversation is locked")
     await request.require_unblocked(issue.author_id)
-    body, context = comments.clean_body(data.body), await request.context()
-    references = await find_in_markdown(body)
-    async with request.db.transaction() as tx:
-        return await comments.write_comment(tx, context, issue, body, references)
+    clean, context = comments.clean_body(body), await request.context()
+    return clean, await find_in_markdown(clean), context
 
 
 @get(
@@ -216,3 +254,4 @@ routes = [
     list_issue_comments, list_repository_comments, create_comment, get_comment, edit_comment,
     edit_comment_below_issue, delete_comment, delete_comment_below_issue,
 ]  # fmt: skip
+internal_routes = [store_reply]

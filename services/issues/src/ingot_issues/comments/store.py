@@ -6,7 +6,22 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 import msgspec
-from sqlalchemy import ColumnElement, Integer, bindparam, delete, func, literal_column, or_, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    ForeignKey,
+    Integer,
+    String,
+    Table,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
@@ -21,6 +36,16 @@ from ingot_issues.records.store.issues import AnyIssue
 from ingot_issues.records.store.tables import comment, issue
 from ingot_issues.records.store.timeline import NO_DETAILS, CommentIdRow, CommentKind, Details
 from ingot_issues.repositories.store.ids import RepositoryIdRow
+from ingot_issues.schema import metadata
+
+reply = Table(
+    "reply_by_mail",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("issue_id", ForeignKey("issue.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("comment_id", BigId, nullable=False),
+)
+"""Replies by mail that became comments. A row stays when its comment is deleted, so it does not come back."""
 
 
 class CommentRow(TypedRow):
@@ -94,6 +119,16 @@ _IDS = PreparedQuery(
 
 def details_of(row: CommentRow) -> Details:
     return msgspec.json.decode(row.details, type=Details) if row.details else NO_DETAILS
+
+
+async def get_reply(db: Executor, key: str) -> int:
+    """Return the id of the comment of a reply by mail, or 0."""
+    return (await db.execute(select(reply.c.comment_id).where(reply.c.key == key))).scalar() or 0
+
+
+async def add_reply(db: Executor, key: str, issue_id: int, comment_id: int) -> None:
+    """Record that a reply by mail is this comment."""
+    await db.execute(insert(reply).values(key=key, issue_id=issue_id, comment_id=comment_id))
 
 
 async def write(db: Executor, on: AnyIssue, author_id: int, body: str) -> WrittenComment:

@@ -11,6 +11,7 @@ from ingot_contracts.repos.repositories import RepositoryAccess
 from ingot_issues.access.api.request import REQUIRED_LEVEL, UNIT, IssuesRequest
 from ingot_issues.access.rules.organizations import require as require_organization
 from ingot_issues.access.rules.repositories import RequiredLevel, Unit, allows, in_unit, require
+from ingot_issues.records.store import issues as issue_rows
 
 
 def in_repository(level: RequiredLevel, scope: str, unit: Unit = "", *, remembers: bool = True) -> Policy:
@@ -26,9 +27,25 @@ def in_repository(level: RequiredLevel, scope: str, unit: Unit = "", *, remember
     return resource(level, scope, decide)
 
 
-def for_web(policy: Policy) -> Policy:
-    """Restrict a policy to calls by web, for a route between services."""
-    return msgspec.structs.replace(policy, caller="service", services=("web",))
+def by_issue_id(level: RequiredLevel, scope: str) -> Policy:
+    """Allow what ``in_repository`` allows, for routes with the id of an issue or pull request."""
+
+    async def decide(connection: Connection, level: str) -> RepositoryAccess:
+        request = cast("IssuesRequest", connection)
+        async with request.db.read() as db:
+            issue = await issue_rows.get_by_id(db, connection.path_params["issue_id"])
+        if issue is None:
+            raise NotFound
+        token = request.principal_token
+        access = await request.components.repos.access_by_id(issue.repository_id, token)
+        return _entered(request, access, cast("RequiredLevel", level), "numbered")
+
+    return resource(level, scope, decide)
+
+
+def for_peer(policy: Policy, peer: str) -> Policy:
+    """Restrict a policy to calls by one service, for a route between services."""
+    return msgspec.structs.replace(policy, caller="service", services=(peer,))
 
 
 def in_organization(level: RequiredLevel, scope: str) -> Policy:
@@ -73,14 +90,22 @@ async def _decide(
     request = cast("IssuesRequest", connection)
     components, principal, principal_token = request.components, request.principal, request.principal_token
     owner, name = connection.path_params["owner"], connection.path_params["repo"]
-    scope = cast("dict[str, object]", connection.scope)
-    scope[UNIT], scope[REQUIRED_LEVEL] = unit, level
     access = await components.repos.granted(owner, name, principal_token) if remembers else None
     if access is None or not allows(in_unit(access, unit), principal, level, unit):
         access = await components.repos.access(owner, name, principal_token)
-    require(in_unit(access, unit), principal, level, unit)
+    _entered(request, access, level, unit)
     repository = access.repository
     # renamed, or replaced by another repository
     if repository.full_name.lower() != f"{owner}/{name}".lower():
         raise request.moved(owner=repository.owner.login, repo=repository.name)
+    return access
+
+
+def _entered(
+    request: IssuesRequest, access: RepositoryAccess, level: RequiredLevel, unit: Unit
+) -> RepositoryAccess:
+    """Return the access if it is high enough, and note what was required. Raises as ``require``."""
+    scope = cast("dict[str, object]", request.scope)
+    scope[UNIT], scope[REQUIRED_LEVEL] = unit, level
+    require(in_unit(access, unit), request.principal, level, unit)
     return access

@@ -81,8 +81,10 @@ class IssuesRequest(DatabaseRequest):
         """Return whether ``may`` is True for the caller's access. Asks repos again before returning False."""
         if may(self.access):
             return True
-        owner, name = self.path_params["owner"], self.path_params["repo"]
-        access = await self.components.repos.access(owner, name, self.principal_token)
+        repository = self.whole_access.repository
+        access = await self.components.repos.access(
+            repository.owner.login, repository.name, self.principal_token
+        )
         return may(in_unit(access, self._unit))
 
     def require_reader(self, access: RepositoryAccess) -> None:

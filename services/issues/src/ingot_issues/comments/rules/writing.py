@@ -38,6 +38,24 @@ async def write_comment(
     return await announce_comment(tx, context, comment, "created")
 
 
+async def write_reply(
+    tx: Tx,
+    context: RepositoryContext,
+    issue: AnyIssue,
+    body: str,
+    body_references: list[Reference],
+    *,
+    key: str,
+) -> int:
+    """Write the comment of a reply by mail, unless its key has one. Return the id of the comment."""
+    await context.lock(tx)
+    if stored_id := await store.get_reply(tx, key):
+        return stored_id
+    comment = await write_comment(tx, context, issue, body, body_references)
+    await store.add_reply(tx, key, issue.id, comment.id)
+    return comment.id
+
+
 async def edit_comment(
     tx: Tx, context: RepositoryContext, row: CommentRow, body: str, body_references: list[Reference]
 ) -> Comment:

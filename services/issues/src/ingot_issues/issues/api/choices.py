@@ -6,7 +6,7 @@ from ingot_chassis.errors import Denied, NotFound, Unauthenticated
 from ingot_chassis.http.paging import Page
 from ingot_contracts.issues.choices import CHOICES, CLOSED, IssueChoices
 from ingot_contracts.issues.labels import Label
-from ingot_issues.access.api.policies import for_web, in_repository, organization_for
+from ingot_issues.access.api.policies import for_peer, in_repository, organization_for
 from ingot_issues.access.api.request import IssuesRequest
 from ingot_issues.labels.rules.views import label_view
 from ingot_issues.labels.store import organization as organization_labels
@@ -20,7 +20,7 @@ FIRST, FIRST_CLOSED = Page(1, CHOICES), Page(1, CLOSED)
 
 @get(
     "/internal/repos/{owner:str}/{repo:str}/issue-choices",
-    policy=for_web(in_repository("read", "read:issue")),
+    policy=for_peer(in_repository("read", "read:issue"), "web"),
     include_in_schema=False,
 )
 async def get_choices(request: IssuesRequest) -> IssueChoices:

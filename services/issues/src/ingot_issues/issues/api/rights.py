@@ -3,7 +3,7 @@
 from litestar import get
 
 from ingot_contracts.issues.rights import IssueRights
-from ingot_issues.access.api.policies import for_web, in_repository
+from ingot_issues.access.api.policies import for_peer, in_repository
 from ingot_issues.access.api.request import IssuesRequest
 from ingot_issues.access.rules.repositories import may_edit_issue
 from ingot_issues.issues.api.presentation import issue_of
@@ -11,7 +11,7 @@ from ingot_issues.issues.api.presentation import issue_of
 
 @get(
     "/internal/repos/{owner:str}/{repo:str}/issues/{index:int}/rights",
-    policy=for_web(in_repository("own", "read:issue", "numbered")),
+    policy=for_peer(in_repository("own", "read:issue", "numbered"), "web"),
     include_in_schema=False,
 )
 async def get_rights(request: IssuesRequest, index: int) -> IssueRights:

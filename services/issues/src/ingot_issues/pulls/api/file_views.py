@@ -4,7 +4,7 @@ from litestar import get, put
 
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_contracts.issues.file_views import MOST_FILE_VIEWS, FileViews, ViewFile
-from ingot_issues.access.api.policies import for_web, in_repository
+from ingot_issues.access.api.policies import for_peer, in_repository
 from ingot_issues.access.api.request import IssuesRequest
 from ingot_issues.issues.api.presentation import issue_of
 from ingot_issues.pulls.store import file_views as store
@@ -12,7 +12,7 @@ from ingot_issues.pulls.store import file_views as store
 PATH = "/internal/repos/{owner:str}/{repo:str}/pulls/{index:int}/file-views"
 
 
-@get(PATH, policy=for_web(in_repository("own", "read:issue", "pulls")), include_in_schema=False)
+@get(PATH, policy=for_peer(in_repository("own", "read:issue", "pulls"), "web"), include_in_schema=False)
 async def list_views(request: IssuesRequest, index: int) -> FileViews:
     """List the files of a pull request that the caller has viewed."""
     pull_id = await _pull_id(request, index)
@@ -23,7 +23,7 @@ async def list_views(request: IssuesRequest, index: int) -> FileViews:
 
 @put(
     PATH,
-    policy=for_web(in_repository("own", "write:issue", "pulls")),
+    policy=for_peer(in_repository("own", "write:issue", "pulls"), "web"),
     include_in_schema=False,
     status_code=204,
 )
