@@ -137,6 +137,13 @@ async def test_all_repositories_of_an_organization_come(world, root, source):
     assert (await root.get("/admin/imports")).json() == [state]
 
 
+async def test_all_repositories_get_the_table_of_people(world, root, bob, source):
+    await bob.create("mine")
+    await begin(root, source, issues=True, repositories=["one", "two"], people={"Cat": "bob"})
+    await work(world, 2)
+    assert [row.people for row in await world.rows("import_source")] == ['{"cat":2}'] * 2
+
+
 async def test_a_few_repositories_are_imported_at_once(world, root, source):
     path = await begin(root, source, issues=True)  # they wait for issues, which read nothing here
     await work(world, 3)
@@ -471,6 +478,8 @@ async def test_a_source_that_is_down_for_long_ends_the_import(world, root, sourc
         ({"organization": "bob"}, "organization"),
         ({"repositories": ["x"] * 101}, "repositories"),
         ({"repositories": [""]}, "repositories"),
+        ({"people": {"cat": "nobody"}}, "people"),
+        ({"people_csv": "cat"}, "people_csv"),
         ({"auth_token": "a\nb"}, "auth_token"),
     ],
 )

@@ -10,6 +10,7 @@ FIELDS = {
     "source": "crew",
     "password": "t0ken",
     "repositories": "app-* lib",
+    "people": "cat,ann\r\ndog,bob",
 }
 
 
@@ -23,6 +24,7 @@ async def test_an_import_is_begun_with_the_fields_of_the_form(pages, forge):
         "gitea", "https://there.example.org", "crew"
     )  # fmt: skip
     assert (body["repositories"], body["auth_password"]) == (["app-*", "lib"], "t0ken")
+    assert body["people_csv"].splitlines() == ["cat,ann", "dog,bob"]
     assert (body["issues"], body["wiki"], body["lfs"], body["private"]) == (True, True, False, False)
 
 

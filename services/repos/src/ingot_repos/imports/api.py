@@ -45,6 +45,7 @@ from ingot_repos.imports.rules.dry_runs import ImportReport, try_import
 from ingot_repos.imports.rules.fields import OF_A_FORGE, new_source
 from ingot_repos.imports.rules.lifecycle import NewImport, NewSource
 from ingot_repos.imports.rules.openings import SourceOpener
+from ingot_repos.imports.rules.people import People, PeopleCsv, find_people, read_people
 from ingot_repos.imports.store import Counts
 from ingot_repos.placement.api.forwarding import require_accepting
 from ingot_repos.presentation.rules.intervals import read_interval
@@ -67,8 +68,10 @@ class MigrateRepoForm(msgspec.Struct, kw_only=True):
     Labels, milestones, issues, pull requests, releases, the wiki and topics are imported from some services:
     gitea, forgejo, gogs, github, gitlab. The caller is the author of texts with an e-mail address that his
     account shows. If an administrator imports, other accounts are authors by their addresses, too. With
-    ``map_logins``, which only administrators set, accounts with the same login follow. Other authors are the
-    ghost; ``original_author`` names them. With ``lfs``, objects that the history points to are imported, too.
+    ``map_logins``, which only administrators set, accounts with the same login follow. ``people`` names
+    accounts by logins at the source, and comes first. ``people_csv`` is the same as CSV. Only administrators
+    name other accounts than their own there. Other authors are the ghost; ``original_author`` names them.
+    With ``lfs``, objects that the history points to are imported, too.
     They come from ``lfs_endpoint`` or from the LFS server of the remote. Switches for other data are ignored
     for plain git and mirrors. Other data of a ``service`` is refused. ``mirror_interval`` is for mirrors and
     ignored otherwise. The keys of AWS are ignored: git uses ``auth_username`` and ``auth_password``. With
@@ -94,6 +97,8 @@ class MigrateRepoForm(msgspec.Struct, kw_only=True):
     releases: bool = False
     wiki: bool = False
     map_logins: bool = False
+    people: People = {}
+    people_csv: PeopleCsv = ""
     dry_run: bool = False
     lfs: bool = False
     lfs_endpoint: Description = ""
@@ -147,7 +152,7 @@ async def migrate(request: RepositoryRequest, data: MigrateRepoForm) -> Response
     The response waits for a while. If the import takes longer, the commits are still being fetched.
     """
     access.require_unrestricted(request.principal)
-    source = _source(request, data)
+    source = await _source(request, data)
     request.acquire_slot()
     owner = await _owner(request, data)
     remote = await _remote_url(request, data)
@@ -195,11 +200,13 @@ async def migrate(request: RepositoryRequest, data: MigrateRepoForm) -> Response
     return Response(await present(request, ResolvedRepository(row, level)), status_code=201)
 
 
-def _source(request: RepositoryRequest, data: MigrateRepoForm) -> NewSource | None:
+async def _source(request: RepositoryRequest, data: MigrateRepoForm) -> NewSource | None:
     """Return the data next to git to import. Raises Invalid, Denied."""
     service = data.service.lower()
     if data.map_logins and not request.principal.admin:
         raise Denied("only administrators map users by their logins")
+    people = read_people(data.people, data.people_csv)
+    accounts = await find_people(request.db, request.part(AccountCopies), people, request.principal)
     if data.mirror or service not in FORGES:
         return None
     return new_source(
@@ -207,6 +214,7 @@ def _source(request: RepositoryRequest, data: MigrateRepoForm) -> NewSource | No
         {name for name in OF_A_FORGE if getattr(data, name)},
         maps_people=request.principal.admin,
         map_logins=data.map_logins,
+        people=accounts,
     )
 
 

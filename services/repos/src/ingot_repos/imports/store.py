@@ -36,6 +36,8 @@ import_source = Table(
     Column("maps_people", Boolean, nullable=False, default=False, server_default=false()),
     # Added to the numbers of pull requests. Null before it is known, and without pull requests.
     Column("pull_offset", Integer),
+    # JSON: ids of accounts by lower-case logins at the source. Empty after the end of the import.
+    Column("people", Text, nullable=False, default="{}", server_default="{}"),
 )
 
 
@@ -62,6 +64,7 @@ class SourceRow(TypedRow):
     paused_until: datetime | None
     maps_people: bool
     pull_offset: int | None
+    people: str
 
 
 async def add(
@@ -72,6 +75,7 @@ async def add(
     kinds: Sequence[str],
     map_logins: bool,
     maps_people: bool,
+    people: Mapping[str, int],
 ) -> None:
     await db.execute(
         import_source.insert().values(
@@ -80,6 +84,7 @@ async def add(
             kinds=msgspec.json.encode(list(kinds)).decode(),
             map_logins=map_logins,
             maps_people=maps_people,
+            people=msgspec.json.encode(people).decode(),
         )
     )
 
@@ -97,6 +102,10 @@ async def change(db: Executor, repository_id: int, **values: Any) -> None:
 
 def kinds_of(row: SourceRow) -> list[str]:
     return msgspec.json.decode(row.kinds, type=list[str])
+
+
+def people_of(row: SourceRow) -> dict[str, int]:
+    return msgspec.json.decode(row.people, type=dict[str, int])
 
 
 def counts_of(row: SourceRow) -> dict[str, Counts]:

@@ -25,6 +25,7 @@ from ingot_repos.imports.clients.organizations import SourceOrganization
 from ingot_repos.imports.clients.source import SourceBusy, SourceFailed
 from ingot_repos.imports.rules.fields import OF_A_FORGE, new_source
 from ingot_repos.imports.rules.openings import SourceOpener
+from ingot_repos.imports.rules.people import People, PeopleCsv, find_people, read_people
 from ingot_repos.organization_imports import rules, store
 from ingot_repos.organization_imports.rules import ListedRepository, Options, OrganizationImport
 from ingot_repos.organization_imports.store import OrganizationImportRow
@@ -48,7 +49,8 @@ class ImportOrganizationForm(msgspec.Struct, kw_only=True):
     created with the visibility at the source, and the caller owns it. In one that more people see than at
     the source, all repositories become private. ``repositories`` are globs for names.
     The other fields are those of an import of one repository. Authors are found as for
-    an administrator who imports a repository. With ``dry_run`` nothing is created, and the answer is a
+    an administrator who imports a repository: by ``people``, a table, by addresses, and with ``map_logins``
+    by logins. With ``dry_run`` nothing is created, and the answer is a
     report.
     """
 
@@ -69,6 +71,8 @@ class ImportOrganizationForm(msgspec.Struct, kw_only=True):
     wiki: bool = False
     lfs: bool = False
     map_logins: bool = False
+    people: People = {}
+    people_csv: PeopleCsv = ""
     dry_run: bool = False
 
 
@@ -106,6 +110,8 @@ async def import_organization(
         raise Invalid.field("address", "address", reason_text("address"))
     if data.lfs and not request.settings.lfs_enabled:
         raise Invalid.field("lfs", "unsupported", reason_text("lfs-off"))
+    people = read_people(data.people, data.people_csv)
+    accounts = await find_people(request.db, request.part(AccountCopies), people, request.principal)
     options = Options(
         globs=data.repositories,
         private=data.private,
@@ -115,6 +121,7 @@ async def import_organization(
             {name for name in OF_A_FORGE if getattr(data, name)},
             maps_people=True,
             map_logins=data.map_logins,
+            people=accounts,
         ),
     )
     sealed = seal_credentials(request.part(Seal), data.auth_username, data.auth_token or data.auth_password)

@@ -26,7 +26,7 @@ from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports import store as sources
 from ingot_repos.imports.clients.source import ABSENT, Source, SourceFailed, SourceRelease
 from ingot_repos.imports.rules.openings import SourceOpener
-from ingot_repos.imports.rules.people import accounts_of, logins_of
+from ingot_repos.imports.rules.people import accounts_of, logins_of, rule_of
 from ingot_repos.imports.rules.references import References
 from ingot_repos.imports.store import Counts, SourceRow
 from ingot_repos.pushes.store import refs
@@ -129,7 +129,8 @@ class ForgeData:
                 raise SourceFailed("forge-answer")  # the source ignores the place of the page
             first = page.first
             async with self._db.read() as db:
-                people = await accounts_of(db, page, source, importer_id=remote.user_id)
+                rule = rule_of(source, importer_id=remote.user_id)
+                people = await accounts_of(db, page.addresses, rule)
                 logins = await logins_of(db, people)
             references = References(address, local_url, source.pull_offset or 0, logins)
             for release in references.rewrite_all(page.releases):

@@ -15,7 +15,7 @@ from ingot_repos.git.remote.remote import Reason
 from ingot_repos.imports.clients.source import KINDS, Kind, PersonKey, Source, SourceBusy, SourceFailed
 from ingot_repos.imports.rules.lifecycle import NewSource
 from ingot_repos.imports.rules.openings import SourceOpener
-from ingot_repos.imports.rules.people import accounts_of
+from ingot_repos.imports.rules.people import MappingRule, accounts_of
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 from ingot_repos.remotes.rules.urls import RemoteUrl
 
@@ -78,7 +78,8 @@ async def _report(
             page = await there.page(kind, "")
             people |= page.addresses.keys()
             async with database.read() as db:
-                mapped |= (await accounts_of(db, page, new, importer_id=importer_id)).keys()
+                rule = MappingRule(importer_id, new.maps_people, new.map_logins, new.people)
+                mapped |= (await accounts_of(db, page.addresses, rule)).keys()
     requests = None
     if all(count is not None for count in counts.values()):
         requests = ceil(sum((count or 0) * costs.get(kind, 0) + 1 for kind, count in counts.items()))

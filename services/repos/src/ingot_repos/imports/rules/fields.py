@@ -21,7 +21,12 @@ KINDS_OF_FIELDS: Mapping[str, tuple[Kind | Literal["wiki"], ...]] = {
 
 
 def new_source(
-    service: str, fields: Collection[str], *, maps_people: bool, map_logins: bool
+    service: str,
+    fields: Collection[str],
+    *,
+    maps_people: bool,
+    map_logins: bool,
+    people: dict[str, int],
 ) -> NewSource | None:
     """Return the data next to git to import, or None without any. Raises Invalid."""
     kinds: set[str] = set()
@@ -31,4 +36,10 @@ def new_source(
         kinds.update(KINDS_OF_FIELDS[name])
     if not kinds:
         return None
-    return NewSource(service=service, kinds=sorted(kinds), maps_people=maps_people, map_logins=map_logins)
+    return NewSource(
+        service=service,
+        kinds=sorted(kinds),
+        maps_people=maps_people,
+        map_logins=map_logins,
+        people=people,
+    )

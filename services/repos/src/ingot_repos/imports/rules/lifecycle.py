@@ -68,13 +68,15 @@ class NewSource(msgspec.Struct, frozen=True, kw_only=True):
     """The data next to git that an import brings: its kinds, in the API of a service.
 
     ``maps_people``: users of the source have the accounts with the same addresses. Otherwise only the account
-    that imports can be an author. ``map_logins``: or with the same logins.
+    that imports can be an author. ``map_logins``: or with the same logins. ``people`` has the accounts that
+    the form names, by lower-case logins at the source. They come before the others.
     """
 
     service: str
     kinds: list[str]
     maps_people: bool = False
     map_logins: bool = False
+    people: dict[str, int] = {}
 
 
 def error_text(row: ImportRow) -> str:
@@ -126,6 +128,7 @@ async def request(
             kinds=new.source.kinds,
             map_logins=new.source.map_logins,
             maps_people=new.source.maps_people,
+            people=new.source.people,
         )
     if new.mirror:
         await mirror_rows.add(tx, repository_id, interval_seconds=new.interval)

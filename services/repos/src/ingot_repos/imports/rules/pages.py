@@ -35,7 +35,7 @@ from ingot_repos.imports.clients.source import (
 )
 from ingot_repos.imports.rules.lifecycle import OF_ISSUES, announce_end, end
 from ingot_repos.imports.rules.openings import SourceOpener
-from ingot_repos.imports.rules.people import accounts_of, logins_of
+from ingot_repos.imports.rules.people import accounts_of, logins_of, rule_of
 from ingot_repos.imports.rules.references import References
 from ingot_repos.imports.store import Counts, SourceRow
 from ingot_repos.presentation.rules.announcements import announce_edit
@@ -149,7 +149,8 @@ class SourcePages:
         """Return a page for issues, with people and references of this server."""
         async with self._db.read() as db:
             row = await repositories.get_unfiltered(db, source.repository_id)
-            people = await accounts_of(db, page, source, importer_id=remote.user_id)
+            rule = rule_of(source, importer_id=remote.user_id)
+            people = await accounts_of(db, page.addresses, rule)
             logins = await logins_of(db, people)
         if row is None:
             return ENDED
@@ -217,6 +218,7 @@ class SourcePages:
             )
             if before is not None and is_ended and before.state == RepositoryState.READY:
                 await imports.change_remote(tx, repository_id, sealed=None)
+                await store.change(tx, repository_id, people="{}")
                 await repositories.change(tx, repository_id, **OF_ISSUES)
                 user = await accounts.get(tx, user_id)
                 await announce_edit(tx, self._presenter, before, as_user(user) if user else GHOST)

@@ -1,14 +1,45 @@
-"""Accounts of the people of a source."""
+"""Accounts of the people of a source: by a table, by their addresses, or by their logins."""
 
 from collections.abc import Mapping
+from typing import Annotated, NamedTuple
 
+import msgspec
+
+from ingot_chassis.csv_tables import read_table
+from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.errors import Denied, Invalid, NotFound
+from ingot_chassis.security.principal import Principal
+from ingot_contracts.limits import Name
+from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.catalog.store import accounts
 from ingot_repos.catalog.store.states import AccountKind
 from ingot_repos.commits.store.authors import users_by_email
-from ingot_repos.imports.clients.source import PersonKey, SourcePage
-from ingot_repos.imports.rules.lifecycle import NewSource
+from ingot_repos.imports import store
+from ingot_repos.imports.clients.source import PersonKey
 from ingot_repos.imports.store import SourceRow
+
+MOST_PEOPLE = 1_000
+"""Limit of rows of a table of people."""
+NAMED = 20
+"""Limit of wrong names in one error."""
+People = Annotated[dict[Name, Name], msgspec.Meta(max_length=MOST_PEOPLE)]
+"""Logins here by logins at the source."""
+PeopleCsv = Annotated[str, msgspec.Meta(max_length=500_000)]
+"""The same as CSV: a login at the source and a login here in each line, without a header."""
+
+
+class MappingRule(NamedTuple):
+    """The rule by which an import finds accounts (see ``NewSource``)."""
+
+    importer_id: int
+    maps_people: bool
+    map_logins: bool
+    people: Mapping[str, int]
+
+
+def rule_of(source: SourceRow, *, importer_id: int) -> MappingRule:
+    return MappingRule(importer_id, source.maps_people, source.map_logins, store.people_of(source))
 
 
 async def logins_of(db: Executor, people: Mapping[PersonKey, int]) -> dict[str, str]:
@@ -18,24 +49,74 @@ async def logins_of(db: Executor, people: Mapping[PersonKey, int]) -> dict[str, 
 
 
 async def accounts_of(
-    db: Executor, page: SourcePage, source: SourceRow | NewSource, *, importer_id: int
+    db: Executor, addresses: Mapping[PersonKey, str], rule: MappingRule
 ) -> dict[PersonKey, int]:
     """Return the accounts of users of the source, by their keys.
 
     A source can claim any address. So only an administrator, who trusts it, lets it name other accounts than
-    that of the importer.
+    that of the importer. The table of people comes first. Accounts of it that were deleted are ignored.
     """
-    by_email = await users_by_email(db, {address for address in page.addresses.values() if address})
+    by_email = await users_by_email(db, {address for address in addresses.values() if address})
     ids = {
-        key: by_email[address.lower()].id
-        for key, address in page.addresses.items()
-        if address.lower() in by_email
+        key: by_email[address.lower()].id for key, address in addresses.items() if address.lower() in by_email
     }
-    if not source.maps_people:
-        return {key: account_id for key, account_id in ids.items() if account_id == importer_id}
-    if source.map_logins:
-        rest = {key[1].lower(): key for key in page.addresses if key not in ids}
+    if rule.maps_people and rule.map_logins:
+        rest = {key[1].lower(): key for key in addresses if key not in ids}
         for row in await accounts.list_by_logins(db, rest):
             if row.kind == AccountKind.USER:
                 ids[rest[row.login.lower()]] = row.id
+    named = {key: rule.people[key[1].lower()] for key in addresses if key[1].lower() in rule.people}
+    existing = {row.id for row in await accounts.list_by_ids(db, set(named.values()))}
+    ids |= {key: account_id for key, account_id in named.items() if account_id in existing}
+    if not rule.maps_people:
+        return {key: account_id for key, account_id in ids.items() if account_id == rule.importer_id}
     return ids
+
+
+def read_people(table: Mapping[str, str], text: str) -> dict[str, str]:
+    """Return the table of a form: logins here by lower-case logins at the source. Raises Invalid."""
+    rows, reason = read_table(text)
+    if reason:
+        raise Invalid.field("people_csv", "format", reason)
+    lines = [("people", *one) for one in table.items()]
+    for number, row in enumerate(rows, 1):
+        if len(row) not in (0, 2):
+            words = f"line {number} has {len(row)} cells instead of two: a login there and a login here"
+            raise Invalid.field("people_csv", "format", words)
+        if row:
+            lines.append(("people_csv", row[0], row[1]))
+    people = dict[str, str]()
+    for field, there, here in lines:
+        key, login = there.strip().lower(), here.strip()
+        if not key or not login:
+            raise Invalid.field(field, "required", "a login is empty")
+        if people.setdefault(key, login).lower() != login.lower():
+            raise Invalid.field(field, "duplicate", f"{there.strip()!r} has two accounts")
+    if len(people) > MOST_PEOPLE:
+        raise Invalid.field("people_csv", "too_many", f"has more than {MOST_PEOPLE:,} people")
+    return people
+
+
+async def find_people(
+    database: Database, copies: AccountCopies, people: Mapping[str, str], principal: Principal
+) -> dict[str, int]:
+    """Return the ids of the accounts of a table. Raises Invalid with the names of unknown ones, and Denied.
+
+    Only administrators map other people than themselves.
+    """
+    if not principal.admin and any(one.lower() != principal.name.lower() for one in people.values()):
+        raise Denied("only administrators map people to other accounts than their own")
+    async with database.read() as db:
+        copied = await accounts.list_by_logins(db, set(people.values()))
+    rows = {row.login.lower(): row for row in copied}
+    unknown = list[str]()
+    for login in dict.fromkeys(people.values()):
+        if login.lower() not in rows and len(unknown) < NAMED:
+            try:
+                rows[login.lower()] = await copies.get_by_login(login)
+            except NotFound:
+                unknown.append(login)
+    unknown += [row.login for row in rows.values() if row.kind != AccountKind.USER]
+    if unknown:
+        raise Invalid.field("people", "unknown", f"there is no user {', '.join(map(repr, unknown[:NAMED]))}")
+    return {there: rows[here.lower()].id for there, here in people.items()}

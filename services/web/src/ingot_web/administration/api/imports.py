@@ -69,6 +69,7 @@ async def add_import(request: WebRequest) -> Response[Any]:
         **{name: form.text(name) for name in ("service", "address", "source", "organization")},
         "auth_username": form.text("user"),
         "auth_password": form["password"],
+        "people_csv": form["people"],
         "repositories": form.text("repositories").split() or ["*"],
         **{name: form.has(name) for name, _ in (*SWITCHES, ("private", ""), ("map_logins", ""))},
         "dry_run": is_trial,
