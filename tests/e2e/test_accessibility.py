@@ -68,6 +68,7 @@ STATES = (
     "root/lit/pulls/2/files?style=split&at=1R1", "root/lit/settings/branches/edit?rule_name=main",
     "root/lit/nothing", "root/old/_new/main", "root/lit/commit/{picture}",
     "root/lit/issues?state=closed&q=zzz", "root/lit/issues?labels=bug&without=milestone",
+    "root/lit/issues/edit?number=1", "root/lit/pulls/edit?number=2",
     "login/oauth/authorize?client_id={client_id}&redirect_uri=http://127.0.0.1/&response_type=code&state=1",
 )  # fmt: skip
 """Other states of pages."""

@@ -178,6 +178,8 @@ class FakeForge:
         """Answers of internal routes, by method and path."""
         self.calls: list[tuple[str, str]] = []
         """Method and path of all calls of those routes."""
+        self.bodies: list[object] = []
+        """Bodies of the POST calls of those routes, in order."""
         self.is_older = False
         """True if answers lack all fields with a default, as those of an older release."""
         self.down: set[str] = set()
@@ -196,6 +198,8 @@ class FakeForge:
         route = f"{scope['method']} {scope['path']}"
         if route in self.internal:
             self.calls.append((scope["method"], scope["path"]))
+            if scope["method"] == "POST":
+                self.bodies.append(msgspec.json.decode((await receive())["body"]))
             answer = self.internal[route]
             await send({"type": "http.response.start", "status": 200 if answer else 204, "headers": []})
             await send({"type": "http.response.body", "body": msgspec.json.encode(answer) if answer else b""})

@@ -130,8 +130,12 @@ PARAMETERS = {
     "rule_id": "1", "comment_id": "5", "tag": "v1", "source_id": "1", "review_id": "7", "sha": "1" * 40,
     "import_id": "1", "page": "Home",
 }  # fmt: skip
-OTHERS = ("/admin/tasks", "/admin/events", "/admin/jobs", "/ann/demo/pulls/1/viewed", "/user/invitation")
-"""Their answers do not come from the public API: see test_operations, test_file_views and test_invitations."""
+OTHERS = (
+    "/admin/tasks", "/admin/events", "/admin/jobs", "/ann/demo/pulls/1/viewed", "/user/invitation",
+    "/ann/demo/issues/edit", "/ann/demo/pulls/edit",
+)  # fmt: skip
+"""Their answers do not come from the public API: see test_operations, test_file_views, test_invitations and
+test_bulk_edits."""
 FIELDS = {
     "/ann/demo/settings/delete": {"name": "ann/demo"},
     "/ann/demo/settings/transfer": {"name": "ann/demo"},

@@ -45,7 +45,7 @@ from ingot_issues.imports import events as import_events
 from ingot_issues.imports.jobs import ImportJobs
 from ingot_issues.issues import events as issue_events
 from ingot_issues.issues.api import assignees as issue_assignees
-from ingot_issues.issues.api import choices, deadlines, dependencies, locks, pins, rights
+from ingot_issues.issues.api import bulk_edits, choices, deadlines, dependencies, locks, pins, rights
 from ingot_issues.issues.api import labels as issue_labels
 from ingot_issues.issues.api import routes as issues
 from ingot_issues.labels import events as label_events
@@ -177,6 +177,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         routes=[
             REPOSITORY_ROUTES,
             PAGE_ROUTES,
+            *bulk_edits.routes,
             *choices.routes,
             *comments.internal_routes,
             *file_views.routes,

@@ -14,6 +14,7 @@ from ingot_chassis.errors import Conflict, Denied, Invalid, NotAllowed, NotFound
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.peers.transports import PeerAnswer
 from ingot_contracts.identity.invitations import InvitationCode, LinkedInvitation
+from ingot_contracts.issues.bulk_edits import EditIssues, EditOutcome, EditOutcomes
 from ingot_contracts.issues.choices import IssueChoices
 from ingot_contracts.issues.file_views import FileViews, ViewFile
 from ingot_contracts.issues.rights import IssueRights
@@ -241,6 +242,13 @@ class Forge:
             return (await self._peers["issues"].get(path, IssueRights, principal=self._principal)).may_edit
         except NotFound:
             return True
+
+    async def edit_issues(self, repository: str, edit: EditIssues) -> list[EditOutcome]:
+        """Change many issues. Return the outcome for each of them. Raises as ``change``."""
+        path = f"/internal/repos{repository}/issues/edits"
+        edited = await self._peers["issues"].post(path, edit, EditOutcomes, principal=self._principal)
+        self._on_change()
+        return edited.outcomes
 
     async def file_views(self, repository: str, number: int) -> Mapping[str, str] | None:
         """Return files of a pull request that the caller has viewed, as in ``FileViews``.

@@ -101,7 +101,7 @@ async def remove_issue_label(request: IssuesRequest, index: int, label_id: int) 
     """Remove a label from an issue."""
     issue, context = await issue_of(request, index), await request.context()
     async with request.db.transaction() as tx:
-        await issue_labels.remove_from_issue(tx, context, issue, label_id)
+        await issue_labels.remove_from_issue(tx, context, issue, [label_id])
 
 
 routes = [

@@ -1,11 +1,13 @@
 """Changes of the labels on an issue."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
+from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid
 from ingot_contracts.issues.events import IssueChanges
+from ingot_contracts.repos.repositories import Repository
 from ingot_issues.issues.rules.announcements import announce
 from ingot_issues.issues.store.details import IssueDetails
 from ingot_issues.labels.rules.repository import list_ids_to_put, one_of_each_scope, scope_of
@@ -18,10 +20,11 @@ from ingot_issues.records.store.timeline import CommentKind, Details
 
 async def add_to_issue(
     tx: Tx, context: RepositoryContext, issue: IssueDetails, ids: list[int], names: list[str]
-) -> None:
-    """Add labels to an issue. An exclusive label replaces other labels of its scope.
+) -> IssueDetails | None:
+    """Add labels to an issue. Return its details if the labels changed.
 
-    Labels that the repository does not have are skipped.
+    An exclusive label replaces other labels of its scope. Labels that the repository does not have are
+    skipped.
     """
     await context.lock(tx, issue.id)
     repository = context.repository
@@ -32,7 +35,7 @@ async def add_to_issue(
     added_ids = [row.id for row in added]
     displaced_ids = [row.id for row in former if scope_of(row) in scopes and row.id not in added_ids]
     removed = await store.remove_from_issue(tx, issue.id, displaced_ids)
-    await _record(
+    return await _record(
         tx, context, issue, added=await store.put_on_issue(tx, issue.id, added_ids), removed=removed
     )
 
@@ -52,13 +55,24 @@ async def replace_on_issue(
     return await _record(tx, context, issue, added=added, removed=removed)
 
 
-async def remove_from_issue(tx: Tx, context: RepositoryContext, issue: IssueDetails, label_id: int) -> None:
-    """Remove a label, if the issue has it. Raises Invalid if the repository has no such label."""
+async def require_labels(db: Executor, repository: Repository, ids: Collection[int], field: str) -> None:
+    """Raise Invalid if issues of the repository cannot have one of these labels."""
+    distinct = list(dict.fromkeys(ids))
+    rows = await store.list_by_ids_and_names(db, repository.id, repository.owner.id, distinct)
+    if len(rows) < len(distinct):
+        raise Invalid.field(field, "unknown", "is no label of the repository")
+
+
+async def remove_from_issue(
+    tx: Tx, context: RepositoryContext, issue: IssueDetails, ids: list[int]
+) -> IssueDetails | None:
+    """Remove labels that the issue has. Return its details if the labels changed.
+
+    Raises Invalid if the repository has no such label.
+    """
     await context.lock(tx, issue.id)
-    repository = context.repository
-    if await store.get_usable(tx, repository.id, repository.owner.id, label_id) is None:
-        raise Invalid.field("id", "unknown", "is no label of the repository")
-    await _record(tx, context, issue, removed=await store.remove_from_issue(tx, issue.id, [label_id]))
+    await require_labels(tx, context.repository, ids, "id")
+    return await _record(tx, context, issue, removed=await store.remove_from_issue(tx, issue.id, ids))
 
 
 async def clear_issue(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> None:

@@ -12,6 +12,7 @@ import msgspec
 from sqlalchemy import ColumnElement, and_, bindparam, case, literal_column, select
 
 from ingot_chassis.clock import now
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow
@@ -314,12 +315,26 @@ _HAS_NUMBER = (
     issue.c.number == bindparam("number", type_=BigId),
 )
 _DETAILS_BY_NUMBER = PreparedQuery(DETAILS.where(*_HAS_NUMBER), DetailsRow)
+_DETAILS_BY_NUMBERS = PreparedQuery(
+    DETAILS.where(
+        issue.c.repository_id == bindparam("repository_id", type_=BigId), any_of(issue.c.number, "numbers")
+    ),
+    DetailsRow,
+)
 _DETAILS_BY_ID = PreparedQuery(DETAILS.where(issue.c.id == bindparam("issue_id", type_=BigId)), DetailsRow)
 
 
 async def get_details(db: Executor, repository_id: int, number: int) -> IssueDetails | None:
     row = await _DETAILS_BY_NUMBER.first(db, repository_id=repository_id, number=number, viewer=0)
     return details_of(row) if row is not None else None
+
+
+async def list_by_numbers(
+    db: Executor, repository_id: int, numbers: Sequence[int], *, is_pull: bool
+) -> list[IssueDetails]:
+    """Return those of the numbered issues or, with ``is_pull``, pull requests that exist."""
+    rows = await _DETAILS_BY_NUMBERS.all(db, repository_id=repository_id, numbers=list(numbers), viewer=0)
+    return [details_of(row) for row in rows if row.is_pull == is_pull]
 
 
 async def get_details_by_id(db: Executor, issue_id: int, viewer: int = 0) -> IssueDetails | None:

@@ -72,12 +72,6 @@ async def get(db: Executor, repository_id: int, label_id: int) -> LabelRow | Non
     return await fetch_first(db, statement, LabelRow)
 
 
-async def get_usable(db: Executor, repository_id: int, owner_id: int, label_id: int) -> LabelRow | None:
-    """Return a label that issues of a repository may have, or None."""
-    statement = select(label).where(_is_usable(repository_id, owner_id), label.c.id == label_id)
-    return await fetch_first(db, statement, LabelRow)
-
-
 def _is_usable(repository_id: int, owner_id: int) -> ColumnElement[bool]:
     """Return the condition for labels of the repository, and of the organization that owns it."""
     return or_(label.c.repository_id == repository_id, label.c.organization_id == owner_id)

@@ -1,5 +1,12 @@
 """Routes of issues."""
 
-from ingot_web.issues.api import choices, comments, conversations, facts, tasks
+from ingot_web.issues.api import bulk_edits, choices, comments, conversations, facts, tasks
 
-routes = [*choices.routes, *comments.routes, *conversations.routes, *facts.routes, *tasks.routes]
+routes = [
+    *bulk_edits.routes,
+    *choices.routes,
+    *comments.routes,
+    *conversations.routes,
+    *facts.routes,
+    *tasks.routes,
+]

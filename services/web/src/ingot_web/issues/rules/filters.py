@@ -60,6 +60,11 @@ class ListFilter:
         }
         return {name: value for name, value in values.items() if value}
 
+    @property
+    def query(self) -> str:
+        """Return the filter as the query of a URL."""
+        return urlencode(_pairs(self))
+
     def choose(self, name: str, value: str) -> str:
         """Return the URL of the list with this value for ``name``. An empty value removes the filter."""
         changes: dict[str, Any] = {name: value} if value else {}
@@ -93,4 +98,4 @@ def _pairs(chosen: ListFilter) -> list[tuple[str, str]]:
 
 
 def _address(chosen: ListFilter) -> str:
-    return f"?{urlencode(_pairs(chosen))}"
+    return f"?{chosen.query}"

@@ -276,10 +276,10 @@ class WebRequest(ApiRequest):
         reload = {"HX-Refresh": "true"} if is_here else {}
         return Response(b"", status_code=204, headers={"HX-Redirect": location, **reload, **HEADERS})
 
-    def redirect_with_outcome(self, path: str, outcome: str) -> Response[bytes]:
-        """Redirect to a page that shows the outcome once."""
-        query = self.part(Outcomes).query(self._caller, unquote(path), outcome, int(time.time()))
-        return self.redirect(f"{path}?{query}")
+    def redirect_with_outcome(self, path: str, outcome: str, query: str = "") -> Response[bytes]:
+        """Redirect to a page, with this query, that shows the outcome once."""
+        proof = self.part(Outcomes).query(self._caller, unquote(path), outcome, int(time.time()))
+        return self.redirect(f"{path}?{query}&{proof}" if query else f"{path}?{proof}")
 
     def _outcome(self) -> str:
         """Return the outcome for this page; empty the second time."""

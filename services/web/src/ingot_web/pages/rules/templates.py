@@ -30,6 +30,7 @@ SCRIPTS = (
     "copy_buttons.js",
     "reviews.js",
     "pickers.js",
+    "lists.js",
     "palette.js",
 )
 EXCERPT = 200
