@@ -6,6 +6,7 @@ import hashlib
 import pytest
 
 from ingot_contracts.identity.credentials import Authenticate, Authenticated
+from ingot_contracts.web import APPEARANCE
 
 from .world import LOOPBACK, TOKEN, open_client, send_raw
 
@@ -360,3 +361,29 @@ async def test_a_token_of_lfs_reaches_repos_in_a_header_of_its_own(client, path,
 
     assert arrived.get("lfs-token") == token
     assert not {"authorization", "ingot-principal"} & arrived.keys()
+
+
+async def test_pages_get_the_appearance_of_the_account_and_programs_do_not(world, client):
+    world.identity.add_credential(7, session="5e" * 32, appearance="dark.compact.8")
+    cookie = {"Cookie": f"{APPEARANCE}=light.compact.2; ingot-session=" + "5e" * 32}
+    forged = {APPEARANCE: "contrast.compact.2"}
+    async with client.get("/ann/app", headers=cookie | forged) as answer:
+        signed_in = headers_of(await answer.json())
+    async with client.get("/ann/app", headers=forged) as answer:
+        visitor = headers_of(await answer.json())
+    async with client.get(REPO, headers={"Authorization": f"Bearer {TOKEN}"} | forged) as answer:
+        program = headers_of(await answer.json())
+    assert (signed_in[APPEARANCE], signed_in["cookie"]) == ("dark.compact.8", f"{APPEARANCE}=light.compact.2")
+    assert APPEARANCE not in visitor
+    assert APPEARANCE not in program
+
+
+async def test_the_page_after_a_form_shows_what_the_form_changed(world, client):
+    world.identity.add_credential(7, session="5e" * 32, appearance="dark.compact.8")
+    cookie = {"Cookie": "ingot-session=" + "5e" * 32}
+    async with client.get("/ann/app", headers=cookie):
+        world.identity.add_credential(7, session="5e" * 32, appearance="light.compact.2")
+    async with client.post("/user/settings/appearance", headers=cookie) as answer:
+        assert answer.status == 200
+    async with client.get("/ann/app", headers=cookie) as answer:
+        assert headers_of(await answer.json())[APPEARANCE] == "light.compact.2"

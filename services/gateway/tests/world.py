@@ -199,11 +199,13 @@ class EchoIdentity(EchoService):
         self.add_credential(7, token=TOKEN)
         self.add_credential(7, name="ann", password="secret")
 
-    def add_credential(self, user_id: int, *, address: str = LOOPBACK, **fields: str) -> None:
+    def add_credential(
+        self, user_id: int, *, address: str = LOOPBACK, appearance: str = "", **fields: str
+    ) -> None:
         """Let requests from ``address`` sign in as ``user_id`` with these fields of Authenticate."""
         credential = Authenticate(address=address, **fields)
         self.internal.credentials[credential] = Authenticated(
-            principal_token=f"principal of {user_id}", user_id=user_id
+            principal_token=f"principal of {user_id}", user_id=user_id, appearance=appearance
         )
 
     def add_enrolling_session(self, secret: str, **fields: str) -> None:

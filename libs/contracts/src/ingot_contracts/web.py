@@ -1,9 +1,11 @@
 """The page frame of web for services that answer browsers themselves, so all pages look alike.
 
-The style sheet is web's, at a fixed address. Pages are readable without it.
+The style sheet is web's, at a fixed address. Pages are readable without it. The appearance of pages is a
+preference of each viewer: that of the account, or of a visitor's cookie.
 """
 
 from html import escape
+from typing import Literal, get_args
 
 import msgspec
 
@@ -16,6 +18,61 @@ _LOGO = (
     '<path d="M7 8h18l4 16H3z" fill="currentColor"/>'
     '<path d="M10 8h12l1.2 5H8.800z" fill="#fff" fill-opacity=".45"/></svg>'
 )
+
+APPEARANCE = "ingot-appearance"
+"""The visitor's cookie, and the header by which the gateway tells web that of an account."""
+Theme = Literal["system", "light", "dark", "contrast"]
+Density = Literal["comfortable", "compact"]
+TabWidth = Literal[2, 4, 8]
+
+
+class Appearance(msgspec.Struct, frozen=True):
+    """The look of pages for one viewer. ``tab_width`` is in characters.
+
+    The themes "system" and "contrast" follow the system's light and dark.
+    """
+
+    theme: Theme = "system"
+    density: Density = "comfortable"
+    tab_width: TabWidth = 4
+
+    @classmethod
+    def of(cls, theme: str, density: str, tab_width: str | int) -> "Appearance":
+        """Return the appearance of these values. Unknown values are ignored.
+
+        Programs store themes by the names of Gitea's: ``gitea-dark``, ``gitea-auto``.
+        """
+        values = {"theme": theme.removeprefix("gitea-"), "density": density, "tab_width": str(tab_width)}
+        valid = {name: value for name, value in values.items() if value in CHOICES[name]}
+        return msgspec.convert(valid, cls, strict=False)
+
+    @classmethod
+    def parse(cls, text: str) -> "Appearance":
+        """Return the appearance in a cookie or header. Unknown values are ignored."""
+        parts = text.split(".")
+        return cls.of(*parts) if len(parts) == len(cls.__struct_fields__) else cls()
+
+    @property
+    def text(self) -> str:
+        """Return it as it is in the cookie and the header."""
+        return f"{self.theme}.{self.density}.{self.tab_width}"
+
+    @property
+    def attributes(self) -> str:
+        """Return the attributes of the element ``html`` for the style sheet, with a space in front."""
+        return "".join(
+            f' data-{name.replace("_", "-")}="{value}"'
+            for name, value in msgspec.structs.asdict(self).items()
+            if value != getattr(DEFAULT_APPEARANCE, name)
+        )
+
+
+DEFAULT_APPEARANCE = Appearance()
+CHOICES = {
+    name: tuple(str(value) for value in get_args(values))
+    for name, values in (("theme", Theme), ("density", Density), ("tab_width", TabWidth))
+}
+"""Values of each field, as texts."""
 
 
 class PageFrame(msgspec.Struct, frozen=True):
@@ -35,17 +92,26 @@ class PageFrame(msgspec.Struct, frozen=True):
         return (
             f'<footer class="foot"><div><span>{name} runs on Ingot</span> '
             f'<a href="{root}/api/swagger">API</a> '
-            f'<a href="{root}/explore/repos">Explore</a></div></footer>'
+            f'<a href="{root}/explore/repos">Explore</a> '
+            f'<a href="{root}/-/appearance">Appearance</a></div></footer>'
         )
 
-    def document(self, title: str, main: str, *, kind: str = "", head: str = "") -> str:
+    def document(
+        self,
+        title: str,
+        main: str,
+        *,
+        kind: str = "",
+        head: str = "",
+        appearance: Appearance = DEFAULT_APPEARANCE,
+    ) -> str:
         """Return a page that does not show the signed-in user.
 
         ``main`` is HTML of the class ``kind``. ``head`` goes before the style sheet.
         """
         root, name = escape(self.root), escape(self.site_name)
         return (
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+            f'<!doctype html><html lang="en"{appearance.attributes}><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{escape(title)} · {name}</title>{head}"
             f'<link rel="stylesheet" href="{root}{STYLE}">'

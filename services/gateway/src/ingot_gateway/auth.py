@@ -51,12 +51,14 @@ _IRRELEVANT = {event_type(cls) for cls in (UserCreated, OrganizationEdited)}
 class Caller(NamedTuple):
     """The account of a request. ``principal_token`` is empty for an anonymous caller.
 
-    ``enrols``: the session only sets up a second factor. All other requests are anonymous.
+    ``enrols``: the session only sets up a second factor. All other requests are anonymous. ``appearance`` is
+    that of pages.
     """
 
     principal_token: str = ""
     user_id: int = 0
     enrols: bool = False
+    appearance: str = ""
 
 
 ANONYMOUS, ENROLLING = Caller(), Caller(enrols=True)
@@ -107,7 +109,7 @@ class Authenticator:
             raise Unauthenticated(NEEDS_SECOND_FACTOR)
         if not answer.user_id:
             return ANONYMOUS
-        caller = Caller(answer.principal_token, answer.user_id)
+        caller = Caller(answer.principal_token, answer.user_id, appearance=answer.appearance)
         self._callers.put(key, caller, since=since, holder=SUDO if credential.sudo else caller.user_id)
         return caller
 

@@ -10,6 +10,7 @@ from ingot_chassis.errors import NO_OPERATION, ApiError, NotFound, TooLarge
 from ingot_chassis.security.principal import PRINCIPAL_HEADER
 from ingot_chassis.telemetry import are_spans_recorded, client_span, request_id, trace_context
 from ingot_contracts.rate_limits import RATE_LIMITS_HEADER, RateLimits
+from ingot_contracts.web import APPEARANCE
 from ingot_gateway.auth import ANONYMOUS, Authenticator, Caller
 from ingot_gateway.client_address import TrustedProxies
 from ingot_gateway.credentials import (
@@ -37,6 +38,7 @@ SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 LFS_TOKEN = b"lfs-token"
 """The header from which repos reads its LFS tokens."""
 _PRINCIPAL, _RATE_LIMITS = PRINCIPAL_HEADER.encode(), RATE_LIMITS_HEADER.encode()
+_APPEARANCE = APPEARANCE.encode()
 
 
 class Proxy:
@@ -61,10 +63,12 @@ class Proxy:
         self._session_cookie, self._is_secure = session_cookie.encode(), is_secure
         self._table = RouteTable()
 
-    def _rate_limits(self) -> bytes:
-        """Return the rate limits in the form that web receives."""
+    def _headers_of_pages(self, caller: Caller) -> Headers:
+        """Return the headers for web: the rate limits, and the appearance that an account prefers."""
         limiter = self._rate_limiter
-        return msgspec.json.encode(RateLimits(*limiter.limits, refusals=limiter.refusals))
+        limits = msgspec.json.encode(RateLimits(*limiter.limits, refusals=limiter.refusals))
+        appearance = [(_APPEARANCE, caller.appearance.encode())] if caller.user_id else []
+        return [(_RATE_LIMITS, limits), *appearance]
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         started = False
@@ -137,7 +141,7 @@ class Proxy:
                 with client_span(lambda: f"{scope['method']} {route.service}"):
                     headers = _upstream_headers(_client_headers(sanitized, route, cookies), caller, address)
                     if route.pages:
-                        headers.append((_RATE_LIMITS, self._rate_limits()))
+                        headers += self._headers_of_pages(caller)
                     request = UpstreamRequest(
                         method=scope["method"],
                         path=scope["path"],
@@ -239,7 +243,8 @@ def _reader(route: Route | None, headers: Iterable[tuple[bytes, bytes]]) -> Read
 
 
 def _may_change_account(method: str, route: Route) -> bool:
-    return route.service == "identity" and method not in SAFE_METHODS
+    """True for changes of identity, and for forms: the next page shows what they have changed."""
+    return (route.service == "identity" or route.pages) and method not in SAFE_METHODS
 
 
 def _credential(

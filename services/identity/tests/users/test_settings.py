@@ -4,6 +4,8 @@ import hashlib
 
 import pytest
 
+from ..world import PASSWORD
+
 pytestmark = pytest.mark.both_databases
 
 
@@ -42,6 +44,24 @@ async def test_what_programs_with_pages_need_is_kept(world):
     assert (await world.call("GET", "/user", as_="ann")).json()["language"] == "pt-BR"
 
 
+async def test_the_appearance_of_pages_comes_with_the_credential(world):
+    await world.add_user("ann")
+    settings = (await world.call("GET", "/user/settings", as_="ann")).json()
+    assert (settings["density"], settings["tab_width"]) == ("comfortable", 4)
+    assert await _appearance(world) == "system.comfortable.4"
+    wishes = {"theme": "contrast", "density": "compact", "tab_width": 8}
+    changed = (await world.call("PATCH", "/user/settings", wishes, as_="ann")).json()
+    assert {name: changed[name] for name in wishes} == wishes
+    assert await _appearance(world) == "contrast.compact.8"
+    await world.call("PATCH", "/user/settings", {"theme": "x\r\ny.z.2"}, as_="ann")
+    assert await _appearance(world) == "system.compact.8"
+
+
+async def _appearance(world):
+    """That which the gateway gets with the principal of ann."""
+    return (await world.authenticate(name="ann", password=PASSWORD)).json()["appearance"]
+
+
 @pytest.mark.parametrize(
     ("body", "status", "field"),
     [
@@ -50,6 +70,8 @@ async def test_what_programs_with_pages_need_is_kept(world):
         ({"full_name": "x" * 101}, 422, "full_name"),
         ({"location": "x" * 51}, 422, "location"),
         ({"hide_email": "no"}, 422, "hide_email"),
+        ({"density": "tight"}, 422, "density"),
+        ({"tab_width": 3}, 422, "tab_width"),
     ],
 )
 async def test_bad_settings_name_the_field(world, body, status, field):

@@ -1,15 +1,14 @@
 """Files as coloured lines."""
 
 import asyncio
-import re
 
 import pytest
 from markupsafe import Markup
 
 from ingot_testing.lexers import SlowLexer
 from ingot_web.code.rules.highlighting import LARGEST, code_rows, highlight, pieces_of
-from ingot_web.pages.rules.templates import STATIC
 
+from ..colours import TEXT_CONTRAST, THEMES, contrast
 from .test_files import put
 
 
@@ -87,24 +86,9 @@ def test_each_line_has_a_number_to_which_an_address_leads():
     assert '<a href="#L2" aria-label="Line 2">2</a></td><td class="text">&lt;b&gt;2&lt;/b&gt;</td>' in rows
 
 
-def test_code_can_be_read_on_every_ground():
-    style = (STATIC / "style.css").read_text()
-    light, dark = (
-        dict(re.findall(r"--([\w-]+): #([0-9a-f]{6})", part)) for part in style.split("@media")[:2]
-    )
-    for scheme in (light, dark):
-        grounds = [scheme[name] for name in ("raised", "sunken", "add", "add-strong", "del", "del-strong")]
-        colours = [scheme[name] for name in scheme if name.startswith("c-")] + [scheme["text"]]
-        assert [(a, b) for a in colours for b in grounds if _contrast(a, b) < 4.5] == []
-
-
-def _contrast(*colours):
-    """As WCAG has it."""
-    luminance = []
-    for colour in colours:
-        parts = [int(colour[at : at + 2], 16) / 255 for at in (0, 2, 4)]
-        red, green, blue = (
-            ((part + 0.055) / 1.055) ** 2.4 if part > 0.03928 else part / 12.92 for part in parts
-        )
-        luminance.append(0.2126 * red + 0.7152 * green + 0.0722 * blue)
-    return (max(luminance) + 0.05) / (min(luminance) + 0.05)
+@pytest.mark.parametrize("theme", THEMES)
+def test_code_can_be_read_on_every_ground(theme):
+    scheme = THEMES[theme]
+    grounds = [scheme[name] for name in ("raised", "sunken", "add", "add-strong", "del", "del-strong")]
+    colours = [scheme[name] for name in scheme if name.startswith("c-")] + [scheme["text"]]
+    assert [(a, b) for a in colours for b in grounds if contrast(a, b) < TEXT_CONTRAST[theme]] == []

@@ -11,6 +11,7 @@ import pytest
 from ingot_contracts.web import ICON, STYLE, PageFrame
 from ingot_web.pages.rules.templates import PACKAGE, SCRIPTS, STATIC
 
+from ..colours import TEXT_CONTRAST, THEMES, contrast
 from ..forge import ANN_USER, HOME, MOMENT, issue
 from ..test_forms import COMMIT
 from ..world import World
@@ -147,19 +148,7 @@ def test_every_part_is_in_the_style_guide():
     assert [icon for icon in icons if f'"{icon}"' not in guide] == []
 
 
-def _colours(scheme):
-    text = (STATIC / "style.css").read_text().split("prefers-color-scheme: dark")
-    block = text[1] if scheme == "dark" else text[0]
-    return dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", block))
-
-
-def _luminance(colour):
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize(
     ("text", "ground"),
     [
@@ -173,21 +162,18 @@ def _luminance(colour):
                                                                  "name", "type")),
     ],
 )  # fmt: skip
-def test_every_text_can_be_read_on_its_ground(scheme, text, ground):
-    colours = _colours(scheme)
-    lighter, darker = sorted((_luminance(colours[text]), _luminance(colours[ground])), reverse=True)
-
-    assert (lighter + 0.05) / (darker + 0.05) >= 4.5
+def test_every_text_can_be_read_on_its_ground(theme, text, ground):
+    colours = THEMES[theme]
+    assert contrast(colours[text], colours[ground]) >= TEXT_CONTRAST[theme]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_border_of_a_field_can_be_seen(scheme):
-    colours = _colours(scheme)
-    lighter, darker = sorted(
-        (_luminance(colours["line-strong"]), _luminance(colours["raised"])), reverse=True
-    )
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_border_of_a_field_can_be_seen(theme):
+    assert contrast(THEMES[theme]["line-strong"], THEMES[theme]["raised"]) >= 3
 
-    assert (lighter + 0.05) / (darker + 0.05) >= 3
+
+def test_every_theme_has_every_colour():
+    assert {frozenset(colours) for colours in THEMES.values()} == {frozenset(THEMES["light"])}
 
 
 async def test_organizations_are_searched_by_the_words_of_the_form(pages, forge):

@@ -89,13 +89,15 @@ class Authenticated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     ``needs_code``: name and password are correct, but the code of the second factor is missing or wrong.
     ``needs_second_factor``: name and password, or the session, are correct, but the site requires a second
-    factor and the account has none. Such a session sets one up.
+    factor and the account has none. Such a session sets one up. ``appearance`` is the ``Appearance`` of pages
+    that the account prefers.
     """
 
     principal_token: str = msgspec.field(name="statement")
     user_id: int
     needs_code: bool = False
     needs_second_factor: bool = False
+    appearance: str = ""
 
 
 def session_cookie(public_url: str) -> str:

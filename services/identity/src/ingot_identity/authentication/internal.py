@@ -10,6 +10,7 @@ from ingot_chassis.security.principal import Principal, sign_principal
 from ingot_contracts.identity.credentials import Authenticate, Authenticated, RenewPrincipal
 from ingot_contracts.identity.messages import ReplyPrincipal, ReplySender
 from ingot_contracts.topology import AUDIENCE
+from ingot_contracts.web import Appearance
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.authentication.components import AuthenticationComponents
 from ingot_identity.authentication.rules.credentials import (
@@ -36,16 +37,19 @@ class SshKeyOwner(msgspec.Struct, kw_only=True):
 async def authenticate(request: IdentityRequest, data: Authenticate) -> Authenticated:
     """Exchange a credential for a signed principal."""
     try:
-        principal = await identify(request.db, request.part(TwoFactorComponents).sign_ins, data)
+        identified = await identify(request.db, request.part(TwoFactorComponents).sign_ins, data)
     except CodeRequired:
         return Authenticated(principal_token="", user_id=0, needs_code=True)
     except SecondFactorMissing:
         return Authenticated(principal_token="", user_id=0, needs_second_factor=True)
-    if principal is None:
+    if identified is None:
         return Authenticated(principal_token="", user_id=0)
     key = await request.part(AuthenticationComponents).signing_keys.current()
+    principal, account = identified
     return Authenticated(
-        principal_token=sign_principal(principal, key, audience=list(AUDIENCE)), user_id=principal.id
+        principal_token=sign_principal(principal, key, audience=list(AUDIENCE)),
+        user_id=principal.id,
+        appearance=Appearance.of(account.theme, account.density, account.tab_width).text,
     )
 
 

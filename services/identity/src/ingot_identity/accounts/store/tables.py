@@ -12,6 +12,7 @@ from sqlalchemy import (
     Column,
     ForeignKey,
     Index,
+    Integer,
     MetaData,
     String,
     Table,
@@ -30,6 +31,7 @@ from ingot_chassis.db.tables import (
     chassis_tables,
     partial_index,
 )
+from ingot_contracts.web import Density, TabWidth
 
 metadata = MetaData(naming_convention=NAMING)
 chassis_tables(metadata)
@@ -83,6 +85,8 @@ account = Table(
     Column("login_name", String(255), nullable=False, default="", server_default=""),
     Column("language", String(35), nullable=False, default="", server_default=""),
     Column("theme", String(255), nullable=False, default="", server_default=""),
+    Column("density", String(20), nullable=False, default="comfortable", server_default="comfortable"),
+    Column("tab_width", Integer, nullable=False, default=4, server_default="4"),
     Column("diff_view_style", String(255), nullable=False, default="", server_default=""),
     Column("hide_activity", Boolean, nullable=False, default=False, server_default=false()),
     Column("repo_admin_change_team_access", Boolean, nullable=False, default=False, server_default=false()),
@@ -131,6 +135,8 @@ class AccountRow(TypedRow):
     login_name: str
     language: str
     theme: str
+    density: Density
+    tab_width: TabWidth
     diff_view_style: str
     hide_activity: bool
     repo_admin_change_team_access: bool

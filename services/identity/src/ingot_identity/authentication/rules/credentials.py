@@ -54,8 +54,15 @@ class Holder(NamedTuple):
     credential: str = ""
 
 
-async def identify(db: Database, sign_ins: SignIns, credential: Authenticate) -> Principal | None:
-    """The principal, or None when no account has that credential.
+class Identified(NamedTuple):
+    """The principal of a credential, and its account: with ``sudo`` the one to act as."""
+
+    principal: Principal
+    account: AccountRow
+
+
+async def identify(db: Database, sign_ins: SignIns, credential: Authenticate) -> Identified | None:
+    """The principal and its account, or None when no account has that credential.
 
     Raises Denied for an account that may not sign in. Raises Denied for ``sudo`` unless an administrator's
     credential has full rights. Raises CodeRequired, and TooManyRequests after too many wrong passwords or
@@ -75,9 +82,9 @@ async def identify(db: Database, sign_ins: SignIns, credential: Authenticate) ->
         async with db.transaction() as tx:
             await accounts.mark_signed_in(tx, holder.account.id)
     if not credential.sudo:
-        return await _principal(db, holder)
+        return Identified(await _principal(db, holder), holder.account)
     acting = await _acting_as(db, holder, credential.sudo)
-    return await _principal(db, acting, sudo_by=holder.account.login)
+    return Identified(await _principal(db, acting, sudo_by=holder.account.login), acting.account)
 
 
 async def renew(db: Database, sign_ins: SignIns, old: RenewPrincipal) -> Principal | None:

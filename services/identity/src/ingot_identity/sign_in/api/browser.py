@@ -10,6 +10,7 @@ from litestar.datastructures import Cookie
 
 from ingot_chassis.errors import BadRequest
 from ingot_contracts.identity.credentials import session_cookie
+from ingot_contracts.web import APPEARANCE, Appearance
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.oauth2.api.queries import MOST_FIELDS
@@ -129,8 +130,9 @@ class Browser:
             "X-Content-Type-Options": "nosniff",
             **_PRIVATE,
         }
+        appearance = Appearance.parse(self._request.cookies.get(APPEARANCE, ""))
         return Response(
-            document(page, self.root, self._request.settings.site_name),
+            document(page, self.root, self._request.settings.site_name, appearance),
             status_code=status,
             media_type="text/html",
             headers=headers,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-from ingot_contracts.web import PageFrame
+from ingot_contracts.web import Appearance, PageFrame
 
 
 class Page(NamedTuple):
@@ -243,10 +243,10 @@ def confirm_page(
     )
 
 
-def document(page: Page, root: str, site_name: str) -> str:
+def document(page: Page, root: str, site_name: str, appearance: Appearance) -> str:
     """Return the whole page. ``root`` is the path of the site, without a slash at its end."""
     main = f"<h1>{escape(page.title)}</h1>{page.body}"
-    return PageFrame(root, site_name).document(page.title, main, kind="sign-in")
+    return PageFrame(root, site_name).document(page.title, main, kind="sign-in", appearance=appearance)
 
 
 def hidden_fields(fields: Mapping[str, str]) -> str:

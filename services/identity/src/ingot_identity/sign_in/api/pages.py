@@ -230,15 +230,16 @@ async def _account_of(request: IdentityRequest, name: str, password: str) -> tup
     if not name.isprintable():
         raise Denied(WRONG)
     try:
-        principal = await identify(request.db, request.part(TwoFactorComponents).sign_ins, credential)
+        identified = await identify(request.db, request.part(TwoFactorComponents).sign_ins, credential)
     except SecondFactorMissing as error:
         # Its session leads to the enrolment alone.
         row = error.account
         actor = Actor(row.id, row.login, via="basic", address=client_address())
         return actor, stamp_of(row.password_hash)
     # A token does not sign in: it could be restricted, and the session would not be.
-    if principal is None or principal.via != "basic":
+    if identified is None or identified.principal.via != "basic":
         raise Denied(WRONG)
+    principal = identified.principal
     actor = Actor(principal.id, principal.name, via="basic", address=client_address())
     return actor, principal.credential.removeprefix(PASSWORD_CREDENTIAL)
 

@@ -10,6 +10,7 @@ from ingot_chassis.errors import NotFound
 from ingot_chassis.http.patch import set_fields
 from ingot_chassis.http.policy import signed_in
 from ingot_contracts.limits import WEB_URL, Name
+from ingot_contracts.web import Density, TabWidth
 from ingot_identity.accounts.api.fields import Text50, Text100
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.accounts.store import queries as store
@@ -25,7 +26,9 @@ DEFAULT_THEME = "gitea-auto"
 class EditSettings(msgspec.Struct, kw_only=True):
     """A change of settings. `hide_email` shows a generated address instead of the real one to other users.
 
-    `language`, `theme`, `diff_view_style` and `hide_activity` are stored for programs that show pages.
+    `theme` is that of pages: `system`, `light`, `dark` or `contrast`; other names are stored for programs,
+    and pages follow the system. `language`, `diff_view_style` and `hide_activity` are stored for programs
+    that show pages. `density` and `tab_width` (in characters) are extensions.
     """
 
     full_name: Text100 | UnsetType = UNSET
@@ -36,6 +39,8 @@ class EditSettings(msgspec.Struct, kw_only=True):
     hide_activity: bool | UnsetType = UNSET
     language: Language | UnsetType = UNSET
     theme: Name | UnsetType = UNSET
+    density: Density | UnsetType = UNSET
+    tab_width: TabWidth | UnsetType = UNSET
     diff_view_style: Name | UnsetType = UNSET
 
     def columns(self) -> dict[str, Any]:
@@ -55,6 +60,8 @@ class UserSettings(msgspec.Struct, kw_only=True):
     hide_activity: bool
     language: str
     theme: str
+    density: Density
+    tab_width: TabWidth
     diff_view_style: str
 
 
@@ -68,6 +75,8 @@ def present_settings(row: AccountRow) -> UserSettings:
         hide_activity=row.hide_activity,
         language=row.language,
         theme=row.theme or DEFAULT_THEME,
+        density=row.density,
+        tab_width=row.tab_width,
         diff_view_style=row.diff_view_style,
     )
 

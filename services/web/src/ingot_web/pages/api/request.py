@@ -22,6 +22,7 @@ from ingot_chassis.errors import (
 )
 from ingot_chassis.http.parts import PARTS, Parts
 from ingot_chassis.http.request import ApiRequest
+from ingot_contracts.web import APPEARANCE, Appearance
 from ingot_web.clients.forge import Forge
 from ingot_web.forms.rules.dangerous import ProofRequired, is_dangerous
 from ingot_web.forms.rules.fields import Form, SentFile, whole_number
@@ -104,6 +105,12 @@ class WebRequest(ApiRequest):
         return bool(self.app.state.settings.sends_mail)
 
     @property
+    def appearance(self) -> Appearance:
+        """Return the appearance of pages: that of the account, or of a visitor's cookie."""
+        of_account = self.headers.get(APPEARANCE)
+        return Appearance.parse(self.cookies.get(APPEARANCE, "") if of_account is None else of_account)
+
+    @property
     def wants_part(self) -> bool:
         """True if htmx requests a part of an open page."""
         return "hx-request" in self.headers
@@ -155,6 +162,14 @@ class WebRequest(ApiRequest):
                 )
             self.scope["state"]["sent_form"] = digest
         return form
+
+    async def visitor_form(self) -> Form:
+        """Return a form that changes only the browser that sends it.
+
+        Raises Denied for a form of another site, and BadRequest.
+        """
+        require_own_site(self.headers, self.public_url)
+        return await self._read_form()
 
     async def _require_proof(self, form: Form) -> None:
         """Raise ProofRequired unless the session has a recent proof, or the form has one."""
@@ -247,6 +262,7 @@ class WebRequest(ApiRequest):
             template,
             viewer=viewer,
             is_nobody=is_nobody,
+            appearance=self.appearance,
             form_token=self.part(FormTokens).token(self._caller, int(time.time())) if viewer else "",
             here=self.scope["path"],
             takes_attachments=self.takes_attachments,
