@@ -8,7 +8,7 @@ from litestar import post
 from ingot_chassis.errors import ApiError, Denied, NotFound
 from ingot_contracts.issues.bulk_edits import AssigneesChange, EditIssues, EditOutcome, EditOutcomes
 from ingot_issues.access.api.logins import resolve_assignees
-from ingot_issues.access.api.policies import for_web, in_repository
+from ingot_issues.access.api.policies import for_peer, in_repository
 from ingot_issues.access.api.request import IssuesRequest
 from ingot_issues.access.rules.repositories import NEEDS_WRITE, may_write
 from ingot_issues.accounts import store as accounts
@@ -22,7 +22,7 @@ from ingot_issues.records.store.states import State
 
 @post(
     "/internal/repos/{owner:str}/{repo:str}/issues/edits",
-    policy=for_web(in_repository("signed-in", "write:issue", "numbered")),
+    policy=for_peer(in_repository("signed-in", "write:issue", "numbered"), "web"),
     include_in_schema=False,
     status_code=200,
 )
