@@ -29,7 +29,7 @@ async def _page(request: WebRequest, code: str, problem: ApiError | None = None)
     linked = await request.forge.invitation(code) if code else None
     if linked is None:
         raise NotFound(ENDED)
-    response = request.render(
+    return request.render(
         "invitations/invitation.html",
         title="Invitation",
         error=problem,
@@ -37,9 +37,6 @@ async def _page(request: WebRequest, code: str, problem: ApiError | None = None)
         code=code,
         register=f"/user/invited?{urlencode({'code': code})}" if linked.may_register else "",
     )
-    # The address has a secret.
-    response.headers["Referrer-Policy"] = "no-referrer"
-    return response
 
 
 @post(PAGE, policy=anyone(), include_in_schema=False)
