@@ -101,7 +101,7 @@ clients: .venv/.dev ## Install client programs from their registries and run the
 
 .PHONY: oidc-provider
 oidc-provider: ## Install the provider of OpenID Connect that tests sign in with, from npm; needs Node.js
-	@mkdir -p .tools/oidc-provider && cp services/identity/tests/providers/package.json .tools/oidc-provider/
+	@mkdir -p .tools/oidc-provider && cp libs/testing/src/ingot_testing/openid_provider/package.json .tools/oidc-provider/
 	@npm install --prefix .tools/oidc-provider --no-audit --no-fund --no-package-lock --loglevel=error
 
 .PHONY: oracle

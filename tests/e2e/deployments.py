@@ -85,9 +85,12 @@ class Standalone:
 
     parts = ("ingot",)
 
-    def __init__(self, folder: Path, variables: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, variables: Mapping[str, str] | None = None, *, host: str = "127.0.0.1"
+    ) -> None:
+        """Prepare the process. ``host`` is a name of this machine, for its public URL."""
         port = free_port()
-        self.url = f"http://127.0.0.1:{port}/"
+        self.url = f"http://{host}:{port}/"
         self._ssh_port = free_port()
         self.folder, self._data = folder, folder / "data"
         name, password = ADMINISTRATOR
@@ -98,6 +101,7 @@ class Standalone:
                 *("--ssh-port", str(self._ssh_port)),
             ],
             {
+                "INGOT_PUBLIC_URL": self.url,
                 "INGOT_ADMIN_USERNAME": name,
                 "INGOT_ADMIN_PASSWORD": password,
                 "INGOT_LOG_LEVEL": "info",

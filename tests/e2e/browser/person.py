@@ -30,12 +30,12 @@ class Person:
     """``url`` is the site, with a slash at its end."""
 
     def __init__(self, page: Page, url: str) -> None:
-        self.page, self._url = page, url
+        self.page, self.url = page, url
 
     async def visit(self, path: str = "") -> None:
         """Type an address."""
         await self.page.value("window.isOld = true")
-        await self.page.open(self._url + path)
+        await self.page.open(self.url + path)
         await self._wait_for_another_page()
 
     async def sign_in(self, name: str, password: str) -> None:
@@ -83,7 +83,7 @@ class Person:
 
     async def look_until(self, words: str) -> None:
         """Load the page again until it says that: something goes on behind it."""
-        path = (await self.page.value("location.href")).removeprefix(self._url)
+        path = (await self.page.value("location.href")).removeprefix(self.url)
         said = READ % json.dumps(words)
         async with asyncio.timeout(PATIENCE):
             while not await self.page.value(said):

@@ -1,10 +1,7 @@
 """Providers of OpenID Connect for tests: a certified one on Node.js, and one that lies with real keys."""
 
 import asyncio
-import json
 import re
-import shutil
-import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,14 +10,12 @@ from typing import Any
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import httpx
-import pytest
 from aiohttp import web
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
-ROOT = Path(__file__).resolve().parents[4]
-MODULES = ROOT / ".tools" / "oidc-provider"
-"""The folder of ``make oidc-provider``."""
+from ingot_testing.openid import OpenIdProvider, serve_openid
+
 CLIENT = {"client_id": "ingot", "client_secret": "a secret of the client"}
 PUBLIC_URL = "http://127.0.0.1:3000/"
 CALLBACK = f"{PUBLIC_URL}login/oidc/corp/callback"
@@ -33,21 +28,12 @@ ANN = {
 }
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class RealProvider:
-    """``people`` are the claims of each person by their id; they may change at any time."""
+    """``know`` takes the claims of each person by their id; they may change at any time."""
 
-    def __init__(self, issuer: str, people: Path, logout_tokens: asyncio.Queue[str]) -> None:
-        self.issuer, self._people, self.logout_tokens = issuer, people, logout_tokens
+    def __init__(self, provider: OpenIdProvider, logout_tokens: asyncio.Queue[str]) -> None:
+        self.issuer, self.know, self.logout_tokens = provider.issuer, provider.know, logout_tokens
         self.browser = httpx.AsyncClient()
-
-    def know(self, **people: dict[str, Any]) -> None:
-        self._people.write_text(json.dumps(people))
 
     async def sign_in(self, location: str, person: str) -> str:
         """Sign in as a person at the address that Ingot leads to; the address that leads back."""
@@ -79,12 +65,7 @@ class RealProvider:
 
 @asynccontextmanager
 async def real_provider(folder: Path) -> AsyncIterator[RealProvider]:
-    node = shutil.which("node")
-    if node is None or not (MODULES / "node_modules" / "oidc-provider").is_dir():
-        pytest.skip("no provider: install Node.js, then run `make oidc-provider`")
     received = asyncio.Queue[str]()
-    people, port = folder / "people.json", free_port()
-    issuer = f"http://127.0.0.1:{port}"
     async with served(
         {("POST", "/logout"): lambda form: received.put_nowait(form["logout_token"])}
     ) as listener:
@@ -94,23 +75,11 @@ async def real_provider(folder: Path) -> AsyncIterator[RealProvider]:
             "backchannel_logout_uri": f"{listener}/logout",
             "backchannel_logout_session_required": True,
         }
-        settings = {"issuer": issuer, "port": port, "people": str(people), "clients": [client]}
-        script = str(Path(__file__).parent / "provider.mjs")
-        process = await asyncio.create_subprocess_exec(
-            node, script, str(MODULES), json.dumps(settings),
-            stdout=asyncio.subprocess.PIPE, stderr=None,
-        )  # fmt: skip
-        try:
-            assert process.stdout
-            line = await asyncio.wait_for(process.stdout.readline(), 60)
-            assert line.decode().strip() == issuer
-            provider = RealProvider(issuer, people, received)
+        async with serve_openid(folder, client) as started:
+            provider = RealProvider(started, received)
             provider.know(ann=ANN)
             async with provider.browser:
                 yield provider
-        finally:
-            process.terminate()
-            await process.wait()
 
 
 @asynccontextmanager
