@@ -14,10 +14,12 @@ from .name_server import INNER_HOSTS, MOVING, NAMES, PRIVATE, PUBLIC
 
 ROOT = Path(__file__).parents[2]
 CONNECTION = re.compile(
-    r"\b(?:aiohttp|httpx|urllib\.request|http\.client|open_connection|create_connection)\b"
+    r"\b(?:aiohttp|httpx|urllib\.request|http\.client|ldap3|open_connection|create_connection)\b"
 )
 WAYS_OUT = {
     "hooks/endpoints/clients/http.py",
+    "identity/directories/clients/connections.py",  # what administrators name; identity's tests try it
+    "identity/directories/clients/ldap.py",
     "identity/providers/clients/http.py",  # what administrators name; identity's tests try it
     "identity/providers/clients/checked.py",
     "repos/imports/clients/http.py",  # the API of a source; the tests of imports redirect it

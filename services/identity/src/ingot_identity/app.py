@@ -30,6 +30,8 @@ from ingot_identity.blocks import internal as block_internal
 from ingot_identity.deletions import api as deletions
 from ingot_identity.deletions import internal as deletion_internal
 from ingot_identity.deletions.events import EventSubscriptions
+from ingot_identity.directories.clients.ldap import Directories
+from ingot_identity.directories.rules.sign_ins import DirectoryPasswords
 from ingot_identity.emails import internal as email_internal
 from ingot_identity.emails.api import admin as email_admin
 from ingot_identity.emails.api import own as emails
@@ -210,13 +212,16 @@ def create_app(
     own = own_servers(settings, (), own_urls, ())
     http = ProviderHttp(settings.allowed_providers, own, authorities=settings.provider_authorities)
     published = PublishedMetadata(http)
+    directories = Directories(settings.allowed_directories, own)
+    directory_passwords = DirectoryPasswords(database, presenter, secrets, directories)
     components = Parts(
         AccountComponents(presenter),
-        PasswordComponents(PasswordChecks(hashing, throttle)),
+        PasswordComponents(PasswordChecks(hashing, throttle, directory_passwords)),
         TwoFactorComponents(
             SignIns(
                 hashing,
                 throttle,
+                directory_passwords,
                 TwoFactors(settings),
                 Passkeys(settings),
                 settings.second_factor_required,
@@ -266,7 +271,7 @@ def create_app(
             raise CannotStart(f"INGOT_IDENTITY_SOURCES: {error}") from error
 
     parts.subscribe(EventSubscriptions(presenter).subscriptions())
-    parts.close.append(values.close)
+    parts.close += [values.close, directories.close]
     parts.start += [first_administrator, built_in_applications, sources_of_settings]
     parts.tasks += [
         PeriodicTask("identity_rotate_signing_keys", ROTATE_EVERY, signing_keys.rotate),

@@ -104,6 +104,13 @@ class Settings(ServiceSettings, kw_only=True):
             "the system."
         ),
     ] = ""
+    allowed_directories: Annotated[
+        list[str],
+        msgspec.Meta(
+            description="Directories (LDAP) at private addresses, or at other ports than 389 and 636: "
+            "networks, addresses or host names, by comma, with or without a port behind a colon."
+        ),
+    ] = []  # noqa: RUF012 - msgspec copies it
     registration: Annotated[
         Literal["closed", "open", "domain", "approval"],
         msgspec.Meta(

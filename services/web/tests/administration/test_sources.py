@@ -60,3 +60,40 @@ async def test_a_new_provider_is_added_and_shown(pages, forge):
     method, path, body = forge.sent[-1]
     assert (method, path, body["name"], body["secret"]) == ("POST", "/admin/auths", "corp", "s")
     assert body["config"]["scopes"] == ["openid", "profile", "email"]
+
+
+DIRECTORY = SOURCE | {
+    "kind": "ldap",
+    "config": {
+        "kind": "ldap", "url": "ldaps://ldap.example.org", "authorities": "-----BEGIN CERTIFICATE-----\nAA==",
+        "bind_dn": "cn=ingot,dc=x", "base_dn": "dc=x", "user_filter": "(uid={name})", "user_dn": "",
+        "subject_attribute": "entryUUID", "login_attribute": "uid", "name_attribute": "cn",
+        "email_attribute": "mail", "groups_attribute": "memberOf", "group_base_dn": "", "group_filter": "",
+        "group_name_attribute": "cn", "required_groups": ["staff"], "trust_email": True,
+        "first_sign_in": "create", "admin_groups": [], "group_team_map": {"staff": {"crew": ["all"]}},
+    },
+}  # fmt: skip
+
+
+async def test_the_form_of_a_directory_sends_what_it_shows(pages, forge):
+    forge.answers[PAGE] = DIRECTORY
+    shown = (await pages.get(PAGE, ROOT)).text
+    assert ("staff = crew/all" in shown, DIRECTORY["redirect_uri"] in shown, "SCIM" in shown) == (
+        True, False, False,
+    )  # fmt: skip
+    assert (await pages.submit(PAGE, "Save", to=PAGE, caller=ROOT)).status_code == 303
+    body = forge.sent[-1][2]
+    body["config"]["authorities"] = body["config"]["authorities"].replace("\r", "")
+    assert body == {"title": "Corp", "enabled": True, "config": DIRECTORY["config"]}
+
+
+async def test_a_new_directory_is_added(pages, forge):
+    forge.answers |= {"/admin/auths": [], PAGE: DIRECTORY}
+    forge.changed = DIRECTORY
+    fields = {"name": "corp", "url": "ldaps://ldap.example.org", "base_dn": "dc=x", "secret": "s"}
+    page = "/admin/auths?kind=ldap"
+    done = await pages.submit(page, "Add the directory", to="/admin/auths", caller=ROOT, **fields)
+    assert (done.status_code, done.headers["location"]) == (303, PAGE)
+    method, path, body = forge.sent[-1]
+    assert (method, path, body["secret"], body["config"]["kind"]) == ("POST", "/admin/auths", "s", "ldap")
+    assert body["config"]["user_filter"] == "(&(objectClass=person)(uid={name}))"

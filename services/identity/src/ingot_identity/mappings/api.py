@@ -16,10 +16,11 @@ from ingot_identity.mappings import rules as mappings
 from ingot_identity.sources.store import identities
 from ingot_identity.sources.store import sources as source_store
 from ingot_identity.sources.store.identities import LinkableRow
+from ingot_identity.sources.store.tables import SourceKind
 
 
 class ExternalAccount(msgspec.Struct, kw_only=True):
-    """A source that is or can be linked to the caller. A browser links it at `link_url`.
+    """A source that is or can be linked to the caller. A browser links it at `link_url`, if it has one.
 
     `login_name` and `email` are those at the source. A source that is not `enabled` accepts no sign-ins.
     """
@@ -45,7 +46,7 @@ def present_external_account(row: LinkableRow, root: str) -> ExternalAccount:
         name=row.name,
         title=row.title,
         icon_url=f"{root}login/sources/{row.name}/icon" if row.icon_type else "",
-        link_url=f"{root}login/oidc/{row.name}/link",
+        link_url=f"{root}login/oidc/{row.name}/link" if row.kind == SourceKind.OIDC else "",
         enabled=row.enabled,
         linked=row.created_at is not None,
         login_name=row.login_name or "",

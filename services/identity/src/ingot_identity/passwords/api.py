@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from litestar import post
 
-from ingot_chassis.errors import NotFound
+from ingot_chassis.errors import Conflict, NotFound
 from ingot_chassis.http.policy import basic
 from ingot_chassis.telemetry import client_address
 from ingot_identity.accounts.request import IdentityRequest
@@ -31,7 +31,7 @@ class ChangePassword(msgspec.Struct):
     status_code=204,
 )
 async def change_password(request: IdentityRequest, data: ChangePassword) -> None:
-    """Change the caller's password.
+    """Change the caller's password. 409 if only another system has one.
 
     All sessions end, including this one. Tokens keep working, except those of applications.
     """
@@ -40,6 +40,8 @@ async def change_password(request: IdentityRequest, data: ChangePassword) -> Non
         account = await store.get(db, request.principal.id)
     if account is None:
         raise NotFound
+    if not account.password_hash:
+        raise Conflict("this account has no password here; change that of the system that signs it in")
     await require_password(
         request.db, checks, account, data.old_password, field="old_password", address=address
     )

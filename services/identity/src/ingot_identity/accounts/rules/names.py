@@ -10,6 +10,7 @@ USERNAME_LENGTH = 35
 TEAM_LENGTH = 30
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_NO_LOGIN = re.compile(r"[^A-Za-z0-9_.-]+")
 _RESERVED = frozenset(
     [
         ".",
@@ -59,6 +60,14 @@ def check_login(login: str, *, field: str = "username") -> str:
     if lower in _RESERVED or lower.endswith((".keys", ".gpg", ".git", ".atom", ".rss")):
         raise Invalid.field(field, "reserved", f"{login!r} is reserved")
     return login
+
+
+def login_candidates(name: str) -> list[str]:
+    """Return possible logins for a new account of a person with that name or address, the best one first."""
+    login = _NO_LOGIN.sub("-", name.partition("@")[0]).strip("-.")[: USERNAME_LENGTH - 3].strip("-.")
+    if not login:
+        return []
+    return [login, *(f"{login}-{number}" for number in range(2, 20))]
 
 
 def check_team(name: str) -> str:

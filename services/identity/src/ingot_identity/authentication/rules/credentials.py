@@ -19,6 +19,8 @@ from ingot_identity.passwords.rules.proofs import audit_failure
 from ingot_identity.reverse_proxies.rules import is_account_of
 from ingot_identity.sessions import store as browser_sessions
 from ingot_identity.sessions.rules import stamp_of
+from ingot_identity.sources.store import identities, sources
+from ingot_identity.sources.store.tables import LOCAL
 from ingot_identity.tokens import rules as tokens
 from ingot_identity.tokens import store as token_store
 from ingot_identity.two_factors.rules.proofs import (
@@ -32,6 +34,8 @@ from ingot_identity.two_factors.rules.proofs import (
 
 _ID = re.compile("[0-9]{1,18}")
 PASSWORD_CREDENTIAL = "password:"  # noqa: S105 - before the stamp of one
+DIRECTORY_CREDENTIAL = "directory:"
+"""Before the id of the source that has the password, and the stamp of the one here."""
 WITH_CODE = "+code"
 """At the end of the credential of an account with a second factor."""
 REPLY_SCOPES = ["write:issue"]
@@ -94,9 +98,10 @@ async def renew(db: Database, sign_ins: SignIns, old: RenewPrincipal) -> Princip
     account that may not sign in.
     """
     kind, _, name = old.credential.partition(":")
-    token_id = int(name) if _ID.fullmatch(name) else 0
+    token_id = _id_of(name)
     holder: Holder | None = None
     row: AccountRow | None = None
+    source_id = LOCAL
     async with db.read() as reader:
         match kind:
             case "token":
@@ -107,12 +112,23 @@ async def renew(db: Database, sign_ins: SignIns, old: RenewPrincipal) -> Princip
                 holder = _holder_of_grant(grant) if grant else None
             case "password":
                 row = await accounts.get(reader, old.id)
+            case "directory":
+                source_id = _id_of(name.partition(":")[0])
+                source = await sources.get(reader, source_id)
+                if source and source.enabled and await identities.get_of_account(reader, old.id, source_id):
+                    row = await accounts.get(reader, old.id)
     if row is not None and not await lacks_required(db, sign_ins, row):
-        holder = _holder_of_password(row, with_code=await is_enabled(db, row.id))
+        with_code = await is_enabled(db, row.id)
+        holder = _holder_of_password(row, source_id=source_id, with_code=with_code)
     if holder is None or (holder.account.id, holder.credential) != (old.id, old.credential):
         return None
     _require_active(holder.account)
     return await _principal(db, holder)
+
+
+def _id_of(text: str) -> int:
+    """Return the id in a credential; 0, which no row has, for any other text."""
+    return int(text) if _ID.fullmatch(text) else 0
 
 
 async def principal_of_ssh_key(db: Database, fingerprint: str, *, used: bool) -> tuple[Principal, str] | None:
@@ -154,10 +170,8 @@ async def _by_name(db: Database, sign_ins: SignIns, credential: Authenticate) ->
         if holder := await _by_token(db, candidate):
             return holder
     async with sign_ins.throttle.attempt(credential.name, credential.address) as attempt:
-        row = await _user_named(db, credential.name)
-        knows_password = await sign_ins.passwords.matches(
-            credential.password, row.password_hash if row else None
-        )
+        checked = await _check_password(db, sign_ins, credential)
+        row, knows_password = checked.account, checked.is_right
         attempt.succeeded = knows_password
         needs_code = row is not None and knows_password and await is_enabled(db, row.id)
         if row is not None and needs_code:
@@ -169,11 +183,37 @@ async def _by_name(db: Database, sign_ins: SignIns, credential: Authenticate) ->
         _require_active(row)
         if await lacks_required(db, sign_ins, row):
             raise SecondFactorMissing(row)
-        return _holder_of_password(row, with_code=needs_code)
+        return _holder_of_password(row, source_id=checked.source_id, with_code=needs_code)
     await audit_failure(db, row, credential.address, "code" if knows_password else "password")
+    if checked.refusal is not None:
+        raise checked.refusal
     if row is not None and knows_password:
         raise CodeRequired(row, sent=True)
     return None
+
+
+class _Checked(NamedTuple):
+    """The account of a name, and the source that has its password. ``refusal`` is raised after counting."""
+
+    account: AccountRow | None
+    source_id: int = LOCAL
+    is_right: bool = False
+    refusal: Denied | None = None
+
+
+async def _check_password(db: Database, sign_ins: SignIns, credential: Authenticate) -> _Checked:
+    """Check a password here, and then at the directories. Raises Unavailable."""
+    row = await _user_named(db, credential.name)
+    if await sign_ins.passwords.matches(credential.password, row.password_hash if row else None):
+        return _Checked(row, is_right=True)
+    try:
+        signed_in = await sign_ins.others.sign_in(
+            credential.name, row, credential.password, credential.address
+        )
+    except Denied as error:
+        # Raised later: the attempt counts as failed, because the password here is wrong.
+        return _Checked(row, refusal=error)
+    return _Checked(*signed_in, is_right=True) if signed_in else _Checked(row)
 
 
 async def _user_named(db: Database, name: str) -> AccountRow | None:
@@ -245,10 +285,18 @@ def _holder_of_grant(row: oauth2_grants.OAuth2HolderRow) -> Holder:
     return Holder(row, via="token", scopes=row.scopes.split(), credential=f"oauth2:{row.token_id}")
 
 
-def _holder_of_password(row: AccountRow, *, with_code: bool) -> Holder:
+def _holder_of_password(row: AccountRow, *, source_id: int, with_code: bool) -> Holder:
     """The credential names the second factor, so it ends when one is turned on or off."""
-    credential = f"{PASSWORD_CREDENTIAL}{stamp_of(row.password_hash)}{WITH_CODE if with_code else ''}"
+    kind = PASSWORD_CREDENTIAL if source_id == LOCAL else f"{DIRECTORY_CREDENTIAL}{source_id}:"
+    credential = f"{kind}{stamp_of(row.password_hash)}{WITH_CODE if with_code else ''}"
     return Holder(row, via="basic", credential=credential)
+
+
+def source_of_credential(credential: str) -> tuple[str, int]:
+    """Return the stamp in the credential of a password, and the source that has the password."""
+    kind, _, rest = credential.partition(":")
+    source, _, stamp = rest.rpartition(":")
+    return stamp, _id_of(source) if f"{kind}:" == DIRECTORY_CREDENTIAL else LOCAL
 
 
 async def _acting_as(db: Database, holder: Holder, login: str) -> Holder:

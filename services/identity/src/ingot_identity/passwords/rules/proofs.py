@@ -1,6 +1,7 @@
 """Proofs that a caller has the password of an account."""
 
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 from ingot_chassis.db.audit import Actor, add_entry
 from ingot_chassis.db.database import Database
@@ -10,12 +11,38 @@ from ingot_identity.passwords.rules.hashing import Passwords
 from ingot_identity.passwords.rules.throttle import SignInThrottle
 
 
+class DirectorySignIn(NamedTuple):
+    """The account of a person whose password a directory has, and the id of that source."""
+
+    account: AccountRow
+    source_id: int
+
+
+class OtherPasswords(Protocol):
+    """Passwords that other systems have: the interface of ``directories``."""
+
+    async def sign_in(
+        self, name: str, account: AccountRow | None, password: str, address: str
+    ) -> DirectorySignIn | None: ...
+
+    async def matches(self, account: AccountRow, password: str) -> bool: ...
+
+
 @dataclass(frozen=True)
 class PasswordChecks:
     """The objects that a check of a password needs."""
 
     passwords: Passwords
     throttle: SignInThrottle
+    others: OtherPasswords
+
+    async def matches(self, account: AccountRow, password: str) -> bool:
+        """True if it is the password of the account here, or at a directory that it is linked with.
+
+        A directory that does not answer accepts none. Raises Unavailable.
+        """
+        is_own = await self.passwords.matches(password, account.password_hash)
+        return is_own or await self.others.matches(account, password)
 
 
 async def require_password(
@@ -23,7 +50,7 @@ async def require_password(
 ) -> None:
     """Raise Invalid, which names ``field``, for a wrong password; TooManyRequests after too many."""
     async with checks.throttle.attempt(account.login, address) as attempt:
-        attempt.succeeded = await checks.passwords.matches(password, account.password_hash)
+        attempt.succeeded = await checks.matches(account, password)
     if not attempt.succeeded:
         await audit_failure(db, account, address, "password")
         raise Invalid.field(field, "wrong", "is wrong")

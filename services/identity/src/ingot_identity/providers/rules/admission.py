@@ -10,12 +10,13 @@ from ingot_chassis.db.audit import Actor, add_entry
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.errors import Denied, Invalid
+from ingot_identity.accounts.rules.names import login_candidates
 from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.emails import store as emails
 from ingot_identity.mappings import rules as mappings
-from ingot_identity.providers.rules.people import Person, login_candidates
+from ingot_identity.providers.rules.people import Person
 from ingot_identity.sessions import rules as sessions
 from ingot_identity.sources.rules.configs import OidcConfig
 from ingot_identity.sources.store import identities
@@ -70,7 +71,7 @@ async def _create(
 
     Raises Denied with one text, which reveals no existing name or address.
     """
-    for login in login_candidates(person) if person.email else []:
+    for login in login_candidates(person.login or person.email) if person.email else []:
         try:
             async with db.transaction() as tx:
                 row = await users.create_user(

@@ -1,6 +1,5 @@
 """A person as described by a provider, and whether they may sign in."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +13,6 @@ from ingot_identity.sources.rules.configs import OidcConfig
 
 FULL_NAME_LENGTH = 100
 SESSION_ID_LENGTH = 255
-_NO_LOGIN = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,15 +78,6 @@ def _subject(config: OidcConfig, claims: Mapping[str, Any]) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= LONGEST_SUBJECT or not value.isprintable():
         raise InvalidToken(f"the provider sends no id of the person in {config.subject_claim}")
     return value
-
-
-def login_candidates(person: Person) -> list[str]:
-    """Return possible names for a new account, the best one first."""
-    text = person.login or person.email
-    name = _NO_LOGIN.sub("-", text.partition("@")[0]).strip("-.")[: names.USERNAME_LENGTH - 3].strip("-.")
-    if not name:
-        return []
-    return [name, *(f"{name}-{number}" for number in range(2, 20))]
 
 
 def _email(config: OidcConfig, claims: Mapping[str, Any]) -> tuple[str, bool]:

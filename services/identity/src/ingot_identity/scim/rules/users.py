@@ -5,7 +5,7 @@ with its source, and no administrator whom this site appointed. The name, the fu
 the source only if it is the source of the account.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from ingot_chassis.db.audit import add_entry
 from ingot_chassis.db.transaction import Tx
@@ -18,7 +18,6 @@ from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.emails import rules as emails
 from ingot_identity.oauth2.rules import flow
-from ingot_identity.providers.rules.people import Person, login_candidates
 from ingot_identity.scim.rules.errors import ScimError, Taken, VersionMismatch
 from ingot_identity.scim.rules.people import ScimPerson, checked_email, read_person, values_of
 from ingot_identity.scim.rules.provisioning import SourceClient, apply_groups, lock_name
@@ -159,7 +158,7 @@ async def _create_account(tx: Tx, client: SourceClient, person: ScimPerson) -> A
 
 async def _free_login(tx: Tx, person: ScimPerson, account_id: int = 0) -> str:
     """Return the best name that the account has or may have. Raises ScimError."""
-    for login in _candidates(person.user_name):
+    for login in names.login_candidates(person.user_name):
         try:
             names.check_login(login)
         except Invalid:
@@ -171,10 +170,6 @@ async def _free_login(tx: Tx, person: ScimPerson, account_id: int = 0) -> str:
         }:
             return login
     raise ScimError("invalidValue", "userName gives no name that an account of this site may have")
-
-
-def _candidates(user_name: str) -> Iterable[str]:
-    return login_candidates(Person(subject="", login=user_name))
 
 
 async def _follow(

@@ -50,7 +50,7 @@ from ingot_identity.sign_in.api import html
 from ingot_identity.sign_in.api.browser import Browser, checked_query, local_path
 from ingot_identity.sign_in.api.second_factors import passkey_button, require_second_factor
 from ingot_identity.sources.components import SourceComponents
-from ingot_identity.sources.rules.configs import OidcConfig, read_config
+from ingot_identity.sources.rules.configs import OidcConfig, read_oidc
 from ingot_identity.sources.rules.identities import link
 from ingot_identity.sources.store import identities
 from ingot_identity.sources.store import sources as source_store
@@ -148,7 +148,7 @@ async def finish(request: IdentityRequest) -> Page:
         await _require_proof(
             request, row, form, browser.form_secret, password=ticket.is_new_link, code=needs_code
         )
-        return await _start_session(request, browser, source, read_config(source.config), ticket, row)
+        return await _start_session(request, browser, source, read_oidc(source.config), ticket, row)
     except (CodeRequired, Invalid, TooManyRequests, Unavailable, Conflict, Denied) as error:
         problem = "The password or the code is wrong." if isinstance(error, Invalid) else error.message
         page = await _proof_page(
@@ -236,7 +236,7 @@ async def sign_out_url(request: IdentityRequest, source_id: int, sealed_id_token
         source = await source_store.get(db, source_id)
     if source is None or not source.enabled or source.kind != SourceKind.OIDC:
         return ""
-    config = read_config(source.config)
+    config = read_oidc(source.config)
     if not config.sign_out_there:
         return ""
     parts = request.part(ProviderComponents)
@@ -255,7 +255,7 @@ async def _provider(request: IdentityRequest, name: str) -> tuple[SourceRow, Oid
         row = await source_store.get_by_name(db, name)
     if row is None or not row.enabled or row.kind != SourceKind.OIDC:
         raise NotFound
-    return row, read_config(row.config)
+    return row, read_oidc(row.config)
 
 
 async def _to_provider(

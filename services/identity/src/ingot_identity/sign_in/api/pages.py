@@ -5,7 +5,7 @@ addresses that the application registered.
 """
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from litestar import Response, get, post
@@ -19,7 +19,8 @@ from ingot_chassis.telemetry import client_address
 from ingot_contracts.identity.credentials import Authenticate
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.accounts.store import queries as accounts
-from ingot_identity.authentication.rules.credentials import PASSWORD_CREDENTIAL, identify
+from ingot_identity.accounts.store.tables import AccountRow
+from ingot_identity.authentication.rules.credentials import identify, source_of_credential
 from ingot_identity.oauth2.api.queries import pairs_of
 from ingot_identity.oauth2.components import OAuth2Components
 from ingot_identity.oauth2.rules import flow as oauth2_flow
@@ -39,7 +40,7 @@ from ingot_identity.sign_in.api.proofs import is_proved
 from ingot_identity.sign_in.api.second_factors import passkey_button, require_second_factor
 from ingot_identity.sign_in.api.starts import start_session
 from ingot_identity.sources.store import sources as source_store
-from ingot_identity.sources.store.tables import SourceKind
+from ingot_identity.sources.store.tables import LOCAL, SourceKind
 from ingot_identity.two_factors.components import TwoFactorComponents
 from ingot_identity.two_factors.rules.proofs import CodeRequired, SecondFactorMissing
 
@@ -221,8 +222,22 @@ async def checked_request(
     return check_authorization_request(application, session, pairs, request.part(OAuth2Components).issuer)
 
 
-async def _account_of(request: IdentityRequest, name: str, password: str) -> tuple[Actor, str]:
-    """Return the account with a name and password, and the stamp of the password.
+class _SignedIn(NamedTuple):
+    """The account with a password, the stamp of the one here, and the source that has the password."""
+
+    actor: Actor
+    password_stamp: str
+    source_id: int
+
+
+def _signed_in(row: AccountRow) -> _SignedIn:
+    """Return an account after its password. Without one here, it is that of its source."""
+    actor = Actor(row.id, row.login, via="basic", address=client_address())
+    return _SignedIn(actor, stamp_of(row.password_hash), LOCAL if row.password_hash else row.source_id)
+
+
+async def _account_of(request: IdentityRequest, name: str, password: str) -> _SignedIn:
+    """Return the account with a name and password.
 
     Raises CodeRequired, Denied, TooManyRequests, Unavailable.
     """
@@ -232,22 +247,19 @@ async def _account_of(request: IdentityRequest, name: str, password: str) -> tup
     try:
         identified = await identify(request.db, request.part(TwoFactorComponents).sign_ins, credential)
     except SecondFactorMissing as error:
-        # Its session leads to the enrolment alone.
-        row = error.account
-        actor = Actor(row.id, row.login, via="basic", address=client_address())
-        return actor, stamp_of(row.password_hash)
+        return _signed_in(error.account)  # its session leads to the enrolment alone
     # A token does not sign in: it could be restricted, and the session would not be.
     if identified is None or identified.principal.via != "basic":
         raise Denied(WRONG)
     principal = identified.principal
     actor = Actor(principal.id, principal.name, via="basic", address=client_address())
-    return actor, principal.credential.removeprefix(PASSWORD_CREDENTIAL)
+    return _SignedIn(actor, *source_of_credential(principal.credential))
 
 
 async def _account_of_ticket(
     request: IdentityRequest, browser: Browser, ticket: str, form: dict[str, str]
-) -> tuple[Actor, str]:
-    """Return the account of a ticket after a check of its second factor, and the stamp of the password.
+) -> _SignedIn:
+    """Return the account of a ticket after a check of its second factor.
 
     Raises CodeRequired, Denied, TooManyRequests.
     """
@@ -257,8 +269,7 @@ async def _account_of_ticket(
     if account is None:
         raise Denied(TOO_LATE)
     await require_second_factor(request, account, form, browser.form_secret)
-    actor = Actor(account.id, account.login, via="basic", address=client_address())
-    return actor, stamp_of(account.password_hash)
+    return _signed_in(account)
 
 
 async def _give_consent(

@@ -8,12 +8,15 @@ from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.messages.components import MessageComponents
 from ingot_identity.networks.rules import note_sign_in
 from ingot_identity.sessions import rules as browser_sessions
-from ingot_identity.sessions.rules import stamp_of
+from ingot_identity.sessions.rules import ProviderSession, stamp_of
 from ingot_identity.sign_in.api.browser import Browser
+from ingot_identity.sources.store.tables import LOCAL
 
 
-async def start_session(request: IdentityRequest, browser: Browser, actor: Actor, password_stamp: str) -> str:
-    """Return the secret of a new session.
+async def start_session(
+    request: IdentityRequest, browser: Browser, actor: Actor, password_stamp: str, source_id: int = LOCAL
+) -> str:
+    """Return the secret of a new session. ``source_id``: the source that has the password.
 
     Raises Denied if the password has changed since the user gave it.
     """
@@ -25,6 +28,7 @@ async def start_session(request: IdentityRequest, browser: Browser, actor: Actor
             replaced=browser.session_secret,
             address=client_address(),
             user_agent=request.headers.get("user-agent", ""),
+            provider=ProviderSession(source_id, "", None) if source_id != LOCAL else None,
         )
         await note_sign_in(
             tx,

@@ -3,12 +3,14 @@
 A new kind is a struct with a tag in ``Config``, and a name in ``SourceKind``.
 """
 
+import ssl
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
 from ingot_chassis.errors import Invalid
-from ingot_contracts.limits import Description, Name
+from ingot_contracts.limits import Description, Name, Text
 
 WORDS = 100
 """Maximum length of a list of domains, groups or values."""
@@ -18,6 +20,9 @@ GroupTeamMap = Annotated[dict[Name, TeamsOfOrganization], msgspec.Meta(max_lengt
 """A map from group to organization to teams."""
 GroupsFrom = Literal["sign_in", "scim"]
 FirstSignIn = Literal["refuse", "create", "link", "link_or_create"]
+Attribute = Annotated[str, msgspec.Meta(max_length=100, pattern=r"^[A-Za-z][A-Za-z0-9.;-]*$(?!\n)")]
+"""The name of an attribute of a directory."""
+_DIRECTORY = r"^ldaps?://[^\s/?#@\\]+/?$(?!\n)"
 _ISSUER = r"^https?://[^\s/?#@\\]+(/[^\s?#\\]*)?$(?!\n)"
 
 
@@ -63,7 +68,39 @@ class OidcConfig(GroupRules, kw_only=True, forbid_unknown_fields=True, tag_field
     clock_skew: Annotated[int, msgspec.Meta(ge=0, le=600)] = 60
 
 
-Config = OidcConfig
+class LdapConfig(GroupRules, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="ldap"):
+    """A directory (LDAP, Active Directory). Its `secret` is the password of `bind_dn`.
+
+    `url` begins with ldaps://, or with ldap://, which uses StartTLS. TLS is always used. `authorities` is the
+    only trusted certificate authority, in PEM; empty: those of the system. `{name}` is the name that a person
+    types. The entry of the person is the one below `base_dn` that matches `user_filter`, and `bind_dn`
+    searches for it. With `user_dn`, such as `uid={name},ou=people,dc=example,dc=org`, the person binds
+    directly. `subject_attribute` has the id of a person, which never changes. `groups_attribute` of the
+    person names groups. `group_filter` searches for groups below `group_base_dn` instead, and `{dn}` in it is
+    the entry of the person. Their names are in `group_name_attribute`. `required_groups` restricts who may
+    sign in. `trust_email` counts addresses of the directory as confirmed.
+    """
+
+    url: Annotated[str, msgspec.Meta(max_length=255, pattern=_DIRECTORY)]
+    authorities: Text = ""
+    bind_dn: Description = ""
+    base_dn: Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
+    user_filter: Description = "(&(objectClass=person)(uid={name}))"
+    user_dn: Description = ""
+    subject_attribute: Attribute = "entryUUID"
+    login_attribute: Attribute = "uid"
+    name_attribute: Attribute = "cn"
+    email_attribute: Attribute = "mail"
+    groups_attribute: Attribute = "memberOf"
+    group_base_dn: Description = ""
+    group_filter: Description = ""
+    group_name_attribute: Attribute = "cn"
+    required_groups: Words = []
+    trust_email: bool = False
+    first_sign_in: Literal["refuse", "create"] = "refuse"
+
+
+Config = OidcConfig | LdapConfig
 """One of the structs above, selected by its tag ``kind``."""
 ConfigFields = Annotated[
     dict[Name, bool | int | Description | list[Any] | dict[str, Any] | None], msgspec.Meta(max_length=WORDS)
@@ -73,11 +110,29 @@ ConfigFields = Annotated[
 
 def read_config(text: str) -> Config:
     """Return the configuration in a row of a source."""
-    return msgspec.json.decode(text, type=Config)
+    config: Config = msgspec.json.decode(text, type=Config)
+    return config
+
+
+def read_oidc(text: str) -> OidcConfig:
+    """Return the configuration in a row of a provider of OpenID Connect."""
+    return msgspec.json.decode(text, type=OidcConfig)
+
+
+def read_ldap(text: str) -> LdapConfig:
+    """Return the configuration in a row of a directory."""
+    return msgspec.json.decode(text, type=LdapConfig)
 
 
 def write_config(config: Config) -> str:
     return msgspec.json.encode(config).decode()
+
+
+def origin_of(config: Config) -> dict[str, str]:
+    """Return the fields that decide who has an id at the source."""
+    if isinstance(config, LdapConfig):
+        return {"base_dn": config.base_dn, "subject_attribute": config.subject_attribute}
+    return {"issuer": config.issuer, "subject_claim": config.subject_claim}
 
 
 def checked(fields: dict[str, Any], *, before: Config | None = None) -> Config:
@@ -89,15 +144,57 @@ def checked(fields: dict[str, Any], *, before: Config | None = None) -> Config:
     if former and fields.get("kind", former["kind"]) != former["kind"]:
         raise Invalid.field("config.kind", "fixed", "cannot be changed")
     try:
-        config = msgspec.convert(former | fields, Config)
+        config: Config = msgspec.convert(former | fields, Config)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$")
         field = f"config{path.rstrip('`')}" if path else "config"
         raise Invalid.field(field, "invalid", message[:200]) from error
+    if isinstance(config, LdapConfig):
+        _check_ldap(config)
+    else:
+        _check_oidc(config)
+    return config
+
+
+def _check_oidc(config: OidcConfig) -> None:
+    """Complete the configuration of a provider. Raises Invalid."""
     if "openid" not in config.scopes:
         raise Invalid.field("config.scopes", "required", "must contain openid")
     if config.required_values and not config.required_claim:
         raise Invalid.field("config.required_claim", "required", "is required with required_values")
     config.issuer = config.issuer.strip()
     config.allowed_domains = [domain.lower().lstrip("@") for domain in config.allowed_domains]
-    return config
+
+
+def _check_ldap(config: LdapConfig) -> None:
+    """Check the configuration of a directory. Raises Invalid."""
+    try:
+        is_usable = bool(urlsplit(config.url).hostname) and urlsplit(config.url).port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        raise Invalid.field("config.url", "invalid", "is not ldaps://host:port or ldap://host:port")
+    if config.groups_from != "sign_in":
+        raise Invalid.field("config.groups_from", "unsupported", "can only be sign_in for a directory")
+    if config.user_dn and "{name}" not in config.user_dn:
+        raise Invalid.field("config.user_dn", "placeholder", "must contain {name}")
+    if not config.user_dn and "{name}" not in config.user_filter:
+        raise Invalid.field("config.user_filter", "placeholder", "must contain {name}")
+    for field in ("user_filter", "group_filter"):
+        if not _is_filter(getattr(config, field)):
+            raise Invalid.field(f"config.{field}", "invalid", "is no filter: its parentheses do not match")
+    if config.authorities:
+        try:
+            ssl.create_default_context(cadata=config.authorities)
+        except (ssl.SSLError, ValueError) as error:
+            raise Invalid.field("config.authorities", "invalid", "has no certificate in PEM") from error
+
+
+def _is_filter(text: str) -> bool:
+    """True for an empty text, or one in parentheses that match. The directory judges the rest."""
+    depth = 0
+    for position, character in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if depth <= 0 and position < len(text) - 1:
+            return False
+    return depth == 0 and (not text or text.endswith(")"))

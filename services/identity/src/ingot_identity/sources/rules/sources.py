@@ -8,7 +8,7 @@ from ingot_chassis.db.audit import OPERATOR, add_entry
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_chassis.security.sealing import Seal
-from ingot_identity.sources.rules.configs import checked, read_config, write_config
+from ingot_identity.sources.rules.configs import checked, origin_of, read_config, write_config
 from ingot_identity.sources.store import sources as store
 from ingot_identity.sources.store.tables import SourceRow
 
@@ -52,18 +52,17 @@ async def create(tx: Tx, *, name: str, title: str, config: dict[str, Any], **col
 async def edit(tx: Tx, row: SourceRow, changes: dict[str, Any]) -> SourceRow:
     """Change only the columns in ``changes`` and return the new row. Raises Invalid, Conflict.
 
-    ``config`` has the fields that change. The issuer and the claim of ids cannot change while accounts are
-    linked: a new provider could give these ids to other people.
+    ``config`` has the fields that change. The origin of ids cannot change while accounts are linked: a new
+    provider could give these ids to other people.
     """
     changes = dict(changes)
     if "config" in changes:
         before = read_config(row.config)
         config = checked(changes["config"], before=before)
-        is_other = (config.issuer, config.subject_claim) != (before.issuer, before.subject_claim)
+        is_other = origin_of(config) != origin_of(before)
         if is_other and (await store.count_identities(tx, [row.id])).get(row.id):
-            raise Conflict(
-                "accounts are linked by this issuer and subject_claim; add another source for new ones"
-            )
+            fields = " and ".join(origin_of(before))
+            raise Conflict(f"accounts are linked by this {fields}; add another source for new ones")
         changes["config"] = write_config(config)
     if "title" in changes:
         changes["title"] = changes["title"] or row.name

@@ -80,7 +80,11 @@ class LinkableRow(TypedRow):
 
 
 async def list_linkable(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[LinkableRow], int]:
-    """Return a page of sources that are or can be linked with the account, by title."""
+    """Return a page of sources that are or can be linked with the account, by title.
+
+    Its owner links only providers of OpenID Connect.
+    """
+    can_link = and_(auth_source.c.enabled, auth_source.c.kind == SourceKind.OIDC)
     linked = external_identity.c.account_id == account_id
     statement = (
         select(
@@ -96,6 +100,6 @@ async def list_linkable(db: Executor, account_id: int, page: Slice) -> tuple[Seq
             external_identity.c.last_sign_in_at,
         )
         .outerjoin(external_identity, and_(external_identity.c.source_id == auth_source.c.id, linked))
-        .where(or_(auth_source.c.enabled, external_identity.c.id.is_not(None)))
+        .where(or_(can_link, external_identity.c.id.is_not(None)))
     )
     return await fetch_page(db, statement, page, LinkableRow, auth_source.c.title, auth_source.c.id)

@@ -29,6 +29,7 @@ class SourceKind(StrEnum):
     """Kinds of sources that have a row."""
 
     OIDC = "oidc"
+    LDAP = "ldap"
 
 
 auth_source = Table(
@@ -74,9 +75,9 @@ external_identity = Table(
     Column("id", BigId, primary_key=True, autoincrement=True),
     Column("source_id", ForeignKey("auth_source.id", ondelete="CASCADE"), nullable=False),
     Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False),
-    # The id of the person at the source, which never changes: ``sub`` of OpenID Connect.
+    # The id of the person at the source, which never changes: ``sub`` of OpenID Connect, ``entryUUID``.
     Column("subject", String(255), nullable=False),
-    # As the source calls the person; only shown.
+    # As the source calls the person: shown, and searched for in a directory.
     Column("login_name", String(255), nullable=False, default="", server_default=""),
     Column("email", String(254), nullable=False, default="", server_default=""),
     # What a group of the source gave to the account, and takes back.

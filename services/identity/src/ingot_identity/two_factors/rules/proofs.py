@@ -79,7 +79,7 @@ async def require_password_and_code(
     of codes.
     """
     async with sign_ins.throttle.attempt(account.login, address) as attempt:
-        knows_password = await sign_ins.passwords.matches(password, account.password_hash)
+        knows_password = await sign_ins.matches(account, password)
         attempt.succeeded = knows_password and await use_code(db, sign_ins, account, code)
     if attempt.succeeded:
         return
@@ -108,7 +108,7 @@ async def require_passkey(
     """
     refusal: InvalidPasskey | None = None
     async with sign_ins.throttle.attempt(account.login, address) as attempt:
-        knows_password = password is None or await sign_ins.passwords.matches(password, account.password_hash)
+        knows_password = password is None or await sign_ins.matches(account, password)
         if knows_password:
             refusal = await _refusal(db, sign_ins, account, challenge, purpose, verified=verified)
         attempt.succeeded = knows_password and refusal is None

@@ -7,7 +7,14 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
-from ingot_web.administration.rules.sources import CHOICES, GROUPS_FROM, NEW, fields_of, source_of
+from ingot_web.administration.rules.sources import (
+    CHOICES,
+    GROUPS_FROM,
+    NEW,
+    NEW_DIRECTORY,
+    fields_of,
+    source_of,
+)
 from ingot_web.clients.forge import at
 from ingot_web.forms.rules.fields import Form, require_typed
 from ingot_web.pages.api.request import WebRequest
@@ -18,9 +25,10 @@ SOURCES = "/admin/auths"
 
 @get("/admin/auths", policy=anyone(), include_in_schema=False)
 async def sources(request: WebRequest) -> Response[str]:
-    """List the sources, and show a form for another one."""
+    """List the sources, and show a form for another one: a provider, or a directory with ``kind=ldap``."""
     request.require_signed_in()
-    return await _list_page(request, Form([*NEW.items()]))
+    is_directory = request.query_params.get("kind") == "ldap"
+    return await _list_page(request, Form([*(NEW_DIRECTORY if is_directory else NEW).items()]))
 
 
 async def _list_page(request: WebRequest, form: Form, problem: ApiError | None = None) -> Response[str]:

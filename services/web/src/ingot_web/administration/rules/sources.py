@@ -8,6 +8,7 @@ from ingot_web.forms.rules.fields import Form
 
 WORDS = ("scopes", "allowed_domains")
 LINES = ("required_values", "required_groups", "admin_groups")
+DIRECTORY_LINES = ("required_groups", "admin_groups")
 TEXTS = (
     "issuer",
     "client_id",
@@ -17,6 +18,21 @@ TEXTS = (
     "email_claim",
     "groups_claim",
     "required_claim",
+)
+DIRECTORY_TEXTS = (
+    "url",
+    "bind_dn",
+    "base_dn",
+    "user_filter",
+    "user_dn",
+    "subject_attribute",
+    "login_attribute",
+    "name_attribute",
+    "email_attribute",
+    "groups_attribute",
+    "group_base_dn",
+    "group_filter",
+    "group_name_attribute",
 )
 BOXES = ("trust_email", "trust_second_factor", "sign_out_there")
 CHOICES = (
@@ -38,17 +54,26 @@ NEW = {
     "sign_out_there": "1",
     "enabled": "1",
 }
-"""The fields of an empty form."""
+"""The fields of an empty form for a provider."""
+NEW_DIRECTORY = {
+    "kind": "ldap",
+    "user_filter": "(&(objectClass=person)(uid={name}))",
+    "subject_attribute": "entryUUID",
+    "login_attribute": "uid",
+    "name_attribute": "cn",
+    "email_attribute": "mail",
+    "groups_attribute": "memberOf",
+    "group_name_attribute": "cn",
+    "first_sign_in": "refuse",
+    "enabled": "1",
+}
+"""The fields of an empty form for a directory."""
 
 
 def source_of(form: Form) -> dict[str, Any]:
     """Return the API request for a form, without the name. Raises Invalid."""
-    config: dict[str, Any] = {name: form.text(name) for name in TEXTS}
-    config |= {name: form.text(name).split() for name in WORDS}
-    config |= {name: _lines(form, name) for name in LINES}
-    config |= {name: form.has(name) for name in BOXES}
-    config |= {"kind": "oidc", "first_sign_in": form.text("first_sign_in") or "refuse"}
-    config["groups_from"] = form.text("groups_from") or "sign_in"
+    config = _directory(form) if form.text("kind") == "ldap" else _provider(form)
+    config["first_sign_in"] = form.text("first_sign_in") or "refuse"
     config["group_team_map"] = read_groups(form.lines("group_team_map"))
     body: dict[str, Any] = {"title": form.text("title"), "enabled": form.has("enabled"), "config": config}
     if form["secret"]:
@@ -56,13 +81,30 @@ def source_of(form: Form) -> dict[str, Any]:
     return body
 
 
+def _provider(form: Form) -> dict[str, Any]:
+    config: dict[str, Any] = {name: form.text(name) for name in TEXTS}
+    config |= {name: form.text(name).split() for name in WORDS}
+    config |= {name: _lines(form, name) for name in LINES}
+    config |= {name: form.has(name) for name in BOXES}
+    return config | {"kind": "oidc", "groups_from": form.text("groups_from") or "sign_in"}
+
+
+def _directory(form: Form) -> dict[str, Any]:
+    config: dict[str, Any] = {name: form.text(name) for name in DIRECTORY_TEXTS}
+    config |= {name: _lines(form, name) for name in DIRECTORY_LINES}
+    config["authorities"] = form.lines("authorities")
+    return config | {"kind": "ldap", "trust_email": form.has("trust_email")}
+
+
 def fields_of(source: Mapping[str, Any]) -> dict[str, str]:
     """Return the fields of a form for a source of the API."""
     config = source["config"]
-    fields = {name: str(config[name]) for name in (*TEXTS, "first_sign_in", "groups_from")}
-    fields |= {name: " ".join(config[name]) for name in WORDS}
-    fields |= {name: "\n".join(config[name]) for name in LINES}
-    fields |= {name: "1" for name in BOXES if config[name]}
+    is_directory = config["kind"] == "ldap"
+    texts = (*DIRECTORY_TEXTS, "authorities") if is_directory else (*TEXTS, "groups_from")
+    fields = {name: str(config[name]) for name in (*texts, "kind", "first_sign_in")}
+    fields |= {name: " ".join(config[name]) for name in (() if is_directory else WORDS)}
+    fields |= {name: "\n".join(config[name]) for name in (DIRECTORY_LINES if is_directory else LINES)}
+    fields |= {name: "1" for name in BOXES if config.get(name)}
     fields |= {"title": source["title"], "group_team_map": write_groups(config["group_team_map"])}
     return fields | ({"enabled": "1"} if source["enabled"] else {})
 

@@ -1,0 +1,1 @@
+"""Directories (LDAP): people sign in with the passwords that a directory has."""

@@ -1,0 +1,144 @@
+"""Requests to directories (LDAP version 3, RFC 4511), only to addresses that egress allows.
+
+A host is resolved once for each request, and only checked addresses are used. TLS is always used, and the
+certificate is always checked. Referrals are not followed. ldap3 blocks, so requests run in threads of their
+own: a directory that hangs delays no other work. The module imports ldap3 when the first request is sent.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+
+from ingot_chassis.errors import Unavailable
+from ingot_chassis.security.egress import Egress, Resolve, ResolveResult, resolve_host
+from ingot_chassis.security.own_servers import OwnServers
+from ingot_identity.directories.clients.queries import (
+    DirectoryFailed,
+    PersonQuery,
+    Server,
+    VerifiedPerson,
+    filled,
+)
+
+if TYPE_CHECKING:
+    from ingot_identity.directories.clients.connections import Connection
+
+SETTING = "INGOT_IDENTITY_ALLOWED_DIRECTORIES"
+PORTS = (389, 636)
+SECONDS = 10.0
+"""Timeout of a sign-in."""
+LIST_SECONDS = 300.0
+"""Timeout of the list of all entries."""
+THREADS, LONGEST_QUEUE = 8, 100
+_T = TypeVar("_T")
+
+
+class Directories:
+    """Sends requests to directories."""
+
+    def __init__(
+        self, allowed: Sequence[str], own_servers: OwnServers, *, resolve: Resolve = resolve_host
+    ) -> None:
+        """Read the allowed targets. Raises SettingsError for an invalid entry of ``allowed``."""
+        self._egress = Egress(allowed, SETTING, ports=PORTS)
+        self._own_servers, self._resolve = own_servers, resolve
+        self._threads, self._count = ThreadPoolExecutor(THREADS, "directories"), 0
+
+    async def find_person(
+        self, server: Server, query: PersonQuery, name: str, password: str | None
+    ) -> VerifiedPerson | None:
+        """Return the person with that name and password, or None.
+
+        Without ``password`` the answer is None, and the directory gets as many requests as for a wrong one.
+        Raises DirectoryFailed, Unavailable.
+        """
+        if password == "":
+            return None
+        find = _find_directly if query.user_dn else _find_by_search
+        return await self._run(server, SECONDS, lambda session: find(session, query, name, password))
+
+    async def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _run(self, server: Server, seconds: float, work: Callable[["Connection"], _T]) -> _T:
+        """Return the result of ``work`` with a connection to the directory, which runs in a thread."""
+        if self._count >= THREADS + LONGEST_QUEUE:
+            raise Unavailable("too many sign-ins at once; try again")
+        self._count += 1
+        try:
+            async with asyncio.timeout(seconds):
+                addresses = await self._addresses(server)
+                from ingot_identity.directories.clients.connections import Connection
+
+                connection = Connection(server, addresses)
+                try:
+                    return await asyncio.get_running_loop().run_in_executor(
+                        self._threads, connection.run, work
+                    )
+                finally:
+                    connection.abort()  # a thread that still waits for the directory ends
+        except TimeoutError as error:
+            raise DirectoryFailed(f"{server.host} does not answer within {seconds:g} s") from error
+        finally:
+            self._count -= 1
+
+    async def _addresses(self, server: Server) -> list[ResolveResult]:
+        """Return the checked addresses of the directory. Raises DirectoryFailed."""
+        try:
+            answers = await self._resolve(server.host, server.port)
+        except OSError as error:
+            raise DirectoryFailed(f"the name {server.host} is unknown; check the url") from error
+        addresses = [answer["host"] for answer in answers]
+        refusal = self._egress.refusal(server.host, server.port, addresses)
+        if refusal := refusal or await self._own_servers.refusal(server.host, server.port, addresses):
+            raise DirectoryFailed(refusal)
+        return answers
+
+
+def _find_by_search(
+    connection: "Connection", query: PersonQuery, name: str, password: str | None
+) -> VerifiedPerson | None:
+    """Find the entry with the account of the service, then bind as the entry."""
+    connection.bind_as_service()
+    entries = connection.search(query.base_dn, filled(query.user_filter, name=name), query.attributes, most=2)
+    entry = entries[0] if len(entries) == 1 else None
+    dn = entry.dn if entry else _decoy(query)
+    groups = _groups(connection, query, name, dn)
+    is_right = connection.bind(*((dn, password) if entry and password else (_decoy(query), _any_password())))
+    if len(entries) > 1:
+        raise DirectoryFailed("several entries match a name; make user_filter match one")
+    return VerifiedPerson(entry, groups) if entry and password and is_right else None
+
+
+def _find_directly(
+    connection: "Connection", query: PersonQuery, name: str, password: str | None
+) -> VerifiedPerson | None:
+    """Bind as the entry, and read it."""
+    dn = filled(query.user_dn, name=name)
+    if not connection.bind(*((dn, password) if password else (_decoy(query), _any_password()))):
+        return None
+    entries = connection.search(dn, filled(query.user_filter, name=name), query.attributes, only_base=True)
+    if len(entries) != 1 or not password:
+        return None
+    return VerifiedPerson(entries[0], _groups(connection, query, name, entries[0].dn))
+
+
+def _groups(connection: "Connection", query: PersonQuery, name: str, dn: str) -> list[str]:
+    if not query.group_filter:
+        return []
+    attribute = query.group_attribute.lower()
+    rows = connection.search(
+        query.group_base_dn or query.base_dn, filled(query.group_filter, name=name, dn=dn), [attribute]
+    )
+    return [value.decode(errors="replace") for row in rows for value in row.attributes.get(attribute, ())]
+
+
+def _decoy(query: PersonQuery) -> str:
+    """Return the name of an entry that does not exist."""
+    return f"cn={secrets.token_hex(8)},{query.base_dn}"
+
+
+def _any_password() -> str:
+    return secrets.token_hex(16)

@@ -1,0 +1,110 @@
+"""A person as described by an entry of a directory."""
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import msgspec
+
+from ingot_chassis.errors import Invalid
+from ingot_identity.accounts.rules import names
+from ingot_identity.directories.clients.queries import DirectoryFailed, Entry, PersonQuery, Server
+from ingot_identity.sources.rules.configs import LdapConfig
+
+LONGEST_TEXT = 255
+FULL_NAME_LENGTH = 100
+OBJECT_GUID = "objectguid"
+"""The id of Active Directory: 16 bytes in the order of its own systems."""
+
+
+class DirectoryPerson(msgspec.Struct, frozen=True, kw_only=True):
+    """A person as described by an entry. ``email`` is in lower case; empty if it is invalid."""
+
+    subject: str
+    login: str
+    full_name: str
+    email: str
+    groups: frozenset[str]
+
+
+def server_of(config: LdapConfig, secret: str) -> Server:
+    """Return the directory of a source. ``secret`` is the password of ``bind_dn``."""
+    parts = urlsplit(config.url)
+    tls_first = parts.scheme == "ldaps"
+    return Server(
+        host=parts.hostname or "",
+        port=parts.port or (636 if tls_first else 389),
+        tls_first=tls_first,
+        authorities=config.authorities,
+        bind_dn=config.bind_dn,
+        bind_password=secret,
+    )
+
+
+def query_of(config: LdapConfig) -> PersonQuery:
+    return PersonQuery(
+        base_dn=config.base_dn,
+        user_filter=config.user_filter,
+        user_dn=config.user_dn,
+        attributes=[
+            config.subject_attribute,
+            config.login_attribute,
+            config.name_attribute,
+            config.email_attribute,
+            config.groups_attribute,
+        ],
+        group_base_dn=config.group_base_dn,
+        group_filter=config.group_filter,
+        group_attribute=config.group_name_attribute,
+    )
+
+
+def person_of(config: LdapConfig, entry: Entry, groups: Sequence[str]) -> DirectoryPerson:
+    """Return the person in an entry. Raises DirectoryFailed if the entry lacks the person's id."""
+    if not config.group_filter:
+        groups = _texts(entry, config.groups_attribute)
+    return DirectoryPerson(
+        subject=subject_of(config, entry),
+        login=_text(entry, config.login_attribute),
+        full_name=_text(entry, config.name_attribute)[:FULL_NAME_LENGTH],
+        email=_email(_text(entry, config.email_attribute)),
+        groups=frozenset(groups),
+    )
+
+
+def subject_of(config: LdapConfig, entry: Entry) -> str:
+    """Return the id of the person in an entry. Raises DirectoryFailed if there is not exactly one."""
+    values = entry.attributes.get(config.subject_attribute.lower(), ())
+    if len(values) != 1:
+        raise DirectoryFailed(f"an entry has {len(values)} values of {config.subject_attribute}, not one")
+    if config.subject_attribute.lower() == OBJECT_GUID and len(values[0]) == 16:
+        return str(UUID(bytes_le=values[0]))
+    subject = _decoded(values[0])
+    if not 0 < len(subject) <= LONGEST_TEXT:
+        raise DirectoryFailed(f"the {config.subject_attribute} of an entry is no usable id")
+    return subject
+
+
+def _texts(entry: Entry, attribute: str) -> list[str]:
+    return [text for text in map(_decoded, entry.attributes.get(attribute.lower(), ())) if text]
+
+
+def _text(entry: Entry, attribute: str) -> str:
+    """Return the first usable value of an attribute, or ""."""
+    return next((text.strip()[:LONGEST_TEXT] for text in _texts(entry, attribute)), "")
+
+
+def _decoded(value: bytes) -> str:
+    """Return a value as text; "" for bytes that are no text that can be shown."""
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        return ""
+    return text if text.isprintable() else ""
+
+
+def _email(text: str) -> str:
+    try:
+        return names.check_email(text)
+    except Invalid:
+        return ""
